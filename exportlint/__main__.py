@@ -1,0 +1,6 @@
+"""`python -m exportlint`."""
+
+from exportlint.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,19 @@
+"""What is said to a person who asked for something that is not there."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class UserError(Exception):
+    """Bad input. The text is one sentence: what, where, what to do. It is printed as it stands, exit code 2."""
+
+
+def nearest(word: str, known: Iterable[str], closeness: float = 0.6) -> str:
+    """The end of a sentence that names the valid word nearest to `word`; empty when none is near."""
+    near = difflib.get_close_matches(word, tuple(known), 1, closeness)
+    return f"; the nearest is `{near[0]}`" if near else ""

@@ -1,0 +1,186 @@
+"""What a parameter is, before anybody calls: by annotation, by default, by how the function uses it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from exportlint.static import project
+from exportlint.static.kinds import NONE, SCALAR, UNKNOWN, Kind, Source, Value, join
+from exportlint.static.library import TENSOR_ONLY
+
+if TYPE_CHECKING:
+    from exportlint.static.project import FunctionInfo, ModuleInfo
+
+INPUT = Value(Kind.TENSOR, Source.INPUT)
+_SCALARS = frozenset(
+    {"int", "float", "bool", "str", "bytes", "complex", "dtype", "device", "Size", "Number", "Literal"}
+)
+_CONTAINERS = {
+    "list": "list", "List": "list", "Sequence": "list", "Iterable": "list", "tuple": "tuple", "Tuple": "tuple",
+    "dict": "dict", "Dict": "dict", "Mapping": "dict", "set": "set", "Set": "set", "OrderedDict": "dict",
+}  # fmt: skip
+_WRAPPERS = frozenset({"Annotated", "Final", "ClassVar", "Required", "NotRequired"})
+_TENSOR_NAMES = (
+    "Tensor",
+    "LongTensor",
+    "FloatTensor",
+    "BoolTensor",
+    "IntTensor",
+    "HalfTensor",
+    "DoubleTensor",
+    "ByteTensor",
+)
+
+
+def annotated(node: ast.expr | None, module: ModuleInfo, depth: int = 0) -> Value:
+    """The value an annotation promises; UNKNOWN where it promises nothing we know."""
+    match node:
+        case None:
+            return UNKNOWN
+        case ast.Constant(value=None):
+            return NONE
+        case ast.Constant(value=str(text)):
+            return _quoted(text, module, depth)
+        case ast.BinOp(op=ast.BitOr(), left=left, right=right):
+            return union(annotated(left, module, depth), annotated(right, module, depth))
+        case ast.Subscript(value=base, slice=inside):
+            return _generic(_last(base), inside, module, depth)
+    return _named(node, module)
+
+
+def union(a: Value, b: Value) -> Value:
+    if Kind.UNKNOWN in {a.kind, b.kind}:
+        known = a if b.kind is Kind.UNKNOWN else b
+        return known.doubted() if known.kind is Kind.TENSOR else UNKNOWN
+    return join(a, b)
+
+
+def _quoted(text: str, module: ModuleInfo, depth: int) -> Value:
+    if depth > 4:  # noqa: PLR2004 - strings within strings within strings
+        return UNKNOWN
+    try:
+        return annotated(ast.parse(text, mode="eval").body, module, depth + 1)
+    except SyntaxError:
+        return UNKNOWN
+
+
+def _generic(name: str, inside: ast.expr, module: ModuleInfo, depth: int) -> Value:
+    parts = inside.elts if isinstance(inside, ast.Tuple) else [inside]
+    if name == "Optional":
+        return union(annotated(parts[0], module, depth), NONE)
+    if name == "Union":
+        values = [annotated(p, module, depth) for p in parts]
+        whole = values[0]
+        for value in values[1:]:
+            whole = union(whole, value)
+        return whole
+    if name in _WRAPPERS:
+        return annotated(parts[0], module, depth)
+    if name in _CONTAINERS:
+        values = [annotated(p, module, depth) for p in parts if not isinstance(p, ast.Constant) or p.value is not ...]
+        return Value(Kind.CONTAINER, Source.INPUT, element=values[-1] if values else None, container=_CONTAINERS[name])
+    if parts and _last(parts[0]) in _TENSOR_NAMES:  # jaxtyping: Float[Tensor, "batch dim"]
+        return replace(INPUT, boolean=name == "Bool")
+    return SCALAR if name == "Literal" else UNKNOWN
+
+
+def _named(node: ast.expr, module: ModuleInfo) -> Value:
+    name = _last(node)
+    if name in _TENSOR_NAMES:
+        return replace(INPUT, boolean=name in {"BoolTensor", "ByteTensor"})
+    if name in _SCALARS:
+        return replace(SCALAR, container=name)
+    if name in _CONTAINERS:
+        return Value(Kind.CONTAINER, Source.INPUT, container=_CONTAINERS[name])
+    if name.endswith(("Config", "Args", "Arguments")):
+        return Value(Kind.CONFIG)
+    found = module.project.find(module.dotted(node) or "")
+    if isinstance(found, project.ClassInfo):
+        return Value(Kind.MODULE if found.is_module else Kind.INSTANCE, Source.INPUT, cls=found)
+    return UNKNOWN
+
+
+def _last(node: ast.expr) -> str:
+    match node:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name
+    return ""
+
+
+def used(function: FunctionInfo, name: str, layers: frozenset[str]) -> Value:
+    """What the use of a parameter says it is; `layers` are the attributes of self that hold layers of torch.nn."""
+    nodes = list(ast.walk(function.node))
+    tests = {
+        id(part)
+        for node in nodes
+        if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert)
+        for part in ast.walk(node.test)
+    }
+    for node in nodes:
+        if (
+            _is_tensor_use(node, name, function.module)
+            or _is_mask(node, name, tests)
+            or _fed_to_layer(node, name, layers)
+        ):
+            return INPUT
+    return next((found for node in nodes if (found := _container_use(node, name))), UNKNOWN)
+
+
+def _fed_to_layer(node: ast.AST, name: str, layers: frozenset[str]) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=attr), args=[ast.Name(id=n), *_]):
+            return n == name and attr in layers
+    return False
+
+
+def _is_mask(node: ast.AST, name: str, tests: set[int]) -> bool:
+    """`keep = scores > 0.5`: compared with a number, and the answer is kept rather than branched on."""
+    match node:
+        case ast.Compare(left=ast.Name(id=n), ops=[ast.Gt() | ast.GtE() | ast.Lt() | ast.LtE()]) if n == name:
+            return id(node) not in tests
+    return False
+
+
+def _container_use(node: ast.AST, name: str) -> Value | None:
+    match node:
+        case ast.Subscript(value=ast.Name(id=n), slice=ast.Constant(value=str())) if n == name:
+            return Value(Kind.CONTAINER, Source.INPUT, container="dict")
+        case ast.Attribute(value=ast.Name(id=n), attr="keys" | "items" | "setdefault") if n == name:
+            return Value(Kind.CONTAINER, Source.INPUT, container="dict")
+        case ast.Attribute(value=ast.Name(id=n), attr="append" | "extend" | "insert") if n == name:
+            return Value(Kind.CONTAINER, Source.INPUT, container="list")
+    return None
+
+
+def _is_tensor_use(node: ast.AST, name: str, module: ModuleInfo) -> bool:
+    match node:
+        case ast.Attribute(value=ast.Name(id=n), attr=attr) if n == name:
+            return attr in TENSOR_ONLY
+        case ast.BinOp(op=ast.MatMult(), left=left, right=right):
+            return _is_name(left, name) or _is_name(right, name)
+        case ast.Subscript(value=ast.Name(id=n), slice=ast.Tuple(elts=parts)) if n == name:
+            return any(
+                isinstance(p, ast.Slice) or (isinstance(p, ast.Constant) and p.value in (None, ...)) for p in parts
+            )
+        case ast.Call(func=ast.Attribute(), args=[ast.Name(id=n), *_]) if n == name:
+            dotted = module.dotted(node.func) or ""
+            return dotted.startswith(("torch.nn.functional.", "torch.")) and dotted.rpartition(".")[2] in _TAKES_TENSOR
+    return False
+
+
+_TAKES_TENSOR = frozenset(
+    str.split(
+        "relu gelu silu softmax log_softmax sigmoid tanh layer_norm linear conv1d conv2d conv3d dropout "
+        "interpolate pad normalize embedding cross_entropy mse_loss zeros_like ones_like full_like rand_like "
+        "randn_like empty_like abs exp log sqrt matmul bmm sum mean max min argmax topk sort where "
+        "masked_select nonzero unsqueeze squeeze transpose permute flatten reshape cumsum clamp softplus elu "
+        "leaky_relu avg_pool2d max_pool2d one_hot any all isnan isinf unique gather scatter norm std var "
+        "chunk split unbind numel"
+    )
+)
+
+
+def _is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name

@@ -1,0 +1,171 @@
+"""One piece of source as a rule sees it: a libcst tree, and what the engine knows about every place in it."""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+from libcst.metadata import MetadataWrapper, PositionProvider
+
+from exportlint.rule import Place
+from exportlint.static.kinds import UNKNOWN, Kind, Value
+from exportlint.static.project import BUILTINS
+from exportlint.static.walk import Walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from libcst.metadata import CodeRange
+
+    from exportlint.static.frame import Belief
+    from exportlint.static.project import ClassInfo, FunctionInfo, ModuleInfo
+
+_READABLE = 60
+
+
+class Source:
+    """The text of a file, by lines; turns libcst's columns (characters) into ast's (bytes)."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.lines = text.split("\n")
+
+    def bytes_before(self, line: int, column: int) -> int:
+        text = self.lines[line - 1] if line <= len(self.lines) else ""
+        return column if text.isascii() else len(text[:column].encode())
+
+
+class CodePiece:
+    """Implements `exportlint.rule.Code` for a function, or for a whole file (`function` is None)."""
+
+    def __init__(
+        self, source: Source, module: ModuleInfo, belief: Belief, path: str, function: FunctionInfo | None = None
+    ) -> None:
+        self.source = source
+        self.module = module
+        self.path = path
+        self.function = function
+        self.cls: ClassInfo | None = function.cls if function else None
+        self._belief = belief
+        self._shift = 0
+
+    @cached_property
+    def text_of_piece(self) -> str:
+        """What rules' `words` are matched against."""
+        if self.function is None:
+            return self.source.text
+        first, last = _lines_of(self.function)
+        return "\n".join(self.source.lines[first - 1 : last])
+
+    @cached_property
+    def tree(self) -> cst.Module:
+        return self._wrapper.module
+
+    @cached_property
+    def walk(self) -> Walk:
+        return Walk(self.tree)
+
+    @cached_property
+    def _wrapper(self) -> MetadataWrapper:
+        """A function is parsed alone, under an `if` that stands where the line before it stood."""
+        text = self.text_of_piece
+        if self.function is not None:
+            indented = text[:1] in " \t"
+            text = ("if True:\n" if indented else "\n") + text + "\n"
+            self._shift = _lines_of(self.function)[0] - 2
+        return MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
+
+    @cached_property
+    def _positions(self) -> Mapping[cst.CSTNode, CodeRange]:
+        # `resolve` would walk the whole tree once more, for providers that nobody asked for.
+        return PositionProvider()._gen(self._wrapper)  # type: ignore[return-value]  # noqa: SLF001 - see above
+
+    def place(self, node: cst.CSTNode) -> Place:
+        at = self._positions[node]
+        shift = self._shift
+        return Place(at.start.line + shift, at.start.column + 1, at.end.line + shift, at.end.column + 1)
+
+    def _span(self, node: cst.CSTNode) -> tuple[int, int, int, int]:
+        p = self.place(node)
+        before = self.source.bytes_before
+        return (p.line, before(p.line, p.column - 1), p.end_line, before(p.end_line, p.end_column - 1))
+
+    def value(self, node: cst.CSTNode) -> Value:
+        if node not in self._positions:
+            return UNKNOWN
+        span = self._span(node)
+        found = self._belief.values.get(span)
+        if found is None and isinstance(node, cst.Tuple | cst.GeneratorExp) and node.lpar:
+            line, column, end_line, end_column = span  # ast counts the parentheses of these two
+            found = self._belief.values.get((line, column - 1, end_line, end_column + 1))
+        return found or UNKNOWN
+
+    def name(self, node: cst.CSTNode) -> str | None:
+        match node:
+            case cst.Name(value=name):
+                return self._origin(node, name)
+            case cst.Attribute(value=owner, attr=cst.Name(value=attr)):
+                inner = self.name(owner)
+                return f"{inner}.{attr}" if inner else None
+        return None
+
+    def _origin(self, node: cst.Name, name: str) -> str | None:
+        if self.function is not None and name in self._locals:
+            value = self.value(node)
+            return (
+                value.name if value.kind in {Kind.FUNCTION, Kind.CLASS, Kind.UNKNOWN} and value.owner is None else None
+            )
+        return self.module.origin(name) if name in BUILTINS or not self._shadowed(name) else None
+
+    def _shadowed(self, name: str) -> bool:
+        return name in self.module.assignments and name not in self.module.imports
+
+    @cached_property
+    def _locals(self) -> frozenset[str]:
+        return frozenset(_bound(self.function.node)) if self.function else frozenset()
+
+    def text(self, node: cst.CSTNode) -> str:
+        whole = " ".join(self.tree.code_for_node(node).split())
+        return whole if len(whole) <= _READABLE else whole[: _READABLE - 1] + "…"
+
+    def sweep(self, visitor: cst.CSTVisitor) -> None:
+        self.walk.run(visitor)
+
+    def reached(self, node: cst.CSTNode) -> bool:
+        if self.function is None:
+            return True
+        p = self._span(node)
+        position = (p[0], p[1])
+        return not any(span[:2] <= position < span[2:] for span in self._dead)
+
+    @cached_property
+    def _dead(self) -> list[tuple[int, int, int, int]]:
+        """Spans of this function that no context ran."""
+        if self.function is None:
+            return []
+        n = self.function.node
+        whole = (n.lineno, n.col_offset, n.end_lineno or 0, n.end_col_offset or 0)
+        runs = self._belief.runs.get(whole, 1)
+        return [s for s, times in self._belief.dead.items() if times >= runs and whole[:2] <= s[:2] <= whole[2:]]
+
+
+def _bound(function: ast.AST) -> Iterator[str]:
+    """The names a function binds: parameters and targets, those of nested functions included."""
+    for node in ast.walk(function):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                yield name
+            case ast.ExceptHandler(name=str(name)):
+                yield name
+
+
+def _lines_of(function: FunctionInfo) -> tuple[int, int]:
+    """First (decorators included) and last line."""
+    node = function.node
+    first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+    return first, node.end_lineno or node.lineno
+
+
+__all__ = ["CodePiece", "Source"]

@@ -1,0 +1,300 @@
+"""Which modules, classes and functions exist, and what a name means where it is written.
+
+Built with `ast`, lazily: a file is parsed when it is checked, or when a name that is looked up leads to it. Nothing is
+imported. Only files of the same project (below the same outermost package, or beside the file) are followed.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from exportlint.static.kinds import Value
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+BUILTINS = frozenset(dir(builtins))
+_NOT_EXPORTED = ("Loss", "Criterion", "Metric", "Metrics")
+
+
+@dataclass(eq=False, slots=True)
+class FunctionInfo:
+    """A function, method, nested function or lambda. `closure` holds what the enclosing function knew."""
+
+    name: str
+    node: FunctionNode
+    module: ModuleInfo
+    cls: ClassInfo | None = None
+    closure: Mapping[str, Value] = field(default_factory=dict)
+
+    @property
+    def decorators(self) -> list[str]:
+        nodes = getattr(self.node, "decorator_list", [])
+        return [self.module.dotted(d.func if isinstance(d, ast.Call) else d) or "" for d in nodes]
+
+
+@dataclass(eq=False)
+class ClassInfo:
+    """A class of the project."""
+
+    name: str
+    node: ast.ClassDef
+    module: ModuleInfo
+
+    @cached_property
+    def methods(self) -> Mapping[str, FunctionInfo]:
+        return {
+            n.name: FunctionInfo(n.name, n, self.module, self)
+            for n in self.node.body
+            if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)
+        }
+
+    @cached_property
+    def base_names(self) -> tuple[str, ...]:
+        """Dotted names of all bases, as far as imports tell."""
+        nodes = (b.value if isinstance(b, ast.Subscript) else b for b in self.node.bases)
+        return tuple(self.module.dotted(n) or ast.unparse(n) for n in nodes)
+
+    @cached_property
+    def bases(self) -> tuple[ClassInfo, ...]:
+        """The bases that are classes of the project."""
+        found = (self.module.project.find(n) for n in self.base_names)
+        return tuple(c for c in found if isinstance(c, ClassInfo) and c is not self)
+
+    @cached_property
+    def lineage(self) -> tuple[ClassInfo, ...]:
+        """The class and its project bases, nearest first. (Close to the MRO; diamonds are visited once.)"""
+        seen: dict[ClassInfo, None] = {self: None}
+        for base in self.bases:
+            seen.update(dict.fromkeys(c for c in base.lineage_guarded({self})))
+        return tuple(seen)
+
+    def lineage_guarded(self, seen: set[ClassInfo]) -> Iterator[ClassInfo]:
+        if self in seen:
+            return
+        seen.add(self)
+        yield self
+        for base in self.bases:
+            yield from base.lineage_guarded(seen)
+
+    @cached_property
+    def foreign_bases(self) -> tuple[str, ...]:
+        known = {
+            n
+            for c in self.lineage
+            for n, b in zip(c.base_names, map(c.module.project.find, c.base_names), strict=True)
+            if b
+        }
+        return tuple(n for c in self.lineage for n in c.base_names if n not in known)
+
+    @cached_property
+    def is_module(self) -> bool:
+        """Does it derive from torch.nn.Module, as far as can be seen? A foreign base plus a forward counts."""
+        for name in self.foreign_bases:
+            if name.startswith(("torch.nn.", "torch.jit.ScriptModule")):
+                return True
+            if name.startswith("torch.") or name.rpartition(".")[2] in {"Generic", "Protocol", "ABC", "Enum"}:
+                continue
+            if "." in name and self.method("forward") and not name.startswith(("typing.", "abc.", "enum.")):
+                return True
+        return False
+
+    @property
+    def is_autograd_function(self) -> bool:
+        return any(n in {"torch.autograd.Function", "torch.autograd.function.Function"} for n in self.foreign_bases)
+
+    @property
+    def is_record(self) -> bool:
+        """A dataclass or NamedTuple: its fields are set from the arguments of the call."""
+        made = [self.module.dotted(d.func if isinstance(d, ast.Call) else d) or "" for d in self.node.decorator_list]
+        return any(d.endswith("dataclass") for d in made) or "typing.NamedTuple" in self.base_names
+
+    @property
+    def record_fields(self) -> tuple[str, ...]:
+        return tuple(
+            n.target.id for n in self.node.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)
+        )
+
+    def method(self, name: str, *, after: ClassInfo | None = None) -> FunctionInfo | None:
+        """The method that `self.name` means, inherited ones included; `after` a class as `super()` looks it up."""
+        line = self.lineage
+        start = line.index(after) + 1 if after in line else 0
+        return next((c.methods[name] for c in line[start:] if name in c.methods), None)
+
+    @property
+    def is_loss(self) -> bool:
+        return self.name.endswith(_NOT_EXPORTED)
+
+
+@dataclass(eq=False)
+class ModuleInfo:
+    """One parsed file. `name` is the dotted name it is imported by."""
+
+    name: str
+    path: Path
+    tree: ast.Module
+    project: Project
+    is_package: bool = False
+
+    @cached_property
+    def classes(self) -> Mapping[str, ClassInfo]:
+        return {n.name: ClassInfo(n.name, n, self) for n in self._statements() if isinstance(n, ast.ClassDef)}
+
+    @cached_property
+    def functions(self) -> Mapping[str, FunctionInfo]:
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+        return {n.name: FunctionInfo(n.name, n, self) for n in self._statements() if isinstance(n, kinds)}
+
+    @cached_property
+    def assignments(self) -> Mapping[str, ast.expr]:
+        """Module-level `NAME = expression`; the last one wins."""
+        found: dict[str, ast.expr] = {}
+        for n in self._statements():
+            if isinstance(n, ast.Assign):
+                found.update({t.id: n.value for t in n.targets if isinstance(t, ast.Name)})
+            elif isinstance(n, ast.AnnAssign) and n.value and isinstance(n.target, ast.Name):
+                found[n.target.id] = n.value
+        return found
+
+    @cached_property
+    def imports(self) -> Mapping[str, str]:
+        """Local name -> dotted name, for imports anywhere in the file (also inside functions)."""
+        found: dict[str, str] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                for a in node.names:
+                    found[a.asname or a.name.partition(".")[0]] = a.name if a.asname else a.name.partition(".")[0]
+            elif isinstance(node, ast.ImportFrom):
+                base = self._absolute(node)
+                found.update({a.asname or a.name: f"{base}.{a.name}" for a in node.names if a.name != "*"})
+        return found
+
+    @cached_property
+    def stars(self) -> tuple[str, ...]:
+        """Modules whose names come in by `from m import *`."""
+        nodes = (n for n in self.tree.body if isinstance(n, ast.ImportFrom))
+        return tuple(self._absolute(n) for n in nodes if any(a.name == "*" for a in n.names))
+
+    def dotted(self, node: ast.expr) -> str | None:
+        """The dotted origin of a name or attribute chain; None when its root is no import, definition or builtin."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return None
+        root = self.origin(node.id)
+        return ".".join((root, *reversed(parts))) if root else None
+
+    def origin(self, name: str) -> str | None:
+        """What a module-level name stands for."""
+        if name in self.classes or name in self.functions or name in self.assignments:
+            return f"{self.name}.{name}"
+        if name in self.imports:
+            return self.imports[name]
+        if name in BUILTINS:
+            return f"builtins.{name}"
+        return None
+
+    def _absolute(self, node: ast.ImportFrom) -> str:
+        if not node.level:
+            return node.module or ""
+        package = self.name.split(".") if self.is_package else self.name.split(".")[:-1]
+        kept = package[: len(package) - node.level + 1]
+        return ".".join([*kept, *([node.module] if node.module else [])])
+
+    def _statements(self) -> Iterator[ast.stmt]:
+        """Top-level statements, those under `if` and `try` included."""
+        todo = list(reversed(self.tree.body))
+        while todo:
+            node = todo.pop()
+            yield node
+            if isinstance(node, ast.If | ast.Try):
+                inner = [*node.body, *(s for h in getattr(node, "handlers", []) for s in h.body), *node.orelse]
+                todo.extend(reversed(inner))
+
+
+class Project:
+    """All files that are checked, and those their imports lead to."""
+
+    def __init__(self) -> None:
+        self._by_path: dict[Path, ModuleInfo | None] = {}
+        self._by_name: dict[tuple[str, Path], ModuleInfo | None] = {}
+        self._roots: set[Path] = set()
+        self._found: dict[str, ClassInfo | FunctionInfo | ModuleInfo | None] = {}
+
+    def add(self, path: Path, tree: ast.Module) -> ModuleInfo:
+        """Register a parsed file. `path` is absolute."""
+        root, name = _package_of(path)
+        self._roots.add(root)
+        module = ModuleInfo(name, path, tree, self, is_package=path.name == "__init__.py")
+        self._by_path[path] = module
+        self._found.clear()
+        return module
+
+    def find(self, dotted: str) -> ClassInfo | FunctionInfo | ModuleInfo | None:
+        """The project's class, function or module of that dotted name, followed through re-exports."""
+        if dotted not in self._found:
+            self._found[dotted] = None  # a cycle of re-exports ends here
+            self._found[dotted] = self._search(dotted)
+        return self._found[dotted]
+
+    def _search(self, dotted: str) -> ClassInfo | FunctionInfo | ModuleInfo | None:
+        parts = dotted.split(".")
+        for cut in range(len(parts), 0, -1):
+            module = self._module(".".join(parts[:cut]))
+            if module:
+                return self._inside(module, parts[cut:])
+        return None
+
+    def _inside(self, module: ModuleInfo, rest: list[str]) -> ClassInfo | FunctionInfo | ModuleInfo | None:
+        if not rest:
+            return module
+        first, *more = rest
+        if first in module.classes:
+            cls = module.classes[first]
+            return cls.method(more[0]) if more else cls
+        if first in module.functions:
+            return module.functions[first]
+        if first in module.imports and module.imports[first] != f"{module.name}.{first}":
+            return self.find(".".join((module.imports[first], *more)))
+        hits = (self.find(".".join((star, *rest))) for star in module.stars)
+        return next((h for h in hits if h), None)
+
+    def _module(self, name: str) -> ModuleInfo | None:
+        for root in self._roots:
+            key = (name, root)
+            if key not in self._by_name:
+                self._by_name[key] = self._load(root.joinpath(*name.split(".")))
+            if self._by_name[key]:
+                return self._by_name[key]
+        return None
+
+    def _load(self, stem: Path) -> ModuleInfo | None:
+        for path in (stem.with_name(stem.name + ".py"), stem / "__init__.py"):
+            if path not in self._by_path:
+                if not path.is_file():
+                    continue
+                self._by_path[path] = None
+                try:
+                    self.add(path, ast.parse(path.read_bytes()))
+                except (SyntaxError, ValueError, OSError, RecursionError):
+                    continue  # a neighbour that cannot be read tells nothing; checking it reports it
+            return self._by_path[path]
+        return None
+
+
+def _package_of(path: Path) -> tuple[Path, str]:
+    """The folder that has to be on sys.path, and the dotted name of the file seen from there."""
+    parts = [] if path.name == "__init__.py" else [path.stem]
+    folder = path.parent
+    while (folder / "__init__.py").is_file() and folder.name.isidentifier():
+        parts.append(folder.name)
+        folder = folder.parent
+    return folder, ".".join(reversed(parts))

@@ -1,0 +1,355 @@
+"""The engine: runs every forward in the abstract, follows calls, and remembers what each expression was.
+
+A function is run once for every kind of arguments it gets. What it learns is kept by position, so that a rule that
+reads another syntax tree of the same file can ask.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from exportlint.static import library
+from exportlint.static.annotations import INPUT, annotated, used
+from exportlint.static.flow import Flow
+from exportlint.static.frame import Belief, Frame, span_of
+from exportlint.static.kinds import NONE, UNKNOWN, Kind, Source, Value, join
+from exportlint.static.objects import class_assignments, defaults, nothing, of_default, on_self
+from exportlint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+MAX_DEPTH = 14
+MAX_CONTEXTS = 6
+
+
+class Engine:
+    """All that is known about a project's values. `run(module)` judges every class of the file as an export root."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.beliefs: dict[Path, Belief] = defaultdict(Belief)
+        self._results: dict[tuple[object, ...], Value] = {}
+        self._contexts: dict[FunctionInfo | ast.AST, int] = defaultdict(int)
+        self._attributes: dict[ClassInfo, dict[str, Value]] = {}
+        self._levels: dict[tuple[ModuleInfo, str], Value] = {}
+        self._depth = 0
+        self._silent = 0
+
+    def run(self, module: ModuleInfo) -> None:
+        """Run every forward that the file defines, and every function it hands to export or compile."""
+        for cls in module.classes.values():
+            forward = cls.methods.get("forward")
+            if forward and cls.is_module and not cls.is_loss:
+                self.invoke(forward, Value(Kind.MODULE, cls=cls), (), {}, root=True)
+        for function in _handed_to_export(module):
+            self.invoke(function, None, (), {}, root=True)
+
+    # Names.
+
+    def module_level(self, module: ModuleInfo, name: str) -> Value:
+        """What a name means when the function does not bind it."""
+        key = (module, name)
+        if key not in self._levels:
+            self._levels[key] = UNKNOWN
+            if name in module.assignments:
+                self._levels[key] = self._module_assignment(module, name)
+            elif dotted := module.origin(name):
+                self._levels[key] = self.dotted(dotted)
+        return self._levels[key]
+
+    def _module_assignment(self, module: ModuleInfo, name: str) -> Value:
+        holder = FunctionInfo("<module>", nothing(), module)
+        with self._silently():
+            value = BoundFlow(self, Frame(holder, {})).value(module.assignments[name])
+        kind = Source.ATTRIBUTE if value.kind is Kind.TENSOR else value.source
+        return replace(value, source=kind, truth=None if value.kind is Kind.SCALAR else value.truth)
+
+    def dotted(self, name: str) -> Value:
+        """The value of an imported or builtin name."""
+        found = self.project.find(name)
+        if isinstance(found, ClassInfo):
+            return Value(Kind.CLASS, cls=found, name=name)
+        if isinstance(found, FunctionInfo):
+            return Value(Kind.FUNCTION, function=found, name=name)
+        if found is None and (owner := self.project.find(name.rpartition(".")[0])) and isinstance(owner, ModuleInfo):
+            last = name.rpartition(".")[2]
+            if last in owner.assignments:
+                return self.module_level(owner, last)
+        return library.constant(name) or Value(Kind.UNKNOWN, name=name)
+
+    # Classes.
+
+    def attributes(self, cls: ClassInfo) -> dict[str, Value]:
+        """What `__init__` (and the class body) puts on the object."""
+        if cls not in self._attributes:
+            self._attributes[cls] = {}
+            found: dict[str, Value] = {}
+            for base in reversed(cls.lineage):
+                found.update(self._own_attributes(base, cls))
+            self._attributes[cls] = found
+        return self._attributes[cls]
+
+    def _own_attributes(self, base: ClassInfo, cls: ClassInfo) -> dict[str, Value]:
+        found = {n: self._class_level(base, e) for n, e in class_assignments(base)}
+        init = base.methods.get("__init__") or base.methods.get("__post_init__")
+        if init:
+            with self._silently():
+                frame = self._frame(
+                    init, Value(Kind.MODULE if cls.is_module else Kind.INSTANCE, cls=cls), (), {}, root=True
+                )
+                for name, _ in defaults(init.node):
+                    frame.names[name] = _open(frame.names[name])
+                BoundFlow(self, frame).run(init.node.body)  # type: ignore[arg-type] # a def, whose body is a list
+            found.update(on_self(frame.names))
+        return found
+
+    def _layers(self, cls: ClassInfo | None) -> frozenset[str]:
+        """The attributes that hold a layer of torch.nn, which takes a tensor."""
+        if cls is None or not cls.is_module:
+            return frozenset()
+        modules = ((n, v) for n, v in self.attributes(cls).items() if v.kind is Kind.MODULE and v.cls is None)
+        return frozenset(n for n, v in modules if v.name not in library.MODULE_CONTAINERS)
+
+    def _class_level(self, cls: ClassInfo, node: ast.expr) -> Value:
+        with self._silently():
+            value = BoundFlow(self, Frame(FunctionInfo("<class>", nothing(), cls.module, cls), {})).value(node)
+        return replace(value, truth=None, source=Source.ATTRIBUTE if value.kind is Kind.TENSOR else value.source)
+
+    def instance(self, cls: ClassInfo, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value:
+        """What `Cls(…)` makes, with the attributes that these arguments give it."""
+        if cls.is_module:
+            return Value(Kind.MODULE, cls=cls)
+        if cls.is_autograd_function:
+            return Value(Kind.INSTANCE, cls=cls)
+        if cls.is_record:
+            fields = (*zip(cls.record_fields, args, strict=False), *keywords.items())
+            return Value(Kind.INSTANCE, cls=cls, fields=tuple(fields))
+        init = cls.method("__init__")
+        if init is None:
+            return Value(Kind.INSTANCE, cls=cls)
+        frame = self._enter(init, Value(Kind.INSTANCE, cls=cls), args, keywords, root=False)
+        fields = tuple((n, v.plain) for n, v in on_self(frame.names).items()) if frame else ()
+        return Value(Kind.INSTANCE, cls=cls, fields=fields)
+
+    # Calls.
+
+    def invoke(
+        self,
+        function: FunctionInfo,
+        owner: Value | None,
+        args: tuple[Value, ...],
+        keywords: dict[str, Value],
+        *,
+        root: bool = False,
+    ) -> Value:
+        """What the function returns for these arguments; its body is judged on the way."""
+        if not isinstance(function.node, ast.Lambda):
+            if function.cls and function.cls.is_autograd_function and function.name == "forward":
+                args = (UNKNOWN, *args)
+            if _is_foreign(function.decorators):
+                return UNKNOWN
+        key = (
+            function.node,
+            owner.plain if owner else None,
+            tuple(a.plain for a in args),
+            tuple((k, v.plain) for k, v in sorted(keywords.items())),
+            root,
+        )
+        if key not in self._results:
+            self._results[key] = UNKNOWN  # recursion ends here
+            frame = self._enter(function, owner, args, keywords, root=root)
+            self._results[key] = _outcome(frame) if frame else UNKNOWN
+        return self._results[key]
+
+    def _enter(
+        self,
+        function: FunctionInfo,
+        owner: Value | None,
+        args: tuple[Value, ...],
+        keywords: dict[str, Value],
+        *,
+        root: bool,
+    ) -> Frame | None:
+        if self._depth >= MAX_DEPTH or (not self._silent and self._contexts[function.node] >= MAX_CONTEXTS):
+            return None
+        if not self._silent:
+            self._contexts[function.node] += 1
+        self._depth += 1
+        try:
+            frame = self._frame(function, owner, args, keywords, root=root)
+            flow = BoundFlow(self, frame)
+            if isinstance(function.node, ast.Lambda):
+                frame.returned.append(flow.value(function.node.body))
+            elif not flow.run(function.node.body):
+                frame.returned.append(NONE)
+        finally:
+            self._depth -= 1
+        if not self._silent:
+            self._keep(frame)
+        return frame
+
+    def _frame(
+        self,
+        function: FunctionInfo,
+        owner: Value | None,
+        args: tuple[Value, ...],
+        keywords: dict[str, Value],
+        *,
+        root: bool,
+    ) -> Frame:
+        names: dict[str, Value] = {}
+        spec = function.node.args
+        positional = [*spec.posonlyargs, *spec.args]
+        given = list(args)
+        static = "builtins.staticmethod" in function.decorators
+        if (
+            positional
+            and function.cls
+            and not static
+            and (owner is not None or positional[0].arg in {"self", "cls"})
+            and function.name != "<lambda>"
+            and function.cls.methods.get(function.name) is function
+        ):
+            names[positional.pop(0).arg] = owner or Value(Kind.INSTANCE, cls=function.cls)
+        fallbacks = dict(defaults(function.node))
+        for i, parameter in enumerate([*positional, *spec.kwonlyargs]):
+            passed = given[i] if i < min(len(given), len(positional)) else keywords.get(parameter.arg)
+            names[parameter.arg] = self._parameter(function, parameter, passed, fallbacks.get(parameter.arg), root=root)
+        if spec.vararg:
+            rest = tuple(given[len(positional) :])
+            names[spec.vararg.arg] = Value(
+                Kind.CONTAINER, container="tuple", items=rest or None, element=rest[0] if rest else None
+            )
+        if spec.kwarg:
+            known = {p.arg for p in (*positional, *spec.kwonlyargs)}
+            extra = tuple((k, v.plain) for k, v in keywords.items() if k not in known)
+            names[spec.kwarg.arg] = Value(Kind.CONTAINER, container="dict", fields=extra)
+        return Frame(function, names)
+
+    def _parameter(
+        self, function: FunctionInfo, parameter: ast.arg, passed: Value | None, default: ast.expr | None, *, root: bool
+    ) -> Value:
+        """What the caller passes; where that is unknown, what the function says and does."""
+        if passed is not None and passed.kind is not Kind.UNKNOWN:
+            step = f"`{parameter.arg}` of {function.name}"
+            return passed.because(step, parameter.lineno) if passed.is_data else passed
+        said = annotated(parameter.annotation, function.module)
+        if default is not None and passed is None:
+            if not root:
+                with self._silently():
+                    return BoundFlow(self, Frame(function, {})).value(default)
+            fallback = of_default(default)
+            said = (
+                replace(said, maybe_none=True) if fallback.kind is Kind.NONE and said.kind is not Kind.UNKNOWN else said
+            )
+            if said.kind is Kind.UNKNOWN and fallback.kind is not Kind.NONE:
+                return fallback
+        if said.kind is Kind.UNKNOWN:
+            said = used(function, parameter.arg, self._layers(function.cls))
+            said = replace(said, maybe_none=default is not None) if said.kind is not Kind.UNKNOWN else said
+        return (
+            said.because(f"parameter `{parameter.arg}` of {function.name}", parameter.lineno)
+            if said.kind is Kind.TENSOR
+            else said
+        )
+
+    def _keep(self, frame: Frame) -> None:
+        belief = self.beliefs[frame.module.path]
+        if frame.function.name != "<lambda>":
+            belief.reached.setdefault(frame.function)
+        for span, value in frame.values.items():
+            old = belief.values.get(span)
+            if old is None or old.kind is Kind.UNKNOWN or (value.is_data and not old.is_data):
+                belief.values[span] = value
+        for span in frame.dead:
+            belief.dead[span] = belief.dead.get(span, 0) + 1
+        whole = span_of(frame.function.node)
+        if whole:
+            belief.runs[whole] = belief.runs.get(whole, 0) + 1
+
+    @contextmanager
+    def _silently(self) -> Iterator[None]:
+        """What runs inside is not run by export: nothing is remembered."""
+        self._silent += 1
+        try:
+            yield
+        finally:
+            self._silent -= 1
+
+
+class BoundFlow(Flow):
+    """A flow bound to an engine and a frame."""
+
+    def __init__(self, engine: Engine, frame: Frame) -> None:
+        self.engine = engine
+        self.frame = frame
+
+    def result(self, function: Value, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.Call) -> Value:
+        """Also what only matters in constructors: register_buffer and its kin, and `Function.apply`."""
+        match node.func:
+            case ast.Attribute(value=ast.Name(id="self"), attr="register_buffer") if args and args[0].name:
+                new = args[1] if len(args) > 1 else keywords.get("tensor", UNKNOWN)
+                kept = replace(new, source=Source.BUFFER, on_self=True) if new.kind is Kind.TENSOR else new
+                self.frame.names[f"self.{args[0].name}"] = (
+                    kept if new.kind is not Kind.UNKNOWN else Value(Kind.TENSOR, Source.BUFFER)
+                )
+            case ast.Attribute(
+                value=ast.Name(id="self"), attr="register_parameter" | "add_module" | "register_module"
+            ) if args and args[0].name:
+                self.frame.names[f"self.{args[0].name}"] = args[1] if len(args) > 1 else UNKNOWN
+            case ast.Attribute(value=owner, attr="apply"):
+                base = self.frame.believed(owner)
+                if (
+                    base.kind is Kind.CLASS
+                    and base.cls
+                    and base.cls.is_autograd_function
+                    and (f := base.cls.method("forward"))
+                ):
+                    self.engine.invoke(f, None, args, keywords)
+                    return replace(INPUT, source=Source.COMPUTED)
+        return super().result(function, args, keywords, node)
+
+
+def _outcome(frame: Frame) -> Value:
+    if frame.yielded:
+        element = frame.yielded[0]
+        for value in frame.yielded[1:]:
+            element = join(element, value)
+        return Value(Kind.CONTAINER, container="generator", element=element)
+    whole = frame.returned[0] if frame.returned else NONE
+    for value in frame.returned[1:]:
+        whole = join(whole, value)
+    return whole
+
+
+def _open(value: Value) -> Value:
+    """A constructor argument may be anything of its kind: its default decides no test."""
+    return replace(value, truth=None, name=None) if value.kind is Kind.SCALAR else value
+
+
+def _is_foreign(decorators: list[str]) -> bool:
+    """Decorators behind which export does not look."""
+    return not {"torch.jit.ignore", "torch.jit.unused", "typing.overload"}.isdisjoint(decorators)
+
+
+def _handed_to_export(module: ModuleInfo) -> Iterator[FunctionInfo]:
+    """Functions of the file that are the first argument of an export or compile call."""
+    takers = {
+        "torch.export.export",
+        "torch.compile",
+        "torch.jit.trace",
+        "torch._dynamo.explain",
+        "torch.export.draft_export",
+    }
+    for node in ast.walk(module.tree):
+        match node:
+            case ast.Call(func=func, args=[ast.Name(id=name), *_]) if (
+                name in module.functions and module.dotted(func) in takers
+            ):
+                yield module.functions[name]
