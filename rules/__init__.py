@@ -1,0 +1,1 @@
+"""What ships with exportlint: one flat file a rule."""

@@ -1,0 +1,110 @@
+"""Gradients are computed, or asked for, while forward runs.
+
+Why: an exported program is a forward computation. `torch.autograd.grad` and the transforms of `torch.func` leave
+traced values behind that torch refuses or that make the program fail when it is called. `.backward()` runs once,
+while tracing: strict mode refuses it, non-strict mode exports a program whose `.grad` never changes.
+`requires_grad_()` and `retain_grad()` export in non-strict mode only. `no_grad` and `enable_grad` are fine.
+
+Instead: write the gradient out, or export the function that computes the value and differentiate outside of it; a
+training step belongs to a method that is not exported.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import libcst as cst
+
+from exportlint import Case, Kind, Rule, Severity, Source, called, flat_targets
+
+_OUTSIDE = "write the gradient out, or export the value and differentiate outside of the program"
+_TRAINING = "training steps belong to a method that is not exported"
+_FREEZE = "set it in `__init__` or where the input is made"
+
+_FUNCTIONS = {
+    "torch.autograd.grad": "BadGradInput",
+    "torch.autograd.backward": "BadBackwardFunction",
+    "torch.func.grad": "BadFuncGrad",
+    "torch.func.grad_and_value": "BadFuncGrad",
+    "torch.func.vjp": "BadFuncVjp",
+    "torch.func.jacrev": "BadFuncJacrev",
+    "torch.func.jacfwd": "BadFuncJacrev",
+    "torch.func.hessian": "BadFuncJacrev",
+    "torch.autograd.functional.jacobian": "BadJacobian",
+    "torch.autograd.functional.hessian": "BadJacobian",
+}
+
+
+class AutogradInForward(Rule):
+    words = (
+        r"\b(grad|grad_and_value|vjp|jac\w+|hessian|step|backward|requires_grad_?|retain_grad|optim|func|functorch)\b"
+    )
+    graph_breaks = ("GB0125", "GB0123", "GB9186", "GB0108", "GB0206", "GB7324")
+    torch_says = (
+        r"Unsupported Tensor\.(requires_grad_|backward)\(\) call",
+        r"using `torch\.autograd\.grad`",
+        r"setattr\(\) on Tensor\.requires_grad",
+        r"Tensor\.retain_grad\(\) with AOTDispatcher",
+    )
+    cases: ClassVar = {
+        "BadGradInput": Case("`{code}` differentiates inside the program", _OUTSIDE),
+        "BadFuncGrad": Case("`{code}` differentiates inside the program", _OUTSIDE),
+        "BadFuncVjp": Case("`{code}` differentiates inside the program", _OUTSIDE),
+        "BadFuncJacrev": Case("`{code}` differentiates inside the program", _OUTSIDE),
+        "BadJacobian": Case("`{code}` differentiates inside the program", _OUTSIDE),
+        "BadBackward": Case("`{code}` runs the backward pass inside forward", _TRAINING),
+        "BadBackwardFunction": Case("`{code}` runs the backward pass inside forward", _TRAINING),
+        "BadOptimizer": Case("`{code}` makes an optimizer inside forward", _TRAINING),
+        "BadStoredOptimizer": Case("`{code}` changes the weights inside forward", _TRAINING),
+        "BadRequiresGradInput": Case("`{code}` asks for gradients of an input", _FREEZE),
+        "BadRequiresGradComputed": Case("`{code}` asks for gradients of an intermediate tensor", _OUTSIDE),
+        "BadRequiresGradModule": Case("`{code}` changes which weights want gradients", _FREEZE),
+        "BadRequiresGradAttr": Case("`{code}` asks for gradients", _FREEZE),
+        "BadRetainGrad": Case(
+            "`{code}` keeps a gradient for a backward pass that the program does not have", _TRAINING
+        ),
+    }
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        off = isinstance(node.value, cst.Name) and node.value.value == "False"
+        for target in flat_targets(node):
+            if isinstance(target, cst.Attribute) and target.attr.value == "requires_grad" and not off:
+                owner = self.code.value(target.value)
+                if owner.is_tensor:
+                    self.report(node, "BadRequiresGradAttr", because=owner)
+
+    def visit_Call(self, node: cst.Call) -> None:
+        name = self.code.name(node.func) or ""
+        if name in _FUNCTIONS:
+            self.report(node, _FUNCTIONS[name])
+        elif name.startswith("torch.optim.") and name.rpartition(".")[2][:1].isupper():
+            self.report(node, "BadOptimizer")
+        elif isinstance(node.func, cst.Attribute):
+            self._method(node, node.func.value)
+
+    def _method(self, node: cst.Call, owner: cst.CSTNode) -> None:
+        match called(node):
+            case "backward":
+                self._on_tensor(node, owner, "BadBackward")
+            case "retain_grad":
+                self._on_tensor(node, owner, "BadRetainGrad")
+            case "step" if (self.code.value(owner).name or "").startswith("torch.optim."):
+                self.report(node, "BadStoredOptimizer")
+            case "requires_grad_":
+                self._requires_grad(node, owner)
+
+    def _on_tensor(self, node: cst.Call, owner: cst.CSTNode, case: str) -> None:
+        value = self.code.value(owner)
+        if value.is_tensor:
+            self.report(node, case, because=value)
+        elif value.kind is Kind.UNKNOWN and case == "BadBackward":
+            self.report(node, case, at_most=Severity.WARNING)
+
+    def _requires_grad(self, node: cst.Call, owner: cst.CSTNode) -> None:
+        value = self.code.value(owner)
+        off = bool(node.args) and isinstance(flag := node.args[0].value, cst.Name) and flag.value == "False"
+        if value.kind is Kind.MODULE:
+            self.report(node, "BadRequiresGradModule")
+        elif value.is_tensor and not off:
+            case = "BadRequiresGradInput" if value.source is Source.INPUT else "BadRequiresGradComputed"
+            self.report(node, case, because=value)

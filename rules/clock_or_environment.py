@@ -1,0 +1,154 @@
+"""The clock, the environment, a file or a counter is read while exporting only.
+
+Why: what Python reads from the world around it is read once, by the tracer. The value is a literal of the graph from
+then on, or decides which branch is kept. Non-strict mode says nothing about it; strict mode refuses clocks, files and
+process ids, and keeps the environment, the command line and counters just as silently.
+
+Instead: read it in `__init__` when it belongs to the model, make it an input when it changes from call to call, and
+keep counters in a registered buffer.
+
+    def forward(self, x, age): ...                    # instead of time.time() - self.born
+    self.register_buffer("step", torch.zeros((), dtype=torch.long))   # instead of itertools.count()
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import libcst as cst
+
+from exportlint import Case, Kind, Rule, Severity, called
+
+_INPUT = "make it an input of forward, or read it in `__init__` when it belongs to the model"
+_INIT = "read it in `__init__`, or make it an input of forward"
+_BUFFER = "keep the count in a registered buffer and add to it in place"
+_ONCE = "`{code}` is read once, while exporting, and is a constant of the program"
+_BY_NAME = {
+    "BadTime": (
+        "time.time time.time_ns time.perf_counter time.perf_counter_ns time.monotonic time.monotonic_ns"
+        " time.process_time"
+        " time.process_time_ns time.thread_time time.ctime time.localtime time.gmtime time.strftime time.asctime"
+        " timeit.default_timer"
+    ),
+    "BadDatetime": ("datetime.datetime.now datetime.datetime.utcnow datetime.datetime.today datetime.date.today"),
+    "BadEnvironmentGet": (
+        "os.environ.get os.environ.setdefault os.environ.pop os.environ.items os.environ.keys os.environ.copy"
+    ),
+    "BadGetenv": "os.getenv os.environb.get",
+    "BadFileRead": "builtins.open io.open gzip.open numpy.load numpy.loadtxt numpy.fromfile",
+    "BadFileTest": (
+        "os.path.exists os.path.isfile os.path.isdir os.path.getmtime os.path.getsize os.listdir os.stat os.scandir"
+        " os.walk glob.glob"
+    ),
+    "BadUuid": "uuid.uuid1 uuid.uuid4 os.urandom secrets.token_hex secrets.token_bytes",
+    "BadProcess": "os.getpid os.getppid os.cpu_count os.getcwd os.uname os.getlogin getpass.getuser",
+    "BadHost": (
+        "socket.gethostname socket.gethostbyname platform.node platform.system platform.machine platform.platform"
+    ),
+    "BadSleep": "time.sleep",
+}
+_CASE_OF = {name: case for case, names in _BY_NAME.items() for name in names.split()}
+# What is the same where the program was exported and where it runs, as a rule.
+_RARELY_CHANGES = frozenset({"BadEnvironmentGet", "BadGetenv", "BadFileTest", "BadProcess", "BadHost"})
+_READERS = frozenset({"read_text", "read_bytes"})
+_COUNTERS = frozenset({"itertools.count", "itertools.cycle"})
+
+
+class ClockOrEnvironment(Rule):
+    words = (
+        r"\b(time|datetime|date|environ|getenv|open|load|read_text|read_bytes|uuid\w*|next|pid|getpid|socket|platform"
+        r"|os|glob|argv|sleep"
+        r"|perf_counter|monotonic|now|today|urandom|secrets|exists|isfile|listdir|getcwd|gethostname|cpu_count"
+        r"|default_timer)\b"
+    )
+    graph_breaks = ("GB0007", "GB0059", "GB0156")
+    cases: ClassVar = {
+        "BadTime": Case(_ONCE, _INPUT),
+        "BadDatetime": Case(_ONCE, _INPUT),
+        "BadEnvironmentGet": Case(_ONCE, _INIT),
+        "BadGetenv": Case(_ONCE, _INIT),
+        "BadEnvironmentItem": Case(_ONCE, _INIT),
+        "BadFileRead": Case(
+            "`{code}` reads a file once, while exporting; its content is a constant of the program", _INIT
+        ),
+        "BadPathRead": Case(
+            "`{code}` reads a file once, while exporting; its content is a constant of the program", _INIT
+        ),
+        "BadFileTest": Case("`{code}` looks at the file system once, while exporting", _INIT),
+        "BadUuid": Case(_ONCE, "let the caller make the id and keep it outside of the model"),
+        "BadCounter": Case("`{code}` takes one value, while exporting; the program never takes the next", _BUFFER),
+        "BadCounterOnSelf": Case(
+            "`{code}` takes one value, while exporting; the program never takes the next", _BUFFER
+        ),
+        "BadProcess": Case(_ONCE, _INIT),
+        "BadHost": Case(_ONCE, _INIT),
+        "BadSleep": Case("`{code}` waits once, while exporting; the program never waits", "wait outside of the model"),
+        "BadCommandLine": Case("`{code}` is the command line of the exporting process", _INIT),
+    }
+
+    def visit_Call(self, node: cst.Call) -> None:
+        name = self.code.name(node.func) or ""
+        if case := _CASE_OF.get(name):
+            if case != "BadFileRead" or not _writes(node):
+                self.report(node, case, at_most=Severity.WARNING if case in _RARELY_CHANGES else Severity.ERROR)
+        elif name == "builtins.next" and node.args:
+            self._next(node, node.args[0].value)
+        elif called(node) in _READERS and self._may_be_path(node):
+            self.report(node, "BadPathRead")
+
+    def visit_Subscript(self, node: cst.Subscript) -> None:
+        if self.code.name(node.value) in {"os.environ", "os.environb"}:
+            self.report(node, "BadEnvironmentItem", at_most=Severity.WARNING)
+
+    def visit_Comparison(self, node: cst.Comparison) -> None:
+        for target in node.comparisons:
+            match self.code.name(target.comparator):
+                case "os.environ":
+                    self.report(node, "BadEnvironmentItem", at_most=Severity.WARNING)
+                case "sys.argv":
+                    self.report(node, "BadCommandLine")
+
+    def _next(self, node: cst.Call, iterator: cst.BaseExpression) -> None:
+        """An iterator that lives longer than the call: kept on the module or in the file."""
+        value = self.code.value(iterator)
+        on_self = isinstance(iterator, cst.Attribute)
+        if value.certain and value.name in _COUNTERS and (on_self or not self._is_local(iterator)):
+            self.report(node, "BadCounterOnSelf" if on_self else "BadCounter")
+
+    def _is_local(self, node: cst.BaseExpression) -> bool:
+        """Is the name bound in the function at hand?"""
+        return isinstance(node, cst.Name) and node.value in self._bound
+
+    def visit_Module(self, node: cst.Module) -> None:
+        node.visit(names := _Bound())
+        self._bound = names.names
+
+    def _may_be_path(self, node: cst.Call) -> bool:
+        """`path.read_text()`: no module has a method of this name, so only tensors and modules are ruled out."""
+        owner = self.code.value(node.func.value) if isinstance(node.func, cst.Attribute) else None
+        return owner is not None and owner.kind not in (Kind.MODULE, Kind.TENSOR)
+
+
+class _Bound(cst.CSTVisitor):
+    """The names a function binds itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
+        if isinstance(node.target, cst.Name):
+            self.names.add(node.target.value)
+
+    def visit_Param(self, node: cst.Param) -> None:
+        self.names.add(node.name.value)
+
+
+def _writes(call: cst.Call) -> bool:
+    """`open(path, "w")` is a side effect, and another rule's business."""
+    modes = [
+        arg.value
+        for i, arg in enumerate(call.args)
+        if (i == 1 and not arg.keyword) or (arg.keyword and arg.keyword.value == "mode")
+    ]
+    return any(isinstance(mode, cst.SimpleString) and set(str(mode.evaluated_value)) & set("wax+") for mode in modes)

@@ -1,0 +1,296 @@
+"""Python asks for the truth of a tensor, which has no value while it is traced.
+
+Why: `if`, `while`, `not`, `and`, `or`, a chained comparison, `bool()`, `in`, and the builtins `all`, `any`,
+`min(key=…)` and `sorted` need a Python bool. A traced tensor has no values, and one program cannot hold both ways, so
+torch 2.13 refuses in both modes. An `assert` is kept as a run-time assertion in strict mode, as long as it is one
+plain test, and is refused in non-strict mode. The checks of `torch.distributions` are such tests too. Of the builtins,
+`max(a, b)` and `min(a, b)` of tensors export: they become `maximum` and `minimum`.
+
+Instead: compute both sides and select,
+
+    torch.where(x.sum() > 0, x * 2, x - 1)
+
+keep both branches in the program,
+
+    torch.cond(x.sum() > 0, lambda t: t * 2, lambda t: t - 1, (x,))
+
+join tests with `&`, `|`, `~`, check values with `torch._assert_async(test, "message")`, and build distributions
+with `validate_args=False`. A flag that only the configuration sets belongs in a Python attribute, not in a buffer.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, ClassVar
+
+import libcst as cst
+
+from exportlint import Asked, Case, Kind, Severity, Source, TruthRule, called, of_a_size
+
+if TYPE_CHECKING:
+    from exportlint import Value
+
+_SELECT = "compute both sides and select with `torch.where`, or keep both in the program with `torch.cond`"
+_JOIN = "join the tests with `&`, `|` and `~`, and select with `torch.where`"
+_CHECK = "use `torch._assert_async(test, message)`, or leave the check to the caller"
+_ORDER = "stack the tensors and use `torch.argmin`, `torch.sort` or `torch.topk`"
+_VALIDATE = "pass `validate_args=False`"
+_BRANCHES = "`{code}` decides on the value of a tensor"
+_FORMS = {
+    "while": "BadWhile",
+    "assert": "BadAssert",
+    "ternary": "BadTernary",
+    "not": "BadNot",
+    "and": "BadAnd",
+    "or": "BadOr",
+    "comprehension": "BadComprehensionIf",
+    "guard": "BadMatchGuard",
+    "chained": "BadChained",
+}
+_COMPARED = {"equal": "BadEqual", "allclose": "BadAllclose", "is_nonzero": "BadIsNonzero"}
+_ON_PYTHON = ("shape", "size", "len", "dim", "ndim", "numel", "str", "int")
+_NO_CHECK = "set_default_validate_args"
+_FUNCTIONS = frozenset({"kl_divergence", "register_kl"})
+
+
+class DataDependentBranch(TruthRule):
+    exportdb = ("cond_predicate", "dynamic_shape_if_guard")
+    graph_breaks = ("GB0170", "GB0035", "GB0034", "GB0207")
+    torch_says = (
+        r"Could not guard on data-dependent expression",
+        r"Data-dependent branching",
+        r"aten\.(equal|allclose|is_nonzero)",
+    )
+    cases: ClassVar = {
+        "BadIf": Case("`{code}` branches on the value of a tensor", _SELECT),
+        "BadIfItem": Case("`{code}` branches on a number that was read from a tensor", _SELECT),
+        "BadIfFlagBuffer": Case(
+            "`{code}` is a buffer, a tensor; the branch depends on its value",
+            "keep a flag that forward does not change as a Python attribute, or select with `torch.where`",
+        ),
+        "BadWhile": Case(
+            "`{code}` ends the loop on the value of a tensor",
+            "loop a fixed number of times and mask with `torch.where`, or use `while_loop`",
+        ),
+        "BadAssert": Case("`{code}` asserts on the value of a tensor", _CHECK),
+        "BadAssertParts": Case("`{code}` asserts on the value of a tensor", _CHECK),
+        "BadAssertMessage": Case("the message shows a tensor, and `{code}` asserts on its value", _CHECK),
+        "BadTorchAssert": Case("`{code}` asks the tensor for a Python bool", _CHECK),
+        "BadTernary": Case(_BRANCHES, _SELECT),
+        "BadNot": Case("`not` needs the truth of the tensor `{code}`", "use `~`, or `torch.logical_not`"),
+        "BadAnd": Case("`and` needs the truth of the tensor `{code}`", _JOIN),
+        "BadOr": Case("`or` needs the truth of the tensor `{code}`", _JOIN),
+        "BadAndAfterFlag": Case("where the tests before it let it through, `{code}` branches on a tensor", _SELECT),
+        "BadChained": Case("the chained comparison `{code}` asks a tensor for a Python bool", _JOIN),
+        "BadBool": Case("`{code}` makes a Python bool of a tensor", "keep it a tensor, and select with `torch.where`"),
+        "BadAll": Case("`{code}` needs the truth of each tensor", "use `torch.stack(…).all()` and `torch.where`"),
+        "BadAny": Case("`{code}` needs the truth of each tensor", "use `torch.stack(…).any()` and `torch.where`"),
+        "BadMinKey": Case("`{code}` compares tensors to choose one", _ORDER),
+        "BadMaxRows": Case(
+            "`{code}` compares the entries of a tensor in Python", "use the method: `x.max()`, `x.min()`"
+        ),
+        "BadMaxItem": Case(
+            "`{code}` compares a number that was read from a tensor",
+            "stay with tensors: `torch.clamp`, `torch.maximum`",
+        ),
+        "BadSorted": Case("`{code}` compares tensors to order them", _ORDER),
+        "BadSortedKey": Case("`{code}` compares tensors to order them", _ORDER),
+        "BadSort": Case("`{code}` compares tensors to order them", _ORDER),
+        "BadIn": Case("`{code}` looks a value up in a tensor", "use `(x == value).any()` and `torch.where`"),
+        "BadInList": Case("`{code}` compares a tensor with each entry", "use `torch.isin` and `torch.where`"),
+        "BadListIndex": Case(
+            "`{code}` compares each entry with a tensor", "use `(table == value).nonzero()` or `argmax`"
+        ),
+        "BadMatch": Case("`match {code}` compares a tensor with the patterns", _SELECT),
+        "BadMatchGuard": Case(_BRANCHES, _SELECT),
+        "BadEqual": Case("`{code}` gives a Python bool", "use `(x == y).all()` and `torch.where`"),
+        "BadAllclose": Case("`{code}` gives a Python bool", "use `torch.isclose(x, y).all()` and `torch.where`"),
+        "BadIsNonzero": Case("`{code}` gives a Python bool", "use `x != 0` and `torch.where`"),
+        "BadComprehensionIf": Case("`{code}` drops entries by the value of a tensor", "keep all, and mask"),
+        "BadFilter": Case("`{code}` drops entries by the value of a tensor", "keep all, and mask"),
+        "BadDistribution": Case("`{code}` checks its arguments, which are tensors", _VALIDATE),
+        "BadStandardNormal": Case("`{code}` checks its arguments", _VALIDATE),
+        "BadLogProb": Case(
+            "`{code}` checks the value it is given", "build the distribution with `validate_args=False`"
+        ),
+    }
+
+    def asked(self, asked: Asked) -> None:
+        if asked.form == "chained":
+            self._chained(asked.node)
+            return
+        value = self.code.value(asked.node)
+        if self.sheltered(asked) or (value.is_unbacked and of_a_size(self.code, asked.node, value)):
+            return
+        if (
+            not self._is_own(asked.node)
+            and value.is_data
+            and not any(self.code.value(test.node).is_data for test in asked.before)
+        ):
+            case, at_most = self._case(asked, value)
+            self.report(asked.node, case, at_most=at_most, because=value)
+
+    def _case(self, asked: Asked, value: Value) -> tuple[str, Severity]:
+        if asked.before:
+            return "BadAndAfterFlag", Severity.WARNING
+        plain = isinstance(asked.node, cst.Name | cst.Attribute)
+        if asked.form == "if" and plain and value.source is Source.BUFFER:
+            return "BadIfFlagBuffer", Severity.ERROR
+        if asked.form == "if" and value.is_unbacked:
+            return "BadIfItem", Severity.ERROR
+        return _FORMS.get(asked.form, "BadIf"), Severity.ERROR
+
+    def _is_own(self, node: cst.BaseExpression) -> bool:
+        """Is the expression itself reported, whoever asks for its truth?"""
+        match node:
+            case cst.Call():
+                name = self.code.name(node.func) or ""
+                own = {"builtins.bool", "builtins.all", "builtins.any", "builtins.min", "builtins.max"}
+                return name in own or called(node) in _COMPARED
+            case cst.Comparison(comparisons=[only]):
+                return isinstance(only.operator, cst.In | cst.NotIn)
+            case cst.Comparison():
+                self._chained(node)
+                return True
+        return False
+
+    def _chained(self, node: cst.BaseExpression) -> None:
+        if isinstance(node, cst.Comparison):
+            parts = [node.left, *(part.comparator for part in node.comparisons)]
+            identity = any(isinstance(part.operator, cst.Is | cst.IsNot | cst.In) for part in node.comparisons)
+            values = [self.code.value(part) for part in parts]
+            data = [v for v, part in zip(values, parts, strict=True) if v.is_data and not of_a_size(self.code, part, v)]
+            if data and not identity:
+                self.report(node, "BadChained", because=data[0])
+
+    def visit_Comparison(self, node: cst.Comparison) -> None:
+        super().visit_Comparison(node)
+        if len(node.comparisons) == 1 and isinstance(node.comparisons[0].operator, cst.In | cst.NotIn):
+            place = self.code.value(node.comparisons[0].comparator)
+            if place.is_tensor:
+                self.report(node, "BadIn", because=place)
+            elif place.kind is Kind.CONTAINER and place.container in {"list", "tuple"}:
+                sought = self.code.value(node.left)
+                if sought.is_data:
+                    self.report(node, "BadInList", because=sought)
+
+    def visit_Match(self, node: cst.Match) -> None:
+        value = self.code.value(node.subject)
+        tested = any(not isinstance(case.pattern, cst.MatchClass | cst.MatchAs) for case in node.cases)
+        if value.is_data and tested:
+            self.report(node.subject, "BadMatch", because=value)
+
+    def visit_Call(self, node: cst.Call) -> None:
+        name = self.code.name(node.func) or ""
+        match name.rpartition("."):
+            case ("builtins", _, builtin) if node.args:
+                self._builtin(node, builtin)
+            case ("torch", _, "_assert") if node.args and self.code.value(node.args[0].value).is_tensor:
+                self.report(node, "BadTorchAssert", because=self.code.value(node.args[0].value))
+            case ("torch", _, function) if function in _COMPARED and self._tensors(node):
+                self.report(node, _COMPARED[function], because=self._tensors(node)[0])
+            case (package, _, cls) if package.startswith("torch.distributions") and cls not in _FUNCTIONS:
+                self._distribution(node, cls)
+            case _ if isinstance(node.func, cst.Attribute):
+                self._method(node, node.func)
+
+    def _builtin(self, node: cst.Call, name: str) -> None:
+        first = self.code.value(node.args[0].value)
+        match name:
+            case "bool" if first.is_data and not self.covered(node) and not of_a_size(self.code, node, first):
+                self.report(node, "BadBool", because=first)
+            case "all" | "any":
+                self._of_each(node, "BadAll" if name == "all" else "BadAny")
+            case "min" | "max" if self._key_is_tensor(node):
+                self.report(node, "BadMinKey")
+            case "min" | "max":
+                self._largest(node, first)
+            case "sorted" if self._key_is_tensor(node):
+                self.report(node, "BadSortedKey")
+            case "sorted" if _holds_tensors(first) and len(node.args) == 1:
+                self.report(node, "BadSorted", because=first)
+            case "filter" if isinstance(node.args[0].value, cst.Lambda):
+                if self._of_tensors(node.args[0].value, node.args[-1].value):
+                    self.report(node, "BadFilter")
+
+    def _of_each(self, node: cst.Call, case: str) -> None:
+        given = node.args[0].value
+        asked = given.elt if isinstance(given, cst.GeneratorExp | cst.ListComp | cst.SetComp) else given
+        value = self.code.value(asked)
+        element = value if asked is not given or value.is_tensor else value.element
+        if element and element.is_data and not of_a_size(self.code, asked, element) and not self._python_in(asked):
+            self.report(node, case, because=value)
+
+    def _python_in(self, node: cst.BaseExpression) -> bool:
+        return isinstance(node, cst.Comparison) and isinstance(
+            node.comparisons[0].operator, cst.Is | cst.IsNot | cst.In | cst.NotIn
+        )
+
+    def _largest(self, node: cst.Call, first: Value) -> None:
+        """`max(x)` of a tensor; `max(t.item(), 1.0)`. Whole numbers that were read are compared symbolically."""
+        if len(node.args) == 1 and first.is_tensor:
+            self.report(node, "BadMaxRows", because=first)
+        elif len(node.args) > 1:
+            read = next((v for v in map(self.code.value, (a.value for a in node.args)) if v.is_unbacked), None)
+            if read and any(isinstance(arg.value, cst.Float) for arg in node.args):
+                self.report(node, "BadMaxItem", because=read)
+
+    def _key_is_tensor(self, node: cst.Call) -> bool:
+        key = next((arg.value for arg in node.args if arg.keyword and arg.keyword.value == "key"), None)
+        if not isinstance(key, cst.Lambda):
+            return False
+        listed = node.func.value if isinstance(node.func, cst.Attribute) else node.args[0].value
+        return self._of_tensors(key, listed)
+
+    def _of_tensors(self, function: cst.Lambda, listed: cst.BaseExpression) -> bool:
+        """Does the function make data of the entries of a list? It may not be known what its argument is."""
+        value, text = self.code.value(function.body), self.code.text(function.body)
+        if value.is_data:
+            return not of_a_size(self.code, function.body, value)
+        return _holds_tensors(self.code.value(listed)) and "(" in text and not any(word in text for word in _ON_PYTHON)
+
+    def _method(self, node: cst.Call, func: cst.Attribute) -> None:
+        owner = self.code.value(func.value)
+        match func.attr.value:
+            case method if method in _COMPARED and owner.is_tensor:
+                self.report(node, _COMPARED[method], because=owner)
+            case "sort" if owner.kind is Kind.CONTAINER and self._key_is_tensor(node):
+                self.report(node, "BadSort")
+            case "sort" if owner.kind is Kind.CONTAINER and _holds_tensors(owner) and not node.args:
+                self.report(node, "BadSort", because=owner)
+            case "index" if owner.kind is Kind.CONTAINER and self._tensors(node):
+                self.report(node, "BadListIndex", because=self._tensors(node)[0])
+            case "index" if owner.kind is Kind.CONTAINER and owner.element and owner.element.is_data:
+                self.report(node, "BadListIndex", because=owner)
+            case "log_prob" if self._checks(owner):
+                self.report(node, "BadLogProb")
+
+    def _checks(self, owner: Value) -> bool:
+        name = owner.name or ""
+        return owner.on_self and name.startswith("torch.distributions.")
+
+    def _distribution(self, node: cst.Call, cls: str) -> None:
+        if not cls[:1].isupper() or cls.endswith("Transform") or not node.args:
+            return
+        if any(arg.keyword and arg.keyword.value == "validate_args" for arg in node.args):
+            return
+        if any(isinstance(n, ast.Attribute) and n.attr == _NO_CHECK for n in ast.walk(self.code.module.tree)):
+            return
+        tensors = self._tensors(node)
+        values = [self.code.value(arg.value) for arg in node.args]
+        if tensors:
+            self.report(node, "BadDistribution", because=tensors[0])
+        elif all(v.kind in {Kind.SCALAR, Kind.CONFIG, Kind.SIZE} for v in values):
+            self.report(node, "BadStandardNormal")
+        else:
+            self.report(node, "BadDistribution", at_most=Severity.WARNING)
+
+    def _tensors(self, node: cst.Call) -> list[Value]:
+        return [value for value in (self.code.value(arg.value) for arg in node.args) if value.is_tensor]
+
+
+def _holds_tensors(value: Value) -> bool:
+    """A tensor, or a container of tensors or of numbers that were read."""
+    if value.is_tensor:
+        return True
+    return value.kind is Kind.CONTAINER and value.element is not None and value.element.is_data

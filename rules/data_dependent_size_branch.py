@@ -1,0 +1,91 @@
+"""A branch or a loop on a size that depends on data.
+
+Why: `x[mask]`, `nonzero`, `unique`, `masked_select` and one-argument `where` give tensors whose size is known only
+when the program runs. torch traces them with a symbol for the size, and computing with that symbol is fine; a Python
+branch on it ("is anything left?") or a Python loop over it is refused in both modes. An `assert` on it becomes a
+run-time assertion in strict mode. The same goes for a loop over a number that was read with `.item()`.
+
+Instead: keep everything and mask, which needs no question,
+
+    keep = (scores > 0.5).to(boxes.dtype)
+    (boxes * keep[:, None]).sum(0) / keep.sum().clamp(min=1)
+
+take a fixed number (`scores.topk(k)`), use `one_hot` over a fixed number of groups instead of `unique`, or say what is
+known with `torch._check(kept.shape[0] > 0)` and leave the branch out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import libcst as cst
+
+from exportlint import Asked, Case, Severity, TruthRule, of_a_size
+
+if TYPE_CHECKING:
+    from exportlint import Value
+
+_MASK = (
+    "keep all and mask, take a fixed number with `topk`, or state what is known with `torch._check` and do not branch"
+)
+_FIXED = "compute all at once, or loop a fixed number of times and mask"
+_BRANCHES = "`{code}` branches on a size that depends on data"
+_FORMS = {"while": "BadWhileSize", "ternary": "BadTernarySize", "assert": "BadAssertSize"}
+_ROUND = frozenset({"enumerate", "zip", "reversed", "iter", "list", "tuple", "sorted"})
+_ROWS = frozenset({"tolist", "unbind"})
+
+
+class DataDependentSizeBranch(TruthRule):
+    words = r"\b(if|while|assert|for|and|or|not)\b"
+    exportdb = ("dynamic_shape_if_guard", "constrain_as_size_example")
+    graph_breaks = ("GB0170", "GB0036")
+    torch_says = (r"Could not guard on data-dependent expression .*Size-like symbols: u\d",)
+    cases: ClassVar = {
+        "BadIfNumel": Case(_BRANCHES, _MASK),
+        "BadTernarySize": Case(_BRANCHES, _MASK),
+        "BadAssertSize": Case(
+            "`{code}` asserts on a size that depends on data", "use `torch._check(…)`, which both modes keep"
+        ),
+        "BadWhileSize": Case("`{code}` ends the loop on a size that depends on data", _FIXED),
+        "BadForShape": Case("`{code}` has as many steps as data says", _FIXED),
+        "BadForRows": Case("`{code}` has as many rows as data says", _FIXED),
+        "BadForCount": Case("`{code}` has as many steps as a tensor's value says", _FIXED),
+    }
+
+    def asked(self, asked: Asked) -> None:
+        value = self.code.value(asked.node)
+        if asked.form == "chained" or self.sheltered(asked):
+            return
+        if value.is_unbacked and of_a_size(self.code, asked.node, value):
+            at_most = Severity.WARNING if asked.before else Severity.ERROR
+            self.report(asked.node, _FORMS.get(asked.form, "BadIfNumel"), at_most=at_most, because=value)
+
+    def visit_For(self, node: cst.For) -> None:
+        self._loop(node.iter)
+
+    def visit_CompFor(self, node: cst.CompFor) -> None:
+        self._loop(node.iter)
+
+    def _loop(self, over: cst.BaseExpression) -> None:
+        name = self.code.name(over.func) if isinstance(over, cst.Call) else None
+        if isinstance(over, cst.Call) and name == "builtins.range":
+            self._range(over)
+            return
+        if isinstance(over, cst.Call) and name and name.removeprefix("builtins.") in _ROUND:
+            for arg in over.args:
+                self._loop(arg.value)
+            return
+        rows = over
+        if isinstance(over, cst.Call) and isinstance(over.func, cst.Attribute) and over.func.attr.value in _ROWS:
+            rows = over.func.value
+        value = self.code.value(rows)
+        if value.is_tensor and value.unbacked:
+            self.report(over, "BadForRows", because=value)
+
+    def _range(self, over: cst.Call) -> None:
+        for arg in over.args:
+            value: Value = self.code.value(arg.value)
+            if value.is_unbacked:
+                case = "BadForShape" if of_a_size(self.code, arg.value, value) else "BadForCount"
+                self.report(over, case, because=value)
+                return

@@ -1,0 +1,127 @@
+"""Something that is no eager `nn.Module` is given to export.
+
+Why: torch.export takes instances of `nn.Module` only, because the program's parameters are the module's. A bound
+method, a function, a partial application, a class, a TorchScript module or a program that was exported before is
+refused in the first line of the call. A submodule, an `nn.Sequential` or the wrapper of `torch.compile` is fine.
+
+Instead: put the method into the forward of a small module.
+
+    class Predict(torch.nn.Module):
+        def __init__(self, model):
+            super().__init__()
+            self.model = model
+
+        def forward(self, x):
+            return self.model.predict(x)
+
+    torch.export.export(Predict(predictor.model).eval(), (x,))
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import libcst as cst
+
+from exportlint import Case, ScriptRule, Severity
+
+_WRAP = "export a small `nn.Module` whose forward calls it"
+_EAGER = "export the eager module instead"
+# Attributes that are methods on whatever has them.
+_METHODS = frozenset(
+    {"forward", "generate", "predict", "__call__", "predict_step", "forward_features", "infer", "inference"}
+)
+_LIKELY = frozenset({"encode", "decode", "encode_image", "encode_text", "transform", "sample", "score", "embed", "run"})
+_SCRIPTED = {
+    "torch.jit.script": "BadScripted",
+    "torch.jit.load": "BadScripted",
+    "torch.jit.freeze": "BadScripted",
+    "torch.jit.optimize_for_inference": "BadScripted",
+    "torch.jit.trace": "BadTraced",
+    "torch.jit.trace_module": "BadTraced",
+    "functools.partial": "BadPartial",
+    "torch.export.export": "BadProgram",
+    "torch.export.load": "BadProgram",
+}
+
+
+class ExportOfNonModule(ScriptRule):
+    words = r"torch\.export|from torch import .*\bexport\b"
+    torch_says = (r"Expected `mod` to be an instance of", r"Exporting a ScriptModule is not supported")
+    cases: ClassVar = {
+        "BadMethod": Case("`{target}` is a bound method", _WRAP),
+        "BadModelMethod": Case("`{target}` is a bound method of the model", _WRAP),
+        "BadForward": Case(
+            "`{target}` is a bound method", "export the module itself, or a small module whose forward calls it"
+        ),
+        "BadFunction": Case("`{target}` is a function", _WRAP),
+        "BadTorchFunction": Case("`{target}` is a function of torch", _WRAP),
+        "BadLambda": Case("`{target}` is a lambda", _WRAP),
+        "BadPartial": Case("`{target}` is a partial application", _WRAP),
+        "BadScripted": Case("`{target}` is a TorchScript module", _EAGER),
+        "BadTraced": Case("`{target}` is a traced module", _EAGER),
+        "BadClass": Case("`{target}` is a class", "make an instance: `{target}()`"),
+        "BadObject": Case("`{target}` is no `nn.Module`", _WRAP),
+        "BadCompiledFunction": Case("`{target}` is a compiled function", _WRAP),
+        "BadProgram": Case("`{target}` is an exported program", "export the module, or `{target}.module()`"),
+        "BadStateDict": Case("`{target}` is a dictionary of weights", "build the module and load them"),
+    }
+
+    def visit_Call(self, node: cst.Call) -> None:
+        target = self.exported(node)
+        if target is None:
+            return
+        if case := self._case_of(target):
+            self.report(node, case, target=self.code.text(target))
+        elif isinstance(target, cst.Attribute) and target.attr.value in _LIKELY and not self._on_self(target):
+            self.report(node, "BadForward", at_most=Severity.WARNING, target=self.code.text(target))
+
+    def _case_of(self, node: cst.CSTNode) -> str | None:
+        node, _ = self.unchained(node)
+        match node:
+            case cst.Lambda():
+                return "BadLambda"
+            case cst.FunctionDef(decorators=()):
+                return "BadFunction"
+            case cst.ClassDef():
+                return "BadClass"
+            case cst.Attribute():
+                return self._attribute(node)
+            case cst.Call():
+                return self._call(node)
+            case cst.Name():
+                return self._library(node)
+        return None
+
+    def _attribute(self, node: cst.Attribute) -> str | None:
+        name = node.attr.value
+        owner, _ = self.unchained(node.value)
+        cls = self.local_class(owner)
+        if cls and any(isinstance(line, cst.FunctionDef) and line.name.value == name for line in cls.body.body):
+            if name == "forward":
+                return "BadForward"
+            return "BadMethod" if self.is_module_class(cls) is False else "BadModelMethod"
+        return "BadForward" if name in _METHODS and self.code.name(node) is None else self._library(node)
+
+    def _library(self, node: cst.CSTNode) -> str | None:
+        """`torch.relu`, `nn.functional.gelu`, `nn.Linear`: lower case names are functions, the others classes."""
+        name = self.code.name(node) or ""
+        last = name.rpartition(".")[2]
+        if name.startswith("torch.") and last[:1].isalpha():
+            return "BadClass" if last[0].isupper() else "BadTorchFunction"
+        return None
+
+    def _call(self, node: cst.Call) -> str | None:
+        name = self.code.name(node.func) or ""
+        if name == "torch.compile" and node.args:
+            inner = self._case_of(node.args[0].value)
+            return "BadCompiledFunction" if inner else None
+        if name in _SCRIPTED:
+            return _SCRIPTED[name]
+        if isinstance(node.func, cst.Attribute) and node.func.attr.value == "state_dict":
+            return "BadStateDict"
+        cls = self.local_class(node)
+        return "BadObject" if cls and self.is_module_class(cls) is False else None
+
+    def _on_self(self, node: cst.Attribute) -> bool:
+        return isinstance(node.value, cst.Name) and node.value.value == "self"

@@ -1,0 +1,139 @@
+"""A generator or iterator lives longer than a call, or is the result of one.
+
+Why: advancing a stored iterator is a side effect of Python. Non-strict mode exports with the element it got while
+tracing, for ever; strict mode refuses most iterators and bakes the value of `itertools.count`. A generator that
+forward returns is no output: pytree does not know its class. Generators made and used up within one call export in
+both modes.
+
+Instead: keep the step in a registered buffer and compute the value from it; return a list or tuple.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import ClassVar
+
+import libcst as cst
+
+from exportlint import Case, Code, Kind, Rule, is_made_in
+
+_BUFFER = "keep the step in a registered buffer and compute the value from it"
+_LIST = "return a list or a tuple"
+_LAZY = frozenset(
+    {"builtins.map", "builtins.zip", "builtins.filter", "builtins.iter", "builtins.enumerate", "builtins.reversed"}
+)
+_ITERATORS = frozenset({"iter", "map", "zip", "filter", "reversed", "enumerate", "cycle", "count", "chain"})
+_VIEWS = frozenset({"values", "keys", "items"})
+
+
+class GeneratorState(Rule):
+    words = r"\b(next|__next__|yield|for|return)\b"
+    graph_breaks = ("GB0003", "GB4347", "GB0253", "GB8335")
+    torch_says = (r"Found <class '(generator|map|zip|dict_\w+)'> in output",)
+    cases: ClassVar = {
+        "BadStoredGenerator": Case("`{code}` advances an iterator that outlives the call", _BUFFER),
+        "BadForOverStored": Case("`{code}` is used up by the first call that loops over it", _BUFFER),
+        "BadGlobalIterator": Case("`{code}` advances an iterator that outlives the call", _BUFFER),
+        "BadYieldingForward": Case("`forward` is a generator", _LIST),
+        "BadReturnedGenerator": Case("`{code}` is an iterator, not a result", _LIST),
+    }
+
+    def __init__(self, code: Code) -> None:
+        super().__init__(code)
+        self._depth = 0
+
+    def visit_Call(self, node: cst.Call) -> None:
+        if self.code.name(node.func) == "builtins.next" and node.args:
+            self._advance(node, node.args[0].value)
+        elif isinstance(node.func, cst.Attribute) and node.func.attr.value in {"__next__", "send"}:
+            self._advance(node, node.func.value)
+
+    def visit_For(self, node: cst.For) -> None:
+        if (name := _own(node.iter)) and name in self._iterators():
+            self.report(node.iter, "BadForOverStored")
+
+    def visit_Yield(self, node: cst.Yield) -> None:
+        if self._is_output() and not self._inner and not self.found:
+            self.report(node, "BadYieldingForward")
+
+    def visit_Return(self, node: cst.Return) -> None:
+        if self._is_output() and not self._inner and node.value and self._is_iterator(node.value):
+            self.report(node, "BadReturnedGenerator")
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        self._depth += 1
+
+    def leave_FunctionDef(self, original_node: cst.FunctionDef) -> None:
+        self._depth -= 1
+
+    @property
+    def _inner(self) -> bool:
+        """Are we in a function that the visited one defines?"""
+        return self._depth > 1
+
+    def _advance(self, node: cst.Call, iterator: cst.BaseExpression) -> None:
+        if isinstance(iterator, cst.Subscript) and _own(iterator.value):
+            self.report(node, "BadStoredGenerator")
+        elif _own(iterator):
+            kept = self.code.value(iterator).kind in {Kind.UNKNOWN, Kind.INSTANCE, Kind.CONTAINER}
+            if kept:
+                self.report(node, "BadStoredGenerator")
+        elif isinstance(iterator, cst.Name) and iterator.value in _iterators_of(
+            self.code.module.tree.body, None, self.code.module.tree
+        ):
+            self.report(node, "BadGlobalIterator")
+
+    def _iterators(self) -> set[str]:
+        """The attributes that `__init__` makes iterators."""
+        init = self.code.cls.method("__init__") if self.code.cls else None
+        if init is None or isinstance(init.node, ast.Lambda):
+            return set()
+        return _iterators_of(init.node.body, "self", init.module.tree)
+
+    def _is_output(self) -> bool:
+        """Is this the forward of a module that no module of the file has as a part?"""
+        if self.code.function is None or self.code.cls is None or self.code.function.name != "forward":
+            return False
+        return not is_made_in(self.code.module.tree, self.code.cls.name)
+
+    def _is_iterator(self, node: cst.BaseExpression) -> bool:
+        match node:
+            case cst.GeneratorExp():
+                return True
+            case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value=name))) if name in _VIEWS:
+                return self.code.value(inner).container == "dict" or isinstance(inner, cst.Dict)
+            case cst.Call(func=function):
+                called = self.code.value(function).function
+                return self.code.name(function) in _LAZY or (called is not None and _yields(called.node))
+        return False
+
+
+def _own(node: cst.CSTNode) -> str | None:
+    """The "steps" of `self.steps`."""
+    match node:
+        case cst.Attribute(value=cst.Name(value="self"), attr=cst.Name(value=name)):
+            return name
+    return None
+
+
+def _iterators_of(body: list[ast.stmt], owner: str | None, tree: ast.Module) -> set[str]:
+    """The names, or attributes of `owner`, that statements set to an iterator or a generator."""
+    assigns = (node for node in body if isinstance(node, ast.Assign) and _makes_iterator(node.value, tree))
+    names = {ast.unparse(target) for node in assigns for target in node.targets}
+    prefix = f"{owner}." if owner else ""
+    return {name.removeprefix(prefix) for name in names if name.startswith(prefix)}
+
+
+def _makes_iterator(value: ast.expr, tree: ast.Module) -> bool:
+    match value:
+        case ast.GeneratorExp():
+            return True
+        case ast.Call(func=function):
+            made = ast.unparse(function)
+            own = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == made]
+            return made in _ITERATORS or made.startswith("itertools.") or any(map(_yields, own))
+    return False
+
+
+def _yields(function: ast.AST) -> bool:
+    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(function))

@@ -1,0 +1,119 @@
+"""A decision is taken by the gradient mode of the exporting process.
+
+Why: whether gradients are recorded is a state of the process. The question is answered once, while exporting, and the
+branch that was taken is the whole program, under `no_grad` or not. Strict mode refuses to ask for inference mode.
+
+Instead: make the choice an option of the module, or use `self.training`, which the owner of the model sets before the
+export. A branch that only saves memory, like gradient checkpointing behind `self.training`, is fine.
+
+    if self.training and torch.is_grad_enabled(): ...
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import libcst as cst
+
+from exportlint import Case, Code, Rule, Source, called
+
+_OPTION = "make the choice an option of the module, or use `self.training`"
+_MESSAGE = "`{code}` is answered once, while exporting; the program has one of the two ways"
+_ASKED = {
+    "torch.is_grad_enabled": "BadGradEnabled",
+    "torch.is_inference_mode_enabled": "BadInferenceMode",
+    "torch.is_inference": "BadIsInference",
+}
+
+
+class GradModeBranch(Rule):
+    words = r"is_grad_enabled|is_inference|grad_fn|requires_grad"
+    graph_breaks = ("GB0045", "GB0046")
+    cases: ClassVar = {
+        "BadGradEnabled": Case(_MESSAGE, _OPTION),
+        "BadGradTernary": Case(_MESSAGE, _OPTION),
+        "BadInferenceMode": Case(_MESSAGE, _OPTION),
+        "BadIsInference": Case(_MESSAGE, _OPTION),
+        "BadGradFn": Case(_MESSAGE, _OPTION),
+        "BadRequiresGrad": Case(_MESSAGE, _OPTION),
+    }
+
+    def __init__(self, code: Code) -> None:
+        super().__init__(code)
+        self._names: dict[str, str] = {}
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        if isinstance(node.value, cst.Call) and (case := _ASKED.get(self.code.name(node.value.func) or "")):
+            for target in node.targets:
+                if isinstance(target.target, cst.Name):
+                    self._names[target.target.value] = "BadGradTernary" if case == "BadGradEnabled" else case
+
+    def visit_If(self, node: cst.If) -> None:
+        if not _is_aid(node):
+            self._test(node.test)
+
+    def visit_IfExp(self, node: cst.IfExp) -> None:
+        self._test(node.test)
+
+    def _test(self, test: cst.BaseExpression) -> None:
+        asked = _Asked(self)
+        test.visit(asked)
+        for case in asked.cases[:1]:
+            self.report(test, case)
+
+    def case_of(self, node: cst.CSTNode) -> str | None:
+        """Which question about the gradient mode an expression asks."""
+        match node:
+            case cst.Call():
+                case = _ASKED.get(self.code.name(node.func) or "")
+                return case or ("BadIsInference" if called(node) == "is_inference" else None)
+            case cst.Name(value=name):
+                return self._names.get(name)
+            case cst.Attribute(attr=cst.Name(value="grad_fn")):
+                return "BadGradFn" if self._tensor(node) else None
+            case cst.Attribute(attr=cst.Name(value="requires_grad")):
+                return "BadRequiresGrad" if self._tensor(node) else None
+        return None
+
+    def _tensor(self, node: cst.CSTNode) -> bool:
+        """An attribute of a computed tensor: parameters and inputs have their flag for good."""
+        owner = self.code.value(node.value) if isinstance(node, cst.Attribute) else None
+        return owner is not None and owner.is_tensor and owner.source is Source.COMPUTED
+
+
+class _Asked(cst.CSTVisitor):
+    """The questions within a test. `self.training and …` is a choice made before the export."""
+
+    def __init__(self, rule: GradModeBranch) -> None:
+        super().__init__()
+        self.rule = rule
+        self.cases: list[str] = []
+
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        if isinstance(node, cst.BooleanOperation) and isinstance(node.operator, cst.And) and _says_training(node):
+            return False
+        if case := self.rule.case_of(node):
+            self.cases.append(case)
+        return not isinstance(node, cst.Attribute)
+
+
+def _says_training(node: cst.CSTNode) -> bool:
+    match node:
+        case cst.BooleanOperation(left=left, right=right):
+            return _says_training(left) or _says_training(right)
+        case cst.Attribute(attr=cst.Name(value=name)) | cst.Name(value=name):
+            return name in {"training", "gradient_checkpointing", "checkpointing", "use_checkpoint"}
+    return False
+
+
+def _is_aid(node: cst.If) -> bool:
+    """`if torch.is_grad_enabled(): warnings.warn(...)`: the body computes nothing."""
+    body = node.body.body
+    return node.orelse is None and all(
+        isinstance(line, cst.SimpleStatementLine)
+        and all(
+            isinstance(s, cst.Raise | cst.Pass) or (isinstance(s, cst.Expr) and isinstance(s.value, cst.Call))
+            for s in line.body
+        )
+        for line in body
+    )

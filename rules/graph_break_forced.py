@@ -1,0 +1,94 @@
+"""Code in the model tells the compiler to stay away.
+
+Why: strict mode follows the model with Dynamo and must get one whole graph. A function under `torch.compiler.disable`,
+`torch._dynamo.graph_break()`, or a call that steers the compiler from inside breaks it, and the export is refused.
+Non-strict mode does not ask Dynamo and goes through, but refuses `disable(recursive=False)`.
+
+Instead: drop the decorator where torch can follow the code today, export with `strict=False`, or keep what is only for
+eager mode behind `if not torch.compiler.is_exporting():`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import libcst as cst  # noqa: TC002 - libcst reads the visitors' annotations
+
+from exportlint import Case, Rule
+
+if TYPE_CHECKING:
+    from exportlint import FunctionInfo
+
+_DROP = "drop the decorator, or export with `strict=False`"
+_AWAY = "leave it out of forward, or put it behind `if not torch.compiler.is_exporting():`"
+_DISABLE = frozenset(
+    {"torch.compiler.disable", "torch._dynamo.disable", "torch._dynamo.eval_frame.disable", "torch._disable_dynamo"}
+)
+_BY_NAME = {
+    "torch._dynamo.graph_break": "BadGraphBreak",
+    "torch._dynamo.mark_dynamic": "BadMarkDynamic",
+    "torch._dynamo.maybe_mark_dynamic": "BadMarkDynamic",
+    "torch._dynamo.mark_static": "BadMarkDynamic",
+    "torch._dynamo.reset": "BadReset",
+    "torch.compiler.reset": "BadReset",
+    "torch.compiler.set_stance": "BadStance",
+}
+
+
+class GraphBreakForced(Rule):
+    graph_breaks = ("GB0025", "GB0098", "GB0099", "GB0148")
+    torch_says = (
+        r"Non-recursive torch\.compiler\.disable is not supported",
+        r"Skip (inlining|calling) `torch\.compiler\.disable",
+    )
+    cases: ClassVar = {
+        "BadDisabledMethod": Case("`{code}` runs a function that is hidden from the compiler", _DROP),
+        "BadDisabledOneLevel": Case("`{code}` runs a function under `disable(recursive=False)`", _DROP),
+        "BadDisabledInPlace": Case("`{code}` hides a function from the compiler", _DROP),
+        "BadDisabledAttribute": Case("`{code}` runs something that was hidden from the compiler in `__init__`", _DROP),
+        "BadDisabledForward": Case("`{name}` itself is hidden from the compiler", _DROP),
+        "BadGraphBreak": Case("`{code}` asks for a graph break", _AWAY),
+        "BadMarkDynamic": Case(
+            "`{code}` steers the compiler from inside", "declare sizes by `dynamic_shapes=` at the export"
+        ),
+        "BadReset": Case("`{code}` resets the compiler from inside", _AWAY),
+        "BadStance": Case("`{code}` steers the compiler from inside", _AWAY),
+    }
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        """forward has no caller to report at."""
+        own = self.code.function
+        if own and node.name.value == own.name == "forward" and _disabled(own):
+            self.report(node.decorators[0], "BadDisabledForward", name=own.name)
+
+    def visit_Decorator(self, node: cst.Decorator) -> bool:
+        """A decorator runs before the model does."""
+        return False
+
+    def visit_Call(self, node: cst.Call) -> None:
+        name = self.code.name(node.func) or ""
+        if case := _BY_NAME.get(name):
+            self.report(node, case)
+        elif name in _DISABLE:
+            self.report(node, "BadDisabledInPlace")
+        else:
+            self._callee(node)
+
+    def _callee(self, node: cst.Call) -> None:
+        value = self.code.value(node.func)
+        if value.function and value.function.name != "forward" and _disabled(value.function):
+            self.report(node, "BadDisabledOneLevel" if _one_level(value.function) else "BadDisabledMethod")
+        elif value.name in _DISABLE and value.certain:
+            self.report(node, "BadDisabledAttribute")
+
+
+def _disabled(function: FunctionInfo) -> bool:
+    return any(name in _DISABLE for name in function.decorators)
+
+
+def _one_level(function: FunctionInfo) -> bool:
+    """`@torch.compiler.disable(recursive=False)`."""
+    calls = (getattr(decorator, "keywords", []) for decorator in getattr(function.node, "decorator_list", []))
+    return any(
+        word.arg == "recursive" and getattr(word.value, "value", True) is False for words in calls for word in words
+    )

@@ -1,0 +1,137 @@
+"""The caller's container is changed, or the shape of an input is changed in place.
+
+Why: new values in an input tensor are part of an exported program. Containers are not: they are taken apart before
+the call and put together after it, so an entry that forward adds, replaces or removes never reaches the caller, and
+torch says nothing. Changing an input's shape or storage in place (`x.t_()`, `x.resize_()`) is refused in strict mode;
+in non-strict mode it is traced and then refused by the decomposition.
+
+Instead: work on a copy and return what the caller needs.
+
+    batch = {**batch, "features": features}    # instead of batch["features"] = features
+    history = [*history, x]                    # instead of history.append(x)
+    x = x.t()                                  # instead of x.t_()
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import libcst as cst
+
+from exportlint import (
+    CONTAINER_METHODS,
+    SHAPE_METHODS,
+    Case,
+    Code,
+    Kind,
+    Rule,
+    Severity,
+    Source,
+    called,
+    flat_targets,
+    is_made_in,
+    root_name,
+    text_argument,
+)
+
+_COPY = "work on a copy (`{{**batch}}`, `[*items]`) and return what the caller needs"
+_MESSAGE = "`{code}` changes a container of the caller"
+
+
+class InputMutation(Rule):
+    graph_breaks = ("GB0148",)
+    torch_says = (r"num_mutated_inp_runtime_indices", r"Encountered a set_ on a graph input")
+    cases: ClassVar = {
+        "BadDictWrite": Case(_MESSAGE, _COPY),
+        "BadObjectWrite": Case("`{code}` changes an object of the caller", "return what the caller needs"),
+        "BadDictDel": Case(_MESSAGE, _COPY),
+        "BadListAppend": Case(_MESSAGE, _COPY),
+        "BadTranspose": Case(
+            "`{code}` changes the shape of an input in place", "use the method without the underscore and its result"
+        ),
+        "BadUnsqueeze": Case(
+            "`{code}` changes the shape of an input in place", "use the method without the underscore and its result"
+        ),
+    }
+
+    def __init__(self, code: Code) -> None:
+        super().__init__(code)
+        self._rebound: set[str] = set()
+
+    def leave_Assign(self, original_node: cst.Assign) -> None:
+        self._items(original_node, "BadDictWrite")
+        self._rebound |= {target.value for target in flat_targets(original_node) if isinstance(target, cst.Name)}
+
+    def visit_AugAssign(self, node: cst.AugAssign) -> None:
+        if self.code.value(node.target).container == "list":
+            self._container(node, node.target, "BadListAppend")
+        self._items(node, "BadDictWrite")
+
+    def visit_Del(self, node: cst.Del) -> None:
+        self._items(node, "BadDictDel")
+
+    def visit_Call(self, node: cst.Call) -> None:
+        name = called(node)
+        if not isinstance(node.func, cst.Attribute) or name is None:
+            return
+        if name in CONTAINER_METHODS:
+            self._container(node, node.func.value, "BadListAppend")
+        elif name in SHAPE_METHODS:
+            owner = self.code.value(node.func.value)
+            if owner.is_tensor and owner.source is Source.INPUT:
+                self.report(node, "BadUnsqueeze" if name == "unsqueeze_" else "BadTranspose", because=owner)
+
+    def _items(self, node: cst.CSTNode, case: str) -> None:
+        for target in flat_targets(node):
+            if isinstance(target, cst.Attribute) and case == "BadDictWrite":
+                self._object(node, target.value)
+            elif isinstance(target, cst.Subscript):
+                self._container(node, _innermost(target) if _has_text_key(target) else target.value, case)
+
+    def _object(self, node: cst.CSTNode, owner: cst.CSTNode) -> None:
+        value = self.code.value(owner)
+        if value.kind is Kind.INSTANCE and value.cls and self._is_argument(owner):
+            self.report(node, "BadObjectWrite", because=value)
+
+    def _is_argument(self, node: cst.CSTNode) -> bool:
+        """Is this an argument of the exported module's forward, by its plain name?"""
+        function = self.code.function
+        if function is None or function.name != "forward" or self._is_part() or not isinstance(node, cst.Name):
+            return False
+        return node.value in {argument.arg for argument in function.node.args.args[1:]} - self._rebound
+
+    def _container(self, node: cst.CSTNode, owner: cst.CSTNode, case: str) -> None:
+        value = self.code.value(owner)
+        if root_name(owner) in self._rebound:
+            return  # `batch = dict(batch)`: the caller's container is another one
+        if value.kind is Kind.UNKNOWN and _is_by_text(node) and self._is_argument(owner):
+            self.report(node, case, at_most=Severity.WARNING)
+        elif value.kind is Kind.CONTAINER and value.certain and value.source is Source.INPUT and not self._is_part():
+            self.report(node, case, because=value)
+
+    def _is_part(self) -> bool:
+        """Does another module of the file own this one? Then its arguments are made inside the program."""
+        return self.code.cls is not None and is_made_in(self.code.module.tree, self.code.cls.name)
+
+
+def _is_by_text(node: cst.CSTNode) -> bool:
+    """`x["key"] = …` and `x.pop("key")` tell that x is a dictionary."""
+    match node:
+        case cst.Call(func=cst.Attribute(attr=cst.Name(value="pop"))):
+            return text_argument(node) is not None
+    return any(isinstance(target, cst.Subscript) and _has_text_key(target) for target in flat_targets(node))
+
+
+def _has_text_key(node: cst.Subscript) -> bool:
+    match node.slice:
+        case [cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString()))]:
+            return True
+    return False
+
+
+def _innermost(node: cst.Subscript) -> cst.BaseExpression:
+    """The `batch` of `batch["boxes"]["scaled"]`: a text key belongs to a dictionary, however deep."""
+    inner = node.value
+    while isinstance(inner, cst.Subscript) and _has_text_key(inner):
+        inner = inner.value
+    return inner

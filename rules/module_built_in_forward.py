@@ -1,0 +1,101 @@
+"""A module, parameter or buffer comes into being while forward runs.
+
+Why: weights made while tracing are no weights of the exported program. Strict mode refuses every `nn.Parameter`
+("Attempted to use `torch.nn.Parameter()` with export"). Non-strict mode bakes the random values of that one call into
+the program, or, for a buffer that is registered in forward, lets the program write into its inputs. Modules without
+weights (`nn.Softmax(-1)(x)`, `nn.CrossEntropyLoss()(x, y)`) may be made and called anywhere.
+
+Instead: make layers, parameters and buffers in `__init__`, with their sizes as arguments.
+
+    def __init__(self, width, out):
+        super().__init__()
+        self.proj = nn.Linear(width, out)
+"""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+import libcst as cst
+
+from exportlint import Case, Code, Kind, Rule, Value, called, flat_targets
+
+_INIT = "make it in `__init__`"
+_WEIGHTED = re.compile(
+    r"torch\.nn\.(?:[\w.]*\.)?(?:Lazy\w+|Linear|Bilinear|Conv\w+|BatchNorm\w*|SyncBatchNorm|LayerNorm|RMSNorm|GroupNorm"
+    r"|Embedding\w*|PReLU|LSTM\w*|GRU\w*|RNN\w*|MultiheadAttention|Transformer\w*)"
+)
+_REGISTER = {
+    "register_buffer": "BadRegisterBuffer",
+    "register_parameter": "BadRegisterParameter",
+    "add_module": "BadAddModule",
+    "register_module": "BadAddModule",
+}
+_GROW = frozenset({"append", "extend", "insert", "add_module", "update"})
+_LISTS = frozenset({"ModuleList", "ModuleDict", "Sequential", "ParameterList", "ParameterDict"})
+
+
+class ModuleBuiltInForward(Rule):
+    words = r"\b(nn|Parameter|Buffer|register_\w+|add_module|append|extend|insert|update|[A-Z]\w+)\b"
+    graph_breaks = ("GB0244",)
+    torch_says = (r"Attempted to use `torch\.nn\.Parameter\(\)` with export",)
+    cases: ClassVar = {
+        "BadLazyLinear": Case("`{code}` makes a layer with weights while forward runs", _INIT),
+        "BadLocalLinear": Case("`{code}` makes a layer with new random weights in every call", _INIT),
+        "BadNewParameter": Case("`{code}` makes a parameter while forward runs", _INIT),
+        "BadReplacedParameter": Case(
+            "`{code}` replaces a parameter while forward runs",
+            "compute with the new value: `torch.nn.functional.linear(x, weight, bias)`",
+        ),
+        "BadRegisterParameter": Case("`{code}` registers a parameter while forward runs", _INIT),
+        "BadRegisterBuffer": Case("`{code}` registers a buffer while forward runs", _INIT),
+        "BadNewBuffer": Case("`{code}` makes a buffer while forward runs", _INIT),
+        "BadAddModule": Case("`{code}` adds a submodule while forward runs", _INIT),
+        "BadModuleListAppend": Case("`{code}` adds a submodule with every call", _INIT),
+        "BadModuleListStateless": Case("`{code}` adds a submodule with every call", _INIT),
+    }
+
+    def __init__(self, code: Code) -> None:
+        super().__init__(code)
+        self._told: set[cst.CSTNode] = set()
+        self._kept: dict[cst.CSTNode, cst.BaseExpression] = {}
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        for target in flat_targets(node):
+            if isinstance(target, cst.Attribute):
+                self._kept[node.value] = target
+
+    def visit_Call(self, node: cst.Call) -> None:
+        if node in self._told:
+            return
+        if case := self._case(node):
+            self._told.update(arg.value for arg in node.args)
+            self.report(node, case)
+
+    def _case(self, node: cst.Call) -> str | None:
+        name = self.code.name(node.func) or ""
+        if name in {"torch.nn.Parameter", "torch.nn.parameter.Parameter"}:
+            return self._parameter(node)
+        if name in {"torch.nn.Buffer", "torch.nn.parameter.Buffer"}:
+            return "BadNewBuffer"
+        if _WEIGHTED.fullmatch(name):
+            return "BadLazyLinear" if node in self._kept else "BadLocalLinear"
+        if isinstance(node.func, cst.Attribute) and self.code.value(node.func.value).kind is Kind.MODULE:
+            return self._registers(node, self.code.value(node.func.value))
+        return None
+
+    def _parameter(self, node: cst.Call) -> str:
+        target = self._kept.get(node)
+        beyond_self = isinstance(target, cst.Attribute) and not isinstance(target.value, cst.Name)
+        return "BadReplacedParameter" if beyond_self else "BadNewParameter"
+
+    def _registers(self, node: cst.Call, owner: Value) -> str | None:
+        method = called(node) or ""
+        if method in _GROW and (owner.name or "").rpartition(".")[2] in _LISTS:
+            weighted = any(self._weighted(arg.value) for arg in node.args)
+            return "BadModuleListAppend" if weighted else "BadModuleListStateless"
+        return _REGISTER.get(method)
+
+    def _weighted(self, node: cst.BaseExpression) -> bool:
+        return isinstance(node, cst.Call) and bool(_WEIGHTED.fullmatch(self.code.name(node.func) or ""))

@@ -1,0 +1,107 @@
+"""A module is taken apart, rearranged or converted while forward runs.
+
+Why: the program holds the layers in the order and with the weights that tracing met. Attributes deleted, submodules
+replaced, layers swapped or dropped by a call change the next eager call, never the program, and torch says nothing.
+Moving a submodule (`self.lin.to(device)`, `.double()`) swaps weights that are being traced: refused in
+non-strict mode, even when the submodule is where it should be. Train and eval mode are followed by the trace.
+
+Instead: prepare the module in `__init__` or before the export; convert inputs instead of layers
+(`x.to(weight.dtype)`); compute with a changed weight instead of storing it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+import libcst as cst
+
+from exportlint import Case, Kind, Rule, called, flat_targets
+
+_BEFORE = "prepare the module in `__init__` or before the export"
+_TABLES = frozenset({"_modules", "_parameters", "_buffers"})
+_PARAMETRISES = re.compile(
+    r"torch\.nn\.utils\.(parametri\w+\.)?(remove_)?"
+    r"(weight_norm|spectral_norm|orthogonal|register_parametrization|parametrizations)"
+)
+_MOVES = frozenset({"to", "cuda", "cpu", "xpu", "to_empty"})
+_CONVERTS = frozenset({"double", "float", "half", "bfloat16", "type"})
+_REARRANGES = frozenset({"pop", "popitem", "clear", "insert", "reverse", "__delitem__"})
+
+
+class ModuleMutatedInForward(Rule):
+    graph_breaks = ("GB0208",)
+    torch_says = (r"_apply\(\): Couldn't swap",)
+    cases: ClassVar = {
+        "BadDelAttribute": Case("`{code}` deletes an attribute that the next call would find missing", _BEFORE),
+        "BadReplacedSubmodule": Case("`{code}` replaces a submodule for all later calls", _BEFORE),
+        "BadSwappedLayers": Case("`{code}` changes the order of the layers for all later calls", _BEFORE),
+        "BadDroppedLayer": Case("`{code}` drops a layer for all later calls", _BEFORE),
+        "BadToDtype": Case(
+            "`{code}` converts the weights of a module", "convert the input, or the module before the export"
+        ),
+        "BadToDevice": Case("`{code}` moves the weights of a module", "move the module before the export"),
+        "BadModulesItem": Case("`{code}` changes what the module holds", _BEFORE),
+        "BadWeightNorm": Case("`{code}` changes how a module makes its weights", _BEFORE),
+        "BadPruned": Case("`{code}` changes the weights of a module with every call", _BEFORE),
+        "BadLoadStateDict": Case("`{code}` loads weights", _BEFORE),
+    }
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        for target in flat_targets(node):
+            if isinstance(target, cst.Subscript) and not isinstance(node.value, cst.Call):
+                if case := self._item_case(target.value):
+                    self.report(node, case)
+                    return
+            elif isinstance(target, cst.Attribute) and self._replaces(target, node.value):
+                self.report(node, "BadReplacedSubmodule")
+                return
+
+    def _item_case(self, owner: cst.BaseExpression) -> str | None:
+        if isinstance(owner, cst.Attribute) and owner.attr.value in _TABLES and self._is_module(owner.value):
+            return "BadModulesItem"
+        return "BadSwappedLayers" if self._is_module(owner) else None
+
+    def visit_Del(self, node: cst.Del) -> None:
+        for target in flat_targets(node):
+            if isinstance(target, cst.Subscript) and self._is_module(target.value):
+                self.report(node, "BadDroppedLayer")
+            elif isinstance(target, cst.Attribute) and self._is_module(target.value):
+                self.report(node, "BadDelAttribute")
+
+    def visit_Call(self, node: cst.Call) -> None:
+        name = self.code.name(node.func) or ""
+        if name.startswith("torch.nn.utils.prune."):
+            self.report(node, "BadPruned")
+        elif _PARAMETRISES.fullmatch(name):
+            self.report(node, "BadWeightNorm")
+        elif name == "builtins.delattr" and node.args and self._is_module(node.args[0].value):
+            self.report(node, "BadDelAttribute")
+        elif (
+            isinstance(node.func, cst.Attribute)
+            and self._is_module(node.func.value)
+            and (case := _method_case(called(node)))
+        ):
+            self.report(node, case)
+
+    def _is_module(self, node: cst.CSTNode) -> bool:
+        value = self.code.value(node)
+        return value.kind is Kind.MODULE and value.certain
+
+    def _replaces(self, target: cst.Attribute, new: cst.BaseExpression) -> bool:
+        """Is a submodule put in the place of another one? (Calls that build modules have a rule of their own.)"""
+        chained = isinstance(new, cst.Attribute | cst.Subscript)
+        return chained and self._is_module(target) and self._is_module(new) and not target.deep_equals(new)
+
+
+def _method_case(name: str | None) -> str | None:
+    match name:
+        case "load_state_dict":
+            return "BadLoadStateDict"
+        case name if name in _MOVES:
+            return "BadToDevice"
+        case name if name in _CONVERTS:
+            return "BadToDtype"
+        case name if name in _REARRANGES:
+            return "BadSwappedLayers"
+    return None

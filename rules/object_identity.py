@@ -1,0 +1,141 @@
+"""The result depends on which Python object it is, not on its value.
+
+Why: while a model is exported, inputs, parameters and modules are stand-ins for the real ones, and a program has no
+objects at all. `id()` and `hash()` become a number that was true once; `is` between two inputs and a cache keyed
+by tensors are decided for the sample inputs and stay so: exported without a word, wrong for other objects. In
+non-strict mode an input is a FakeTensor, so `type(x) is torch.Tensor` is False. `data_ptr()` is refused,
+except on parameters in strict mode. `is` between modules and `is None` are Python and fine.
+
+Instead: compare values (`(x == y).all()` with `torch.where`), use `isinstance(x, torch.Tensor)`, and decide what is
+tied or shared when the model is built:
+
+    self.tied = self.head.weight is self.emb.weight     # in __init__
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import libcst as cst
+
+from exportlint import Case, Code, Kind, Rule, Severity, Source
+
+if TYPE_CHECKING:
+    from exportlint import Value
+
+_VALUES = "compare values, or pass the choice in when the model is built"
+_BUILD = "decide it in `__init__`, where the real objects are at hand"
+_ADDRESS = "`{code}` is an address, and becomes a constant of the program"
+_STORAGE = frozenset({"untyped_storage", "storage", "_typed_storage"})
+
+
+class ObjectIdentity(Rule):
+    words = r"\b(id|hash|is|type|data_ptr|storage|untyped_storage|storage_offset|is_set_to|in)\b|\[\w+\] *="
+    exportdb = ("type_reflection_method",)
+    graph_breaks = ("GB0141", "GB0176", "GB0191", "GB5976")
+    torch_says = (r"Cannot access data pointer of Tensor", r"call_id\(\) with", r"Data pointer comparison")
+    cases: ClassVar = {
+        "BadId": Case(_ADDRESS, _VALUES),
+        "BadIdModule": Case(_ADDRESS, _BUILD),
+        "BadIdSelf": Case(_ADDRESS, _BUILD),
+        "BadHash": Case("`{code}` is made of an address, and becomes a constant of the program", _VALUES),
+        "BadHashModule": Case("`{code}` is made of an address, and becomes a constant of the program", _BUILD),
+        "BadIs": Case("`{code}` asks whether two tensors are one object; the sample inputs decide for good", _VALUES),
+        "BadTypeIs": Case(
+            "`{code}` asks for the exact type of a tensor, which is FakeTensor while it is traced",
+            "use `isinstance(…, torch.Tensor)`",
+        ),
+        "BadDataPtr": Case("`{code}` is an address", _VALUES),
+        "BadDataPtrParameter": Case("`{code}` is an address", _BUILD),
+        "BadStoragePtr": Case("`{code}` is an address", _VALUES),
+        "BadStorageSize": Case("`{code}` asks for the storage of a tensor", "use `numel()` and `element_size()`"),
+        "BadStorageOffset": Case(
+            "`{code}` asks for the storage of a tensor", "keep the offset as a number of your own"
+        ),
+        "BadIsSetTo": Case("`{code}` asks whether two tensors share their storage", _VALUES),
+        "BadCacheKey": Case("`{code}` is a cache by tensor objects: no later tensor is the same object", _VALUES),
+        "BadInSet": Case("`{code}` looks for the object, not for its value", _VALUES),
+    }
+
+    def __init__(self, code: Code) -> None:
+        super().__init__(code)
+        self._keys: set[cst.CSTNode] = set()
+
+    def visit_Call(self, node: cst.Call) -> None:
+        name = self.code.name(node.func)
+        if name in {"builtins.id", "builtins.hash"} and node.args and node not in self._keys:
+            self._address(node, name, node.args[0].value)
+        elif isinstance(node.func, cst.Attribute):
+            self._storage(node, node.func)
+
+    def visit_DictElement(self, node: cst.DictElement) -> None:
+        """A dict keyed by ids that this call made and reads is the same in the program."""
+        self._keys.add(node.key)
+
+    def _address(self, node: cst.Call, name: str, of: cst.BaseExpression) -> None:
+        value = self.code.value(of)
+        cased = "BadHash" if name.endswith("hash") else "BadId"
+        if isinstance(of, cst.Name) and of.value == "self":
+            self.report(node, "BadHashModule" if cased == "BadHash" else "BadIdSelf")
+        elif value.kind is Kind.MODULE:
+            self.report(node, f"{cased}Module")
+        elif value.is_tensor:
+            self.report(node, cased, because=value)
+        elif cased == "BadId" and value.kind in {Kind.UNKNOWN, Kind.INSTANCE, Kind.CONTAINER, Kind.TENSOR}:
+            self.report(node, cased, at_most=Severity.WARNING)
+
+    def _storage(self, node: cst.Call, func: cst.Attribute) -> None:
+        value = self.code.value(func.value)
+        match func.attr.value:
+            case "data_ptr" if _of_storage(func.value):
+                self.report(node, "BadStoragePtr")
+            case "data_ptr" if value.source in {Source.PARAMETER, Source.BUFFER}:
+                self.report(node, "BadDataPtrParameter", because=value)
+            case "data_ptr":
+                self.report(node, "BadDataPtr", because=value)
+            case "nbytes" | "size" | "__len__" if _of_storage(func.value):
+                self.report(node, "BadStorageSize")
+            case "storage_offset" if value.is_tensor:
+                self.report(node, "BadStorageOffset", because=value)
+            case "is_set_to" if value.is_tensor:
+                self.report(node, "BadIsSetTo", because=value)
+
+    def visit_Comparison(self, node: cst.Comparison) -> None:
+        if len(node.comparisons) != 1:
+            return
+        operator, right = node.comparisons[0].operator, node.comparisons[0].comparator
+        sides = (self.code.value(node.left), self.code.value(right))
+        if isinstance(operator, cst.Is | cst.IsNot | cst.Equal | cst.NotEqual | cst.In) and self._exact_type(
+            node, right
+        ):
+            self.report(node, "BadTypeIs")
+        elif isinstance(operator, cst.Is | cst.IsNot) and all(side.is_tensor for side in sides):
+            given = all(side.source is Source.INPUT for side in sides)
+            self.report(node, "BadIs", at_most=Severity.WARNING if given else Severity.NOTE, because=sides[0])
+        elif isinstance(operator, cst.In | cst.NotIn) and sides[0].is_tensor and sides[1].container in {"set", "dict"}:
+            self._sought(node, sides[1])
+
+    def _sought(self, node: cst.Comparison, place: Value) -> None:
+        if place.on_self:
+            self.report(node, "BadCacheKey")
+        else:
+            self.report(node, "BadInSet", at_most=Severity.WARNING)
+
+    def _exact_type(self, node: cst.Comparison, right: cst.BaseExpression) -> bool:
+        left = node.left
+        if not (isinstance(left, cst.Call) and self.code.name(left.func) == "builtins.type" and len(left.args) == 1):
+            return False
+        wanted = [e.value for e in right.elements] if isinstance(right, cst.Tuple | cst.List | cst.Set) else [right]
+        names = {self.code.name(part) for part in wanted}
+        return "torch.Tensor" in names and self.code.value(left.args[0].value).is_tensor
+
+    def visit_Subscript(self, node: cst.Subscript) -> None:
+        owner = self.code.value(node.value)
+        if owner.container == "dict" and owner.on_self and len(node.slice) == 1:
+            index = node.slice[0].slice
+            if isinstance(index, cst.Index) and self.code.value(index.value).is_tensor:
+                self.report(node, "BadCacheKey", because=self.code.value(index.value))
+
+
+def _of_storage(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in _STORAGE

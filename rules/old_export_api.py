@@ -1,0 +1,215 @@
+"""A call of torch's export interface that this version does not know or will drop.
+
+Why: the export interface moved fast. `dynamic_dim`, `constraints=`, `constrain_as_value`, `export_for_training`,
+`capture_pre_autograd_graph` and `torch.onnx.dynamo_export` are gone, PT2E quantization moved to torchao, keywords of
+other exporters were never known, and pages recommend `torch.map` and `torch.scan`, which do not exist. Each raises when
+the line runs.
+
+Instead:
+
+    batch = torch.export.Dim("batch", min=2, max=64)
+    program = torch.export.export(model, (x,), dynamic_shapes={"x": {0: batch}})
+    torch._check(n >= 0); torch._check(n <= 10)                   # instead of constrain_as_value / constrain_as_size
+    program.module()(x)                                           # instead of program(x)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import libcst as cst
+
+from exportlint import Case, Code, ScriptRule, Severity, argument, dotted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_KEYWORDS = frozenset(
+    {"mod", "args", "kwargs", "dynamic_shapes", "strict", "preserve_module_call_signature"}
+    | {"prefer_deferred_runtime_asserts_over_guards"}
+)
+_PLACES = 3  # model, args and kwargs
+_EXPORTERS = frozenset({"torch.export.export", "torch.export.draft_export"})
+_GONE = {
+    "torch.export.dynamic_dim": "BadDynamicDim",
+    "torch._export.dynamic_dim": "BadDynamicDim",
+    "torch._export.constraints": "BadDynamicDim",
+    "torch.export.export_for_training": "BadExportForTraining",
+    "torch.export.export_for_inference": "BadExportForTraining",
+    "torch._export.capture_pre_autograd_graph": "BadCapture",
+    "torch._export.export": "BadPrivateExport",
+    "torch._constrain_as_value": "BadConstrainAsValue",
+    "torch.export.constrain_as_value": "BadConstrainAsValue",
+    "torch.export.constrain_as_size": "BadConstrainAsValue",
+    "torch.onnx.dynamo_export": "BadDynamoExport",
+    "torch.onnx.ExportOptions": "BadDynamoExport",
+    "torch.onnx.enable_fake_mode": "BadDynamoExport",
+    "torch.ao.quantization.quantize_pt2e": "BadQuantizePt2e",
+    "torch.ao.quantization.quantizer": "BadQuantizePt2e",
+    "torch.ao.quantization.pt2e": "BadQuantizePt2e",
+    "torch.map": "BadMap",
+    "torch.scan": "BadScan",
+}
+_OLD = frozenset({"torch._check_is_size", "torch._constrain_as_size"})
+_FACTORIES = (
+    "torch.rand",
+    "torch.ones",
+    "torch.zeros",
+    "torch.tensor",
+    "torch.arange",
+    "torch.empty",
+    "torch.full",
+    "torch.randint",
+)
+
+
+class OldExportApi(ScriptRule):
+    words = (
+        r"\bexport\b|dynamic_dim|constrain_as|_check_is_size|export_for_|capture_pre_autograd|dynamo_export"
+        r"|quantize_pt2e|quantizer"
+        r"|pt2e|\btorch\.(map|scan)\b"
+    )
+    torch_says = (
+        r"export\(\) got an unexpected keyword argument",
+        r"Expecting `args` to be a tuple of example positional inputs",
+    )
+    docs = (("torch.export", "https://docs.pytorch.org/docs/stable/export.html"),)
+    cases: ClassVar = {
+        "BadUnknownKeyword": Case(
+            "torch.export has no keyword `{name}`", "leave it away; sizes are declared by `dynamic_shapes=`"
+        ),
+        "BadConstraints": Case(
+            "torch.export has no keyword `constraints` any more",
+            'declare sizes: `dynamic_shapes={{"x": {{0: torch.export.Dim("batch", min=2, max=64)}}}}`',
+        ),
+        "BadPositional": Case(
+            "`{code}` gives more than model, args and kwargs by place",
+            "write `dynamic_shapes=…` and the others by name",
+        ),
+        "BadBareArgument": Case(
+            "`{name}` is one tensor, not a tuple of arguments", "write `({name},)`, with the comma"
+        ),
+        "BadListOfArguments": Case(
+            "`{name}` is no tuple of arguments", "write a tuple: `(x, y)`; arguments by name go to `kwargs=`"
+        ),
+        "BadNoArguments": Case(
+            "`{code}` gives no sample arguments", "give a tuple, `()` when all arguments are in `kwargs=`"
+        ),
+        "BadDimPositional": Case("`{code}` gives the bounds of a dim by place", 'write `Dim("name", min=…, max=…)`'),
+        "BadDimName": Case(
+            "`{name}` in `dynamic_shapes` is only a name",
+            "write `torch.export.Dim({name})`, `Dim.DYNAMIC` or `Dim.AUTO`",
+        ),
+        "BadProgramCalled": Case("`{code}` calls an exported program", "call `{name}.module()(…)`"),
+        "BadDynamicDim": Case("`{name}` is gone", "use `torch.export.Dim` and `dynamic_shapes=`"),
+        "BadExportForTraining": Case("`{name}` is gone", "use `torch.export.export`, which gives the same program"),
+        "BadCapture": Case("`{name}` is gone", "use `torch.export.export(model, args).module()`"),
+        "BadPrivateExport": Case("`{name}` is gone", "use `torch.export.export`"),
+        "BadConstrainAsValue": Case("`{name}` is gone", "use `torch._check(n >= low)` and `torch._check(n <= high)`"),
+        "BadCheckIsSize": Case("`{name}` is deprecated", "use `torch._check(n >= 0)`"),
+        "BadDynamoExport": Case("`{name}` is gone", "use `torch.onnx.export(model, args, dynamo=True)`"),
+        "BadQuantizePt2e": Case("`{name}` moved to torchao", "import it from `torchao.quantization.pt2e`"),
+        "BadMap": Case("`torch.map` does not exist", "use `torch.vmap`, or `functorch.experimental.control_flow.map`"),
+        "BadScan": Case("`torch.scan` does not exist", "use `torch._higher_order_ops.scan.scan`"),
+    }
+
+    def __init__(self, code: Code) -> None:
+        super().__init__(code)
+        self._guards = 0
+
+    def visit_Try(self, node: cst.Try) -> None:
+        """`try: from torch… import … except ImportError:` knows that the name may be gone."""
+        self._guards += 1
+
+    def leave_Try(self, original_node: cst.Try) -> None:
+        self._guards -= 1
+
+    def visit_If(self, node: cst.If) -> None:
+        self._guards += _asks_version(node.test)
+
+    def leave_If(self, original_node: cst.If) -> None:
+        self._guards -= _asks_version(original_node.test)
+
+    def visit_ImportFrom(self, node: cst.ImportFrom) -> None:
+        module = dotted(node.module) if node.module and not node.relative else None
+        if module and not isinstance(node.names, cst.ImportStar):
+            for alias in node.names:
+                if self._gone(node, f"{module}.{dotted(alias.name)}"):
+                    break
+
+    def visit_Import(self, node: cst.Import) -> None:
+        for alias in node.names:
+            self._gone(node, dotted(alias.name) or "")
+
+    def _gone(self, node: cst.CSTNode, name: str) -> bool:
+        """Report a name that is gone, or old. Says whether it did."""
+        case = next((case for gone, case in _GONE.items() if name == gone or name.startswith(f"{gone}.")), None)
+        if case and not self._guards:
+            self.report(node, case, name=name)
+        elif name in _OLD:
+            self.report(node, "BadCheckIsSize", at_most=Severity.NOTE, name=name)
+        return case is not None
+
+    def visit_Call(self, node: cst.Call) -> None:
+        name = self.code.name(node.func) or ""
+        if name in _EXPORTERS:
+            self._export(node)
+        elif name == "torch.export.Dim":
+            if len([arg for arg in node.args if not arg.keyword and not arg.star]) > 1:
+                self.report(node, "BadDimPositional")
+        elif isinstance(node.func, cst.Attribute):
+            self._gone(node, name)
+        elif isinstance(made := self.bound(node.func), cst.Call) and self.code.name(made.func) in _EXPORTERS:
+            self.report(node, "BadProgramCalled", name=self.code.text(node.func))
+
+    def _export(self, node: cst.Call) -> None:
+        keywords = {arg.keyword.value for arg in node.args if arg.keyword}
+        starred = any(arg.star for arg in node.args)
+        places = len(node.args) - len(keywords)
+        for keyword in sorted(keywords - _KEYWORDS):
+            self.report(node, "BadConstraints" if keyword == "constraints" else "BadUnknownKeyword", name=keyword)
+        if places > _PLACES and not starred:
+            self.report(node, "BadPositional")
+        args = argument(node, 1, "args")
+        if args is not None:
+            self._arguments(node, args)
+        elif not starred and not keywords - _KEYWORDS:
+            self.report(node, "BadNoArguments")
+        for text in _names_only(self.bound(argument(node, 9, "dynamic_shapes") or cst.Name("None"))):
+            self.report(node, "BadDimName", name=self.code.text(text))
+
+    def _arguments(self, node: cst.Call, args: cst.BaseExpression) -> None:
+        given = self.bound(args)
+        if isinstance(given, cst.List | cst.Dict | cst.ListComp):
+            self.report(node, "BadListOfArguments", name=self.code.text(args))
+        elif isinstance(given, cst.Call) and (self.code.name(given.func) or "").startswith(_FACTORIES):
+            self.report(node, "BadBareArgument", name=self.code.text(args))
+
+
+def _asks_version(test: cst.BaseExpression) -> bool:
+    """`hasattr(torch, "…")`, `version.parse(torch.__version__) >= …`, `TORCH_2_6`."""
+    test.visit(words := _Words())
+    return any(
+        word == "hasattr" or "version" in word.lower() or word.upper().startswith(("TORCH_", "IS_TORCH"))
+        for word in words.found
+    )
+
+
+class _Words(cst.CSTVisitor):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[str] = set()
+
+    def visit_Name(self, node: cst.Name) -> None:
+        self.found.add(node.value)
+
+
+def _names_only(spec: cst.CSTNode) -> Iterator[cst.SimpleString]:
+    """Strings that stand where a dim should: the values of the innermost dictionaries."""
+    match spec:
+        case cst.Dict(elements=elements) | cst.Tuple(elements=elements) | cst.List(elements=elements):
+            for element in elements:
+                if isinstance(element.value, cst.SimpleString):
+                    yield element.value
+                else:
+                    yield from _names_only(element.value)

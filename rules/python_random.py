@@ -1,0 +1,70 @@
+"""Random numbers drawn by Python or NumPy become constants of the program.
+
+Why: the tracer sees only torch's operators. In non-strict mode `random.random()` and `np.random.*` run once, while
+exporting, and the number they gave is a literal of the graph from then on: every call gives the same "random" result,
+and torch says nothing. Strict mode refuses most of them and keeps NumPy arrays as constants. A branch that was picked
+by a coin is the only branch left.
+
+Instead: draw with torch, whose random operators are recorded and draw anew in every call, or let the caller draw and
+pass a tensor.
+
+    noise = torch.randn_like(x)                       # instead of np.random.randn(*x.shape)
+    coin = torch.rand(()) < 0.5
+    x = torch.where(coin, x + noise, x)               # instead of if random.random() < 0.5
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import libcst as cst
+
+from exportlint import Case, Rule
+
+_TORCH = "draw with torch (`torch.rand(())`, `torch.randn_like(x)`), or let the caller draw and pass a tensor"
+_MESSAGE = "`{code}` draws once, while exporting, and the number is a constant of the program"
+_BRANCH = "draw with `torch.rand(())` and select with `torch.where`, or keep it behind `if self.training:`"
+# Functions of these modules that build a generator and draw nothing.
+_MAKERS = frozenset({"random.Random", "numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator"})
+_SEEDS = frozenset({"random.seed", "numpy.random.seed", "random.setstate", "numpy.random.set_state"})
+_PICKS = frozenset(
+    {"random.choice", "random.choices", "random.sample", "random.shuffle", "random.randrange", "random.randint"}
+)
+
+
+class PythonRandom(Rule):
+    words = r"rand|choice|shuffle|uniform|normal|gauss|seed|sample|rng|generator|np\.|permutation"
+    graph_breaks = ("GB0007", "GB0156", "GB0297")
+    cases: ClassVar = {
+        "BadPythonRandom": Case(_MESSAGE, _TORCH),
+        "BadChoice": Case("`{code}` chooses once, while exporting", _BRANCH),
+        "BadSeed": Case(
+            "`{code}` seeds Python's generator while exporting; the program has none",
+            "leave seeding to the caller; torch's own random operators follow `torch.manual_seed` outside the model",
+        ),
+        "BadNumpyRandom": Case(_MESSAGE, _TORCH),
+        "BadRandomInstance": Case(
+            "`{code}` draws from a Python generator, once, while exporting; the number is a constant of the program",
+            _TORCH,
+        ),
+    }
+
+    def visit_Call(self, node: cst.Call) -> None:
+        name = self.code.name(node.func) or ""
+        if name in _MAKERS:
+            return
+        if name in _SEEDS:
+            self.report(node, "BadSeed")
+        elif name in _PICKS:
+            self.report(node, "BadChoice")
+        elif name.startswith(("random.", "secrets.")):
+            self.report(node, "BadPythonRandom")
+        elif name.startswith("numpy.random."):
+            self.report(node, "BadNumpyRandom")
+        elif isinstance(node.func, cst.Attribute) and self._generator(node.func.value):
+            self.report(node, "BadRandomInstance")
+
+    def _generator(self, owner: cst.BaseExpression) -> bool:
+        """`self.rng`, `_rng`, or `random.Random(3)` itself."""
+        value = self.code.value(owner)
+        return value.certain and value.name in _MAKERS

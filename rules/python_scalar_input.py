@@ -1,0 +1,136 @@
+"""An argument of the model is a Python number, text or size, which becomes a constant.
+
+Why: only tensors are inputs of a program. An int, a float, a bool, a string, a tuple of them or None that is given for
+an argument is built into the program, and with another value the exported module raises ("Guard failed: step == 3");
+the bare graph, an AOTInductor package and a .pte do not even check. Arguments with a default that callers
+leave out, and numbers that other modules of the project pass along, are constants anyway and do no harm.
+
+Only a class that code outside of any class builds, and no other class does, counts as a model here.
+
+Instead: a tensor where the value changes from call to call (`step: torch.Tensor`), an argument of `__init__` where it
+does not, or one exported program for each value.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import libcst as cst
+
+from exportlint import Case, Rule, Scope, Severity, called
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_INSTEAD = "pass a tensor, or make it an argument of `__init__`"
+_SAYS = "the value given for `{name}` becomes a constant of the program"
+_SCALARS = {"int": "BadInt", "float": "BadFloat", "bool": "BadBool", "str": "BadStr"}
+_SEQUENCES = frozenset({"tuple", "Tuple", "list", "List", "Sequence", "Iterable"})
+# Arguments of torch functions that take Python values only.
+_SIZES = frozenset({"size", "output_size", "scale_factor", "kernel_size", "normalized_shape"})
+_WORDS = frozenset({"mode", "reduction", "padding_mode", "align_corners"})
+
+
+class PythonScalarInput(Rule):
+    scope = Scope.FILE
+    # Something with a capital is called outside of the methods of a class: the file builds a model.
+    words = r"(?m)^(?!class |def |@|from |import )(?:\w.*\b|    (?:\w.*)?\b)[A-Z]\w*\("
+    torch_says = (r"Guard failed: \w+(\[\d+\])? ==",)
+    cases: ClassVar = {
+        "BadInt": Case(_SAYS, _INSTEAD),
+        "BadFloat": Case(_SAYS, _INSTEAD),
+        "BadBool": Case(_SAYS, _INSTEAD),
+        "BadStr": Case(_SAYS, "export one program for each value, or make it an argument of `__init__`"),
+        "BadTuple": Case("the sizes given for `{name}` become constants of the program", _INSTEAD),
+        "BadSizeUntyped": Case("the size given for `{name}` becomes a constant of the program", _INSTEAD),
+    }
+
+    def visit_Module(self, node: cst.Module) -> bool:
+        census = _Census()
+        node.visit(census)
+        for name, forward in census.forwards.items():
+            if name in census.outside - census.inside:
+                self._arguments(forward)
+        return False
+
+    def _arguments(self, forward: cst.FunctionDef) -> None:
+        uses = _Uses()
+        forward.body.visit(uses)
+        for param in (*forward.params.params[1:], *forward.params.kwonly_params):
+            if param.default is not None:
+                continue
+            case = _annotated(param.annotation.annotation) if param.annotation else uses.found.get(param.name.value)
+            if case:
+                self.report(param, case, at_most=Severity.WARNING, name=param.name.value)
+
+
+def _annotated(node: cst.BaseExpression) -> str | None:
+    match node:
+        case cst.Name(value=name):
+            return _SCALARS.get(name)
+        case cst.Subscript(value=cst.Name(value=name), slice=[first, *_]) if name in _SEQUENCES:
+            inner = first.slice.value if isinstance(first.slice, cst.Index) else None
+            return "BadTuple" if inner is not None and _annotated(inner) else None
+        case cst.Subscript(value=cst.Name(value="Literal")):
+            return "BadStr"
+    return None
+
+
+class _Census(cst.CSTVisitor):
+    """Which classes have a forward, and which are built inside and outside of classes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.forwards: dict[str, cst.FunctionDef] = {}
+        self.inside: set[str] = set()
+        self.outside: set[str] = set()
+        self._classes: list[str] = []
+
+    def visit_ClassDef(self, node: cst.ClassDef) -> None:
+        self._classes.append(node.name.value)
+        for statement in node.body.body:
+            if isinstance(statement, cst.FunctionDef) and statement.name.value == "forward":
+                self.forwards[node.name.value] = statement
+        self.inside.update(_bases(node))
+
+    def leave_ClassDef(self, original_node: cst.ClassDef) -> None:
+        self._classes.pop()
+
+    def visit_Call(self, node: cst.Call) -> None:
+        name = called(node)
+        if name:
+            (self.inside if self._classes else self.outside).add(name)
+
+
+def _bases(node: cst.ClassDef) -> Iterator[str]:
+    """A base class is built through its subclasses."""
+    for base in node.bases:
+        match base.value:
+            case cst.Attribute(attr=cst.Name(value=name)) | cst.Name(value=name):
+                yield name
+
+
+class _Uses(cst.CSTVisitor):
+    """Parameters without annotation that are used the way only Python values are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[str, str] = {}
+
+    def visit_Call(self, node: cst.Call) -> None:
+        for arg in node.args:
+            if isinstance(arg.value, cst.Name):
+                word = arg.keyword.value if arg.keyword else None
+                if word in _SIZES:
+                    self.found[arg.value.value] = "BadSizeUntyped"
+                elif word in _WORDS:
+                    self.found[arg.value.value] = "BadStr"
+                elif called(node) == "range" and isinstance(node.func, cst.Name):
+                    self.found.setdefault(arg.value.value, "BadInt")
+
+    def visit_Comparison(self, node: cst.Comparison) -> None:
+        match node:
+            case cst.Comparison(left=cst.Name(value=name), comparisons=[cst.ComparisonTarget(comparator=right)]):
+                literals = [e.value for e in right.elements] if isinstance(right, cst.Tuple | cst.List) else [right]
+                if literals and all(isinstance(literal, cst.SimpleString) for literal in literals):
+                    self.found[name] = "BadStr"

@@ -1,0 +1,269 @@
+"""An effect outside the tensors happens while tracing and never again.
+
+Why: an exported program is a list of tensor operations. `print`, log records, files, lists and counters of the file
+are touched by the tracer, once (in non-strict mode) or not at all (strict mode keeps some out, refuses files), and
+never by the program. What forward reads back from them is a constant. Torch says nothing about most of it.
+
+Instead: return what the caller wants to know; keep counts in a registered buffer; leave bookkeeping out of the export
+by `if not torch.compiler.is_exporting():`.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import ClassVar
+
+import libcst as cst
+
+from exportlint import CONTAINER_METHODS, Case, Code, Kind, Rule, Severity, Source, called, dotted, flat_targets
+
+_RETURN = "return what the caller needs, or leave it out with `if not torch.compiler.is_exporting():`"
+_SHOWN = frozenset({"warning", "warn", "error", "critical", "exception", "log"})
+_LOGGED = _SHOWN | {"info", "debug"}
+_WRITERS = frozenset({"torch.save", "pickle.dump", "json.dump", "numpy.save", "numpy.savetxt"})
+_STREAMS = frozenset({"sys.stdout.write", "sys.stderr.write"})
+
+
+class SideEffectInForward(Rule):
+    words = (
+        r"\bself\.|=\s*[\[{]|\b(print|global|open|write\w*|save|savetxt|dump|warning|warn|error|critical|exception|log|info|debug)\b"
+        r"|\.(append|extend|add|update|insert|pop|setdefault|appendleft)\(|\] *[-+*/|]?= "
+    )
+    graph_breaks = ("GB0059", "GB0156", "GB0291")
+    cases: ClassVar = {
+        "BadPrint": Case("`{code}` prints once, while tracing", _RETURN),
+        "BadStdout": Case("`{code}` writes once, while tracing", _RETURN),
+        "BadLogging": Case("`{code}` logs once, while tracing", _RETURN),
+        "BadFileWrite": Case("`{code}` writes to a file once, while tracing", _RETURN),
+        "BadGlobalStatement": Case(
+            "`{code}` counts in a global, which is a constant of the program", "keep the count in a registered buffer"
+        ),
+        "BadGlobalWriteOnly": Case("`{code}` assigns a global once, while tracing", _RETURN),
+        "BadGlobalList": Case("`{code}` changes a container of the file once, while tracing", _RETURN),
+        "BadMutableDefault": Case(
+            "`{code}` changes a default argument, which all calls share", "use None and make it anew"
+        ),
+        "BadCallback": Case("`{code}` runs once, while tracing; its result is not used", _RETURN),
+        "BadGlobalListRead": Case(
+            "`{code}` changes a container of the file; what forward reads from it is a constant of the program",
+            "keep state in a registered buffer, or return it",
+        ),
+    }
+
+    def __init__(self, code: Code) -> None:
+        super().__init__(code)
+        self._ifs = 0
+        self._in_function = False
+        self._globals: set[str] = set()
+        self._own: set[str] = set()
+        self._uses: dict[str, int] = {}
+        self._defaults: set[str] = set()
+        self._kept: set[str] = set()
+
+    def visit_Module(self, node: cst.Module) -> None:
+        self.code.sweep(names := _Names())
+        self._globals, self._uses = names.shared, names.uses
+        self._own = names.own - names.shared
+        self._defaults = names.defaults
+
+    def visit_For(self, node: cst.For) -> None:
+        if isinstance(node.target, cst.Name) and self._is_given(node.iter):
+            self._kept.add(node.target.value)
+
+    def visit_Expr(self, node: cst.Expr) -> None:
+        """A call whose result nobody uses, of something that the maker of the module handed in."""
+        match node.value:
+            case cst.Call(func=cst.Name(value=name)) if name in self._kept:
+                self.report(node, "BadCallback", at_most=Severity.WARNING)
+            case cst.Call(func=function) if self._is_given(function):
+                self.report(node, "BadCallback", at_most=Severity.WARNING)
+            case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value=method))) if self._is_given(owner):
+                if not method.endswith("_"):
+                    self.report(node, "BadCallback", at_most=Severity.WARNING)
+
+    def _is_given(self, node: cst.CSTNode) -> bool:
+        """Is this an attribute that `__init__` takes from an argument, of a kind the engine does not know?"""
+        name = (dotted(node) or "").removeprefix("self.")
+        return (
+            dotted(node) == f"self.{name}"
+            and self.code.cls is not None
+            and self.code.value(node).kind in {Kind.UNKNOWN, Kind.FUNCTION, Kind.NONE}
+            and name in _given(self.code.cls.node)
+        )
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        if not self._in_function:
+            self._in_function, self._ifs = True, 0
+
+    def visit_If(self, node: cst.If) -> None:
+        self._ifs += not self._is_on(node.test)
+
+    def leave_If(self, original_node: cst.If) -> None:
+        self._ifs -= not self._is_on(original_node.test)
+
+    def _is_on(self, test: cst.BaseExpression) -> bool:
+        """Is this a flag of the module that `__init__` switches on unless it is told not to?"""
+        name = (dotted(test) or "").removeprefix("self.")
+        return dotted(test) == f"self.{name}" and self.code.cls is not None and name in _flags_on(self.code.cls.node)
+
+    def visit_ExceptHandler(self, node: cst.ExceptHandler) -> None:
+        self._ifs += 1
+
+    def leave_ExceptHandler(self, original_node: cst.ExceptHandler) -> None:
+        self._ifs -= 1
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        self._assigned(node, counts=_mentions(node.value, self._globals))
+
+    def visit_AugAssign(self, node: cst.AugAssign) -> None:
+        self._assigned(node, counts=True)
+
+    def visit_Del(self, node: cst.Del) -> None:
+        self._assigned(node, counts=False)
+
+    def _assigned(self, node: cst.CSTNode, *, counts: bool) -> None:
+        for target in flat_targets(node):
+            if isinstance(target, cst.Name) and target.value in self._globals:
+                if counts:
+                    self.report(node, "BadGlobalStatement")
+                elif not self._ifs:
+                    self.report(node, "BadGlobalWriteOnly", at_most=Severity.WARNING)
+            elif isinstance(target, cst.Subscript):
+                self._container(node, target.value)
+
+    def visit_Call(self, node: cst.Call) -> None:
+        name = self.code.name(node.func) or ""
+        method = called(node) or ""
+        if name == "builtins.open":
+            if _opens_for_writing(node):
+                self.report(node, "BadFileWrite")
+        elif name in _WRITERS:
+            self.report(node, "BadFileWrite", at_most=Severity.WARNING)
+        elif method in CONTAINER_METHODS and isinstance(node.func, cst.Attribute):
+            self._container(node, node.func.value)
+        elif not self._ifs:
+            self._shows(node, name, method)
+
+    def _shows(self, node: cst.Call, name: str, method: str) -> None:
+        """Output behind an `if` is taken for a debugging aid that is off, and left alone."""
+        if name == "builtins.print":
+            self.report(node, "BadPrint", at_most=Severity.WARNING)
+        elif name in _STREAMS:
+            self.report(node, "BadStdout", at_most=Severity.WARNING)
+        elif method in _LOGGED and _is_logger(node.func, name):
+            shown = method in _SHOWN
+            self.report(node, "BadLogging", at_most=Severity.WARNING if shown else Severity.NOTE)
+
+    def _container(self, node: cst.CSTNode, owner: cst.BaseExpression) -> None:
+        """A list, dictionary or set of the file, reached by its plain name."""
+        if isinstance(owner, cst.Name) and owner.value in self._defaults:
+            self.report(node, "BadMutableDefault", at_most=Severity.WARNING)
+            return
+        if not isinstance(owner, cst.Name) or owner.value in self._own:
+            return
+        value = self.code.value(owner)
+        if value.kind is not Kind.CONTAINER or not value.certain or value.source is Source.INPUT:
+            return
+        if self._uses.get(owner.value, 0) > 1 and not self._ifs:
+            self.report(node, "BadGlobalListRead")
+        else:
+            self.report(node, "BadGlobalList", at_most=Severity.WARNING)
+
+
+class _Names(cst.CSTVisitor):
+    """Which names a function binds itself, which it declares global, and how often each is used."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.own: set[str] = set()
+        self.shared: set[str] = set()
+        self.uses: dict[str, int] = {}
+        self.defaults: set[str] = set()
+
+    def visit_Global(self, node: cst.Global) -> None:
+        self.shared.update(item.name.value for item in node.names)
+
+    def visit_Param(self, node: cst.Param) -> None:
+        self.own.add(node.name.value)
+        if isinstance(node.default, cst.List | cst.Dict):
+            self.defaults.add(node.name.value)
+
+    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
+        self._bind(node.target)
+
+    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
+        self._bind(node.target)
+
+    def visit_NamedExpr(self, node: cst.NamedExpr) -> None:
+        self._bind(node.target)
+
+    def visit_For(self, node: cst.For) -> None:
+        self._bind(node.target)
+
+    def visit_CompFor(self, node: cst.CompFor) -> None:
+        self._bind(node.target)
+
+    def visit_AsName(self, node: cst.AsName) -> None:
+        self._bind(node.name)
+
+    def visit_Name(self, node: cst.Name) -> None:
+        self.uses[node.value] = self.uses.get(node.value, 0) + 1
+
+    def _bind(self, node: cst.CSTNode) -> None:
+        match node:
+            case cst.Name(value=name):
+                self.own.add(name)
+            case cst.Tuple(elements=elements) | cst.List(elements=elements):
+                for element in elements:
+                    self._bind(element.value)
+
+
+def _mentions(node: cst.CSTNode, names: set[str]) -> bool:
+    if not names:
+        return False
+    node.visit(found := _Names())
+    return bool(found.uses.keys() & names)
+
+
+def _given(cls: ast.ClassDef) -> set[str]:
+    """The attributes that `__init__` sets to one of its arguments."""
+    inits = [node for node in cls.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"]
+    if not inits:
+        return set()
+    arguments = {argument.arg for argument in (*inits[0].args.args, *inits[0].args.kwonlyargs)}
+    assigns = (node for node in ast.walk(inits[0]) if isinstance(node, ast.Assign))
+    return {
+        target.attr
+        for node in assigns
+        for target in node.targets
+        if isinstance(target, ast.Attribute)
+        and any(isinstance(n, ast.Name) and n.id in arguments for n in ast.walk(node.value))
+    }
+
+
+def _flags_on(cls: ast.ClassDef) -> set[str]:
+    """The attributes that are True, or an argument of `__init__` whose default is True."""
+    inits = [node for node in cls.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"]
+    if not inits:
+        return set()
+    arguments = inits[0].args
+    pairs = zip(reversed(arguments.args), reversed(arguments.defaults), strict=False)
+    on = {"True", *(argument.arg for argument, default in pairs if ast.unparse(default) == "True")}
+    assigns = (node for node in ast.walk(inits[0]) if isinstance(node, ast.Assign) and ast.unparse(node.value) in on)
+    return {target.attr for node in assigns for target in node.targets if isinstance(target, ast.Attribute)}
+
+
+def _opens_for_writing(call: cst.Call) -> bool:
+    for index, arg in enumerate(call.args):
+        is_mode = arg.keyword.value == "mode" if arg.keyword else index == 1
+        if is_mode and isinstance(arg.value, cst.SimpleString):
+            return any(letter in arg.value.raw_value for letter in "wax+")
+    return False
+
+
+def _is_logger(function: cst.CSTNode, name: str) -> bool:
+    """`logging.warning` and methods of what is called logger, log or the like."""
+    if name.startswith(("logging.", "loguru.", "wandb.")):
+        return True
+    owner = (dotted(function.value) or "") if isinstance(function, cst.Attribute) else ""
+    return owner.rpartition(".")[2].strip("_").lower() in {"logger", "log", "logging"}

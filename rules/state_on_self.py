@@ -1,0 +1,341 @@
+"""State that outlives the call is kept on the module, outside of buffers.
+
+Why: an exported program knows parameters, buffers and inputs. A counter, a flag, a list or a plain tensor attribute
+is read once, while tracing, and is a constant from then on: the program gives the first call's answer to every call,
+and torch says nothing. A buffer that is replaced instead of written (`self.mean = …`) loses its new value in strict
+mode. Attributes that nothing reads again, and those that every call sets before it reads them, do no harm.
+
+Instead: a registered buffer that is written in place, or state that comes in as an argument and goes out as a result.
+
+    self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+    ...
+    self.calls += 1
+    self.state.copy_(new_state)
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+import libcst as cst
+
+from exportlint import (
+    CONTAINER_METHODS,
+    Case,
+    Code,
+    Kind,
+    Rule,
+    Severity,
+    Source,
+    Use,
+    ValuesUsed,
+    flat_targets,
+    made_from_inputs,
+    path_on_self,
+    text_argument,
+    use_of,
+)
+
+if TYPE_CHECKING:
+    from exportlint.static.project import ClassInfo
+
+_BUFFER = "keep it in a registered buffer and write that in place"
+_IN_OUT = "keep it in a registered buffer, or take it as an argument and return it"
+_KEEPS = "`{code}` keeps a value for the next call outside of buffers"
+_MOVES = frozenset(
+    {"to", "cuda", "cpu", "float", "half", "double", "bfloat16", "type", "type_as", "contiguous", "detach"}
+)
+
+
+class StateOnSelf(Rule):
+    words = r"\b(self|setattr)\b|\.\w+ *[-+*/|]?= "
+    cases: ClassVar = {
+        "BadCounter": Case("`{code}` counts on the module; the count is a constant of the program", _BUFFER),
+        "BadWarmUpFlag": Case("`{code}` sets a flag that sends later calls another way", _BUFFER),
+        "BadTensorAttribute": Case(_KEEPS, _IN_OUT),
+        "BadLazyCache": Case(
+            "`{code}` keeps a value made from the first inputs for all later calls",
+            "compute it in every call, or in `__init__` if it does not depend on the inputs",
+        ),
+        "BadReassignedBuffer": Case("`{code}` replaces a buffer", "write the buffer in place: `self.buffer.copy_(…)`"),
+        "BadFilledBuffer": Case("`{code}` fills a buffer that was None", "give the buffer its tensor in `__init__`"),
+        "BadGrowingList": Case("`{code}` changes a container on the module that later calls read", _IN_OUT),
+        "BadDictItem": Case(_KEEPS, _IN_OUT),
+        "BadDictNumber": Case("`{code}` counts on the module; the count is a constant of the program", _BUFFER),
+        "BadSetattr": Case(_KEEPS, _IN_OUT),
+        "BadSubmoduleAttribute": Case(_KEEPS, _IN_OUT),
+        "BadHelperObject": Case("`{code}` changes an object that the module keeps", _BUFFER),
+        "BadClassAttribute": Case("`{code}` counts on a class; the count is a constant of the program", _BUFFER),
+        "BadCollectedForTrainer": Case(
+            "`{code}` collects on the module; the program never adds anything", "return what the caller needs"
+        ),
+    }
+
+    def __init__(self, code: Code) -> None:
+        super().__init__(code)
+        self._guards: list[cst.BaseExpression] = []
+        self._training = 0
+        self._function: cst.Module | None = None
+        self._told: set[cst.CSTNode] = set()
+        self._calls: list[cst.Call] = []
+
+    # Where the visitor stands.
+
+    def visit_Module(self, node: cst.Module) -> None:
+        self._function = node
+
+    def visit_If_body(self, node: cst.If) -> None:
+        self._guards.append(node.test)
+        self._training += _asks_training(node.test)
+
+    def leave_If_body(self, node: cst.If) -> None:
+        self._guards.pop()
+        self._training -= _asks_training(node.test)
+
+    # What is written.
+
+    def visit_AugAssign(self, node: cst.AugAssign) -> None:
+        value = self.code.value(node.target)
+        match node.target:
+            case cst.Subscript(value=owner) if value.kind is not Kind.TENSOR and self._is_container(owner):
+                if (name := _own(owner)) and self._use(name).read:
+                    self._report(node, "BadDictNumber")
+            case cst.Attribute(value=owner, attr=cst.Name(value=name)) if value.kind is not Kind.TENSOR:
+                at_most = Severity.WARNING if value.kind is Kind.UNKNOWN else Severity.ERROR
+                self._counted(node, owner, name, at_most)
+
+    def _counted(self, node: cst.AugAssign, owner: cst.BaseExpression, name: str, at_most: Severity) -> None:
+        value = self.code.value(owner)
+        if _own(node.target):
+            if self._is_container(node.target):
+                self._changed(node, name)
+            elif self._use(name).early:
+                self._report(node, "BadCounter", at_most)
+            elif self._held():
+                self._report(node, "BadHelperObject", at_most)
+        elif value.kind in {Kind.CLASS, Kind.FUNCTION}:
+            self._report(node, "BadClassAttribute")
+        elif self._use(path_on_self(node.target)).early or (value.cls and value.on_self):
+            self._report(node, "BadSubmoduleAttribute", at_most)
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        for target in flat_targets(node):
+            if name := _own(target):
+                self._set(node, target, name, node.value)
+            elif isinstance(target, cst.Subscript) and (name := _own(target.value)):
+                if self._is_container(target.value) and self._use(name).early and self._carries(node.value, name):
+                    self._report(node, "BadDictItem")
+            elif isinstance(target, cst.Attribute):
+                self._set_elsewhere(node, target)
+
+    def visit_Call(self, node: cst.Call) -> None:
+        self._calls.append(node)
+        match node.func:
+            case cst.Name() if self.code.name(node.func) == "builtins.setattr":
+                self._setattr(node)
+            case cst.Attribute(value=owner, attr=cst.Name(value=method)) if method in CONTAINER_METHODS:
+                if node not in self._told and (name := _own(owner)) and self._is_container(owner):
+                    self._told.update(arg.value for arg in node.args)
+                    self._changed(node, name)
+
+    # What it means.
+
+    def _set(self, node: cst.CSTNode, target: cst.BaseExpression, name: str, new: cst.BaseExpression) -> None:
+        """`self.name = new`: does a later call read what this one leaves behind?"""
+        if self._mentions(new, name) and self._held():
+            self._report(node, "BadHelperObject")
+        if not self._use(name).early or _moves(new, name):
+            return
+        old = self.code.value(target)
+        if old.source is Source.BUFFER:
+            self._report(node, "BadReassignedBuffer")
+        elif name in _empty_buffers(self._methods()):
+            self._report(node, "BadFilledBuffer")
+        elif self._carries(new, name):
+            self._report(node, self._kept_case(new, name), self._doubt(new))
+        elif _is_constant(new) and self._steers(name):
+            self._report(node, "BadWarmUpFlag")
+
+    def _kept_case(self, new: cst.BaseExpression, name: str) -> str:
+        if any(_mentions_attribute(guard, name) for guard in self._guards):
+            return "BadLazyCache"
+        return "BadCounter" if self.code.value(new).kind in {Kind.SCALAR, Kind.SIZE} else "BadTensorAttribute"
+
+    def _set_elsewhere(self, node: cst.Assign, target: cst.Attribute) -> None:
+        owner, name = self.code.value(target.value), target.attr.value
+        if owner.kind in {Kind.CLASS, Kind.FUNCTION} and _mentions_attribute(node.value, name):
+            self._report(node, "BadClassAttribute")
+        elif self.code.value(node.value).source is Source.PARAMETER:
+            return  # a parameter made in forward has a rule of its own
+        elif owner.on_self and owner.cls:
+            ran = any(call.func.deep_equals(target.value) for call in self._calls)
+            if ran and use_of(name, _methods_of(owner.cls)).early and self._carries(node.value, name):
+                self._report(node, "BadSubmoduleAttribute")
+        elif (path := path_on_self(target)) and self._use(path).early and self._carries(node.value, path):
+            self._report(node, "BadSubmoduleAttribute", self._doubt(node.value))
+
+    def _setattr(self, node: cst.Call) -> None:
+        match [arg.value for arg in node.args]:
+            case [cst.Name(value="self"), _, new]:
+                name = text_argument(node, 1) or "*"
+                if self._use(name).early and self._carries(new, name):
+                    self._report(node, "BadSetattr", self._doubt(new))
+
+    def _changed(self, node: cst.CSTNode, name: str) -> None:
+        """A container of the module grows or shrinks."""
+        if "forward" not in self._methods():
+            return  # objects that are no modules may live for one call only
+        use = self._use(name)
+        if use.early or (not use.sets and self._read_by_others(name)):
+            self._report(node, "BadGrowingList")
+        elif not use.sets and not use.late:
+            self._report(node, "BadCollectedForTrainer", Severity.WARNING)
+
+    def _report(self, node: cst.CSTNode, case: str, at_most: Severity = Severity.ERROR) -> None:
+        if not self._training:
+            self.report(node, case, at_most=at_most)
+
+    def _doubt(self, new: cst.BaseExpression) -> Severity:
+        value = self.code.value(new)
+        return Severity.ERROR if value.kind is not Kind.UNKNOWN and value.certain else Severity.WARNING
+
+    # Questions about the code.
+
+    def _methods(self) -> dict[str, ast.FunctionDef]:
+        return _methods_of(self.code.cls) if self.code.cls else {}
+
+    def _use(self, name: str) -> Use:
+        return use_of(name, self._methods())
+
+    def _is_container(self, node: cst.CSTNode) -> bool:
+        value = self.code.value(node)
+        return value.kind is Kind.CONTAINER or (value.name or "").startswith("collections.") or _own(node) == "__dict__"
+
+    def _carries(self, new: cst.BaseExpression, name: str) -> bool:
+        """Is the new value made from an input's values, or from the old one?"""
+        new.visit(values := ValuesUsed())
+        return name in values.own or bool(values.names & self._inputs)
+
+    @cached_property
+    def _inputs(self) -> set[str]:
+        """The names of the function that are made from the values of tensors it was given."""
+        if self._function is None:
+            return set()
+        forward = self.code.function is not None and self.code.function.name == "forward"
+        kinds = {Kind.TENSOR, Kind.UNKNOWN} if forward else {Kind.TENSOR}
+        return made_from_inputs(
+            self._function, lambda name: name.value != "self" and self.code.value(name).kind in kinds
+        )
+
+    def _mentions(self, new: cst.BaseExpression, name: str) -> bool:
+        new.visit(values := ValuesUsed())
+        return name in values.own
+
+    def _steers(self, name: str) -> bool:
+        """Does an `if` on the attribute compute, or return, something? (One that only warns once does no harm.)"""
+        tests = (node for method in self._methods().values() for node in ast.walk(method) if isinstance(node, ast.If))
+        return any(_reads(test.test, name) and any(map(_computes, test.body)) for test in tests)
+
+    def _held(self) -> bool:
+        """Does some module of the file keep an object of this class, which is no module itself?"""
+        if not self.code.cls or "forward" in self._methods():
+            return False
+        made = f"{self.code.cls.name}("
+        return any(
+            isinstance(node, ast.Assign) and ast.unparse(node.value).startswith(made) and _reads(node.targets[0], None)
+            for node in ast.walk(self.code.module.tree)
+        )
+
+    def _read_by_others(self, name: str) -> bool:
+        return any(
+            isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.value, ast.Attribute)
+            for node in ast.walk(self.code.module.tree)
+        )
+
+
+def _own(node: cst.CSTNode) -> str | None:
+    """The "state" of `self.state`."""
+    match node:
+        case cst.Attribute(value=cst.Name(value="self"), attr=cst.Name(value=name)):
+            return name
+    return None
+
+
+def _asks_training(test: cst.BaseExpression) -> bool:
+    match test:
+        case cst.Attribute(attr=cst.Name(value="training")):
+            return True
+        case cst.BooleanOperation(left=left, operator=cst.And(), right=right):
+            return _asks_training(left) or _asks_training(right)
+    return False
+
+
+def _mentions_attribute(node: cst.CSTNode, name: str) -> bool:
+    node.visit(values := _Attributes())
+    return name in values.found
+
+
+class _Attributes(cst.CSTVisitor):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[str] = set()
+
+    def visit_Attribute(self, node: cst.Attribute) -> None:
+        self.found.add(node.attr.value)
+
+
+def _moves(new: cst.BaseExpression, name: str) -> bool:
+    """`self.name = self.name.to(…)` gives the same in every call."""
+    match new:
+        case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value=method))) if method in _MOVES:
+            return _own(inner) == name or _moves(inner, name)
+    return False
+
+
+def _is_constant(node: cst.CSTNode) -> bool:
+    match node:
+        case cst.Name(value=name):
+            return name in {"True", "False", "None"}
+    return isinstance(node, cst.Integer | cst.Float | cst.SimpleString)
+
+
+def _methods_of(cls: ClassInfo) -> dict[str, ast.FunctionDef]:
+    """The methods by name, with those of the project's base classes."""
+    found = (method for base in reversed(cls.lineage) for method in base.methods.values())
+    return {method.name: method.node for method in found if isinstance(method.node, ast.FunctionDef)}
+
+
+def _empty_buffers(methods: dict[str, ast.FunctionDef]) -> set[str]:
+    """The names in `register_buffer(name, None)`."""
+    calls = (
+        (node for node in ast.walk(methods["__init__"]) if isinstance(node, ast.Call)) if "__init__" in methods else ()
+    )
+    return {name for call in calls if (name := _empty_buffer(call))}
+
+
+def _empty_buffer(call: ast.Call) -> str | None:
+    match call:
+        case ast.Call(
+            func=ast.Attribute(attr="register_buffer"), args=[ast.Constant(value=name), ast.Constant(value=None), *_]
+        ):
+            return str(name)
+    return None
+
+
+def _reads(node: ast.AST, name: str | None) -> bool:
+    """Does the expression read `self.name`, or, without a name, any attribute of self?"""
+    return any(
+        isinstance(part, ast.Attribute)
+        and isinstance(part.value, ast.Name)
+        and part.value.id == "self"
+        and name in {None, part.attr}
+        for part in ast.walk(node)
+    )
+
+
+def _computes(statement: ast.stmt) -> bool:
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    local = any(isinstance(target, ast.Name | ast.Tuple) for target in targets)
+    return local or isinstance(statement, ast.Return | ast.AugAssign)

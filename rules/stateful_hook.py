@@ -1,0 +1,146 @@
+"""A registered hook keeps state in a counter or a list that grows.
+
+Why: hooks of modules run while tracing, so what they do to the values that pass through is in the program. What they
+do to Python objects happens once: a counter has its first value for ever, a list keeps what tracing put there. Torch
+says nothing. A hook that only keeps the last output under a name is fine.
+
+Instead: keep counts in a registered buffer; return intermediate results from forward; empty the list in forward
+before the hooks fill it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import libcst as cst
+
+from exportlint import CONTAINER_METHODS, Case, Rule, Scope, called, root_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_HOOKS = frozenset({"register_forward_hook", "register_forward_pre_hook"})
+_GROW = CONTAINER_METHODS - {"update", "setdefault", "clear", "sort", "move_to_end"}
+
+
+class StatefulHook(Rule):
+    scope = Scope.FILE
+    words = r"\bregister_forward_(pre_)?hook\b"
+    cases: ClassVar = {
+        "BadCountingHook": Case(
+            "`{code}` in a hook counts once, while tracing", "keep the count in a registered buffer"
+        ),
+        "BadGrabbingHook": Case(
+            "`{code}` in a hook keeps what tracing put there",
+            "empty the list in forward before the hooks fill it, or return the intermediate results",
+        ),
+    }
+
+    def visit_Module(self, node: cst.Module) -> None:
+        functions = _functions_in(node.body)
+        for statement in node.body:
+            if isinstance(statement, cst.ClassDef):
+                self._class(statement, functions)
+
+    def _class(self, node: cst.ClassDef, functions: Mapping[str, cst.FunctionDef]) -> None:
+        methods = _functions_in(node.body.body)
+        if "__init__" not in methods:
+            return
+        methods["__init__"].visit(registered := _Registered())
+        emptied = _Emptied()
+        if "forward" in methods:
+            methods["forward"].visit(emptied)
+        for hook in registered.found:
+            if function := _function(hook, methods, {**functions, **registered.functions}):
+                self._check(function, emptied.found)
+
+    def _check(self, function: cst.CSTNode, emptied: set[str]) -> None:
+        function.visit(writes := _Writes())
+        for node, written in writes.found:
+            if root_name(written) not in writes.own and _last(written) not in emptied:
+                self.report(node, "BadCountingHook" if isinstance(node, cst.AugAssign) else "BadGrabbingHook")
+
+
+def _functions_in(body: Sequence[cst.CSTNode]) -> dict[str, cst.FunctionDef]:
+    return {node.name.value: node for node in body if isinstance(node, cst.FunctionDef)}
+
+
+def _function(
+    hook: cst.BaseExpression, methods: Mapping[str, cst.FunctionDef], functions: Mapping[str, cst.FunctionDef]
+) -> cst.CSTNode | None:
+    """The code of a hook: a lambda, a method, a function of the file or of `__init__`."""
+    match hook:
+        case cst.Lambda():
+            return hook
+        case cst.Name(value=name):
+            return functions.get(name)
+        case cst.Attribute(value=cst.Name(value="self"), attr=cst.Name(value=name)):
+            return methods.get(name)
+    return None
+
+
+class _Registered(cst.CSTVisitor):
+    """What `__init__` registers as forward hooks, and the functions it defines."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[cst.BaseExpression] = []
+        self.functions: dict[str, cst.FunctionDef] = {}
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        self.functions[node.name.value] = node
+
+    def visit_Call(self, node: cst.Call) -> None:
+        if called(node) in _HOOKS and node.args:
+            self.found.append(node.args[0].value)
+
+
+class _Emptied(cst.CSTVisitor):
+    """The attributes that forward assigns or clears."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[str] = set()
+
+    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
+        self.found.add(_last(node.target))
+
+    def visit_Call(self, node: cst.Call) -> None:
+        if called(node) == "clear" and isinstance(node.func, cst.Attribute):
+            self.found.add(_last(node.func.value))
+
+
+class _Writes(cst.CSTVisitor):
+    """The counters and containers a hook changes, and the names that are its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[cst.CSTNode, cst.BaseExpression]] = []
+        self.own: set[str | None] = set()
+        self._shared: set[str] = set()
+
+    def visit_Nonlocal(self, node: cst.Nonlocal) -> None:
+        self._shared.update(item.name.value for item in node.names)
+
+    def visit_Global(self, node: cst.Global) -> None:
+        self._shared.update(item.name.value for item in node.names)
+
+    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
+        if isinstance(node.target, cst.Name) and node.target.value not in self._shared:
+            self.own.add(node.target.value)
+
+    def visit_AugAssign(self, node: cst.AugAssign) -> None:
+        shared = isinstance(node.target, cst.Name) and node.target.value in self._shared
+        if shared or isinstance(node.target, cst.Attribute):
+            self.found.append((node, node.target))
+
+    def visit_Call(self, node: cst.Call) -> None:
+        if called(node) in _GROW and isinstance(node.func, cst.Attribute):
+            self.found.append((node, node.func.value))
+
+
+def _last(node: cst.CSTNode) -> str:
+    match node:
+        case cst.Attribute(attr=cst.Name(value=name)) | cst.Name(value=name):
+            return name
+    return ""

@@ -1,0 +1,127 @@
+"""`.data` hides reads and writes of a tensor from the tracer.
+
+Why: `.data` gives a new tensor that shares memory with the old one and that autograd and functionalisation know
+nothing about. In non-strict mode the traced value ends up among the constants of the program and torch refuses it
+("We found a fake tensor in the exported program constant's list"); assigning `y.data = …` exports and the assignment
+is lost. In strict mode writes are lost without a word, `param.data = …` gives a program that crashes.
+
+Instead: `.detach()` reads without a gradient and is traced. A write needs no `.data` at all:
+
+    rows = rows.masked_fill(mask, 0.0)      # instead of rows.data[mask] = 0.0
+    y = y + (quantised - y).detach()        # instead of y.data = quantised
+    self.mean.copy_(new_mean)               # a registered buffer, instead of self.mean.data.copy_(…)
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import libcst as cst
+
+from exportlint import Case, Code, Kind, Rule, Severity, Source, Value, flat_targets, written_in_place
+
+_METADATA = frozenset({"shape", "dtype", "device", "ndim", "size", "dim", "numel", "layout", "is_cuda"})
+
+
+class TensorDataAccess(Rule):
+    words = r"\.data\b"
+    torch_says = (
+        r"found a fake tensor in the exported program constant's list",
+        r"Failed to mutate tensor data attribute",
+    )
+    graph_breaks = ("GB0056",)
+    cases: ClassVar = {
+        "BadDataWrite": Case(
+            "`{code}` writes into a tensor behind the tracer's back",
+            "write to the tensor itself, or compute it with `torch.where` or `masked_fill`",
+        ),
+        "BadParameterDataWrite": Case(
+            "`{code}` changes a parameter behind the tracer's back",
+            "change weights outside of forward, or compute with the changed value and leave the parameter alone",
+        ),
+        "BadBufferDataWrite": Case(
+            "`{code}` writes into a buffer behind the tracer's back",
+            "write to the buffer itself: `self.buffer.copy_(…)`",
+        ),
+        "BadDataAssign": Case(
+            "`{code}` gives a tensor other data",
+            "compute with the new value; `y + (new - y).detach()` keeps the gradient of `y`",
+        ),
+        "BadParameterDataAssign": Case(
+            "`{code}` gives a parameter other data",
+            "compute with the new value and leave the parameter alone, or change it outside of forward",
+        ),
+        "BadDataRead": Case("`{code}` reads a tensor past autograd and the tracer", "use `.detach()`"),
+        "BadParameterDataRead": Case("`{code}` reads a parameter past autograd and the tracer", "use `.detach()`"),
+    }
+
+    def __init__(self, code: Code) -> None:
+        super().__init__(code)
+        self._told: set[cst.CSTNode] = set()
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        for target in flat_targets(node):
+            if isinstance(target, cst.Attribute) and target.attr.value == "data":
+                self._tell(target, target, node, assigned=True)
+        self._writes(node)
+
+    def visit_AugAssign(self, node: cst.AugAssign) -> None:
+        self._writes(node)
+
+    def visit_Call(self, node: cst.Call) -> None:
+        self._writes(node)
+
+    def visit_Attribute(self, node: cst.Attribute) -> None:
+        if node.attr.value in _METADATA:
+            self._told.add(node.value)
+        if node.attr.value == "data" and node not in self._told:
+            self._tell(node, node, node, read=True)
+
+    def _writes(self, node: cst.CSTNode) -> None:
+        for written in written_in_place(node):
+            if access := _data_in(written):
+                self._tell(access, written, node)
+
+    def _tell(
+        self, access: cst.Attribute, part: cst.CSTNode, node: cst.CSTNode, *, assigned: bool = False, read: bool = False
+    ) -> None:
+        owner = self.code.value(access.value)
+        if owner.kind is not Kind.TENSOR or access in self._told:
+            return
+        self._told.add(access)
+        if not read:
+            node.visit(inside := _DataReads())
+            self._told |= inside.found  # one finding for `p.data = p.data.clamp(0, 1)`
+        at_most = Severity.ERROR if owner.certain else Severity.WARNING
+        self.report(node, _case(owner, assigned, read), at_most=at_most, because=owner)
+
+
+def _case(owner: Value, assigned: bool, read: bool) -> str:
+    match owner.source:
+        case Source.PARAMETER:
+            return "BadParameterDataAssign" if assigned else "BadParameterDataRead" if read else "BadParameterDataWrite"
+        case Source.BUFFER if not assigned and not read:
+            return "BadBufferDataWrite"
+    return "BadDataAssign" if assigned else "BadDataRead" if read else "BadDataWrite"
+
+
+def _data_in(node: cst.CSTNode) -> cst.Attribute | None:
+    """The `.data` in `x.data[0].weight`: the part of the chain that is written through."""
+    while True:
+        match node:
+            case cst.Attribute(attr=cst.Name(value="data")):
+                return node
+            case cst.Attribute(value=inner) | cst.Subscript(value=inner) | cst.Call(func=inner):
+                node = inner
+            case _:
+                return None
+
+
+class _DataReads(cst.CSTVisitor):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[cst.CSTNode] = set()
+
+    def visit_Attribute(self, node: cst.Attribute) -> None:
+        if node.attr.value == "data":
+            self.found.add(node)

@@ -1,0 +1,73 @@
+"""A lazy layer has no weights yet when the export begins.
+
+Why: `nn.LazyLinear` and its like get their weights from the first input. That is too late for the tracer: non-strict
+mode refuses the uninitialised parameter, strict mode exports random weights of its own.
+
+Instead: give the size (`nn.Linear(width, 3)`), or run the model once on an example before the export.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+import libcst as cst
+
+from exportlint import Case, Rule, Scope, Severity, flat_targets
+
+_LAZY = re.compile(r"torch\.nn\.(?:[\w.]*\.)?Lazy[A-Z]\w*")
+
+
+class UninitialisedLazyModule(Rule):
+    scope = Scope.FILE
+    words = r"\bLazy[A-Z]"
+    torch_says = (r"Attempted to use an uninitialized parameter",)
+    cases: ClassVar = {
+        "BadUninitialised": Case(
+            "`{code}` has no weights until the model has run once",
+            "give the input size to a layer that is not lazy, or run the model on an example before the export",
+        )
+    }
+
+    def visit_ClassDef(self, node: cst.ClassDef) -> None:
+        for method in node.body.body:
+            if isinstance(method, cst.FunctionDef) and method.name.value == "__init__":
+                self._check(method)
+
+    def _check(self, init: cst.FunctionDef) -> None:
+        """Report what `__init__` makes lazily, unless it also runs it (`self.proj(torch.ones(2, 4))`)."""
+        calls = _Calls()
+        init.visit(calls)
+        run = {_attribute(call.func) for call in calls.found}
+        for call in calls.found:
+            name = self.code.name(call.func) or ""
+            if _LAZY.fullmatch(name) and not (calls.kept.get(call, set()) & run):
+                self.report(call, "BadUninitialised", at_most=Severity.WARNING)
+
+
+class _Calls(cst.CSTVisitor):
+    """The calls of a function, and to which attribute of self the result of each goes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[cst.Call] = []
+        self.kept: dict[cst.Call, set[str]] = {}
+        self._targets: set[str] = set()
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        self._targets = {name for target in flat_targets(node) if (name := _attribute(target))}
+
+    def leave_Assign(self, original_node: cst.Assign) -> None:
+        self._targets = set()
+
+    def visit_Call(self, node: cst.Call) -> None:
+        self.found.append(node)
+        self.kept[node] = self._targets
+
+
+def _attribute(node: cst.CSTNode) -> str:
+    """The "proj" of `self.proj`, else the empty string."""
+    match node:
+        case cst.Attribute(value=cst.Name(value="self"), attr=cst.Name(value=name)):
+            return name
+    return ""

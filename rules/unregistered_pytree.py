@@ -1,0 +1,146 @@
+"""An input or output belongs to a class that pytree does not know.
+
+Why: export takes the arguments and the results of the exported module apart into tensors. It knows tuples, lists,
+dictionaries, named tuples and classes that somebody registered. Any other class is refused by name and without a line
+of yours. A NamedTuple, and a dataclass registered without `serialized_type_name`, export, and then
+`torch.export.save` refuses the program. Objects that only pass between a module and its submodules are no concern of
+pytree.
+
+Instead: return a dictionary or a tuple of tensors, or register the class:
+
+    torch.export.register_dataclass(Prediction, serialized_type_name="my_package.Prediction")
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, ClassVar, cast
+
+import libcst as cst
+
+from exportlint import Case, Kind, Rule, Value, is_made_in
+
+if TYPE_CHECKING:
+    from exportlint.static.project import ClassInfo
+
+_RETURN = "return a dictionary or a tuple, or register the class with `torch.export.register_dataclass`"
+_TAKE = "take the tensors as separate arguments, or register the class with `torch.export.register_dataclass`"
+_NAMED = "register a name: `torch.utils._pytree._register_namedtuple({name}, serialized_type_name=…)`"
+_KNOWN_BASES = frozenset({"Tensor", "TypedDict", "OrderedDict", "ModelOutput", "Enum", "IntEnum", "Module", "Protocol"})
+
+
+class UnregisteredPytree(Rule):
+    words = r"\bforward\b"
+    torch_says = (
+        r"Found <class '[^']+'> in output, which is not a known type",
+        r"Unsupported input type <class",
+        r"It looks like one of the inputs with type .* is not supported or pytree-flattenable",
+        r"Encountered unrecognized type .* at output",
+    )
+    cases: ClassVar = {
+        "BadDataclassOutput": Case("`{name}` is returned and no class that pytree knows", _RETURN),
+        "BadDataclassInput": Case("`{name}` is an argument and no class that pytree knows", _TAKE),
+        "BadNamedTupleOutput": Case("`{name}` is returned, a named tuple without a name for saving", _NAMED),
+        "BadNamedTupleInput": Case("`{name}` is an argument, a named tuple without a name for saving", _NAMED),
+        "BadRegisteredWithoutName": Case(
+            "`{name}` is registered without a name for saving",
+            "give `serialized_type_name` where the class is registered",
+        ),
+        "BadNamedTupleFactory": Case("`{code}` is a named tuple without a name for saving", _NAMED),
+        "BadNamespaceOutput": Case("`{name}` is returned and no class that pytree knows", _RETURN),
+        "BadSetOutput": Case("a set is returned, which pytree does not know", _RETURN),
+        "BadDtypeOutput": Case(
+            "`{code}`: pytree knows no dtype and no device", "return tensors, numbers and text only"
+        ),
+        "BadDistribution": Case("`{name}` is returned and no class that pytree knows", "return its parameters"),
+    }
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
+        function, cls = self.code.function, self.code.cls
+        if function is None or cls is None or node.name.value != "forward":
+            return False
+        if is_made_in(self.code.module.tree, cls.name):
+            return False
+        for parameter in node.params.params[1:]:
+            if parameter.annotation and not parameter.default:
+                self._argument(parameter)
+        return True
+
+    def visit_Lambda(self, node: cst.Lambda) -> bool:
+        return False
+
+    def visit_Return(self, node: cst.Return) -> None:
+        if node.value:
+            self._result(node, node.value)
+
+    def _argument(self, parameter: cst.Param) -> None:
+        annotation = parameter.annotation.annotation if parameter.annotation else None
+        for name in _names_in(annotation):
+            cls = self._class_named(name)
+            if cls and (case := self._fault(cls)):
+                as_input = {"BadDataclassOutput": "BadDataclassInput", "BadNamedTupleOutput": "BadNamedTupleInput"}
+                self.report(parameter, as_input.get(case, case), name=name)
+                return
+
+    def _named_tuple(self, expression: cst.BaseExpression) -> str | None:
+        """The name of the class, made by `collections.namedtuple` in this file, that the call makes an object of."""
+        if not isinstance(expression, cst.Call) or not isinstance(expression.func, cst.Name):
+            return None
+        name = expression.func.value
+        made = (ast.unparse(node) for node in self.code.module.tree.body if isinstance(node, ast.Assign))
+        return name if any(re.match(rf"{name} = (\w+\.)?namedtuple\(", text) for text in made) else None
+
+    def _result(self, node: cst.Return, expression: cst.BaseExpression) -> None:
+        if isinstance(expression, cst.Tuple | cst.List):
+            for element in expression.elements:
+                self._result(node, element.value)
+            return
+        value = self.code.value(expression)
+        if value.kind is Kind.CONTAINER and value.container == "set":
+            self.report(node, "BadSetOutput")
+        elif isinstance(expression, cst.Attribute) and expression.attr.value in {"dtype", "device"}:
+            self.report(node, "BadDtypeOutput")
+        elif (name := self._named_tuple(expression)) and not self._registered(name):
+            self.report(node, "BadNamedTupleFactory", name=name)
+        elif value.kind is Kind.INSTANCE and value.certain:
+            self._instance(node, value)
+
+    def _instance(self, node: cst.Return, value: Value) -> None:
+        if value.cls and (case := self._fault(value.cls)):
+            self.report(node, case, because=value, name=value.cls.name)
+        elif (name := value.name or "") in {"types.SimpleNamespace", "argparse.Namespace"}:
+            self.report(node, "BadNamespaceOutput", because=value, name=name.rpartition(".")[2])
+        elif (value.name or "").startswith("torch.distributions."):
+            self.report(node, "BadDistribution", because=value, name=(value.name or "").rpartition(".")[2])
+
+    def _class_named(self, name: str) -> ClassInfo | None:
+        if name in self.code.module.classes:
+            return self.code.module.classes[name]
+        origin = self.code.module.imports.get(name)
+        found = self.code.module.project.find(origin) if origin else None
+        return cast("ClassInfo", found) if hasattr(found, "base_names") else None
+
+    def _fault(self, cls: ClassInfo) -> str | None:
+        """The case that an object of the class commits as an output; None for classes that pytree knows."""
+        bases = {name.rpartition(".")[2] for name in (*cls.foreign_bases, *cls.base_names)}
+        if "NamedTuple" in bases:
+            return None if self._registered(cls.name) else "BadNamedTupleOutput"
+        if any(base in _KNOWN_BASES or base.endswith("Output") for base in bases):
+            return None
+        if registered := self._registered(cls.name):
+            return None if "serialized_type_name" in registered else "BadRegisteredWithoutName"
+        return "BadDataclassOutput"
+
+    def _registered(self, name: str) -> str | None:
+        """The call of the file that registers the class with pytree."""
+        pattern = re.compile(rf"\w*register_(dataclass|pytree_node|namedtuple|constant|pytree_with_keys)\w*\({name}\b")
+        calls = (ast.unparse(node) for node in ast.walk(self.code.module.tree) if isinstance(node, ast.Call))
+        return next((text for text in calls if pattern.search(text)), None)
+
+
+def _names_in(annotation: cst.BaseExpression | None) -> list[str]:
+    """The class names of an annotation: "Batch" for `list[Batch]`, `"Batch"` and `Batch | None`."""
+    if annotation is None:
+        return []
+    return re.findall(r"\b[A-Za-z_]\w*", cst.Module([]).code_for_node(annotation))
