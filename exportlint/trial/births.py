@@ -1,0 +1,68 @@
+"""Where an object is built whose class export does not know: torch names the class only. Runs in a fork of its own."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+from exportlint.trial.effects import frame_at
+from exportlint.trial.observation import Frame, Observation, is_user_path, placed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+_UNKNOWN = re.compile(
+    r"Found <class '(?P<dotted>[\w.<>]+)'> in (?:output|input)"
+    r"|unrecognized type UserDefinedObjectVariable\((?P<name>\w+)\)"
+)
+
+
+def unknown_class(seen: Observation) -> str | None:
+    """The class that torch says it cannot flatten: dotted, or its bare name where torch tells no more."""
+    found = _UNKNOWN.search(seen.text)
+    return (found["dotted"] or found["name"]) if found else None
+
+
+def birth(call: Callable[[], Any], name: str) -> tuple[Frame, ...]:
+    """Run `call`; the stack, outermost first, where the first object of the class is built; empty when none is."""
+    bare = name.rpartition(".")[2]
+    found: list[Frame] = []
+
+    def on_event(frame: FrameType, event: str, _arg: Any) -> None:
+        if event == "call" and not found and frame.f_code.co_name == "__init__" and _builds(frame, bare):
+            found.extend(_stack(frame))
+
+    sys.setprofile(on_event)
+    try:
+        call()
+    except BaseException:  # noqa: BLE001, S110 - eager has its own stage
+        pass
+    finally:
+        sys.setprofile(None)
+    return tuple(found)
+
+
+def _builds(frame: FrameType, name: str) -> bool:
+    code = frame.f_code
+    first = code.co_varnames[0] if code.co_argcount else ""
+    return type(frame.f_locals.get(first)).__name__ == name
+
+
+def _stack(frame: FrameType) -> list[Frame]:
+    """From the outermost call to the one that builds; the constructor itself, and what builds it, left out."""
+    frames = []
+    above = frame.f_back
+    while above is not None:
+        if is_user_path(above.f_code.co_filename):
+            frames.append(frame_at(above.f_code.co_filename, above.f_lineno, above.f_code.co_name))
+        above = above.f_back
+    return frames[::-1]
+
+
+def at_birth(seen: Observation, stack: tuple[Frame, ...], name: str) -> Observation:
+    """The refusal, placed where the object is built."""
+    details = {**seen.details, "class": name, "built": bool(stack)}
+    frames = stack or seen.frames
+    return placed(seen.kind, seen.text, frames, error_class=seen.error_class, gb_id=seen.gb_id, details=details)

@@ -1,0 +1,75 @@
+"""One export, as every stage does it. Runs in the child."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from exportlint.trial.calls import inputs_of
+from exportlint.trial.observation import Frame, Observation, is_user_path, placed
+from exportlint.trial.values import seed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from exportlint.trial.loading import Loaded
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What an export gave: the model that was traced (None where a fixture has its own export call), the program."""
+
+    model: Any
+    program: Any
+
+    @property
+    def is_program(self) -> bool:
+        return isinstance(self.program, torch.export.ExportedProgram)
+
+    def module(self) -> Callable[..., Any]:
+        """What a user would call."""
+        made: Callable[..., Any] = self.program.module() if self.is_program else self.program
+        return made
+
+
+def export(loaded: Loaded, mode: str, number: int = 0) -> Exported:
+    """Export a fresh model in the mode; raises what torch raises. `number` seeds the randomness during the trace."""
+    strict = mode == "strict"
+    if loaded.export:
+        # It makes the model as well, whose weights must be the reference's; only Python's numbers may differ.
+        seed(0)
+        random.seed(number)
+        return Exported(None, loaded.export(strict))
+    model = loaded.model()
+    args, kwargs = inputs_of(loaded, 0)
+    shapes = loaded.dynamic_shapes()
+    seed(number)
+    program = torch.export.export(model, args, kwargs or None, dynamic_shapes=shapes, strict=strict)
+    return Exported(model, program)
+
+
+@contextlib.contextmanager
+def warnings_kept() -> Iterator[list[warnings.WarningMessage]]:
+    """Every warning raised inside, none printed."""
+    with warnings.catch_warnings(record=True) as kept:
+        warnings.simplefilter("always")
+        yield kept
+
+
+def warning_observations(kept: Sequence[warnings.WarningMessage]) -> Iterator[Observation]:
+    """One observation for each different warning."""
+    seen: set[tuple[str, str, int]] = set()
+    for item in kept:
+        text, category = str(item.message), item.category
+        key = (text, item.filename, item.lineno)
+        if key in seen:
+            continue
+        seen.add(key)
+        name = category.__name__ if category.__module__ == "builtins" else f"{category.__module__}.{category.__name__}"
+        frame = Frame(item.filename, item.lineno, "", "")
+        yield placed("warning", text[:5000], [frame], error_class=name, details={"user": is_user_path(item.filename)})

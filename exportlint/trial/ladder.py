@@ -1,0 +1,181 @@
+"""One target's climb: which stage follows which, and what is skipped because of what."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from exportlint.trial.observation import Observation, placed
+from exportlint.trial.report import Event, StageResult, TargetReport, TrialOptions
+from exportlint.trial.stacks import last_stack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from exportlint.trial.limits import Limits
+    from exportlint.trial.server import Answered, Server, TargetProcess
+    from exportlint.trial.target import Target
+
+
+@dataclass
+class Climb:
+    """Everything tried on one target."""
+
+    server: Server
+    target: Target
+    options: TrialOptions
+    lowerings: Mapping[str, str]
+    on_event: Callable[[Event], None]
+    stages: list[StageResult] = field(default_factory=list)
+    broken: str | None = None
+    _process: TargetProcess | None = None
+
+    def report(self) -> TargetReport:
+        """Climb, and say what happened."""
+        try:
+            self._process = self.server.target_process(self.target.name)
+            for stage in self._ladder():
+                self.stages.append(stage)
+                self.on_event(Event(self.target.name, stage.name, stage.status, stage.seconds, stage.detail))
+        finally:
+            if self._process is not None:
+                self._process.close()
+        return self._report()
+
+    def _ladder(self) -> Iterator[StageResult]:
+        load = self._load()
+        yield load
+        if not load.passed:
+            yield from self._skip(self._names(), "the target did not load")
+            return
+        eager = self._try("eager", "eager")
+        yield eager
+        if eager.status not in ("passed", "refused"):
+            # It ended its process, or never came back; tracing it runs the same code.
+            yield from self._skip(self._names()[1:], f"eager {eager.status}")
+            return
+        yield from self._skip(["explain"], "eager raised") if not eager.passed else [self._try("explain", "explain")]
+        exports = [self._try(f"export-{mode}", "export") for mode in self.options.modes]
+        yield from exports
+        if eager.passed:
+            yield from self._after_exports(exports)
+        else:
+            rest = self._names()[self._names().index("draft") :]
+            yield from self._skip(rest, "eager raised: nothing to compare with")
+
+    def _after_exports(self, exports: list[StageResult]) -> Iterator[StageResult]:
+        accepted = [stage.name.removeprefix("export-") for stage in exports if stage.data.get("exported")]
+        passed = [stage.name.removeprefix("export-") for stage in exports if stage.passed]
+        if len(passed) == len(exports):
+            yield from self._skip(["draft"], "nothing failed")
+        else:
+            yield self._try("draft", "draft")
+        if accepted:
+            yield self._try("soundness", "soundness", modes=accepted)
+        else:
+            yield from self._skip(["soundness"], "nothing was exported")
+        for name, module in self.lowerings.items():
+            if passed:
+                yield self._try(f"lower-{name}", "lower", lowering=module, mode=passed[0])
+            else:
+                yield from self._skip([f"lower-{name}"], "no export passed")
+
+    def _names(self) -> list[str]:
+        exports = [f"export-{mode}" for mode in self.options.modes]
+        return ["eager", "explain", *exports, "draft", "soundness", *(f"lower-{name}" for name in self.lowerings)]
+
+    def _skip(self, names: list[str], why: str) -> Iterator[StageResult]:
+        for name in names:
+            yield StageResult(name, "skipped", detail=why)
+
+    def _load(self) -> StageResult:
+        self.on_event(Event(self.target.name, "load", "running"))
+        process = self._running()
+        imported = process.load(self.target, [os.getcwd()], self._limits())  # noqa: PTH109 - sys.path wants text
+        reply = next((m for m in imported.messages if "loaded" in m or "error" in m), None)
+        if reply is None:
+            result = _died("load", imported)
+            self.broken = f"target {self.target.name}: importing it: {result.detail}"
+            return result
+        if "error" in reply:
+            self.broken = reply["error"]
+            seen = Observation.from_dict(reply["observation"])
+            return StageResult("load", "refused", imported.seconds, _line(reply["error"]), (seen,))
+        made = self._try("load", "load")
+        if not made.passed:
+            self.broken = made.data.get("broken") or f"target {self.target.name}: {made.detail}"
+        return replace(made, seconds=made.seconds + imported.seconds)
+
+    def _try(self, name: str, module: str, **options: Any) -> StageResult:
+        if name != "load":
+            self.on_event(Event(self.target.name, name, "running"))
+        try:
+            answered = self._running().stage(name, module, options, self._limits())
+        except (EOFError, OSError):
+            return StageResult(name, "crashed", detail="the target's process is gone")
+        return result_of(name, answered)
+
+    def _limits(self) -> Limits:
+        from exportlint.trial.limits import Limits  # noqa: PLC0415 - psutil comes with the extra; `session` asks for it
+
+        return Limits(self.options.timeout, self.options.memory_mb)
+
+    def _running(self) -> TargetProcess:
+        if self._process is None:
+            raise EOFError
+        return self._process
+
+    def _report(self) -> TargetReport:
+        data: dict[str, Any] = {}
+        for stage in self.stages:
+            data |= stage.data
+        executed = {path: frozenset(lines) for path, lines in data.get("executed", {}).items()}
+        return TargetReport(
+            self.target.name,
+            self.target.path,
+            self.target.line,
+            tuple(self.stages),
+            executed,
+            data.get("dynamic_shapes"),
+            self.broken,
+            self.server.facts["torch"],
+            self.target,
+        )
+
+
+def result_of(name: str, answered: Answered) -> StageResult:
+    """What a stage's process told, or how it ended without telling."""
+    final = answered.final
+    if final is None:
+        return _died(name, answered)
+    data = dict(final.get("data") or {})
+    data |= {k: v for message in answered.messages if "exported" in message for k, v in message.items()}
+    seen, detail = answered.observations, final["detail"]
+    if final["status"] == "crashed" and not any(one.kind == "exception" for one in seen):
+        ended = _ending(detail, "crashed", answered)
+        seen, detail = (*seen, ended), detail + _where(ended)
+    return StageResult(name, final["status"], answered.seconds, detail, seen, data)
+
+
+def _died(name: str, answered: Answered) -> StageResult:
+    """Crashed or timed out, at the line that the process's last stack names."""
+    status = answered.overrun.status if answered.overrun else "crashed"
+    text = answered.overrun.text if answered.overrun else answered.ended
+    seen = _ending(text, status, answered)
+    data = {k: v for message in answered.messages if "exported" in message for k, v in message.items()}
+    return StageResult(name, status, answered.seconds, _line(text + _where(seen)), (*answered.observations, seen), data)
+
+
+def _ending(text: str, status: str, answered: Answered) -> Observation:
+    details = {"ended": status, "output": answered.output[-2000:]}
+    return placed("exception", text, last_stack(answered.stack), error_class=None, details=details)
+
+
+def _where(seen: Observation) -> str:
+    return f" at {Path(seen.user_path).name}:{seen.user_line}" if seen.user_path else ""
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())[:200]

@@ -1,0 +1,124 @@
+"""Time, memory and output limits of a process and everything it started. Runs in the parent."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+_OUTPUT_BYTES = 8 << 20
+_TAIL_BYTES = 4000
+_CHILDREN_SECONDS = 0.25
+_DEATH_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Overrun:
+    """Which limit ended a process, as a status and one line."""
+
+    status: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds, and megabytes of resident memory."""
+
+    seconds: float
+    memory_mb: int
+
+    def watch(self, pid: int, output: Path) -> Watch:
+        return Watch(self, pid, output)
+
+
+@dataclass
+class Watch:
+    """Asked every few hundredths of a second while a process runs."""
+
+    limits: Limits
+    pid: int
+    output: Path
+    _until: float = 0.0
+    _looked: float = 0.0
+    _children: list[psutil.Process] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._until = time.monotonic() + self.limits.seconds
+
+    def overrun(self) -> Overrun | None:
+        """The limit that is passed; output beyond its cap is thrown away, and no reason to end anything."""
+        _cap(self.output)
+        if time.monotonic() > self._until:
+            return Overrun("timed-out", f"still running after {self.limits.seconds:g} s")
+        if self._megabytes() > self.limits.memory_mb:
+            return Overrun("crashed", f"ended at the memory limit of {self.limits.memory_mb} MB")
+        return None
+
+    def _megabytes(self) -> float:
+        total = 0
+        # A process may end while it is asked.
+        with contextlib.suppress(psutil.Error):
+            total += psutil.Process(self.pid).memory_info().rss
+        for child in self._descendants():
+            with contextlib.suppress(psutil.Error):
+                total += child.memory_info().rss
+        return total / (1 << 20)
+
+    def _descendants(self) -> list[psutil.Process]:
+        # The search reads every process of the machine, so it is not done at every look.
+        if time.monotonic() - self._looked > _CHILDREN_SECONDS:
+            self._looked = time.monotonic()
+            self._children = descendants(self.pid)
+        return self._children
+
+
+def descendants(pid: int) -> list[psutil.Process]:
+    """Everything the process started that still runs."""
+    try:
+        return list(psutil.Process(pid).children(recursive=True))
+    except psutil.Error:
+        return []
+
+
+def kill_group(pid: int) -> None:
+    """End the process, its group and all descendants with theirs; comes back when they no longer run."""
+    strays = descendants(pid)
+    for one in (pid, *(stray.pid for stray in strays)):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(one, signal.SIGKILL)
+    for stray in strays:
+        with contextlib.suppress(psutil.Error):
+            stray.kill()
+    until = time.monotonic() + _DEATH_SECONDS
+    while any(map(_runs, strays)) and time.monotonic() < until:
+        time.sleep(0.01)
+
+
+def _runs(process: psutil.Process) -> bool:
+    """Not gone and no zombie: what is killed may still write a file for a moment."""
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False
+
+
+def tail(path: Path, size: int = _TAIL_BYTES) -> str:
+    """The end of a text file, "" when there is none."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - size))
+            return file.read().decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
+
+
+def _cap(output: Path) -> None:
+    # Writers append, so they go on at the new end.
+    with contextlib.suppress(OSError):
+        if output.stat().st_size > _OUTPUT_BYTES:
+            os.truncate(output, 0)

@@ -1,0 +1,48 @@
+"""Where a process was: the stacks that faulthandler leaves in a stage's folder. Runs in the parent."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from pathlib import Path
+
+from exportlint.trial.limits import tail
+from exportlint.trial.observation import Frame, is_user_path, message_frames
+
+_BYTES = 20_000
+
+
+def stack_of(pid: int, output: Path, seconds: float = 3.0) -> str:
+    """Ask a group of processes that is about to be ended where it is; "" when none says so in time.
+
+    Every process of the group answers, the one that only waits for its fork often first; so the answer is complete
+    when it names the model's own code, or when the time is up.
+    """
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGUSR1)
+    until = time.monotonic() + seconds
+    text = ""
+    while time.monotonic() < until:
+        time.sleep(0.05)
+        before, text = text, stacks(output)
+        if text == before and _tells(last_stack(text)):  # it is written line by line: what no longer grows is whole
+            break
+    return text
+
+
+def stacks(output: Path) -> str:
+    """What the processes of a stage left, each in its own file."""
+    return "\n".join(tail(path, _BYTES) for path in sorted(output.parent.glob(f"{output.name}.stack.*")))
+
+
+def last_stack(text: str) -> tuple[Frame, ...]:
+    """faulthandler's dumps, the most recent call first; the one that names the model's own code, outermost first."""
+    dumps = [tuple(reversed(message_frames(part))) for part in text.split("most recent call first") if part.strip()]
+    telling = [dump for dump in dumps if _tells(dump)]
+    return (telling or dumps or [()])[-1]
+
+
+def _tells(dump: tuple[Frame, ...]) -> bool:
+    return any(is_user_path(frame.path) for frame in dump)

@@ -1,0 +1,56 @@
+"""export-non-strict and export-strict: export, then the exported program on the sample beside eager."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from exportlint.trial.births import at_birth, birth, unknown_class
+from exportlint.trial.calls import inputs_of, record
+from exportlint.trial.comparing import differences
+from exportlint.trial.exporting import export, warning_observations, warnings_kept
+from exportlint.trial.isolate import in_fork
+from exportlint.trial.observation import Observation, of_exception
+from exportlint.trial.stage import DIFFERS, PASSED, REFUSED, Answer, Request, short
+from exportlint.trial.stages.eager import kept
+
+SAMPLE = (0,)
+
+# A program that computes the right thing goes on to the lowerings, whatever it no longer prints.
+_COUNT = ("output", "input-effect", "raises", "raises-in-eager-only")
+
+
+def run(request: Request) -> Answer:
+    """One call only: second calls and other values are the soundness stage's."""
+    with warnings_kept() as warned:
+        try:
+            exported = export(request.loaded, request.mode)
+        except BaseException as exc:  # noqa: BLE001 - torch lets anything through, SystemExit of the model included
+            seen = _placed(request, of_exception(exc))
+            request.emit(seen)
+            return Answer(REFUSED, short(f"{seen.error_class}: {seen.first_line}"))
+        finally:
+            for warning in warning_observations(list(warned)):
+                request.emit(warning)
+    request.tell({"exported": True})
+    eager, again = kept(request.folder.parent)
+    if eager.rows[0].raised:
+        return Answer(PASSED, "exported, though eager raises: nothing to compare with")
+    theirs = record(request.loaded, exported.module(), SAMPLE)
+    found = [seen for seen in differences(eager, again, theirs) if seen.details["check"] in _COUNT]
+    for difference in found:
+        request.emit(difference)
+    return Answer(DIFFERS, short(found[0].text)) if found else Answer(PASSED)
+
+
+def _placed(request: Request, seen: Observation) -> Observation:
+    """A class that torch cannot flatten is refused without a line; what helps is the line that builds the object."""
+    name = unknown_class(seen)
+    if name is None or seen.user_path:
+        return seen
+
+    def eager() -> Any:
+        args, kwargs = inputs_of(request.loaded, 0)
+        model = request.loaded.eager()
+        return birth(lambda: model(*args, **kwargs), name)
+
+    return at_birth(seen, in_fork(eager, request.folder).value or (), name)
