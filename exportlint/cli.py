@@ -1,0 +1,100 @@
+"""Arguments in, exit code out: 0 clean, 1 findings, 2 could not do its job. Nothing imports this file."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from exportlint import __version__
+from exportlint.errors import UserError, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+COMMANDS = ("check", "trial", "explain", "rules", "truth")
+FAILED = 2
+STOPPED = 130  # what shells report for a program that Ctrl-C ended
+
+
+class _Commands(click.Group):
+    """Imports a command when it is called; what names no command is given to `check`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"exportlint.commands.{cmd_name}").command
+        return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in (*COMMANDS, "--help", "-h", "--version"):
+            _refuse_mistyped_command(args[0])
+            args = ["check", *args]
+        return super().parse_args(ctx, args)
+
+
+def _refuse_mistyped_command(word: str) -> None:
+    near = nearest(word, COMMANDS, 0.75)
+    if near and not os.path.lexists(word):
+        raise UserError(f"there is no command, file or folder `{word}`{near}")
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, message="exportlint %(version)s")
+def _cli() -> None:
+    """Where torch.export refuses your model or silently changes it.
+
+    `exportlint PATH…` is short for `exportlint check PATH…`, which also takes a folder that is called like a command.
+
+    Exit codes: 0 clean (or notes only), 1 errors or warnings, 2 exportlint could not do its job.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command and leave with its exit code. No traceback reaches the user."""
+    # Syntax trees are many small objects that live long: looking for cycles among them costs much and finds nothing.
+    gc.set_threshold(100_000, 50, 50)
+    try:
+        code = _cli.main(arguments, prog_name="exportlint", standalone_mode=False)
+    except (UserError, click.ClickException) as error:
+        code = _failed(error.format_message() if isinstance(error, click.ClickException) else str(error))
+    except (click.Abort, KeyboardInterrupt):
+        _say("stopped")
+        code = STOPPED
+    except Exception as error:  # noqa: BLE001 (the last door: whatever it is, the user gets one sentence)
+        code = _failed(_internal(error))
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _failed(message: str) -> int:
+    _say(f"error: {message}")
+    return FAILED
+
+
+def _internal(error: Exception) -> str:
+    if os.environ.get("EXPORTLINT_TRACEBACK"):
+        traceback.print_exception(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    here = Path(__file__).parent
+    own = [frame for frame in frames if Path(frame.filename).is_relative_to(here)]
+    where = f" at {Path(own[-1].filename).relative_to(here).as_posix()}:{own[-1].lineno}" if own else ""
+    what = " ".join(f"{type(error).__name__}: {error}".split())
+    return (
+        f"internal error{where}: {what}. This is a bug in exportlint, not in your code: "
+        "please report it with this line, the command, and what EXPORTLINT_TRACEBACK=1 adds"
+    )
+
+
+def _say(text: str) -> None:
+    print(f"exportlint: {text}", file=sys.stderr)  # noqa: T201 (the one place that speaks for the whole program)

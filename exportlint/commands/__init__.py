@@ -1,0 +1,1 @@
+"""One file a command; `command` in it is what click runs. Imported only when the command is called."""

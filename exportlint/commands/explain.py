@@ -1,0 +1,17 @@
+"""`exportlint explain`."""
+
+from __future__ import annotations
+
+import click
+
+from exportlint.commands.reporting import write
+
+
+@click.command("explain")
+@click.argument("word", metavar="RULE|CASE|TAG|GBnnnn")
+def command(word: str) -> int:
+    """Say what a rule, an ExportDB case or tag, or a graph-break id means. Works offline."""
+    from exportlint.explain import explain  # noqa: PLC0415 (the reference is read only when it is asked for)
+
+    write(explain(word))
+    return 0

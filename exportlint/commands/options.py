@@ -1,0 +1,112 @@
+"""Options that several commands share, and the manners of a wrong value: the nearest valid one is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from exportlint.config import MODES
+from exportlint.errors import UserError, nearest
+from exportlint.output import FORMATS
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class NearChoice(click.Choice[str]):
+    """A choice that names the nearest value when it refuses one."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ARG002 (click's signature)
+        if value in self.choices:
+            return str(value)
+        option = param.opts[0] if param else "option"
+        raise UserError(
+            f"{option}: there is no `{value}`{nearest(value, self.choices)}; choose {' or '.join(self.choices)}"
+        )
+
+
+def flat(lists: Sequence[str]) -> tuple[str, ...]:
+    """The values of a repeatable option that takes `a,b`, each once."""
+    parts = (part.strip() for text in lists for part in text.split(","))
+    return tuple(dict.fromkeys(part for part in parts if part))
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """How and where a report is written."""
+
+    output_format: str
+    output_file: Path | None
+    show_cleared: bool
+    show_suppressed: bool
+    statistics: bool
+    exit_zero: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Trying:
+    """How targets are tried; None where the command line is silent."""
+
+    lower: tuple[str, ...]
+    timeout: float | None
+    memory: float | None
+    jobs: int | None
+    python: Path | None
+
+
+def rule_options(command: Command) -> Command:
+    """--select, --ignore, --mode, --torch."""
+    for option in (
+        click.option(
+            "--torch", metavar="VERSION", help="Judge by what this torch version does (default: newest measured)."
+        ),
+        click.option("--mode", type=NearChoice(tuple(MODES)), help="Mode of torch.export (default: non-strict)."),
+        click.option("--ignore", multiple=True, metavar="RULES", help="Leave these rules out."),
+        click.option("--select", multiple=True, metavar="RULES", help="Only these rules; a,b or repeated."),
+    ):
+        command = option(command)
+    return command
+
+
+def output_options(command: Command) -> Command:
+    """--output-format and what belongs to it."""
+    formats = NearChoice(tuple(FORMATS))
+    for option in (
+        click.option("--exit-zero", is_flag=True, help="Exit 0 even when there are findings."),
+        click.option("--statistics", is_flag=True, help="Count the findings of each rule."),
+        click.option("--show-suppressed", is_flag=True, help="Show what comments and per-file-ignores silence."),
+        click.option("--show-cleared", is_flag=True, help="Show suspicions that a trial refuted."),
+        click.option(
+            "--output-file", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to a file."
+        ),
+        click.option("--output-format", type=formats, default="full", show_default=True, help=" | ".join(FORMATS)),
+    ):
+        command = option(command)
+    return command
+
+
+def trying_options(command: Command) -> Command:
+    """--lower, --timeout, --memory, --jobs, --python."""
+    interpreter = click.Path(path_type=Path, exists=True, dir_okay=False)
+    for option in (
+        click.option("--python", type=interpreter, help="The interpreter that has torch (default: this one)."),
+        click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Targets tried at the same time."),
+        click.option("--memory", type=click.FloatRange(min=0.1), metavar="GB", help="Memory limit of one stage."),
+        click.option("--timeout", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Time limit of one stage."),
+        click.option(
+            "--lower",
+            multiple=True,
+            metavar="TARGETS",
+            help="Also compile for these and run the result: none (default), or aotinductor,executorch.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def split(options: dict[str, Any], kind: type[Any]) -> Any:
+    """Take the options that `kind` holds out of `options`, as one object."""
+    return kind(**{name: options.pop(name) for name in kind.__dataclass_fields__})

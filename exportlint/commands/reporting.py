@@ -1,0 +1,93 @@
+"""Printing a report, and how the run ended."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from exportlint.commands.gathering import Gathered, report
+from exportlint.errors import UserError
+from exportlint.finding import Severity
+from exportlint.output import render
+from exportlint.output.report import Look, Report
+
+if TYPE_CHECKING:
+    from exportlint.commands.options import Output
+    from exportlint.config import Config
+
+CLEAN, FINDINGS, FAILED = 0, 1, 2
+PLAIN_WIDTH = 100
+
+
+def finish(gathered: Gathered, config: Config, output: Output) -> int:
+    """Print what the configuration and the comments leave of what was found; the exit code."""
+    made = report(gathered, config, show_cleared=output.show_cleared, show_suppressed=output.show_suppressed)
+    text = render(output.output_format, made, _look(output))
+    if output.output_file:
+        write_file(output.output_file, text)
+    else:
+        write(text)
+    for remark in config.remarks:
+        say(remark)
+    for problem in made.problems:
+        say(f"{problem.path}{f':{problem.line}' if problem.line else ''}: {problem.message}")
+    return exit_code(made, exit_zero=output.exit_zero)
+
+
+def exit_code(made: Report, *, exit_zero: bool) -> int:
+    """How the run ended: 0 clean or notes only, 1 findings, 2 something could not be checked."""
+    if made.problems:
+        return FAILED
+    loud = made.count(Severity.ERROR) + made.count(Severity.WARNING)
+    return FINDINGS if loud and not exit_zero else CLEAN
+
+
+def _look(output: Output) -> Look:
+    terminal = sys.stdout.isatty() and not output.output_file
+    width = min(shutil.get_terminal_size().columns, 140) if terminal else PLAIN_WIDTH
+    return Look(terminal and wants_color(), width, output.statistics)
+
+
+def wants_color() -> bool:
+    """Neither NO_COLOR (https://no-color.org) nor a terminal that knows no colours."""
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def write(text: str) -> None:
+    """To stdout, whatever it can encode; a reader that has gone away (`| head`) is no error."""
+    try:
+        sys.stdout.buffer.write(text.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains when it flushes
+
+
+def write_file(path: Path, text: str) -> None:
+    """All of it or nothing: a reader never sees half a report."""
+    try:
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
+            file.write(text)
+        os.chmod(file.name, _mode(path))  # noqa: PTH101 (NamedTemporaryFile gives a str)
+        Path(file.name).replace(path)
+    except OSError as error:
+        raise UserError(
+            f"--output-file: {path} cannot be written: {error.strerror}; name a file in a folder that exists"
+        ) from error
+
+
+def _mode(path: Path) -> int:
+    """What the file has, or what a new one would get: temporary files are for their owner only."""
+    if path.exists():
+        return path.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def say(text: str) -> None:
+    """One line to the person, beside the report."""
+    print(f"exportlint: {text}", file=sys.stderr)  # noqa: T201

@@ -1,0 +1,47 @@
+"""`exportlint rules`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from exportlint.commands.options import NearChoice
+from exportlint.commands.reporting import write
+from exportlint.registry import RuleInfo, all_rules
+
+
+@click.command("rules")
+@click.option("--output-format", type=NearChoice(("full", "json")), default="full", help="full (default) | json")
+def command(output_format: str) -> int:
+    """List every installed rule with what the newest measured torch does with the code it finds."""
+    from exportlint.catalogue import MODES, measured, versions  # noqa: PLC0415 (tabulate, for this command only)
+
+    newest = versions()[:1]
+    if output_format == "json":
+        write(json.dumps([_as_data(info) for info in all_rules().values()], indent=2) + "\n")
+        return 0
+    from tabulate import tabulate  # noqa: PLC0415 (as above)
+
+    headers = ["rule", "what it finds", *(f"{version} {mode}" for version in newest for mode in MODES)]
+    rows = [
+        [info.name, info.summary, *(measured(info, version, mode) for version in newest for mode in MODES)]
+        for info in all_rules().values()
+    ]
+    write(tabulate(rows, headers, disable_numparse=True, maxcolwidths=[None, 60]) + "\n")
+    return 0
+
+
+def _as_data(info: RuleInfo) -> dict[str, Any]:
+    from exportlint.catalogue import MODES, measured, versions  # noqa: PLC0415 (as above)
+
+    return {
+        "rule": info.name,
+        "summary": info.summary,
+        "page": info.page,
+        "exportdb": list(info.cls.exportdb),
+        "graph_breaks": list(info.cls.graph_breaks),
+        "docs": [{"title": title, "url": url} for title, url in info.cls.docs],
+        "measured": {v: {mode: measured(info, v, mode) for mode in MODES} for v in versions()},
+    }

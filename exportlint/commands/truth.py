@@ -1,0 +1,25 @@
+"""`exportlint truth`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command("truth")
+@click.argument("rules", nargs=-1, metavar="[RULE]…")
+@click.option(
+    "--python",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="The interpreter whose torch is measured (default: this one).",
+)
+@click.option("--jobs", type=click.IntRange(min=1), default=1, metavar="N", help="Models measured at the same time.")
+def command(rules: tuple[str, ...], python: Path | None, jobs: int) -> int:
+    """Measure what torch does with the fixtures of rules, and write it beside them; needs torch.
+
+    A rule that is not written yet can be measured as soon as its fixture stands.
+    """
+    from exportlint.truth import main_measure  # noqa: PLC0415 (the trial's modules, for this command only)
+
+    return main_measure(list(rules), python, jobs)

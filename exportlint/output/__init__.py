@@ -1,0 +1,23 @@
+"""One file a format. A format is a module with `render(report, look) -> str`."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from exportlint.output.report import Look, Report
+
+FORMATS = {
+    "full": "exportlint.output.full",
+    "concise": "exportlint.output.concise",
+    "json": "exportlint.output.contract",
+    "github": "exportlint.output.github",
+}
+
+
+def render(name: str, report: Report, look: Look) -> str:
+    """The report in the format called `name`, which ends with a line end. Only that format's module is imported."""
+    module = importlib.import_module(FORMATS[name])
+    text: str = module.render(report, look)
+    return text

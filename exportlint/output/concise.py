@@ -1,0 +1,33 @@
+"""One line a finding, for editors and grep: `path:line:column: severity[rule] message`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from exportlint.finding import Finding
+    from exportlint.output.report import Look, Report, Target
+
+
+def render(report: Report, look: Look) -> str:
+    return "\n".join(_lines(report, look)) + "\n"
+
+
+def _lines(report: Report, look: Look) -> Iterator[str]:
+    yield from (_line(finding, report) for finding in report.shown)
+    yield from (_ladder(target) for target in report.targets)
+    yield report.headline
+    if look.statistics:
+        yield from (f"{number:>6}  {rule}" for rule, number in report.per_rule())
+
+
+def _line(finding: Finding, report: Report) -> str:
+    place = f"{finding.path}:{finding.line}:{finding.column}"
+    message = " ".join(finding.message.split())
+    return f"{place}: {finding.severity.value}[{finding.rule}]{report.aside(finding)} {message}"
+
+
+def _ladder(target: Target) -> str:
+    return f"target {target.name}: " + ", ".join(f"{stage.name} {stage.status}" for stage in target.stages)

@@ -1,0 +1,81 @@
+"""Annotations for GitHub Actions, and the job summary where GITHUB_STEP_SUMMARY names its file.
+
+GitHub shows at most ten annotations of a level for a step and drops the rest in silence, so the most severe and first
+ten are chosen here and the number of the others is said.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from exportlint.finding import Finding, Problem, Severity
+from exportlint.output import markdown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from exportlint.output.report import Look, Report
+
+MOST = 10
+LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
+
+
+def render(report: Report, look: Look) -> str:
+    del look  # a log has one look
+    _write_summary(report)
+    return "\n".join([*_commands(report), _data(report.headline)]) + "\n"
+
+
+def _write_summary(report: Report) -> None:
+    if path := os.environ.get("GITHUB_STEP_SUMMARY"):
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(markdown.render(report))
+
+
+def _commands(report: Report) -> Iterator[str]:
+    counted = sorted(report.findings, key=lambda finding: finding.sort_key)
+    for severity, level in LEVELS.items():
+        problems = [_problem(problem) for problem in report.problems] if severity is Severity.ERROR else []
+        findings = (_finding(finding, level) for finding in counted if finding.severity is severity)
+        commands = [*problems, *findings]
+        yield from commands[:MOST]
+        if more := len(commands[MOST:]):
+            yield f"{more} more at level {severity.value}: GitHub shows {MOST} of a level; the job summary has them all"
+
+
+def _problem(problem: Problem) -> str:
+    place = {"file": _from_workspace(problem.path), "line": str(problem.line or 1), "title": "exportlint"}
+    return _command("error", place, f"{problem.path}: {problem.message}")
+
+
+def _finding(finding: Finding, level: str) -> str:
+    properties = {
+        "file": _from_workspace(finding.path),
+        "line": str(finding.line),
+        "endLine": str(finding.end_line),
+        "title": f"exportlint {finding.rule}",
+    }
+    if finding.line == finding.end_line:  # columns of a range over several lines make GitHub drop the annotation
+        properties |= {"col": str(finding.column), "endColumn": str(finding.end_column)}
+    instead = f"\nInstead: {finding.fix.description}" if finding.fix else ""
+    return _command(level, properties, finding.message + instead)
+
+
+def _from_workspace(path: str) -> str:
+    """Annotations want paths from the root of the checkout, wherever the tool was started."""
+    workspace = os.environ.get("GITHUB_WORKSPACE")
+    return Path(os.path.relpath(path, workspace)).as_posix() if workspace else path
+
+
+def _command(level: str, properties: dict[str, str], message: str) -> str:
+    return f"::{level} {','.join(f'{key}={_property(value)}' for key, value in properties.items())}::{_data(message)}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

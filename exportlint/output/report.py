@@ -1,0 +1,117 @@
+"""What every format is given: the findings of one run, what was tried, and what could not be checked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from exportlint.finding import Finding, Problem, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One step of a target's ladder. `detail` is one line."""
+
+    name: str
+    status: str
+    seconds: float
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Everything tried on one target."""
+
+    name: str
+    stages: tuple[Stage, ...]
+    dynamic_shapes: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How text is to look: colour only on terminals, a width in characters, the count per rule if asked for."""
+
+    color: bool = False
+    width: int = 100
+    statistics: bool = False
+
+
+def _no_source(_path: str, _line: int) -> str | None:
+    return None
+
+
+@dataclass(frozen=True)
+class Report:
+    """`findings` count. `cleared` and `suppressed` are shown only when asked for and never count.
+
+    `source` gives a line of a file, or None when there is no such line.
+    """
+
+    torch: str | None
+    mode: str
+    files: int
+    findings: tuple[Finding, ...] = ()
+    cleared: tuple[Finding, ...] = ()
+    suppressed: tuple[Finding, ...] = ()
+    targets: tuple[Target, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    show_cleared: bool = False
+    show_suppressed: bool = False
+    source: Callable[[str, int], str | None] = field(default=_no_source, compare=False)
+
+    @property
+    def shown(self) -> tuple[Finding, ...]:
+        """What a format lists, in the order of places."""
+        extra = (self.cleared if self.show_cleared else ()) + (self.suppressed if self.show_suppressed else ())
+        return tuple(sorted(self.findings + extra, key=lambda finding: finding.sort_key))
+
+    def aside(self, finding: Finding) -> str:
+        """What tells a finding that is shown, but does not count, from the others."""
+        return self._asides.get(id(finding), "")
+
+    @cached_property
+    def _asides(self) -> dict[int, str]:
+        cleared = {id(finding): " (cleared)" for finding in self.cleared}
+        return cleared | {id(finding): " (suppressed)" for finding in self.suppressed}
+
+    def count(self, severity: Severity) -> int:
+        return sum(finding.severity is severity for finding in self.findings)
+
+    def per_rule(self) -> list[tuple[str, int]]:
+        """Rule and number of findings, the most frequent first."""
+        counts = Counter(finding.rule for finding in self.findings)
+        return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+    @property
+    def headline(self) -> str:
+        """The run in one sentence."""
+        return f"{self._found} in {_plural(self.files, 'file')}{self._tried} ({self._measured}){self._hidden}"
+
+    @property
+    def _found(self) -> str:
+        counts = [(self.count(severity), severity.value) for severity in Severity]
+        return "Found " + ", ".join(_plural(n, word) for n, word in counts if n) if self.findings else "Found nothing"
+
+    @property
+    def _tried(self) -> str:
+        return f" and {_plural(len(self.targets), 'target')}" if self.targets else ""
+
+    @property
+    def _measured(self) -> str:
+        mode = "both modes" if self.mode == "both" else self.mode
+        return f"torch {self.torch}, {mode}" if self.torch else mode
+
+    @property
+    def _hidden(self) -> str:
+        parts = [(len(self.suppressed), "suppressed"), (len(self.cleared), "cleared")]
+        hidden = ", ".join(f"{n} {word}" for n, word in parts if n)
+        return f"; {hidden}" if hidden else ""
+
+
+def _plural(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"

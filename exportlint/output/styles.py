@@ -1,0 +1,18 @@
+"""Every style, named once; the names are what the other files use."""
+
+from __future__ import annotations
+
+STYLES = {
+    "severity.error": "bold red",
+    "severity.warning": "bold yellow",
+    "severity.note": "bold cyan",
+    "status.passed": "green",
+    "status.refused": "bold red",
+    "status.differs": "bold red",
+    "status.crashed": "bold red",
+    "status.timed-out": "bold red",
+    "status.skipped": "dim",
+    "gutter": "blue",
+    "label": "bold",
+    "headline": "bold",
+}
