@@ -1,0 +1,87 @@
+"""One report with everything in it; every format shows it, and the snapshots hold what people see."""
+
+from __future__ import annotations
+
+from exportlint.finding import Applicability, Edit, Evidence, Finding, Fix, Link, Problem, Severity
+from exportlint.output.report import Report, Stage, Target
+
+SOURCE = {
+    "src/model.py": [
+        "import torch",
+        "class Net(torch.nn.Module):",
+        "    def forward(self, x):",
+        "        if x.sum() > 0:  # 100%, they said",
+        "            x = x.data",
+        "\tif (x > 0).any() and y:",
+        "        名前 = x.tolist(), [",
+        "        ]",
+    ]
+}
+
+BRANCH = Finding(
+    "data-dependent-branch",
+    "src/model.py",
+    4,
+    12,
+    4,
+    23,
+    Severity.ERROR,
+    "`x.sum() > 0` branches on a tensor's value (x ← parameter of forward, line 3)",
+    Evidence.CONFIRMED,
+    {"non-strict": "refused", "strict": "refused"},
+    "src/model.py:Net",
+    "export-non-strict",
+    (
+        Link(
+            "exportdb", "cond_predicate", "https://pytorch.org/docs/main/generated/exportdb/index.html#cond-predicate"
+        ),
+        Link("graph-break", "GB0170", "https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0170.html"),
+    ),
+    Fix(
+        "Compute both sides and choose with `torch.where(x.sum() > 0, a, b)`, or hand both to `torch.cond`.",
+        Applicability.UNSAFE,
+        (Edit("src/model.py", (4, 9), (4, 24), "x = torch.where("),),
+        "verified",
+    ),
+    "0123456789abcdef",
+)
+DATA = Finding(
+    "data-attribute", "src/model.py", 5, 17, 5, 23, Severity.WARNING, "`x.data` reads past autograd", fingerprint="1"
+)
+TAB = Finding("data-dependent-branch", "src/model.py", 6, 5, 6, 18, Severity.NOTE, "a | b,\nc", fingerprint="2")
+WIDE = Finding("tensor-to-python", "src/model.py", 7, 14, 8, 10, Severity.NOTE, "`x.tolist()` <b>", fingerprint="3")
+CLEARED = Finding(
+    "in-place", "src/gone.py", 9, 1, 9, 2, Severity.ERROR, "was fine", Evidence.CLEARED, target="t", fingerprint="4"
+)
+SUPPRESSED = Finding("in-place", "src/model.py", 5, 13, 5, 14, Severity.ERROR, "known", fingerprint="5")
+
+TARGET = Target(
+    "src/model.py:Net",
+    (
+        Stage("load", "passed", 0.1234, "9.1 M parameters"),
+        Stage("export-non-strict", "refused", 1.5, "GuardOnDataDependentSymNode at src/model.py:4: " + "u0 " * 20),
+        Stage("lower-executorch", "skipped", 0, "nothing was exported"),
+    ),
+    '{"x": {0: Dim("batch", min=2)}}',
+)
+
+
+def source(path: str, line: int) -> str | None:
+    lines = SOURCE.get(path, [])
+    return lines[line - 1] if line <= len(lines) else None
+
+
+REPORT = Report(
+    "2.13.0",
+    "both",
+    3,
+    (BRANCH, DATA, TAB, WIDE),
+    (CLEARED,),
+    (SUPPRESSED,),
+    (TARGET,),
+    (Problem("src/bad.py", 3, "does not parse: invalid syntax"),),
+    show_cleared=True,
+    show_suppressed=True,
+    source=source,
+)
+CLEAN = Report("2.13.0", "non-strict", 1)

@@ -1,0 +1,126 @@
+"""What people and programs see. `EXPORTLINT_WRITE_SNAPSHOTS=1 pytest tests/output` writes the snapshots anew."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+
+import jsonschema
+import pytest
+from sample import BRANCH, CLEAN, DATA, REPORT
+
+from exportlint.finding import Finding, Severity
+from exportlint.output import FORMATS, render
+from exportlint.output.markdown import cell
+from exportlint.output.report import Look, Report
+
+SNAPSHOTS = Path(__file__).parent.parent / "snapshots"
+SCHEMA = json.loads((files("exportlint.output") / "schema-1.json").read_text("utf-8"))
+
+
+@pytest.fixture(autouse=True)
+def _no_github(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
+
+
+def assert_snapshot(name: str, text: str) -> None:
+    path = SNAPSHOTS / name
+    if os.environ.get("EXPORTLINT_WRITE_SNAPSHOTS"):
+        path.write_text(text, "utf-8")
+    assert text == path.read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_sample_report_in_every_format(name: str) -> None:
+    text = render(name, REPORT, Look(width=100, statistics=True))
+    assert "\x1b" not in text, "colour only where it is asked for"
+    assert_snapshot(f"{name}.txt", text)
+
+
+def test_full_in_colour() -> None:
+    text = render("full", replace(REPORT, findings=(BRANCH,), targets=()), Look(color=True))
+    assert "\x1b[1;31merror" in text
+    assert "\x1b" not in render("full", CLEAN, Look(color=True))
+
+
+def test_full_shows_the_caret_under_the_construct() -> None:
+    lines = render("full", replace(REPORT, findings=(BRANCH,), targets=()), Look()).splitlines()
+    shown = next(i for i, line in enumerate(lines) if "if x.sum() > 0" in line)
+    start = lines[shown].index("x.sum()")
+    assert lines[shown + 1][start:] == "^" * len("x.sum() > 0")
+
+
+@pytest.mark.parametrize("width", [20, 60, 200])
+def test_full_never_breaks_a_link(width: int) -> None:
+    text = render("full", REPORT, Look(width=width))
+    assert all(link.url in text for link in BRANCH.links)
+
+
+@pytest.mark.parametrize("report", [REPORT, CLEAN, replace(REPORT, show_cleared=False, show_suppressed=False)])
+def test_json_keeps_its_schema(report: Report) -> None:
+    jsonschema.validate(json.loads(render("json", report, Look())), SCHEMA)
+
+
+def test_json_stages_point_at_their_findings() -> None:
+    data = json.loads(render("json", REPORT, Look()))
+    refused = data["targets"][0]["stages"][1]
+    assert [data["findings"][i]["rule"] for i in refused["findings"]] == ["data-dependent-branch"]
+
+
+def test_json_hides_and_counts_what_was_not_asked_for() -> None:
+    data = json.loads(render("json", replace(REPORT, show_cleared=False, show_suppressed=False), Look()))
+    assert [f["rule"] for f in data["findings"]].count("in-place") == 0
+    assert data["summary"] == {"files": 3, "errors": 1, "warnings": 1, "notes": 2, "suppressed": 1, "cleared": 1}
+
+
+def many(number: int, severity: Severity) -> tuple[Finding, ...]:
+    return tuple(replace(DATA, severity=severity, line=line) for line in range(1, number + 1))
+
+
+def test_github_shows_ten_of_a_level_and_says_how_many_more() -> None:
+    report = Report("2.13.0", "strict", 1, many(34, Severity.WARNING) + many(2, Severity.ERROR))
+    lines = render("github", report, Look()).splitlines()
+    assert [line.split(" ")[0] for line in lines[:12]] == ["::error"] * 2 + ["::warning"] * 10
+    assert lines[12] == "24 more at level warning: GitHub shows 10 of a level; the job summary has them all"
+
+
+def test_github_text_cannot_break_out_of_its_command() -> None:
+    evil = replace(DATA, path="a,b:c.py", message="50%\r\n::error::gotcha", rule="x")
+    (line,) = render("github", Report(None, "strict", 1, (evil,)), Look()).splitlines()[:-1]
+    assert line.startswith("::warning file=a%2Cb%3Ac.py,line=5,endLine=5,")
+    assert line.endswith("::50%25%0D%0A::error::gotcha")
+
+
+def test_github_paths_start_at_the_checkout(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path / "sub")
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
+    assert "file=sub/src/model.py," in render("github", REPORT, Look())
+
+
+def test_github_adds_the_job_summary_to_its_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    summary = tmp_path / "summary.md"
+    summary.write_text("# before\n", "utf-8")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    render("github", REPORT, Look())
+    before, _, added = summary.read_text("utf-8").partition("\n")
+    assert before == "# before"
+    assert_snapshot("summary.md", added)
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("a | b", r"a \| b"),
+        ("`x < 0 | y` <b>", r"`x < 0 \| y` &lt;b>"),
+        ("one ` tick <b>", "one ` tick &lt;b>"),
+        ("two\nlines", "two lines"),
+        ("__init__ *x", r"\_\_init\_\_ \*x"),
+    ],
+)
+def test_markdown_cells_hold_plain_text(text: str, escaped: str) -> None:
+    assert cell(text) == escaped

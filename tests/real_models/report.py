@@ -1,0 +1,143 @@
+"""Every target of this folder up the whole ladder, written to REPORT.md: `python tests/real_models/report.py [NAME…]`.
+
+With names of sections, only those are tried, and the page goes to the terminal.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import sysconfig
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tabulate import tabulate
+
+from exportlint.trial.report import Event, StageResult, TargetReport, TrialOptions
+from exportlint.trial.run import run_trials
+from exportlint.trial.target import from_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from exportlint.trial.observation import Observation
+
+HERE = Path(__file__).resolve().parent
+PAGE = HERE / "REPORT.md"
+PACKAGES = ("torch", "executorch", "transformers")
+
+# Section -> its targets; the first one is the model on its way to a device.
+SECTIONS = {
+    "Whisper": ("whisper", "whisper_default", "whisper_logits"),
+    "BLIP captioning": ("blip",),
+    "SAM 2": ("sam2", "sam2_method", "sam2_wrapped"),
+    "BERT": ("bert",),
+    "ResNet": ("resnet",),
+}
+OPTIONS = TrialOptions(lower=("aotinductor", "executorch"), timeout=600)
+
+HEAD = """\
+# Five real models, from eager to a compiled package
+
+Written by `python tests/real_models/report.py`; what the tables and lists say was measured by it. The models come from
+transformers, with random weights and small configurations, so nothing is downloaded. `lower-aotinductor` compiles a
+`.pt2` package, `lower-executorch` a `.pte` file; there "passed" means compiled, loaded, run twice and compared with
+eager.
+"""
+
+
+def main(names: Sequence[str]) -> None:
+    """Try the named sections, or all of them and write the page."""
+    chosen = {name: SECTIONS[name] for name in names or SECTIONS}
+    paths = [HERE / "targets" / f"{stem}.py" for stems in chosen.values() for stem in stems]
+    targets = [target for path in paths for target in from_text(str(path))]
+    reports = {Path(report.name).stem: report for report in run_trials(targets, OPTIONS, _show)}
+    text = "\n".join(_page({name: [reports[stem] for stem in stems] for name, stems in chosen.items()}))
+    if names:
+        print(text)  # noqa: T201 - asked for on the terminal
+    else:
+        PAGE.write_text(text, "utf-8")
+
+
+def _show(event: Event) -> None:
+    if event.status != "running":
+        name = Path(event.target).stem
+        print(f"{name:16} {event.stage:18} {event.status:9} {event.seconds:6.1f} s", file=sys.stderr)  # noqa: T201
+
+
+def _page(sections: dict[str, list[TargetReport]]) -> Iterator[str]:
+    yield HEAD
+    yield _table([(name, version(name).partition("+")[0]) for name in PACKAGES], ("package", "version"))
+    yield ""
+    lowered = ("export-non-strict", "export-strict", "lower-aotinductor", "lower-executorch")
+    rows = [(name, *(_status(reports[0], stage) for stage in lowered)) for name, reports in sections.items()]
+    yield _table(rows, ("model", *lowered))
+    for name, reports in sections.items():
+        yield f"\n## {name}\n"
+        for report in reports:
+            yield from _target(report)
+
+
+def _status(report: TargetReport, name: str) -> str:
+    stage = report.stage(name)
+    return stage.status if stage else "not tried"
+
+
+def _target(report: TargetReport) -> Iterator[str]:
+    path = Path(report.name)
+    yield f"### [{path.name}](targets/{path.name})\n"
+    yield (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "") + "\n"
+    yield _table(
+        [(stage.name, stage.status, _plain(stage.detail)) for stage in report.stages], ("stage", "status", "detail")
+    )
+    yield ""
+    for stage in report.stages:
+        if stage.status not in ("passed", "skipped"):
+            yield from _failure(stage)
+
+
+def _failure(stage: StageResult) -> Iterator[str]:
+    telling = [seen for seen in stage.observations if seen.kind in ("exception", "difference")]
+    for seen in telling or [None]:
+        reason = _reason(seen) if seen else stage.detail
+        yield f"- **{stage.name}** {stage.status}{_place(seen)}: {_plain(reason)}\n"
+
+
+def _reason(seen: Observation) -> str:
+    words = seen.text.partition("\n\n")[0]
+    return f"{seen.error_class.rpartition('.')[2]}: {words}" if seen.error_class else words
+
+
+def _place(seen: Observation | None) -> str:
+    """The model's own line; where torch names none, the line of torch that raised."""
+    if seen is None:
+        return ""
+    path, line, code = (seen.user_path, seen.user_line, seen.user_text) if seen.user_path else ("", 0, "")
+    if path:
+        return f" at `{_plain(path)}:{line}`" + (f" (`{code}`)" if code else "")
+    return f", no line of the model; raised at `{_plain(seen.path)}:{seen.line}`" if seen.path else ""
+
+
+_BYTES = re.compile(r"([\d,]+) bytes")
+
+
+def _plain(text: str) -> str:
+    """One line, the same in every run: paths relative, sizes rounded, nothing that a table takes for a column."""
+    for folder in (sysconfig.get_path("purelib"), str(HERE.parents[1])):
+        text = text.replace(f"{folder}/", "")
+    text = _BYTES.sub(lambda found: _size(int(found[1].replace(",", ""))), text)
+    return " ".join(text.split()).replace("|", "\\|")[:500]
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.0f} kB"
+
+
+def _table(rows: Sequence[Sequence[str]], headers: Sequence[str]) -> str:
+    return tabulate(rows, headers, tablefmt="github", disable_numparse=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

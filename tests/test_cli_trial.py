@@ -1,0 +1,108 @@
+"""`exportlint trial` and `check --trial` on small models, through the command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+SCHEMA = json.loads((files("exportlint.output") / "schema-1.json").read_text("utf-8"))
+
+NET = """
+import torch
+
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        if x.sum() > 0:
+            return x * 2
+        return x
+
+
+def inputs():
+    return (torch.ones(3, 2),)
+"""
+EXPORTS = NET.replace("x.sum() > 0", "x.shape[0] > 1")
+DECLARED = "\nmodel = Net()\nexample_args = inputs()\n"
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "exportlint", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stdout + done.stderr
+    return done
+
+
+def report(folder: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
+    done = run(folder, *arguments, "--output-format", "json")
+    data = json.loads(done.stdout)
+    jsonschema.validate(data, SCHEMA)
+    return done.returncode, data
+
+
+def statuses(data: dict[str, Any]) -> dict[str, str]:
+    (target,) = data["targets"]
+    return {stage["name"]: stage["status"] for stage in target["stages"]}
+
+
+def test_a_refused_model_is_found_at_its_line(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(NET + DECLARED, "utf-8")
+    code, data = report(tmp_path, "trial", "net.py")
+    assert code == 1
+    assert statuses(data)["eager"] == "passed"
+    assert statuses(data)["export-non-strict"] == "refused"
+    (branch,) = [f for f in data["findings"] if f["rule"] == "data-dependent-branch"]
+    assert (branch["path"], branch["line"], branch["evidence"]) == ("net.py", 7, "confirmed")
+    shown = run(tmp_path, "trial", "net.py")
+    assert "target net.py\n  stage " in shown.stdout
+    assert "confirmed: target net.py" in shown.stdout
+
+
+def test_check_with_trial_tries_what_the_files_declare(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(EXPORTS + DECLARED, "utf-8")
+    (tmp_path / "other.py").write_text(NET, "utf-8")
+    code, data = report(tmp_path, "check", ".", "--trial")
+    assert statuses(data)["export-non-strict"] == "passed"
+    assert [(f["path"], f["evidence"]) for f in data["findings"]] == [("other.py", "suspected")]
+    assert code == 1
+
+
+def test_callables_and_named_targets_are_tried(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(EXPORTS, "utf-8")
+    (tmp_path / "pyproject.toml").write_text(
+        "[tool.exportlint.targets.small]\nmodel = 'net.py:Net'\nargs = 'net.py:inputs'\n", "utf-8"
+    )
+    (tmp_path / "deep").mkdir()
+    for folder, arguments in (
+        (tmp_path, ["--model", "net.py:Net", "--args", "net.py:inputs"]),
+        (tmp_path / "deep", ["--target", "small"]),
+        (tmp_path, []),
+    ):
+        code, data = report(folder, "trial", *arguments)
+        assert (code, statuses(data)["export-non-strict"]) == (0, "passed"), arguments
+    assert data["targets"][0]["name"] == "small"
+
+
+def test_a_target_that_does_not_load_is_2_and_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(NET + DECLARED.replace("Net()", "Nett()"), "utf-8")
+    done = run(tmp_path, "trial", "net.py")
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert "net.py" in done.stderr
+    assert "Nett" in done.stderr
+
+
+def test_an_unknown_lowering_is_refused_with_the_nearest(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(EXPORTS + DECLARED, "utf-8")
+    done = run(tmp_path, "trial", "net.py", "--lower", "executorc")
+    assert done.returncode == 2
+    assert "--lower: there is no `executorc`; the nearest is `executorch`" in done.stderr

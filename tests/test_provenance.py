@@ -1,0 +1,169 @@
+"""What the engine believes about expressions of small models. Unknown never becomes a tensor."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from textwrap import dedent, indent
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exportlint.static.kinds import UNKNOWN, Kind, Source, Value
+from exportlint.static.project import Project
+from exportlint.static.provenance import Engine
+
+MODEL = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+class Inner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(4, 4)
+    def forward(self, t):
+        return self.lin(t)
+
+class Net(nn.Module):
+    def __init__(self, width, scale=2.0):
+        super().__init__()
+        self.inner = Inner()
+        self.blocks = nn.ModuleList(Inner() for _ in range(2))
+        self.register_buffer("seen", torch.tensor(False))
+        self.mean = torch.zeros(4)
+        self.weight = nn.Parameter(torch.ones(4))
+        self.width, self.scale = width, scale
+
+    def helper(self, t, power=1):
+        return t.abs() ** power
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor | None = None, flag=False, other=None):
+{body}
+"""
+
+
+def engine_of(body: str) -> tuple[Engine, ast.Module]:
+    tree = ast.parse(MODEL.replace("{body}", indent(dedent(body).strip(), " " * 8)))
+    project = Project()
+    module = project.add(Path("/nowhere/net.py"), tree)
+    engine = Engine(project)
+    engine.run(module)
+    return engine, tree
+
+
+def value_of(body: str, expression: str) -> Value:
+    """The last belief about the expression in the text."""
+    engine, tree = engine_of(body)
+    nodes = [n for n in ast.walk(tree) if isinstance(n, ast.expr) and ast.unparse(n) == expression]
+    spans = [(n.lineno, n.col_offset, n.end_lineno, n.end_col_offset) for n in nodes]
+    return engine.beliefs[Path("/nowhere/net.py")].values.get(max(spans), UNKNOWN)
+
+
+@pytest.mark.parametrize(
+    ("body", "expression", "kind"),
+    [
+        ("return x + 1", "x + 1", Kind.TENSOR),
+        ("y = F.relu(x)\nreturn y", "y", Kind.TENSOR),
+        ("return x.shape[0]", "x.shape[0]", Kind.SIZE),
+        ("b, *rest = x.shape\nreturn b * 2", "b * 2", Kind.SIZE),
+        ("return len(x) > 3", "len(x) > 3", Kind.SIZE),
+        ("return x.dim() == 2", "x.dim() == 2", Kind.SCALAR),
+        ("n = x.sum().item()\nreturn n + 1", "n + 1", Kind.UNBACKED),
+        ("return x[x > 0].shape[0]", "x[x > 0].shape[0]", Kind.UNBACKED),
+        ("return x[x > 0].shape[-1]", "x[x > 0].shape[-1]", Kind.SIZE),
+        ("return torch.nonzero(x).size(0)", "torch.nonzero(x).size(0)", Kind.UNBACKED),
+        ("return self.inner(x)", "self.inner(x)", Kind.TENSOR),
+        ("for block in self.blocks:\n    x = block(x)\nreturn x", "block(x)", Kind.TENSOR),
+        ("return self.helper(x)", "self.helper(x)", Kind.TENSOR),
+        ("return self.helper(2.0)", "self.helper(2.0)", Kind.UNKNOWN),
+        ("parts = x.chunk(2)\nreturn parts[0]", "parts[0]", Kind.TENSOR),
+        ("pair = (x, 1)\nreturn pair[1]", "pair[1]", Kind.SCALAR),
+        ("outs = []\nouts.append(x)\nreturn outs[0]", "outs[0]", Kind.TENSOR),
+        ("return {'a': x}['a']", "{'a': x}['a']", Kind.TENSOR),
+        ("total = sum(p for p in x.unbind())\nreturn total", "total", Kind.TENSOR),
+        ("return (lambda t: t * 2)(x)", "(lambda t: t * 2)(x)", Kind.TENSOR),
+        ("return self.scale * 2", "self.scale * 2", Kind.SCALAR),
+        ("return self.width", "self.width", Kind.UNKNOWN),
+        ("return other", "other", Kind.UNKNOWN),
+        ("return self.undefined(x)", "self.undefined(x)", Kind.UNKNOWN),
+        ("if isinstance(other, torch.Tensor):\n    return other\nreturn x", "other", Kind.TENSOR),
+        ("return torch.cond(x.sum() > 0, lambda t: t, lambda t: -t, (x,))", "-t", Kind.TENSOR),
+    ],
+)
+def test_kinds(body: str, expression: str, kind: Kind) -> None:
+    assert value_of(body, expression).kind is kind
+
+
+@pytest.mark.parametrize(
+    ("expression", "source"),
+    [
+        ("self.seen", Source.BUFFER),
+        ("self.mean", Source.ATTRIBUTE),
+        ("self.weight", Source.PARAMETER),
+        ("x", Source.INPUT),
+        ("torch.tensor(3.0)", Source.CONSTANT),
+    ],
+)
+def test_sources(expression: str, source: Source) -> None:
+    assert value_of(f"return {expression}", expression).source is source
+
+
+def test_two_kinds_on_two_paths_leave_doubt() -> None:
+    body = "if flag:\n    y = x\nelse:\n    y = self.undefined()\nreturn y"
+    value = value_of(body, "y")
+    assert value.kind is Kind.TENSOR
+    assert not value.is_tensor
+
+
+def test_a_trail_leads_back_to_the_parameter() -> None:
+    trail = value_of("y = self.helper(x)\nreturn y.sum()", "y.sum()").trail
+    assert [step.text for step in trail][:2] == ["`y`", "`self.helper(…)`"]
+    assert any("parameter `x` of forward" in step.text for step in trail)
+
+
+@pytest.mark.parametrize(
+    ("guard", "dead"),
+    [
+        ("torch.jit.is_scripting()", True),
+        ("not torch.compiler.is_exporting()", True),
+        ("self.training", True),
+        ("x is None", True),
+        ("not isinstance(x, torch.Tensor)", True),
+        ("mask is None", False),
+        ("flag", False),
+        ("torch.compiler.is_compiling()", False),
+    ],
+)
+def test_branches_that_export_cannot_take_are_not_judged(guard: str, dead: bool) -> None:
+    engine, _ = engine_of(f"if {guard}:\n    y = x.sum()\nreturn x")
+    assert bool(engine.beliefs[Path("/nowhere/net.py")].dead) is dead
+
+
+def test_recursion_ends() -> None:
+    body = "def down(t, n):\n    return t if n == 0 else down(t * 2, n - 1)\nreturn down(x, 3)"
+    assert value_of(body, "down(x, 3)").kind in {Kind.TENSOR, Kind.UNKNOWN}
+
+
+_NAMES = st.sampled_from(["x", "mask", "flag", "other", "self", "self.inner", "self.mean", "torch", "F.relu", "len"])
+_EXPRESSIONS = st.recursive(
+    st.one_of(_NAMES, st.sampled_from(["1", "None", "'a'", "...", "[]", "{}"])),
+    lambda inner: st.one_of(
+        st.tuples(inner, inner).map(lambda p: f"({p[0]} + {p[1]})"),
+        st.tuples(inner, inner).map(lambda p: f"({p[0]} < {p[1]})"),
+        st.tuples(inner, inner).map(lambda p: f"({p[0]})[{p[1]}]"),
+        st.tuples(inner, inner).map(lambda p: f"({p[0]})({p[1]}, *[{p[0]}], k={p[1]})"),
+        inner.map(lambda e: f"({e}).shape"),
+        inner.map(lambda e: f"[i for i in ({e}) if i]"),
+        st.tuples(inner, inner, inner).map(lambda p: f"({p[0]} if {p[1]} is None else {p[2]})"),
+        st.tuples(inner, inner).map(lambda p: f"(not {p[0]} or {p[1]})"),
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.lists(_EXPRESSIONS, min_size=1, max_size=4))
+def test_no_code_makes_the_engine_fail(expressions: list[str]) -> None:
+    body = "\n".join(f"y{i} = {e}\nif y{i}:\n    x = y{i}" for i, e in enumerate(expressions))
+    engine_of(f"{body}\nreturn x")

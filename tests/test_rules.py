@@ -1,0 +1,73 @@
+"""Every rule against its fixture: all findings of all rules, compared with the marks in the file, both ways."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from exportlint.files import SourceFile
+from exportlint.fixture import read_fixture
+from exportlint.registry import RuleInfo, all_rules
+from exportlint.static.links import links_of
+from exportlint.static.run import StaticOptions, check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+RULES = all_rules()
+BOTH = ("non-strict", "strict")
+
+
+def said(rule: RuleInfo, torch: str | None) -> set[tuple[int, str, str]]:
+    file = SourceFile(rule.fixture, rule.fixture.name)
+    report = check([file], tuple(RULES.values()), StaticOptions(torch=torch, modes=BOTH))
+    assert not report.problems
+    return {(f.line, f.severity.value, f.rule) for f in report.findings}
+
+
+def listed(found: Iterable[tuple[int, str, str]]) -> str:
+    return "\n".join(f"  line {line}: {severity} {rule}" for line, severity, rule in sorted(found))
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_the_findings_of_a_fixture_are_the_marked_ones(rule: RuleInfo) -> None:
+    fixture = read_fixture(rule.fixture)
+    found = said(rule, fixture.torch)
+    marked = {(m.line, m.kind, m.rule) for m in fixture.marks if m.kind != "missed"}
+    missed = {(m.line, m.rule) for m in fixture.marks if m.kind == "missed"}
+    assert not (found - marked), f"{rule.fixture}: found but not marked\n{listed(found - marked)}"
+    assert not (marked - found), f"{rule.fixture}: marked but not found\n{listed(marked - found)}"
+    caught = missed & {(line, name) for line, _, name in found}
+    assert not caught, f"marked as missed and found, say `# error:` instead: {caught}"
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_torch_does_not_disprove_the_rule(rule: RuleInfo) -> None:
+    classes = {c.name for c in read_fixture(rule.fixture).classes}
+    truth = rule.truth()
+    for case in rule.cls.cases:
+        assert case in classes, f"{case} has no class in {rule.fixture}"
+        outcomes = [record for measured in truth.values() for record in measured.get(case, {}).values()]
+        assert any(r["outcome"] != "exports" or r.get("then") for r in outcomes), (
+            f"{case}: no measured torch refuses it"
+        )
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_every_good_case_exports_everywhere(rule: RuleInfo) -> None:
+    newest = list(rule.truth().values())[-1]
+    good = [c.name for c in read_fixture(rule.fixture).classes if c.name.startswith("Good")]
+    assert good, "a rule shows at least one near miss that is fine"
+    for name in good:
+        for mode, record in newest.get(name, {"not measured": {"outcome": "not measured"}}).items():
+            assert record["outcome"] == "exports", f"{name} in {mode}: {record['outcome']}"
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_links_exist_and_the_page_is_complete(rule: RuleInfo) -> None:
+    declared = [*rule.cls.exportdb, *rule.cls.graph_breaks]
+    linked = {link.id for link in links_of(rule.name)}
+    assert set(declared) <= linked, f"no such ExportDB case or graph break: {set(declared) - linked}"
+    assert rule.summary.endswith(".")
+    assert "Instead:" in rule.page

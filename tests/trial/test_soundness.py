@@ -1,0 +1,75 @@
+"""What export accepts and gets wrong is found, and placed at its line where something noticed the line."""
+
+from pathlib import Path
+
+import pytest
+
+from exportlint.trial.report import TrialOptions
+from exportlint.trial.run import run_trials
+from exportlint.trial.target import from_text
+
+pytestmark = pytest.mark.slow
+
+FILE = Path(__file__).parent / "models" / "silent.py"
+
+
+def line_of(text):
+    return next(number for number, line in enumerate(FILE.read_text().splitlines(), 1) if text in line)
+
+
+@pytest.fixture(scope="module")
+def reports():
+    found = run_trials(from_text(str(FILE)), TrialOptions(modes=("non-strict",), timeout=60, jobs=2))
+    return {report.name.rpartition(":")[2]: report for report in found}
+
+
+def differences(report):
+    stages = (report.stage("export-non-strict"), report.stage("soundness"))
+    return {(s.details["check"], s.user_line) for stage in stages for s in stage.observations if s.kind == "difference"}
+
+
+@pytest.mark.parametrize(
+    ("model", "check", "text"),
+    [
+        ("Baked", "baked", "random.random()"),
+        ("Counts", "state", "self.calls += 1"),
+        ("Remembers", "state", "self.past.append(x)"),
+        ("Prints", "stdout", 'print("here")'),
+        ("FallsBack", "raises", "torch.linalg.cholesky(x)"),
+    ],
+)
+def test_a_silent_difference_is_named_at_its_line(reports, model, check, text):
+    assert reports[model].stage("soundness").status == "differs"
+    assert (check, line_of(text)) in differences(reports[model])
+
+
+def test_the_branch_that_swallowed_the_tracers_error_shows_in_the_values(reports):
+    assert reports["Swallows"].stage("export-non-strict").status == "differs"
+    assert "output" in {check for check, _ in differences(reports["Swallows"])}
+
+
+def test_what_the_export_left_in_the_model_is_found(reports):
+    assert "fake-tensor-left" in {check for check, _ in differences(reports["Poisoned"])}
+    assert "eager-after-export" in {check for check, _ in differences(reports["PoisonedCache"])}
+
+
+@pytest.mark.parametrize("model", ["Right", "RandomOnPurpose"])
+def test_a_program_that_is_right_differs_in_nothing(reports, model):
+    assert differences(reports[model]) == set()
+    assert reports[model].stage("soundness").status == "passed"
+
+
+def test_the_lines_that_ran_are_recorded(reports):
+    executed = reports["Swallows"].executed[str(FILE)]
+    assert line_of("return x * 2") in executed
+    assert line_of("return x * 3") in executed  # the draw of other values goes there
+    assert line_of("            pass") not in executed
+
+
+def test_an_output_class_that_export_does_not_know_is_placed_where_it_is_built():
+    (report,) = run_trials(from_text(str(FILE.with_name("unknown_output.py"))), TrialOptions(timeout=60))
+    for mode in ("non-strict", "strict"):
+        (seen,) = (s for s in report.stage(f"export-{mode}").observations if s.kind == "exception")
+        assert seen.details["class"].endswith("Cache")
+        assert seen.user_text == "return Cache(x + 1)"
+        assert [frame.text for frame in seen.frames][-2:] == ["return x, self.build(x)", "return Cache(x + 1)"]
