@@ -12,7 +12,6 @@ from pathlib import Path
 import psutil
 
 _OUTPUT_BYTES = 8 << 20
-_TAIL_BYTES = 4000
 _CHILDREN_SECONDS = 0.25
 _DEATH_SECONDS = 5.0
 
@@ -105,16 +104,6 @@ def _runs(process: psutil.Process) -> bool:
         return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.Error:
         return False
-
-
-def tail(path: Path, size: int = _TAIL_BYTES) -> str:
-    """The end of a text file, "" when there is none."""
-    try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - size))
-            return file.read().decode("utf-8", "replace").strip()
-    except OSError:
-        return ""
 
 
 def _cap(output: Path) -> None:

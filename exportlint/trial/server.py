@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from exportlint.trial.limits import Limits, Overrun, kill_group, tail
+from exportlint.trial.limits import Limits, Overrun, kill_group
 from exportlint.trial.observation import Observation
 from exportlint.trial.report import TrialUnavailable
-from exportlint.trial.stacks import stack_of, stacks
+from exportlint.trial.stacks import stack_of, stacks, tail
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

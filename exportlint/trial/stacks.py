@@ -1,4 +1,4 @@
-"""Where a process was: the stacks that faulthandler leaves in a stage's folder. Runs in the parent."""
+"""What a process leaves in its stage's folder: its last words, and the stacks of faulthandler. Runs in the parent."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import signal
 import time
 from pathlib import Path
 
-from exportlint.trial.limits import tail
 from exportlint.trial.observation import Frame, is_user_path, message_frames
 
-_BYTES = 20_000
+_STACK_BYTES = 20_000
+_TAIL_BYTES = 4000
 
 
 def stack_of(pid: int, output: Path, seconds: float = 3.0) -> str:
@@ -34,7 +34,7 @@ def stack_of(pid: int, output: Path, seconds: float = 3.0) -> str:
 
 def stacks(output: Path) -> str:
     """What the processes of a stage left, each in its own file."""
-    return "\n".join(tail(path, _BYTES) for path in sorted(output.parent.glob(f"{output.name}.stack.*")))
+    return "\n".join(tail(path, _STACK_BYTES) for path in sorted(output.parent.glob(f"{output.name}.stack.*")))
 
 
 def last_stack(text: str) -> tuple[Frame, ...]:
@@ -42,6 +42,16 @@ def last_stack(text: str) -> tuple[Frame, ...]:
     dumps = [tuple(reversed(message_frames(part))) for part in text.split("most recent call first") if part.strip()]
     telling = [dump for dump in dumps if _tells(dump)]
     return (telling or dumps or [()])[-1]
+
+
+def tail(path: Path, size: int = _TAIL_BYTES) -> str:
+    """The end of a text file, "" when there is none."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - size))
+            return file.read().decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
 
 
 def _tells(dump: tuple[Frame, ...]) -> bool:
