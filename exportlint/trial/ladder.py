@@ -69,9 +69,10 @@ class Climb:
         accepted = [stage.name.removeprefix("export-") for stage in exports if stage.data.get("exported")]
         passed = [stage.name.removeprefix("export-") for stage in exports if stage.passed]
         if len(passed) == len(exports):
-            yield from self._skip(["draft"], "nothing failed")
+            yield from self._skip(["draft", "further"], "nothing failed")
         else:
             yield self._try("draft", "draft")
+            yield from self._further(refused=[mode for mode in self.options.modes if mode not in accepted])
         if accepted:
             yield self._try("soundness", "soundness", modes=accepted)
         else:
@@ -82,9 +83,23 @@ class Climb:
             else:
                 yield from self._skip([f"lower-{name}"], "no export passed")
 
+    def _further(self, refused: list[str]) -> Iterator[StageResult]:
+        if refused:
+            yield self._try("further", "further", modes=refused)
+        else:
+            yield from self._skip(["further"], "nothing was refused")
+
     def _names(self) -> list[str]:
         exports = [f"export-{mode}" for mode in self.options.modes]
-        return ["eager", "explain", *exports, "draft", "soundness", *(f"lower-{name}" for name in self.lowerings)]
+        return [
+            "eager",
+            "explain",
+            *exports,
+            "draft",
+            "further",
+            "soundness",
+            *(f"lower-{name}" for name in self.lowerings),
+        ]
 
     def _skip(self, names: list[str], why: str) -> Iterator[StageResult]:
         for name in names:

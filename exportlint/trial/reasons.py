@@ -27,6 +27,7 @@ _STAGES = (
     "explain",
     *(f"export-{mode}" for mode in MODES),
     "draft",
+    "further",
     "soundness",
     "dynamic-shapes",
     "decompose",

@@ -21,7 +21,9 @@ _BESIDE = ("graph-break", "warning", "training-mode")
 
 def of_export(told: Told) -> bool:
     """Is it a failure of export, which the static pass can have suspected?"""
-    return told.family not in _BESIDE and (told.finding.stage or "").startswith(("export-", "draft", "soundness"))
+    return told.family not in _BESIDE and (told.finding.stage or "").startswith(
+        ("export-", "draft", "further", "soundness")
+    )
 
 
 def told_by(report: TargetReport, root: Path, modes: Sequence[str]) -> Iterator[Told]:

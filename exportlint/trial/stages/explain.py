@@ -28,19 +28,24 @@ _ATTEMPT = re.compile(r"\AEncountered graph break when attempting to trace [^\n]
 
 def run(request: Request) -> Answer:
     """Each break once, at its line."""
-    model = request.loaded.model()
-    args, kwargs = inputs_of(request.loaded, 0)
     try:
-        with _logged() as texts:
-            explained = torch._dynamo.explain(model)(*args, **kwargs)  # noqa: SLF001 - its public name is torch._dynamo.explain
+        breaks = breaks_of(request)
     except BaseException as exc:  # noqa: BLE001 - torch lets anything through
         seen = of_exception(exc)
         request.emit(seen)
         return Answer(REFUSED, short(f"{seen.error_class}: {seen.first_line}"))
-    breaks = _once([*_from_log(texts), *_from_reasons(explained.break_reasons)])
     for seen in breaks:
         request.emit(seen)
     return Answer(PASSED, f"{len(breaks)} graph breaks" if len(breaks) != 1 else "1 graph break")
+
+
+def breaks_of(request: Request) -> list[Observation]:
+    """Every break that Dynamo meets, each place once."""
+    model = request.loaded.model()
+    args, kwargs = inputs_of(request.loaded, 0)
+    with _logged() as texts:
+        explained = torch._dynamo.explain(model)(*args, **kwargs)  # noqa: SLF001 - its public name is torch._dynamo.explain
+    return _once([*_from_log(texts), *_from_reasons(explained.break_reasons)])
 
 
 class _Texts(logging.Handler):

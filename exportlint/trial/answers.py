@@ -1,0 +1,60 @@
+"""What each call of a torch function gave, by the place of the call. Runs in the child."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils import _pytree as pytree
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+# File, line, what is called there, and how many such calls the line made before.
+Call = tuple[str, int, str, int]
+# Answers are copies, since eager may write into its tensors later; of a large model's not all can be kept.
+_MOST_BYTES = 512 << 20
+
+
+class Calls(TorchFunctionMode):  # type: ignore[misc]  # torch leaves it untyped
+    """Numbers the calls of torch functions by their place: so two runs of the same code can be put side by side."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[str, int, str], int] = {}
+
+    def call(self, func: Any) -> Call:
+        frame = _caller(sys._getframe(2))  # noqa: SLF001 - the documented way
+        place = (
+            (frame.f_code.co_filename, frame.f_lineno, getattr(func, "__qualname__", str(func)))
+            if frame
+            else ("", 0, "")
+        )
+        self._made[place] = number = self._made.get(place, -1) + 1
+        return (*place, number)
+
+
+def _caller(frame: FrameType | None) -> FrameType | None:
+    """The innermost frame outside torch."""
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "torch":
+        frame = frame.f_back
+    return frame
+
+
+class Answers(Calls):
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers: dict[Call, Any] = {}
+        self._bytes = 0
+
+    def __torch_function__(self, func: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        call = self.call(func)
+        answer = func(*args, **(kwargs or {}))
+        if self._bytes < _MOST_BYTES:
+            self.answers[call] = pytree.tree_map_only(torch.Tensor, self._copy, answer)
+        return answer
+
+    def _copy(self, tensor: torch.Tensor) -> Any:
+        self._bytes += tensor.numel() * tensor.element_size()
+        return tensor.detach().clone()
