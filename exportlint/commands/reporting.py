@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,10 @@ PLAIN_WIDTH = 100
 def finish(gathered: Gathered, config: Config, output: Output) -> int:
     """Print what the configuration and the comments leave of what was found; the exit code."""
     made = report(gathered, config, show_cleared=output.show_cleared, show_suppressed=output.show_suppressed)
+    if made.targets:
+        from exportlint.commands.advice import next_step  # noqa: PLC0415 (the trial's modules, after trials only)
+
+        made = replace(made, next_step=next_step(made))
     text = render(output.output_format, made, _look(output))
     if output.output_file:
         write_file(output.output_file, text)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from exportlint.commands.advice import arguments
 from exportlint.commands.options import Output, Trying, flat
 from exportlint.commands.reporting import finish as finish_report
 from exportlint.commands.reporting import say
@@ -132,4 +133,4 @@ def _installed(path: str) -> bool:
 
 def _ladder(report: TargetReport) -> reports.Target:
     stages = (reports.Stage(s.name, s.status, s.seconds, " ".join(s.detail.split())) for s in report.stages)
-    return reports.Target(report.name, tuple(stages), report.dynamic_shapes)
+    return reports.Target(report.name, tuple(stages), report.dynamic_shapes, arguments(report.target))

@@ -1,11 +1,14 @@
-"""For a person: the source line with a caret, why, what to write instead, links, and the ladder of each target."""
+"""For a person: the ladder of each target and its findings by cause; each with its source line, why, what instead."""
 
 from __future__ import annotations
 
+import re
 from io import StringIO
 from typing import TYPE_CHECKING
 
 from exportlint.finding import Evidence, Finding
+from exportlint.output.causes import causes
+from exportlint.output.ladder import print_ladder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,19 +18,27 @@ if TYPE_CHECKING:
 
     from exportlint.output.report import Look, Report, Target
 
+LEAST, MOST_LINKS = 40, 3
+
 
 def render(report: Report, look: Look) -> str:
     if not (report.shown or report.targets):
         return report.headline + "\n"  # the common case on every commit needs no rich
     console = _console(look)
-    for finding in report.shown:
-        _print_finding(console, finding, report)
     for target in report.targets:
-        _print_ladder(console, target)
+        print_ladder(console, target)
+        _print_causes(console, report, target)
+    tried = {target.name for target in report.targets}
+    for finding in report.shown:
+        if finding.target not in tried:
+            _print_finding(console, finding, report)
     console.print(report.headline, style="headline", soft_wrap=True)
     if look.statistics:
         for rule, number in report.per_rule():
             console.print(f"{number:>6}  {rule}")
+    if report.next_step:
+        console.print(f"{report.next_step.why}:", style="label", soft_wrap=True)
+        console.print(f"  {report.next_step.command}", soft_wrap=True)
     file = console.file
     assert isinstance(file, StringIO)  # noqa: S101 (for mypy: _console made it)
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
@@ -52,7 +63,22 @@ def _console(look: Look) -> Console:
     )
 
 
-def _print_finding(console: Console, finding: Finding, report: Report) -> None:
+def _print_causes(console: Console, report: Report, target: Target) -> None:
+    groups = causes(report.shown, target)
+    for number, group in enumerate(groups, 1):
+        if len(groups) > 1 or len(group) > 1:
+            places = f", {len(group)} places" if len(group) > 1 else ""
+            head = f"cause {number} of {len(groups)}: {group[0].rule}{places}"
+            console.print(head, style="headline", soft_wrap=True)
+        said: set[tuple[str, str]] = set()
+        for finding in group:
+            _print_finding(console, finding, report, said)
+
+
+def _print_finding(
+    console: Console, finding: Finding, report: Report, said: set[tuple[str, str]] | None = None
+) -> None:
+    """`said`: the facts that were already printed for the same cause; this finding's are added."""
     from rich.text import Text  # noqa: PLC0415
 
     severity = (finding.severity.value, f"severity.{finding.severity.value}")
@@ -61,8 +87,11 @@ def _print_finding(console: Console, finding: Finding, report: Report) -> None:
     gutter = " " * len(str(finding.line))
     console.print(Text.assemble((f"{gutter}--> ", "gutter"), f"{finding.path}:{finding.line}:{finding.column}"))
     _print_source(console, finding, report.source(finding.path, finding.line))
+    known = set() if said is None else said
     for label, text in _facts(finding, report):
-        _print_hanging(console, f"{gutter} = ", Text.assemble((f"{label}: ", "label"), text))
+        if (label, text) not in known:
+            _print_hanging(console, f"{gutter} = ", Text.assemble((f"{label}: ", "label"), text))
+            known.add((label, text))
     console.print()
 
 
@@ -95,36 +124,28 @@ def _facts(finding: Finding, report: Report) -> Iterator[tuple[str, str]]:
     if finding.fix:
         tried = "" if finding.fix.tried == "not tried" else f" ({finding.fix.tried})"
         yield "instead", finding.fix.description + tried
-    for link in finding.links:
+    most = len(finding.links) if finding.rule == f"trial-{finding.stage}" else MOST_LINKS
+    for link in finding.links[:most]:
         yield "see", f"{link.kind} {link.id} {link.url}"
+    if more := len(finding.links[most:]):
+        yield "see", f"`exportlint explain {finding.rule}` for {more} more"
 
 
 def _print_hanging(console: Console, prefix: str, text: Text) -> None:
     """Print `text` after `prefix`, later lines indented under the first; links and long names stay whole."""
-    for number, line in enumerate(text.wrap(console, max(40, console.width - len(prefix)), overflow="ignore")):
+    room = max(LEAST, console.width - len(prefix))
+    lines = [part for line in text.split("\n") for part in line.divide(_breaks(line.plain, room))]
+    for number, line in enumerate(lines):
         line.rstrip()
         console.print(prefix if not number else " " * len(prefix), line, sep="", soft_wrap=True)
 
 
-def _print_ladder(console: Console, target: Target) -> None:
-    from rich.table import Table  # noqa: PLC0415
+def _breaks(text: str, room: int) -> Iterator[int]:
+    """Where to go to a new line: between words only, which rich's own wrapping does not keep to."""
+    from rich.cells import cell_len  # noqa: PLC0415
 
-    console.print(f"target {target.name}", style="headline", soft_wrap=True)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="label")
-    table.add_column("  stage", no_wrap=True)
-    table.add_column("status", no_wrap=True)
-    table.add_column("seconds", justify="right", no_wrap=True)
-    table.add_column("detail", overflow="fold")
-    for stage in target.stages:
-        status = _styled(stage.status, f"status.{stage.status}")
-        table.add_row(f"  {stage.name}", status, f"{stage.seconds:.2f}", _styled(stage.detail))
-    console.print(table)
-    if target.dynamic_shapes:
-        console.print(f"  dynamic shapes: {target.dynamic_shapes}", soft_wrap=True)
-    console.print()
-
-
-def _styled(text: str, style: str = "") -> Text:
-    from rich.text import Text  # noqa: PLC0415
-
-    return Text(text, style=style)
+    start = 0
+    for word in re.finditer(r"\S+", text):
+        if word.start() > start and cell_len(text[start : word.end()]) > room:
+            start = word.start()
+            yield start

@@ -25,11 +25,20 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Everything tried on one target."""
+    """Everything tried on one target. `arguments`: what `exportlint trial` is given to try it again."""
 
     name: str
     stages: tuple[Stage, ...]
     dynamic_shapes: str | None = None
+    arguments: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """What to do after this report: why, and the command."""
+
+    why: str
+    command: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +58,7 @@ def _no_source(_path: str, _line: int) -> str | None:
 class Report:
     """`findings` count. `cleared` and `suppressed` are shown only when asked for and never count.
 
-    `source` gives a line of a file, or None when there is no such line.
+    `source` gives a line of a file, or None when there is no such line. `next_step` comes after trials only.
     """
 
     torch: str | None
@@ -62,6 +71,7 @@ class Report:
     problems: tuple[Problem, ...] = ()
     show_cleared: bool = False
     show_suppressed: bool = False
+    next_step: NextStep | None = None
     source: Callable[[str, int], str | None] = field(default=_no_source, compare=False)
 
     @property

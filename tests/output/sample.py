@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from exportlint.finding import Applicability, Edit, Evidence, Finding, Fix, Link, Problem, Severity
-from exportlint.output.report import Report, Stage, Target
+from exportlint.output.report import NextStep, Report, Stage, Target
 
 SOURCE = {
     "src/model.py": [
@@ -55,14 +55,49 @@ CLEARED = Finding(
 )
 SUPPRESSED = Finding("in-place", "src/model.py", 5, 13, 5, 14, Severity.ERROR, "known", fingerprint="5")
 
+AGAIN = Finding(
+    "data-dependent-branch",
+    "src/model.py",
+    2,
+    1,
+    2,
+    10,
+    Severity.ERROR,
+    "a second place of the same cause",
+    Evidence.CONFIRMED,
+    BRANCH.effect,
+    BRANCH.target,
+    "soundness",
+    BRANCH.links,
+    BRANCH.fix,
+    "6",
+)
+SILENT = Finding(
+    "trial-soundness",
+    "src/model.py",
+    1,
+    1,
+    1,
+    2,
+    Severity.ERROR,
+    "the exported program gives other values",
+    Evidence.DISCOVERED,
+    {"strict": "differs"},
+    BRANCH.target,
+    "soundness",
+    fingerprint="7",
+)
+
 TARGET = Target(
     "src/model.py:Net",
     (
         Stage("load", "passed", 0.1234, "9.1 M parameters"),
-        Stage("export-non-strict", "refused", 1.5, "GuardOnDataDependentSymNode at src/model.py:4: " + "u0 " * 20),
+        Stage("export-non-strict", "refused", 1.5, "torch.fx.GuardOnDataDependentSymNode: " + "u0 " * 30),
+        Stage("soundness", "differs", 0.9, "strict: values differ"),
         Stage("lower-executorch", "skipped", 0, "nothing was exported"),
     ),
     '{"x": {0: Dim("batch", min=2)}}',
+    "src/model.py:Net",
 )
 
 
@@ -75,13 +110,14 @@ REPORT = Report(
     "2.13.0",
     "both",
     3,
-    (BRANCH, DATA, TAB, WIDE),
+    (SILENT, AGAIN, BRANCH, DATA, TAB, WIDE),
     (CLEARED,),
     (SUPPRESSED,),
     (TARGET,),
     (Problem("src/bad.py", 3, "does not parse: invalid syntax"),),
     show_cleared=True,
     show_suppressed=True,
+    next_step=NextStep("Next, src/model.py:4: see what to write instead", "exportlint explain data-dependent-branch"),
     source=source,
 )
 CLEAN = Report("2.13.0", "non-strict", 1)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from sample import BRANCH, CLEAN, DATA, REPORT
+from sample import BRANCH, CLEAN, DATA, REPORT, TARGET
 
 from exportlint.finding import Finding, Severity
 from exportlint.output import FORMATS, render
@@ -60,6 +60,25 @@ def test_full_never_breaks_a_link(width: int) -> None:
     assert all(link.url in text for link in BRANCH.links)
 
 
+def test_full_says_of_each_target_what_happened_and_then_why() -> None:
+    lines = render("full", REPORT, Look()).splitlines()
+    starts = ("target ", "cause ", "error[data-dependent-branch]", "error[trial-", "warning", "Found ", "Next, ")
+    order = [start for line in lines for start in starts if line.startswith(start)]
+    assert order == [
+        "target ", "cause ", "error[data-dependent-branch]", "error[data-dependent-branch]", "cause ", "error[trial-",
+        "warning", "Found ", "Next, ",
+    ]  # fmt: skip
+    assert sum("instead: Compute both sides" in line for line in lines) == 1, "a cause says once what to write instead"
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_a_stage_is_one_line(width: int) -> None:
+    lines = render("full", REPORT, Look(width=width)).splitlines()
+    stages = lines[2 : 2 + len(TARGET.stages)]
+    assert [line.split()[0] for line in stages] == [stage.name for stage in TARGET.stages]
+    assert max(map(len, stages)) <= width
+
+
 @pytest.mark.parametrize("report", [REPORT, CLEAN, replace(REPORT, show_cleared=False, show_suppressed=False)])
 def test_json_keeps_its_schema(report: Report) -> None:
     jsonschema.validate(json.loads(render("json", report, Look())), SCHEMA)
@@ -74,7 +93,7 @@ def test_json_stages_point_at_their_findings() -> None:
 def test_json_hides_and_counts_what_was_not_asked_for() -> None:
     data = json.loads(render("json", replace(REPORT, show_cleared=False, show_suppressed=False), Look()))
     assert [f["rule"] for f in data["findings"]].count("in-place") == 0
-    assert data["summary"] == {"files": 3, "errors": 1, "warnings": 1, "notes": 2, "suppressed": 1, "cleared": 1}
+    assert data["summary"] == {"files": 3, "errors": 3, "warnings": 1, "notes": 2, "suppressed": 1, "cleared": 1}
 
 
 def many(number: int, severity: Severity) -> tuple[Finding, ...]:

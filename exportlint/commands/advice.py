@@ -1,0 +1,60 @@
+"""What to do after a trial, as one command."""
+
+from __future__ import annotations
+
+import shlex
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
+
+from exportlint.finding import Severity
+from exportlint.output.causes import causes
+from exportlint.output.report import NextStep, Report, Target
+from exportlint.trial.run import LOWERINGS
+from exportlint.trial.target import Target as Tried
+from exportlint.trial.target import TargetKind
+
+if TYPE_CHECKING:
+    from exportlint.finding import Finding
+
+
+def next_step(report: Report) -> NextStep | None:
+    """The one thing that brings the most: mend the first failure, or go nearer to the device."""
+    failing = [(target, group[0]) for target in report.targets for group in causes(report.findings, target)]
+    loud = [(target, finding) for target, finding in failing if finding.severity is not Severity.NOTE]
+    if loud:
+        return _after_failure(*min(loud, key=lambda pair: pair[1].severity.rank))
+    plain = [target for target in report.targets if target.arguments and not _lowered(target) and _exports(target)]
+    if not plain or report.problems:
+        return None
+    names = ",".join(sorted(point.name for point in entry_points(group=LOWERINGS)))
+    every = " ".join(dict.fromkeys(target.arguments for target in plain))
+    return NextStep("Exported. Next, compile it for where it is to run", f"exportlint trial {every} --lower {names}")
+
+
+def _after_failure(target: Target, finding: Finding) -> NextStep:
+    place = f"{finding.path}:{finding.line}"
+    if finding.rule == f"trial-{finding.stage}":
+        why = f"Next, {place}: no rule knows this failure; take it out into a script of its own"
+        return NextStep(why, f"exportlint trial {target.arguments or target.name} --save-repro repro")
+    return NextStep(f"Next, {place}: see what to write instead", f"exportlint explain {finding.rule}")
+
+
+def _lowered(target: Target) -> bool:
+    return any(stage.name.startswith("lower-") for stage in target.stages)
+
+
+def _exports(target: Target) -> bool:
+    return any(stage.name.startswith("export-") and stage.status == "passed" for stage in target.stages)
+
+
+_PARTS = ("args", "kwargs", "dynamic_shapes", "other_args")
+
+
+def arguments(target: Tried | None) -> str:
+    """What `exportlint trial` is given to try the target again, quoted for a shell; "" when it cannot be said."""
+    if target is None:
+        return ""
+    if target.kind is not TargetKind.CALLABLES:
+        return shlex.quote(target.source)
+    given = {"model": target.source} | {part: getattr(target, part) for part in _PARTS}
+    return " ".join(f"--{part.replace('_', '-')} {shlex.quote(text)}" for part, text in given.items() if text)

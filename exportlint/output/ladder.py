@@ -1,0 +1,35 @@
+"""The ladder of a target as a table: one line a stage."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from exportlint.output.report import Target
+
+HEADS = ("  stage", "status", "seconds")
+LEAST = 30
+_MODULES = re.compile(r"\A(?:[a-z_]\w*\.)+(?=[A-Z]\w*: )")
+
+
+def print_ladder(console: Console, target: Target) -> None:
+    from rich.table import Table  # noqa: PLC0415 (50 ms)
+    from rich.text import Text  # noqa: PLC0415
+
+    console.print(f"target {target.name}", style="headline", soft_wrap=True)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="label")
+    for head in (*HEADS, "detail"):
+        table.add_column(head, justify="right" if head == "seconds" else "left", no_wrap=head != "detail")
+    rows = [(f"  {s.name}", s.status, "" if s.status == "skipped" else f"{s.seconds:.2f}") for s in target.stages]
+    room = console.width - sum(max(map(len, column)) + 2 for column in zip(HEADS, *rows, strict=True))
+    for stage, (name, status, seconds) in zip(target.stages, rows, strict=True):
+        detail = Text(_MODULES.sub("", stage.detail))
+        detail.truncate(max(LEAST, room), overflow="ellipsis")  # the findings below say all of it
+        table.add_row(name, Text(status, style=f"status.{status}"), seconds, detail)
+    console.print(table)
+    if target.dynamic_shapes:
+        console.print(f"  dynamic shapes: {target.dynamic_shapes}", soft_wrap=True)
+    console.print()

@@ -1,0 +1,48 @@
+"""What a report says to do next, and that the command names the target as the shell needs it."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+
+from exportlint.commands.advice import arguments, next_step
+from exportlint.finding import Evidence, Finding, Severity
+from exportlint.output.report import Report, Stage, Target
+from exportlint.trial.target import Target as Tried
+from exportlint.trial.target import TargetKind
+
+PASSED = Target("net.py", (Stage("export-non-strict", "passed", 1.0, ""),), arguments="net.py")
+REFUSED = Finding(
+    "a-rule", "net.py", 3, 1, 3, 5, Severity.ERROR, "no", Evidence.CONFIRMED, {}, "net.py", "export-non-strict"
+)
+
+
+def command(*findings: Finding, target: Target = PASSED) -> str | None:
+    step = next_step(Report("2.13.0", "non-strict", 1, findings, targets=(target,)))
+    return step and step.command
+
+
+def test_the_most_decisive_failure_comes_first() -> None:
+    later = replace(REFUSED, rule="other-rule", severity=Severity.WARNING)
+    assert command(later, REFUSED) == "exportlint explain a-rule"
+
+
+def test_a_failure_that_no_rule_knows_is_taken_out_into_a_script() -> None:
+    assert command(replace(REFUSED, rule="trial-export-non-strict")) == "exportlint trial net.py --save-repro repro"
+
+
+def test_what_exports_is_compiled_next_and_what_was_compiled_is_done() -> None:
+    assert str(command()).startswith("exportlint trial net.py --lower ")
+    assert command(replace(REFUSED, severity=Severity.NOTE)) == command()
+    lowered = replace(PASSED, stages=(*PASSED.stages, Stage("lower-somewhere", "passed", 1.0, "")))
+    assert command(target=lowered) is None
+
+
+def test_no_target_no_advice() -> None:
+    assert next_step(Report("2.13.0", "non-strict", 1, (replace(REFUSED, target=None),))) is None
+
+
+def test_arguments_survive_a_shell() -> None:
+    tried = Tried("t", TargetKind.CALLABLES, "my models/net.py:Net", args="net.py:inputs", other_args="net.py:other")
+    words = ["--model", "my models/net.py:Net", "--args", "net.py:inputs", "--other-args", "net.py:other"]
+    assert shlex.split(arguments(tried)) == words
