@@ -1,7 +1,11 @@
-"""One target's climb: which stage follows which, and what is skipped because of what."""
+"""One target's climb: which stage follows which, and what is skipped because of what.
+
+The first export that passes is held: decomposing, saving and lowering go on from its program, and need no other export.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,6 +35,7 @@ class Climb:
     stages: list[StageResult] = field(default_factory=list)
     broken: str | None = None
     _process: TargetProcess | None = None
+    _held: TargetProcess | None = None
 
     def report(self) -> TargetReport:
         """Climb, and say what happened."""
@@ -40,8 +45,9 @@ class Climb:
                 self.stages.append(stage)
                 self.on_event(Event(self.target.name, stage.name, stage.status, stage.seconds, stage.detail))
         finally:
-            if self._process is not None:
-                self._process.close()
+            for process in (self._held, self._process):
+                if process is not None:
+                    process.close()
         return self._report()
 
     def _ladder(self) -> Iterator[StageResult]:
@@ -57,7 +63,7 @@ class Climb:
             yield from self._skip(self._names()[1:], f"eager {eager.status}")
             return
         yield from self._skip(["explain"], "eager raised") if not eager.passed else [self._try("explain", "explain")]
-        exports = [self._try(f"export-{mode}", "export") for mode in self.options.modes]
+        exports = [self._export(f"export-{mode}") for mode in self.options.modes]
         yield from exports
         if eager.passed:
             yield from self._after_exports(exports)
@@ -77,11 +83,20 @@ class Climb:
             yield self._try("soundness", "soundness", modes=accepted)
         else:
             yield from self._skip(["soundness"], "nothing was exported")
-        for name, module in self.lowerings.items():
+        for name, (module, options) in self._from_program(passed).items():
             if passed:
-                yield self._try(f"lower-{name}", "lower", lowering=module, mode=passed[0])
+                yield self._follow(name, module, **options)
             else:
-                yield from self._skip([f"lower-{name}"], "no export passed")
+                yield from self._skip([name], "no export passed")
+
+    def _from_program(self, passed: list[str]) -> dict[str, tuple[str, dict[str, Any]]]:
+        """The stages that go on from an exported program: name -> module and options."""
+        mode = passed[0] if passed else ""
+        stages: dict[str, tuple[str, dict[str, Any]]] = {
+            name: (name.replace("-", "_"), {"mode": mode}) for name in ("decompose", "save-load")
+        }
+        lower = {f"lower-{name}": ("lower", {"lowering": lowering}) for name, lowering in self.lowerings.items()}
+        return stages | {name: (module, {**options, "mode": mode}) for name, (module, options) in lower.items()}
 
     def _further(self, refused: list[str]) -> Iterator[StageResult]:
         if refused:
@@ -91,15 +106,7 @@ class Climb:
 
     def _names(self) -> list[str]:
         exports = [f"export-{mode}" for mode in self.options.modes]
-        return [
-            "eager",
-            "explain",
-            *exports,
-            "draft",
-            "further",
-            "soundness",
-            *(f"lower-{name}" for name in self.lowerings),
-        ]
+        return ["eager", "explain", *exports, "draft", "further", "soundness", *self._from_program([])]
 
     def _skip(self, names: list[str], why: str) -> Iterator[StageResult]:
         for name in names:
@@ -131,6 +138,30 @@ class Climb:
         except (EOFError, OSError):
             return StageResult(name, "crashed", detail="the target's process is gone")
         return result_of(name, answered)
+
+    def _export(self, name: str) -> StageResult:
+        if self._held is not None:
+            return self._try(name, "export")
+        self.on_event(Event(self.target.name, name, "running"))
+        try:
+            answered, process = self._running().held(name, "export", {}, self._limits())
+        except (EOFError, OSError):
+            return StageResult(name, "crashed", detail="the target's process is gone")
+        result = result_of(name, answered)
+        if result.passed:
+            self._held = process
+        else:
+            process.close()
+        return result
+
+    def _follow(self, name: str, module: str, **options: Any) -> StageResult:
+        """A stage that finds the program of the held export; where that process is gone, it exports anew."""
+        self.on_event(Event(self.target.name, name, "running"))
+        for process in (self._held, self._process):
+            if process is not None:
+                with contextlib.suppress(EOFError, OSError):
+                    return result_of(name, process.stage(name, module, options, self._limits()))
+        return StageResult(name, "crashed", detail="the target's process is gone")
 
     def _limits(self) -> Limits:
         from exportlint.trial.limits import Limits  # noqa: PLC0415 - psutil comes with the extra; `session` asks for it

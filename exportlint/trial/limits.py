@@ -98,6 +98,14 @@ def kill_group(pid: int) -> None:
         time.sleep(0.01)
 
 
+def runs(pid: int) -> bool:
+    """Is there a process of that number that has not ended?"""
+    try:
+        return _runs(psutil.Process(pid))
+    except psutil.Error:
+        return False
+
+
 def _runs(process: psutil.Process) -> bool:
     """Not gone and no zombie: what is killed may still write a file for a moment."""
     try:

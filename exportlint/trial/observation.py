@@ -19,7 +19,7 @@ difference   the exported program and eager disagree. `details["check"]` says in
 warning      a Python warning raised during export: `error_class` is its category, path and line where it was raised
 note         a fact without a verdict, named by `details["note"]`: draw-refused; attribute-changed ("attribute", such as
              `layer.count` or `global _CACHE`) and inputs-changed, at the line that writes; unused-input ("input");
-             training-mode ("modules"); eager-unstable
+             training-mode ("modules"); eager-unstable; non-core ("operator", after decomposition)
 """
 
 from __future__ import annotations

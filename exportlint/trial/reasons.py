@@ -161,6 +161,8 @@ def _note(where: Where, seen: Observation) -> Iterator[Told]:
         yield Told("training-mode", _finding(where, seen, said, Severity.WARNING))
     elif seen.details.get("note") == "unused-input":
         yield Told(f"unused-input {seen.details.get('input')}", _finding(where, seen, Words(seen.text), Severity.NOTE))
+    elif seen.details.get("note") == "non-core":
+        yield Told(f"non-core {seen.details['operator']}", _finding(where, seen, Words(seen.text), Severity.NOTE))
 
 
 def _finding(

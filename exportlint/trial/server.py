@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from exportlint.trial.limits import Limits, Overrun, kill_group
+from exportlint.trial.limits import Limits, Overrun, kill_group, runs
 from exportlint.trial.observation import Observation
 from exportlint.trial.report import TrialUnavailable
 from exportlint.trial.stacks import stack_of, stacks, tail
@@ -154,11 +154,15 @@ class Server:
 
 @dataclass
 class TargetProcess:
-    """The process that has imported one target; each stage is a fork of it."""
+    """The process that has imported one target; each stage is a fork of it.
+
+    Also the process of a stage that is held, whose followers are forks of it; `above` is then the target's own.
+    """
 
     line: Line
     pid: int
     folder: Path
+    above: TargetProcess | None = None
     stage_pid: int | None = None
 
     def load(self, target: Target, search: list[str], limits: Limits) -> Answered:
@@ -168,38 +172,67 @@ class TargetProcess:
 
     def stage(self, name: str, module: str, options: Mapping[str, Any], limits: Limits) -> Answered:
         """Run one stage in a fork; comes back when it ended, by itself or by a limit."""
-        folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self.folder))
+        request = self._request(name, module, options)
+        folder = Path(request["folder"])
         reading, writing = os.pipe()
-        request = {"stage": name, "module": module, "folder": str(folder), "options": dict(options)}
         with os.fdopen(reading, "rb", buffering=0) as answers:
-            try:
-                self.line.send(request, writing)
-            finally:
-                os.close(writing)
-            self.stage_pid = self._started()
+            self.stage_pid = self._sent(request, writing)
             answered = self._watched(self.stage_pid, limits, folder / "output", answers)
         kill_group(self.stage_pid)
         self.stage_pid = None
         shutil.rmtree(folder, ignore_errors=True)
         return answered
 
-    def _started(self) -> int:
+    def held(
+        self, name: str, module: str, options: Mapping[str, Any], limits: Limits
+    ) -> tuple[Answered, TargetProcess]:
+        """Run one stage and keep its process for the stages that follow; the caller closes it."""
+        request = self._request(name, module, options)
+        reading, writing = os.pipe()
+        ours, theirs = socket.socketpair()
+        with os.fdopen(reading, "rb", buffering=0) as answers:
+            pid = self._sent({**request, "held": True}, writing, theirs.detach())
+            process = TargetProcess(Line(ours), pid, Path(request["folder"]), self)
+            answered = process._watched(pid, limits, process.folder / "output", answers, held=True)
+        return answered, process
+
+    def _request(self, name: str, module: str, options: Mapping[str, Any]) -> dict[str, Any]:
+        # Beside the folders of the other stages, also for one that follows: what eager kept lies there.
+        home = self.above.folder if self.above else self.folder
+        folder = tempfile.mkdtemp(prefix=f"{name}-", dir=home)
+        return {"stage": name, "module": module, "folder": folder, "options": dict(options)}
+
+    def _sent(self, request: Mapping[str, Any], *fds: int) -> int:
+        """Send a request with the child's ends of its lines, which are closed here; the pid of the fork."""
+        try:
+            self.line.send(request, *fds)
+        finally:
+            for fd in fds:
+                os.close(fd)
         message = self.line.read(30.0)
         if message is None:
             raise EOFError
         pid: int = message["pid"]
         return pid
 
-    def _watched(self, pid: int, limits: Limits, output: Path, answers: IO[bytes] | None) -> Answered:
+    def _watched(
+        self, pid: int, limits: Limits, output: Path, answers: IO[bytes] | None, *, held: bool = False
+    ) -> Answered:
+        """Until the process ended; one that is held, until it has answered."""
         answered, told = Answered(), bytearray()
         began = time.monotonic()
         watch = limits.watch(pid, output)
         while not answered.ended:
             _collect(answers, told)
+            if held and _is_final(told):
+                answered.ended = "held"
+                break
             try:
                 message = self.line.read(0.05)
             except EOFError:
-                message = {"exit": "the process is gone"}
+                message = {"exit": self._ending()}
+            if message is None and held and not runs(pid):
+                message = {"exit": self._ending()}
             if message is not None:
                 answered.ended = message.get("exit", "replied")
                 answered.messages = [] if "exit" in message else [message]
@@ -213,6 +246,14 @@ class TargetProcess:
         answered.output = tail(output)
         return answered
 
+    def _ending(self) -> str:
+        """How a held process ended, which only its parent can know."""
+        if self.above is None:
+            return "the process is gone"
+        self.above.line.send({"ended": self.pid})
+        message = self.above.line.read(30.0)
+        return str((message or {}).get("exit", "the process is gone"))
+
     def close(self) -> None:
         """End it, with the stage that may still run."""
         # First the processes, then the line: a target that sees the line closed leaves, and its orphans are lost to us.
@@ -221,6 +262,11 @@ class TargetProcess:
                 kill_group(pid)
         self.line.socket.close()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _is_final(told: bytearray) -> bool:
+    """Has the message with the status come? Before that, nothing is parsed but the last line."""
+    return told.endswith(b"\n") and "status" in json.loads(told[told[:-1].rfind(b"\n") + 1 :])
 
 
 def _collect(answers: IO[bytes] | None, told: bytearray) -> None:

@@ -28,16 +28,23 @@ _RANK = (PASSED, SKIPPED, DIFFERS, REFUSED, TIMED_OUT, CRASHED)
 
 @dataclass(frozen=True)
 class Answer:
-    """A stage's result: `data` is JSON for the parent (executed lines, what truth stores …)."""
+    """A stage's result: `data` is JSON for the parent (executed lines, what truth stores …).
+
+    `made` never leaves the process: a stage that follows in a fork of it finds it in its request.
+    """
 
     status: str
     detail: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
+    made: Any = None
 
 
 @dataclass(frozen=True)
 class Request:
-    """One stage on one target. `emit` sends an observation at once, so that a crash later loses nothing."""
+    """One stage on one target. `emit` sends an observation at once, so that a crash later loses nothing.
+
+    `made`: what the stage made that this one follows, such as the exported program; None in a stage that starts afresh.
+    """
 
     stage: str
     loaded: Loaded
@@ -45,6 +52,7 @@ class Request:
     emit: Callable[[Observation], None]
     tell: Callable[[Mapping[str, Any]], None]
     options: Mapping[str, Any] = field(default_factory=dict)
+    made: Any = None
 
     @property
     def mode(self) -> str:

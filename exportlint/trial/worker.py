@@ -1,6 +1,7 @@
 """The processes a trial runs in: a server that has torch, a fork of it for each target, a fork of that for each stage.
 
-Server and target processes only fork and wait; the one thing a target process runs is the import of the target. The
+A stage that is to be held keeps its process and what it made (an exported program) when it has answered: the stages
+that go on from there are forks of it. Server and target processes only fork and wait; the one thing a target process runs is the import of the target. The
 server never runs an operator, so that no thread pool exists before a fork. Talk is JSON lines over a socket; a file
 descriptor travels with a request where the fork needs a line of its own to the parent.
 """
@@ -102,24 +103,35 @@ def _run_target(line: socket.socket, output: Path) -> NoReturn:
     """A target's process: the first message names the target, each later one a stage, and brings its answer line."""
     tell_stack_on_signal(output)
     adopt_orphans()
-    loaded: Any = None
+    _serve_stages(line, None)
+
+
+def _serve_stages(line: socket.socket, loaded: Any, made: Any = None) -> NoReturn:
     while True:
-        message, fds, _, _ = socket.recv_fds(line, 1 << 20, 1)
+        message, fds, _, _ = socket.recv_fds(line, 1 << 20, 2)
         if not message:
             leave(0)
         request = json.loads(message)
         if "target" in request:
             loaded, answer = _load(Target.from_dict(request["target"]), request["path"])
             _send(line, answer)
+        elif "ended" in request:
+            _send(line, {"exit": _wait(request["ended"], line)})
         else:
             pid = os.fork()
             if pid == 0:
                 line.close()
                 _leave_group()
-                _leave_after(lambda: _run_stage(request, loaded, fds[0]))  # noqa: B023 - called at once
-            os.close(fds[0])
+                _leave_after(lambda: _run_stage(request, loaded, made, fds))  # noqa: B023 - called at once
+            for fd in fds:
+                os.close(fd)
             _send(line, {"pid": pid})
-            _send(line, {"exit": _wait(pid, line)})
+            if not _is_held(request):
+                _send(line, {"exit": _wait(pid, line)})
+
+
+def _is_held(request: Mapping[str, Any]) -> bool:
+    return bool(request.get("held"))
 
 
 def _send(line: socket.socket, message: Mapping[str, Any]) -> None:
@@ -155,6 +167,12 @@ def _load(target: Target, search: list[str]) -> tuple[Any, Mapping[str, Any]]:
 _ANSWER_FD = 700
 
 
+def _safe(fd: int) -> int:
+    safe = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _ANSWER_FD)
+    os.close(fd)
+    return safe
+
+
 def _leave_after(work: Callable[[], None]) -> NoReturn:
     """A stage that closed its own answer line must not come back into the loop of the target's process."""
     try:
@@ -164,9 +182,9 @@ def _leave_after(work: Callable[[], None]) -> NoReturn:
         leave(1)
 
 
-def _run_stage(request: Mapping[str, Any], loaded: Any, fd: int) -> None:
-    safe = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _ANSWER_FD)
-    os.close(fd)
+def _run_stage(request: Mapping[str, Any], loaded: Any, made: Any, fds: list[int]) -> None:
+    """`fds`: the line for answers, and for a stage that is held the line for the stages that follow."""
+    safe, *following = map(_safe, fds)
     folder = Path(request["folder"])
     tell_stack_on_signal(folder / "output")
     os.environ["TMPDIR"] = str(folder)
@@ -181,7 +199,7 @@ def _run_stage(request: Mapping[str, Any], loaded: Any, fd: int) -> None:
     began = time.monotonic()
     try:
         module = importlib.import_module(f"exportlint.trial.stages.{request['module']}")
-        stage = Request(request["stage"], loaded, folder, emit, tell, request.get("options", {}))
+        stage = Request(request["stage"], loaded, folder, emit, tell, request.get("options", {}), made)
         answer = module.run(stage)
     except BaseException as exc:  # noqa: BLE001 - whatever a stage did not expect is still only a status
         emit(of_exception(exc, where=traceback.format_exc()[-3000:]))
@@ -194,6 +212,9 @@ def _run_stage(request: Mapping[str, Any], loaded: Any, fd: int) -> None:
             "seconds": time.monotonic() - began,
         }
     )
+    if following and answer.made is not None:
+        os.close(safe)
+        _serve_stages(socket.socket(fileno=following[0]), loaded, answer.made)
 
 
 def _write(fd: int, data: bytes) -> None:

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from exportlint.trial.births import at_birth, birth, unknown_class
-from exportlint.trial.calls import inputs_of, record
-from exportlint.trial.comparing import differences
+from exportlint.trial.calls import inputs_of
 from exportlint.trial.exporting import export, warning_observations, warnings_kept
 from exportlint.trial.isolate import in_fork
 from exportlint.trial.observation import Observation, of_exception
-from exportlint.trial.stage import DIFFERS, PASSED, REFUSED, Answer, Request, short
-from exportlint.trial.stages.eager import kept
-
-SAMPLE = (0,)
-
-# A program that computes the right thing goes on to the lowerings, whatever it no longer prints.
-_COUNT = ("output", "input-effect", "raises", "raises-in-eager-only")
-
+from exportlint.trial.parity import beside_eager
+from exportlint.trial.stage import PASSED, REFUSED, Answer, Request, short
 
 def run(request: Request) -> Answer:
-    """One call only: second calls and other values are the soundness stage's."""
+    """One call only: second calls and other values are the soundness stage's. The program is there for what follows."""
     with warnings_kept() as warned:
         try:
             exported = export(request.loaded, request.mode)
@@ -32,14 +26,8 @@ def run(request: Request) -> Answer:
             for warning in warning_observations(list(warned)):
                 request.emit(warning)
     request.tell({"exported": True})
-    eager, again = kept(request.folder.parent)
-    if eager.rows[0].raised:
-        return Answer(PASSED, "exported, though eager raises: nothing to compare with")
-    theirs = record(request.loaded, exported.module(), SAMPLE)
-    found = [seen for seen in differences(eager, again, theirs) if seen.details["check"] in _COUNT]
-    for difference in found:
-        request.emit(difference)
-    return Answer(DIFFERS, short(found[0].text)) if found else Answer(PASSED)
+    answer = beside_eager(request, exported.module)
+    return replace(answer, made=exported) if answer.status == PASSED else answer
 
 
 def _placed(request: Request, seen: Observation) -> Observation:

@@ -1,4 +1,4 @@
-"""lower-<name>: export once more, hand the program to a lowering; the options name its module."""
+"""lower-<name>: hand the exported program to a lowering; the options name its module."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def run(request: Request) -> Answer:
     except ImportError as exc:
         return Answer(SKIPPED, short(f"{request.options['lowering']} cannot be imported: {exc}"))
     loaded = request.loaded
-    exported = export(loaded, request.options["mode"])
+    exported = request.made or export(loaded, request.mode)
     if not exported.is_program:
         return Answer(SKIPPED, "the target's own export call gives no ExportedProgram")
     args, kwargs = inputs_of(loaded, 0)
