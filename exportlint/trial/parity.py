@@ -1,4 +1,4 @@
-"""A program beside eager on the sample: one call, which decides whether the next stages may build on it. In the child."""
+"""A program beside eager on the sample: one call, which decides whether other stages go on from it. In the child."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ def beside_eager(request: Request, module: Callable[[], Callable[..., Any]], det
     theirs = in_fork(lambda: record(request.loaded, module(), SAMPLE), request.folder)
     if theirs.raised:
         request.emit(theirs.raised)
-    if not theirs.ok:
-        return Answer(CRASHED, short(theirs.ended or f"{theirs.raised.error_class}: {theirs.raised.first_line}"))
+        return Answer(CRASHED, short(f"{theirs.raised.error_class}: {theirs.raised.first_line}"))
+    if theirs.ended:
+        return Answer(CRASHED, short(theirs.ended))
     found = [seen for seen in differences(eager, again, theirs.value) if seen.details["check"] in _COUNT]
     for difference in found:
         request.emit(difference)

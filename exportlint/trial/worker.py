@@ -1,9 +1,9 @@
 """The processes a trial runs in: a server that has torch, a fork of it for each target, a fork of that for each stage.
 
-A stage that is to be held keeps its process and what it made (an exported program) when it has answered: the stages
-that go on from there are forks of it. Server and target processes only fork and wait; the one thing a target process runs is the import of the target. The
-server never runs an operator, so that no thread pool exists before a fork. Talk is JSON lines over a socket; a file
-descriptor travels with a request where the fork needs a line of its own to the parent.
+A stage that is held keeps its process, and what it made (an exported program), when it has answered: the stages that go
+on from there are forks of it. Server and target processes only fork and wait; the one thing a target process runs is
+the import of the target. The server never runs an operator, so that no thread pool exists before a fork. Talk is JSON
+lines over a socket; a file descriptor travels with a request where the fork needs a line of its own to the parent.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 import sys
 
 import torch
@@ -35,6 +36,15 @@ def export(*, strict: bool) -> tuple[torch.nn.Module, torch.export.ExportedProgr
     return made, torch.export.export(made, inputs(), strict=strict)
 
 
+def go_on(ours: list[torch.Tensor], program: torch.export.ExportedProgram) -> None:
+    """Core ATen; save and load."""
+    close(ours, [program.run_decompositions().module()(*inputs())])
+    file = io.BytesIO()
+    torch.export.save(program, file)
+    file.seek(0)
+    close(ours, [torch.export.load(file).module()(*inputs())])
+
+
 def main() -> None:
     model()
     ours = calls(model())
@@ -48,6 +58,8 @@ def main() -> None:
             _, program = export(strict=strict)
             close(ours[:1], [program.module()(*inputs())])
             accepted.append(strict)
+            if len(accepted) == 1:
+                go_on(ours[:1], program)
     if len(accepted) < 2:
         torch._dynamo.reset()
         torch.export.draft_export(model(), inputs())
