@@ -2,8 +2,9 @@
 
 Why: `if`, `while`, `not`, `and`, `or`, a chained comparison, `bool()`, `in`, and the builtins `all`, `any`,
 `min(key=…)` and `sorted` need a Python bool. A traced tensor has no values, and one program cannot hold both ways, so
-torch 2.13 refuses in both modes. An `assert` is kept as a run-time assertion in strict mode, as long as it is one
-plain test, and is refused in non-strict mode. The checks of `torch.distributions` are such tests too. Of the builtins,
+torch 2.13 refuses in both modes. An `assert` on a tensor is kept as a run-time assertion in strict mode, as long as it
+is one plain test, and is refused in non-strict mode. An `assert` without a message on one comparison of a number that
+was read (`assert n <= 9`) exports in both. The checks of `torch.distributions` are such tests too. Of the builtins,
 `max(a, b)` and `min(a, b)` of tensors export: they become `maximum` and `minimum`.
 
 Instead: compute both sides and select,
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Asked, Case, Kind, Severity, Source, TruthRule, called, of_a_size
+from exportlint import Asked, Case, Code, Kind, Severity, Source, TruthRule, called, of_a_size
 
 if TYPE_CHECKING:
     from exportlint import Value
@@ -115,7 +116,18 @@ class DataDependentBranch(TruthRule):
         ),
     }
 
+    def __init__(self, code: Code) -> None:
+        super().__init__(code)
+        self._kept: cst.BaseExpression | None = None
+
+    def visit_Assert(self, node: cst.Assert) -> None:
+        last = _last(node.test)
+        self._kept = last if node.msg is None and not _is_chain(last) else None
+        super().visit_Assert(node)
+
     def asked(self, asked: Asked) -> None:
+        if asked.node is self._kept and self.code.value(asked.node).is_unbacked:
+            return  # measured: without a message, torch sees that only an AssertionError depends on it, and goes on
         if asked.form == "chained":
             self._chained(asked.node)
             return
@@ -287,6 +299,17 @@ class DataDependentBranch(TruthRule):
 
     def _tensors(self, node: cst.Call) -> list[Value]:
         return [value for value in (self.code.value(arg.value) for arg in node.args) if value.is_tensor]
+
+
+def _last(test: cst.BaseExpression) -> cst.BaseExpression:
+    """The operand that is asked last, right before the assertion fails."""
+    while isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+        test = test.right
+    return test
+
+
+def _is_chain(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Comparison) and len(node.comparisons) > 1
 
 
 def _holds_tensors(value: Value) -> bool:

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Code, Rule, Source, called
+from exportlint import Case, Code, Rule, Severity, Source, called
 
 _OPTION = "make the choice an option of the module, or use `self.training`"
 _MESSAGE = "`{code}` is answered once, while exporting; the program has one of the two ways"
@@ -58,8 +58,10 @@ class GradModeBranch(Rule):
     def _test(self, test: cst.BaseExpression) -> None:
         asked = _Asked(self)
         test.visit(asked)
+        # Beside tests of the device, the size or the dtype it chooses between two ways to compute the same.
+        chooses = isinstance(test, cst.BooleanOperation)
         for case in asked.cases[:1]:
-            self.report(test, case)
+            self.report(test, case, at_most=Severity.WARNING if chooses else Severity.ERROR)
 
     def case_of(self, node: cst.CSTNode) -> str | None:
         """Which question about the gradient mode an expression asks."""

@@ -199,7 +199,9 @@ class Calls:
         if name in {"zip", "enumerate", "map"}:
             return self._pairs(name, args)
         if name == "getattr" and len(args) > 1 and args[1].name:
-            return self.attribute(first, args[1].name, ast.Name("getattr", lineno=0))
+            return self._getattr(first, args[1].name)
+        if name == "bool" and first.kind is Kind.SCALAR:
+            return replace(SCALAR, container="bool", truth=first.truth)
         if name in {
             "len",
             "int",
@@ -220,6 +222,11 @@ class Calls:
         if name in {"isinstance", "hasattr", "callable", "issubclass", "str", "repr", "id", "hash", "type", "format"}:
             return replace(SCALAR, container="str" if name in {"str", "repr", "format"} else "bool")
         return Value(Kind.UNKNOWN)
+
+    def _getattr(self, owner: Value, name: str) -> Value:
+        if owner.kind is Kind.UNKNOWN and owner.name:
+            return self.engine.dotted(f"{owner.name}.{name}")
+        return self.attribute(owner, name, ast.Name("getattr", lineno=0))
 
     def _pairs(self, name: str, args: tuple[Value, ...]) -> Value:
         if name == "map":
@@ -284,7 +291,7 @@ class Calls:
                 value = self.frame.believed(left)
                 if value.kind is Kind.NONE:
                     return isinstance(op, ast.Is)
-                if value.kind is Kind.TENSOR and value.certain and not value.maybe_none:
+                if is_object(value):
                     return isinstance(op, ast.IsNot)
         return None
 
@@ -338,6 +345,13 @@ class Calls:
             self.frame.names[key] = SCALAR if value.kind in {Kind.TENSOR, Kind.UNKNOWN} else value
         elif not truth and names == {"Tensor"} and value.kind is Kind.TENSOR:
             self.frame.names[key] = UNKNOWN
+
+
+def is_object(value: Value) -> bool:
+    """Certainly not None: a tensor, a function or class, or a question of torch's that every version answers."""
+    if value.kind is Kind.TENSOR:
+        return value.certain and not value.maybe_none
+    return value.kind in {Kind.FUNCTION, Kind.CLASS} or library.is_question(value.name)
 
 
 def _torch_only(func: ast.expr, name: str) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from exportlint.static import library, operators
-from exportlint.static.calls import Calls
+from exportlint.static.calls import Calls, is_object
 from exportlint.static.kinds import NONE, SCALAR, SIZE, TENSOR, UNBACKED, UNKNOWN, Kind, Source, Step, Value, join
 from exportlint.static.project import FunctionInfo
 
@@ -192,6 +192,8 @@ class Evaluator(Calls):
             if self.truth(operand) is stop:
                 self.frame.bury(node.values[i + 1 :])
                 break
+        if stop and is_object(values[0]) and values[0].kind is not Kind.TENSOR:
+            return values[0]
         settled = self.truth_of_parts(node)
         whole = operators.joined(values) or UNKNOWN
         return replace(whole, truth=settled) if whole.kind is Kind.SCALAR else whole

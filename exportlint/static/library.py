@@ -134,6 +134,11 @@ def constant(name: str) -> Value | None:
     return None
 
 
+def is_question(name: str | None) -> bool:
+    """A function that tells who runs the code: the tracer, TorchScript, Python."""
+    return name in _TRUTHS
+
+
 def call(name: str, args: tuple[Value, ...], keywords: frozenset[str]) -> Value:
     """What `name(*args, **keywords)` gives, for functions and classes outside of the project."""
     if name in _TRUTHS:

@@ -152,7 +152,7 @@ class Engine:
         if not isinstance(function.node, ast.Lambda):
             if function.cls and function.cls.is_autograd_function and function.name == "forward":
                 args = (UNKNOWN, *args)
-            if _is_foreign(function.decorators):
+            if "typing.overload" in function.decorators:
                 return UNKNOWN
         key = (
             function.node,
@@ -331,11 +331,6 @@ def _outcome(frame: Frame) -> Value:
 def _open(value: Value) -> Value:
     """A constructor argument may be anything of its kind: its default decides no test."""
     return replace(value, truth=None, name=None) if value.kind is Kind.SCALAR else value
-
-
-def _is_foreign(decorators: list[str]) -> bool:
-    """Decorators behind which export does not look."""
-    return not {"torch.jit.ignore", "torch.jit.unused", "typing.overload"}.isdisjoint(decorators)
 
 
 def _handed_to_export(module: ModuleInfo) -> Iterator[FunctionInfo]:
