@@ -249,12 +249,25 @@ def _read(node: ast.AST, *, method: bool = False) -> _Branch | None:
     branch = _Branch(params, bool(args.vararg or args.defaults), body, returns)
     for statement in body:
         for found in _inside(statement):
-            if isinstance(found, ast.Assign) and isinstance(found.targets[0], ast.Name):
-                branch.made[found.targets[0].id] = found.value
+            if isinstance(found, ast.Assign):
+                branch.made.update(_bound(found.targets[0], found.value))
             if isinstance(found, ast.Name) and isinstance(found.ctx, ast.Load):
                 branch.outside.add(found.id)
     branch.outside -= {*params, *branch.made}
     return branch
+
+
+def _bound(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """What an assignment gives each name, `a, b = pair` included."""
+    match target, value:
+        case ast.Name(id=name), _:
+            yield name, value
+        case ast.Tuple(elts=targets), ast.Tuple(elts=values) if len(targets) == len(values):
+            for inner, part in zip(targets, values, strict=True):
+                yield from _bound(inner, part)
+        case ast.Tuple(elts=targets), _:
+            for i, inner in enumerate(targets):
+                yield from _bound(inner, ast.Subscript(value, ast.Constant(i), ast.Load()))
 
 
 def _inside(node: ast.AST) -> Iterator[ast.AST]:

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Code, Kind, Rule, is_made_in
+from exportlint import Case, Code, Kind, Rule, is_part
 
 _BUFFER = "keep the step in a registered buffer and compute the value from it"
 _LIST = "return a list or a tuple"
@@ -94,7 +94,7 @@ class GeneratorState(Rule):
         """Is this the forward of a module that no module of the file has as a part?"""
         if self.code.function is None or self.code.cls is None or self.code.function.name != "forward":
             return False
-        return not is_made_in(self.code.module.tree, self.code.cls.name)
+        return not is_part(self.code.cls)
 
     def _is_iterator(self, node: cst.BaseExpression) -> bool:
         match node:

@@ -58,10 +58,8 @@ class GradModeBranch(Rule):
     def _test(self, test: cst.BaseExpression) -> None:
         asked = _Asked(self)
         test.visit(asked)
-        # Beside tests of the device, the size or the dtype it chooses between two ways to compute the same.
-        chooses = isinstance(test, cst.BooleanOperation)
         for case in asked.cases[:1]:
-            self.report(test, case, at_most=Severity.WARNING if chooses else Severity.ERROR)
+            self.report(test, case, at_most=_at_most(test, case))
 
     def case_of(self, node: cst.CSTNode) -> str | None:
         """Which question about the gradient mode an expression asks."""
@@ -97,6 +95,13 @@ class _Asked(cst.CSTVisitor):
         if case := self.rule.case_of(node):
             self.cases.append(case)
         return not isinstance(node, cst.Attribute)
+
+
+def _at_most(test: cst.BaseExpression, case: str) -> Severity:
+    """Beside other tests, or about one tensor, the question mostly chooses between two ways to compute the same."""
+    if case == "BadRequiresGrad":
+        return Severity.NOTE
+    return Severity.WARNING if isinstance(test, cst.BooleanOperation) else Severity.ERROR
 
 
 def _says_training(node: cst.CSTNode) -> bool:

@@ -29,7 +29,7 @@ from exportlint import (
     Source,
     called,
     flat_targets,
-    is_made_in,
+    is_part,
     root_name,
     text_argument,
 )
@@ -111,7 +111,7 @@ class InputMutation(Rule):
 
     def _is_part(self) -> bool:
         """Does another module of the file own this one? Then its arguments are made inside the program."""
-        return self.code.cls is not None and is_made_in(self.code.module.tree, self.code.cls.name)
+        return self.code.cls is not None and is_part(self.code.cls)
 
 
 def _is_by_text(node: cst.CSTNode) -> bool:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 import libcst as cst
 
-from exportlint import Case, Kind, Rule, Value, is_made_in
+from exportlint import Case, Kind, Rule, Value, is_part
 
 if TYPE_CHECKING:
     from exportlint.static.project import ClassInfo
@@ -60,7 +60,7 @@ class UnregisteredPytree(Rule):
         function, cls = self.code.function, self.code.cls
         if function is None or cls is None or node.name.value != "forward":
             return False
-        if is_made_in(self.code.module.tree, cls.name):
+        if is_part(cls):
             return False
         for parameter in node.params.params[1:]:
             if parameter.annotation and not parameter.default:

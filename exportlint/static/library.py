@@ -117,6 +117,8 @@ _TRUTHS = {
     "torch.jit.is_scripting": False,
     "torch.jit.is_tracing": False,
     "torch._jit_internal.is_scripting": False,
+    "torch._C._get_tracing_state": False,
+    "torch._C._is_tracing": False,
     "torch.onnx.is_in_onnx_export": False,
     "torch.overrides.has_torch_function": False,
 }
@@ -164,7 +166,7 @@ def _torch(name: str, args: tuple[Value, ...], keywords: frozenset[str]) -> Valu
         return UNBACKED if any(a.kind is Kind.TENSOR for a in args) else SCALAR
     if last == "disable":  # torch.compiler.disable(f), torch._dynamo.disable(f): f behind a graph break
         return Value(Kind.UNKNOWN, name=name)
-    if name in _SCALAR_FUNCTIONS or name in _DTYPES or name.startswith(_SCALAR_PACKAGES):
+    if _is_scalar(name, last):
         return SCALAR
     if name == "torch.numel":
         return SIZE
@@ -179,6 +181,13 @@ def _torch(name: str, args: tuple[Value, ...], keywords: frozenset[str]) -> Valu
     if name.startswith(_TENSOR_PACKAGES) or (name.count(".") == 1 and last[:1].islower()):
         return _function(name, last, args, keywords)
     return Value(Kind.UNKNOWN, name=name)
+
+
+def _is_scalar(name: str, last: str) -> bool:
+    """Settings, questions and dtypes: what they give is no tensor."""
+    if name.count(".") == 1 and last.startswith(("get_", "set_", "is_", "use_")):
+        return True
+    return name in _SCALAR_FUNCTIONS or name in _DTYPES or name.startswith(_SCALAR_PACKAGES)
 
 
 def _nn(name: str, args: tuple[Value, ...]) -> Value:

@@ -12,6 +12,8 @@ import libcst as cst
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from exportlint.static.project import ClassInfo
+
 _IN_PLACE = re.compile(r"[a-z]\w*[a-z0-9]_")
 
 # Methods that end in an underscore and change the shape, the storage or the autograd state, never the values.
@@ -132,19 +134,27 @@ def text_argument(call: cst.Call, index: int = 0) -> str | None:
     return None
 
 
-def is_made_in(tree: ast.Module, name: str) -> bool:
-    """Does a class of the file make an object of another class of the file, to have it as a part?"""
-    return any(name in made for cls, made in _made_by(tree).items() if cls != name)
+def is_part(cls: ClassInfo) -> bool:
+    """Does another class of the file make such an object, or take one in its constructor, to have it as a part?"""
+    names = frozenset(one.name for one in cls.lineage)
+    return any(names & used for other, used in _used_by(cls.module.tree).items() if other not in names)
 
 
 @lru_cache(maxsize=8)
-def _made_by(tree: ast.Module) -> dict[str, frozenset[str]]:
-    """The names that each class of the file calls."""
+def _used_by(tree: ast.Module) -> dict[str, frozenset[str]]:
+    """The names that each class of the file calls, or annotates a parameter of its constructor with."""
     classes = (node for node in tree.body if isinstance(node, ast.ClassDef))
-    return {cls.name: frozenset(_called_names(cls)) for cls in classes}
+    return {cls.name: frozenset((*_called_names(cls), *_taken_names(cls))) for cls in classes}
 
 
 def _called_names(cls: ast.ClassDef) -> Iterator[str]:
     for node in ast.walk(cls):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             yield node.func.id
+
+
+def _taken_names(cls: ast.ClassDef) -> Iterator[str]:
+    for node in cls.body:
+        if isinstance(node, ast.FunctionDef) and node.name == "__init__":
+            annotations = (arg.annotation for arg in (*node.args.args, *node.args.kwonlyargs) if arg.annotation)
+            yield from (n.id for a in annotations for n in ast.walk(a) if isinstance(n, ast.Name))
