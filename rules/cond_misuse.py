@@ -259,15 +259,11 @@ def _read(node: ast.AST, *, method: bool = False) -> _Branch | None:
 
 def _bound(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
     """What an assignment gives each name, `a, b = pair` included."""
-    match target, value:
-        case ast.Name(id=name), _:
-            yield name, value
-        case ast.Tuple(elts=targets), ast.Tuple(elts=values) if len(targets) == len(values):
-            for inner, part in zip(targets, values, strict=True):
-                yield from _bound(inner, part)
-        case ast.Tuple(elts=targets), _:
-            for i, inner in enumerate(targets):
-                yield from _bound(inner, ast.Subscript(value, ast.Constant(i), ast.Load()))
+    if isinstance(target, ast.Name):
+        yield target.id, value
+    for i, inner in enumerate(getattr(target, "elts", ())):
+        parts = getattr(value, "elts", ())
+        yield from _bound(inner, parts[i] if i < len(parts) else ast.Subscript(value, ast.Constant(i), ast.Load()))
 
 
 def _inside(node: ast.AST) -> Iterator[ast.AST]:
