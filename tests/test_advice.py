@@ -28,11 +28,11 @@ def test_the_most_decisive_failure_comes_first() -> None:
 
 
 def test_a_failure_that_no_rule_knows_is_taken_out_into_a_script() -> None:
-    assert command(replace(REFUSED, rule="trial-export-non-strict")) == "exportlint trial net.py --save-repro repro"
+    assert command(replace(REFUSED, rule="trial-export-non-strict")) == "exportlint trial --save-repro repro net.py"
 
 
 def test_what_exports_is_compiled_next_and_what_was_compiled_is_done() -> None:
-    assert str(command()).startswith("exportlint trial net.py --lower ")
+    assert str(command()).startswith("exportlint trial --lower ")
     assert command(replace(REFUSED, severity=Severity.NOTE)) == command()
     lowered = replace(PASSED, stages=(*PASSED.stages, Stage("lower-somewhere", "passed", 1.0, "")))
     assert command(target=lowered) is None

@@ -43,7 +43,8 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def report(folder: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
-    done = run(folder, *arguments, "--output-format", "json")
+    more = () if "--output-format" in arguments else ("--output-format", "json")
+    done = run(folder, *arguments, *more)
     data = json.loads(done.stdout)
     jsonschema.validate(data, SCHEMA)
     return done.returncode, data
@@ -91,6 +92,36 @@ def test_callables_and_named_targets_are_tried(tmp_path: Path) -> None:
         code, data = report(folder, "trial", *arguments)
         assert (code, statuses(data)["export-non-strict"]) == (0, "passed"), arguments
     assert data["targets"][0]["name"] == "small"
+
+
+SCRIPT = """
+import sys
+
+import torch
+from net import Net
+
+if not sys.argv[1:]:
+    sys.exit("give a width")
+torch.export.export(Net(), (torch.ones(2, int(sys.argv[1])),))
+"""
+
+
+def test_a_script_is_run_with_what_follows_the_dashes(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(EXPORTS, "utf-8")
+    (tmp_path / "save.py").write_text(SCRIPT, "utf-8")
+    code, data = report(tmp_path, "trial", "save.py", "--output-format", "json", "--", "5")
+    script, target = data["targets"]
+    assert (code, script["stages"][0]["detail"]) == (0, "the script ended with exit code 0; gave 1 target")
+    assert (target["name"], target["stages"][0]["detail"]) == (
+        "save.py:9",
+        "Net(float32[2, 5]), given to torch.export.export",
+    )
+    done = run(tmp_path, "trial", "save.py")
+    assert done.returncode == 2
+    assert "printed at its end:\ngive a width\n" in done.stderr
+    assert "the script ended with exit code 1, and never called torch.export.export" in done.stderr
+    done = run(tmp_path, "trial", "save.py", "net.py", "--", "5")
+    assert "what follows `--` belongs to one script: name one before it, not 2" in done.stderr
 
 
 def test_a_target_that_does_not_load_is_2_and_one_sentence(tmp_path: Path) -> None:

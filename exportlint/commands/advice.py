@@ -28,14 +28,14 @@ def next_step(report: Report) -> NextStep | None:
         return None
     names = ",".join(sorted(point.name for point in entry_points(group=LOWERINGS)))
     every = " ".join(dict.fromkeys(target.arguments for target in plain))
-    return NextStep("Exported. Next, compile it for where it is to run", f"exportlint trial {every} --lower {names}")
+    return NextStep("Exported. Next, compile it for where it is to run", f"exportlint trial --lower {names} {every}")
 
 
 def _after_failure(target: Target, finding: Finding) -> NextStep:
     place = f"{finding.path}:{finding.line}"
     if finding.rule == f"trial-{finding.stage}":
         why = f"Next, {place}: no rule knows this failure; take it out into a script of its own"
-        return NextStep(why, f"exportlint trial {target.arguments or target.name} --save-repro repro")
+        return NextStep(why, f"exportlint trial --save-repro repro {target.arguments or target.name}")
     return NextStep(f"Next, {place}: see what to write instead", f"exportlint explain {finding.rule}")
 
 
@@ -55,6 +55,7 @@ def arguments(target: Tried | None) -> str:
     if target is None:
         return ""
     if target.kind is not TargetKind.CALLABLES:
-        return shlex.quote(target.source)
+        # A script's own arguments come last: everything behind `--` is theirs.
+        return shlex.join([target.source, *(("--", *target.arguments) if target.arguments else ())])
     given = {"model": target.source} | {part: getattr(target, part) for part in _PARTS}
     return " ".join(f"--{part.replace('_', '-')} {shlex.quote(text)}" for part, text in given.items() if text)

@@ -13,10 +13,21 @@ from exportlint.errors import UserError
 from exportlint.files import Collected
 
 SOURCE = "FILE_OR_MODULE:NAME"
+_OF_SCRIPT = "exportlint.script"
 
 
-@click.command("trial")
-@click.argument("paths", nargs=-1, metavar="[PATH]…")
+class _BeforeDashes(click.Command):
+    """Keeps what stands after `--` apart: a script takes it as it is, options included."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "--" in args:
+            cut = args.index("--")
+            args, ctx.meta[_OF_SCRIPT] = args[:cut], args[cut + 1 :]
+        return super().parse_args(ctx, args)
+
+
+@click.command("trial", cls=_BeforeDashes)
+@click.argument("paths", nargs=-1, metavar="[PATH]… [-- SCRIPT_ARGUMENTS]")
 @click.option("--model", metavar=SOURCE, help="A callable that makes the model (or the model itself).")
 @click.option("--args", metavar=SOURCE, help="A callable that makes the tuple of example inputs.")
 @click.option("--kwargs", metavar=SOURCE, help="… the dict of example keyword inputs.")
@@ -26,10 +37,13 @@ SOURCE = "FILE_OR_MODULE:NAME"
 @rule_options
 @output_options
 @trying_options
-def command(paths: tuple[str, ...], names: tuple[str, ...], **options: Any) -> int:
+@click.pass_context
+def command(ctx: click.Context, /, paths: tuple[str, ...], names: tuple[str, ...], **options: Any) -> int:
     """Export models for real, stage by stage, each stage in a process of its own.
 
     PATH is a file with `model` and `example_args`, a folder of such files, or FILE.py:CLASS for a fixture class.
+    Any other file is a script: it is run (with SCRIPT_ARGUMENTS), and every model that it hands to torch.export,
+    torch.onnx.export, torch.jit or torch.compile is tried.
     Without any target, those of pyproject.toml are tried.
     """
     from exportlint.commands import trying  # noqa: PLC0415 (the trial's modules, when the arguments hold)
@@ -37,7 +51,7 @@ def command(paths: tuple[str, ...], names: tuple[str, ...], **options: Any) -> i
     output, how = split(options, Output), split(options, Trying)
     asked = Asked(flat(options.pop("select")), flat(options.pop("ignore")), options.pop("mode"), options.pop("torch"))
     config = configuration.load([path.partition(".py:")[0] for path in paths] or ["."], asked)
-    chosen = trying.chosen(paths, options, names, config)
+    chosen = trying.chosen(paths, options, names, config, ctx.meta.get(_OF_SCRIPT))
     if not chosen:
         raise UserError("there is no target: name a file with `model` and `example_args`, or give --model and --args")
     return trying.finish(chosen, Collected((), ()), config, output, how)

@@ -36,10 +36,21 @@ def discovered(found: Collected) -> list[Target]:
     return discover([Path(file.shown) for file in found.files])
 
 
-def chosen(paths: Sequence[str], parts: Mapping[str, str | None], names: Sequence[str], config: Config) -> list[Target]:
-    """The targets that the arguments of `exportlint trial` name; with none, those of pyproject.toml."""
+def chosen(
+    paths: Sequence[str],
+    parts: Mapping[str, str | None],
+    names: Sequence[str],
+    config: Config,
+    arguments: Sequence[str] | None = None,
+) -> list[Target]:
+    """The targets that the arguments of `exportlint trial` name; with none, those of pyproject.toml.
+
+    `arguments` is what stands after `--`: the one script's own.
+    """
+    if arguments is not None and len(paths) != 1:
+        raise UserError(f"what follows `--` belongs to one script: name one before it, not {len(paths)}")
     try:
-        targets = [target for path in paths for target in from_text(path)]
+        targets = [target for path in paths for target in from_text(path, arguments)]
         targets += _of_parts(parts)
         every = not targets and not names
         return targets + [_of_table(name, config) for name in (config.targets if every else names)]
@@ -112,9 +123,20 @@ def _tried(targets: Sequence[Target], options: TrialOptions) -> list[TargetRepor
             sign.says(f"target {len(ended)} of {len(targets)}, {event.target}: {event.stage} {event.status}")
 
         try:
-            return run_trials(targets, options, show)
+            tried = run_trials(targets, options, show)
         except (TrialUnavailable, TargetError) as error:
             raise UserError(str(error)) from error
+    for report in tried:
+        _say_output(report)
+    return tried
+
+
+def _say_output(report: TargetReport) -> None:
+    """What a script that failed said last."""
+    script = report.stage("script")
+    if script and not script.passed and script.data["output"]:
+        said = "\n".join(script.data["output"].splitlines()[-20:])
+        say(f"{report.name} printed at its end:\n{said}")
 
 
 def _with_executed(found: Collected, tried: Sequence[TargetReport]) -> Collected:

@@ -32,6 +32,11 @@ class Target:
     dynamic_shapes: str | None = None
     arguments: str = ""
 
+    @property
+    def is_script(self) -> bool:
+        """Not a model, but the script whose run gave some."""
+        return any(stage.name == "script" for stage in self.stages)
+
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
@@ -109,7 +114,8 @@ class Report:
 
     @property
     def _tried(self) -> str:
-        return f" and {_plural(len(self.targets), 'target')}" if self.targets else ""
+        tried = [target for target in self.targets if not target.is_script]
+        return f" and {_plural(len(tried), 'target')}" if tried else ""
 
     @property
     def _measured(self) -> str:

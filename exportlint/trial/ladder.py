@@ -128,7 +128,8 @@ class Climb:
         made = self._try("load", "load")
         if not made.passed:
             self.broken = made.data.get("broken") or f"target {self.target.name}: {made.detail}"
-        return replace(made, seconds=made.seconds + imported.seconds)
+        given_to = f", given to {self.target.given_to}" if self.target.given_to and made.passed else ""
+        return replace(made, seconds=made.seconds + imported.seconds, detail=made.detail + given_to)
 
     def _try(self, name: str, module: str, **options: Any) -> StageResult:
         if name != "load":

@@ -52,6 +52,32 @@ def load(target: Target) -> Loaded:
             return _load_fixture(target)
         case TargetKind.CALLABLES:
             return _load_callables(target)
+        case TargetKind.SCRIPT | TargetKind.SEEN:
+            raise TargetError(f"{target.source} is a script: its run gives the targets")
+
+
+def of_values(target: Target, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], shapes: Any) -> Loaded:
+    """A target whose parts live in this process already."""
+    given = _detached((args, kwargs))
+    return Loaded(
+        target,
+        model=lambda: copied(model),
+        args=lambda: copied(given)[0],
+        kwargs=lambda: copied(given)[1],
+        dynamic_shapes=lambda: shapes,
+    )
+
+
+def _detached(value: Any) -> Any:
+    """Inputs that another layer computed carry that layer's graph, and such a tensor cannot be copied."""
+    import torch  # noqa: PLC0415 - the server has loaded it before any target
+    from torch.utils import _pytree as pytree  # noqa: PLC0415 - what torch.export itself flattens with
+
+    def alone(leaf: Any) -> Any:
+        computed = isinstance(leaf, torch.Tensor) and leaf.requires_grad and not leaf.is_leaf
+        return leaf.detach().requires_grad_() if computed else leaf
+
+    return pytree.tree_map(alone, value)
 
 
 def _load_module(target: Target) -> Loaded:

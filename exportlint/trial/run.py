@@ -10,12 +10,15 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.ladder import Climb
 from exportlint.trial.report import Event, TargetReport, TrialOptions, TrialUnavailable
+from exportlint.trial.scripts import run_script
+from exportlint.trial.target import TargetKind
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -29,15 +32,26 @@ Listener = Callable[[Event], None]
 def run_trials(
     targets: Sequence[Target], options: TrialOptions, on_event: Listener | None = None
 ) -> list[TargetReport]:
-    """Everything that DESIGN's ladder tries, for every target, in the targets' order.
+    """Everything that DESIGN's ladder tries, for every target, in the targets' order. A script's own report comes
+    before those of the targets that its run gave.
 
     Raises TrialUnavailable when no trial can run at all. An interrupt (Ctrl-C, SIGTERM) ends every process that was
     started and takes the temporary folder away before it goes on.
     """
     lowerings = _lowerings(options.lower)
     with session(options.python) as server:
-        climbs = [Climb(server, target, options, lowerings, on_event or _nobody) for target in targets]
-        return _side_by_side([climb.report for climb in climbs], options.jobs)
+        work: list[Callable[[], TargetReport]] = []
+        for target in targets:
+            found = [target]
+            if target.kind is TargetKind.SCRIPT:
+                ran, found = run_script(server, target, options, on_event or _nobody)
+                work.append(partial(_given, ran))
+            work += [Climb(server, one, options, lowerings, on_event or _nobody).report for one in found]
+        return _side_by_side(work, options.jobs)
+
+
+def _given(report: TargetReport) -> TargetReport:
+    return report
 
 
 def _nobody(_event: Event) -> None:

@@ -46,6 +46,11 @@ class Answered:
         return next((m for m in self.messages if "status" in m), None)
 
     @property
+    def targets(self) -> list[dict[str, Any]]:
+        """Of a script: what it gave."""
+        return [message for message in self.messages if "target" in message]
+
+    @property
     def observations(self) -> tuple[Observation, ...]:
         return tuple(Observation.from_dict(m["observation"]) for m in self.messages if "observation" in m)
 
@@ -92,6 +97,8 @@ class Server:
         self.folder = folder
         self._lock = threading.Lock()
         self._output = folder / "server"
+        self._waiting: dict[str, TargetProcess] = {}
+        self._hosts: list[TargetProcess] = []
         ours, theirs = socket.socketpair()
         self._line = Line(ours)
         command = [str(python or sys.executable), str(Path(__file__).with_name("bootstrap.py")), str(theirs.fileno())]
@@ -133,7 +140,9 @@ class Server:
         return facts
 
     def target_process(self, name: str) -> TargetProcess:
-        """A fresh fork, its folder below the run's."""
+        """A fresh fork, its folder below the run's; or the process in which a script's run left the target."""
+        if name in self._waiting:
+            return self._waiting.pop(name)
         folder = Path(tempfile.mkdtemp(prefix="target-", dir=self.folder))
         ours, theirs = socket.socketpair()
         with theirs, self._lock:
@@ -146,7 +155,19 @@ class Server:
             raise TrialUnavailable(f"the process that holds torch is gone: {tail(self._output)}")
         return TargetProcess(Line(ours), answer["pid"], folder)
 
+    def script(self, target: Target, limits: Limits) -> Answered:
+        """Run a script; the processes of the targets that it gives wait here."""
+        host = self.target_process(target.name)
+        self._hosts.append(host)  # it adopts those processes, and stays for them
+        answered, lines = host.script(target, limits)
+        for message, line in zip(answered.targets, lines, strict=True):
+            process = TargetProcess(Line(line), message["pid"], Path(message["folder"]))
+            self._waiting[message["target"]["name"]] = process
+        return answered
+
     def close(self) -> None:
+        for process in (*self._waiting.values(), *self._hosts):
+            process.close()
         kill_group(self._process.pid)
         self._line.socket.close()
         self._process.wait()
@@ -183,6 +204,19 @@ class TargetProcess:
         shutil.rmtree(folder, ignore_errors=True)
         return answered
 
+    def script(self, target: Target, limits: Limits) -> tuple[Answered, list[socket.socket]]:
+        """Run a script in a fork; with the lines to the targets' processes, in the order of their messages."""
+        folder = tempfile.mkdtemp(prefix="script-", dir=self.folder)
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)  # keeps together what is sent together
+        with ours:
+            request = {"script": target.source, "arguments": list(target.arguments), "folder": folder}
+            self.stage_pid = self._sent(request, theirs.detach())
+            answers = _Datagrams(ours)
+            answered = self._watched(self.stage_pid, limits, Path(folder, "output"), answers)
+        kill_group(self.stage_pid)
+        self.stage_pid = None
+        return answered, [socket.socket(fileno=fd) for fd in answers.fds]
+
     def held(
         self, name: str, module: str, options: Mapping[str, Any], limits: Limits
     ) -> tuple[Answered, TargetProcess]:
@@ -216,7 +250,7 @@ class TargetProcess:
         return pid
 
     def _watched(
-        self, pid: int, limits: Limits, output: Path, answers: IO[bytes] | None, *, held: bool = False
+        self, pid: int, limits: Limits, output: Path, answers: IO[bytes] | _Datagrams | None, *, held: bool = False
     ) -> Answered:
         """Until the process ended; one that is held, until it has answered."""
         answered, told = Answered(), bytearray()
@@ -264,12 +298,28 @@ class TargetProcess:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+class _Datagrams:
+    """Messages that may bring a descriptor, read as a pipe is."""
+
+    def __init__(self, line: socket.socket) -> None:
+        self._line = line
+        self.fds: list[int] = []
+
+    def fileno(self) -> int:
+        return self._line.fileno()
+
+    def read(self, size: int) -> bytes:
+        data, fds, _, _ = socket.recv_fds(self._line, size, 1)
+        self.fds += fds
+        return data + b"\n" if data else b""
+
+
 def _is_final(told: bytearray) -> bool:
     """Has the message with the status come? Before that, nothing is parsed but the last line."""
     return told.endswith(b"\n") and "status" in json.loads(told[told[:-1].rfind(b"\n") + 1 :])
 
 
-def _collect(answers: IO[bytes] | None, told: bytearray) -> None:
+def _collect(answers: IO[bytes] | _Datagrams | None, told: bytearray) -> None:
     """Everything the pipe holds now. A stage that answers more than the pipe holds waits for the next look."""
     while answers is not None and select.select([answers], [], [], 0)[0]:
         data = answers.read(1 << 16)

@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 
 class TargetKind(str, enum.Enum):
     MODULE = "module"  # ExportDB style: module-level `model` and `example_args`
     CALLABLES = "callables"  # MODEL and ARGS each named as FILE_OR_MODULE:CALLABLE
     FIXTURE = "fixture"  # a class with static `inputs()`
+    SCRIPT = "script"  # a script to run; every model that it hands to torch is a target
+    SEEN = "seen"  # one of those
 
 
 class TargetError(Exception):
@@ -28,7 +30,10 @@ class TargetError(Exception):
 
 @dataclass(frozen=True)
 class Target:
-    """`source` is FILE_OR_MODULE for a module target, else FILE_OR_MODULE:NAME; so are the other parts."""
+    """`source` is FILE_OR_MODULE for a module target or a script, else FILE_OR_MODULE:NAME; so are the other parts.
+
+    `arguments` are a script's own; `given_to` is the call that a script handed the model to.
+    """
 
     name: str
     kind: TargetKind
@@ -39,6 +44,8 @@ class Target:
     other_args: str | None = None
     path: str | None = None
     line: int | None = None
+    arguments: tuple[str, ...] = ()
+    given_to: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data."""
@@ -47,7 +54,7 @@ class Target:
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any]) -> Target:
         known = {f.name: raw[f.name] for f in fields(cls) if f.name in raw}
-        return cls(**{**known, "kind": TargetKind(raw["kind"])})
+        return cls(**{**known, "kind": TargetKind(raw["kind"]), "arguments": tuple(raw.get("arguments", ()))})
 
 
 def from_callables(
@@ -94,16 +101,24 @@ def from_mapping(name: str, table: Mapping[str, Any]) -> Target:
     )
 
 
-def from_text(text: str) -> list[Target]:
-    """What a person writes after `exportlint trial`: a file, a folder, or FILE.py:CLASS for a fixture class."""
+def from_text(text: str, arguments: Sequence[str] | None = None) -> list[Target]:
+    """What a person writes after `exportlint trial`: a file, a folder, or FILE.py:CLASS for a fixture class.
+
+    A file that declares no target is a script to run, with `arguments`; None: there was no `--`.
+    """
     if ".py:" in text:
         home, _, name = text.rpartition(":")
         if not Path(home).is_file():
             raise TargetError(f"{text}: there is no file {home}")
         return [Target(text, TargetKind.FIXTURE, text, path=home, line=_line_of(home, name))]
     if not Path(text).exists():
-        raise TargetError(f"{text}: no such file or folder")
-    return discover([Path(text)])
+        raise TargetError(f"{text}: no such file or folder (what a script is to be given stands after `--`)")
+    declared = discover([Path(text)])
+    if declared and arguments is not None:
+        raise TargetError(f"{text} declares a target, so it is not run as a script: leave out `--` and what follows")
+    if declared or not Path(text).is_file():
+        return declared
+    return [Target(text, TargetKind.SCRIPT, text, path=text, line=1, arguments=tuple(arguments or ()))]
 
 
 def discover(paths: Iterable[Path]) -> list[Target]:

@@ -21,6 +21,7 @@ import tempfile
 import time
 import traceback
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -99,11 +100,14 @@ def _leave_group() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _run_target(line: socket.socket, output: Path) -> NoReturn:
-    """A target's process: the first message names the target, each later one a stage, and brings its answer line."""
+def _run_target(line: socket.socket, output: Path, loaded: Any = None) -> NoReturn:
+    """A target's process: the first message names the target, each later one a stage, and brings its answer line.
+
+    Instead of a target it may be a script, whose run leaves processes of this kind with what is `loaded` already.
+    """
     tell_stack_on_signal(output)
     adopt_orphans()
-    _serve_stages(line, None)
+    _serve_stages(line, loaded)
 
 
 def _serve_stages(line: socket.socket, loaded: Any, made: Any = None) -> NoReturn:
@@ -112,7 +116,9 @@ def _serve_stages(line: socket.socket, loaded: Any, made: Any = None) -> NoRetur
         if not message:
             leave(0)
         request = json.loads(message)
-        if "target" in request:
+        if "target" in request and loaded is not None:
+            _send(line, {"loaded": True})
+        elif "target" in request:
             loaded, answer = _load(Target.from_dict(request["target"]), request["path"])
             _send(line, answer)
         elif "ended" in request:
@@ -122,7 +128,8 @@ def _serve_stages(line: socket.socket, loaded: Any, made: Any = None) -> NoRetur
             if pid == 0:
                 line.close()
                 _leave_group()
-                _leave_after(lambda: _run_stage(request, loaded, made, fds))  # noqa: B023 - called at once
+                script = "script" in request
+                _leave_after(partial(_run_script if script else _run_stage, request, loaded, made, fds))
             for fd in fds:
                 os.close(fd)
             _send(line, {"pid": pid})
@@ -180,6 +187,13 @@ def _leave_after(work: Callable[[], None]) -> NoReturn:
         leave(0)
     finally:
         leave(1)
+
+
+def _run_script(request: Mapping[str, Any], _loaded: Any, _made: Any, fds: list[int]) -> None:
+    from exportlint.trial.scripting import run_script  # noqa: PLC0415 - needs torch
+
+    tell_stack_on_signal(Path(request["folder"]) / "output")
+    run_script(request, socket.socket(fileno=fds[0]), _run_target)
 
 
 def _run_stage(request: Mapping[str, Any], loaded: Any, made: Any, fds: list[int]) -> None:
