@@ -46,3 +46,5 @@ def test_arguments_survive_a_shell() -> None:
     tried = Tried("t", TargetKind.CALLABLES, "my models/net.py:Net", args="net.py:inputs", other_args="net.py:other")
     words = ["--model", "my models/net.py:Net", "--args", "net.py:inputs", "--other-args", "net.py:other"]
     assert shlex.split(arguments(tried)) == words
+    script = Tried("t", TargetKind.SCRIPT, "run it.py", arguments=("--size", "a b"))
+    assert shlex.split(arguments(script)) == ["run it.py", "--", "--size", "a b"]

@@ -59,6 +59,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "exportlint.trial",
         "exportlint_rules",
     },
+    "exportlint.repro": {"exportlint.repro", "exportlint.trial"},
     "exportlint.output": {"exportlint", "exportlint.finding", "exportlint.output", "rich", "tabulate"},
     "exportlint.pyproject": {"exportlint.errors", "msgspec", "tomli"},
     "exportlint.config": {
@@ -91,6 +92,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "exportlint.finding",
         "exportlint.output",
         "exportlint.registry",
+        "exportlint.repro",
         "exportlint.static.run",
         "exportlint.static.suppress",
         "exportlint.trial",

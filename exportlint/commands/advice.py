@@ -34,6 +34,10 @@ def next_step(report: Report) -> NextStep | None:
 def _after_failure(target: Target, finding: Finding) -> NextStep:
     place = f"{finding.path}:{finding.line}"
     if finding.rule == f"trial-{finding.stage}":
+        if repro := next(
+            (path for stage in target.stages if stage.name == finding.stage for path in stage.repros), None
+        ):
+            return NextStep(f"Next, {place}: no rule knows this failure; this script shows it", f"python {repro}")
         why = f"Next, {place}: no rule knows this failure; take it out into a script of its own"
         return NextStep(why, f"exportlint trial --save-repro repro {target.arguments or target.name}")
     return NextStep(f"Next, {place}: see what to write instead", f"exportlint explain {finding.rule}")
@@ -47,6 +51,7 @@ def _exports(target: Target) -> bool:
     return any(stage.name.startswith("export-") and stage.status == "passed" for stage in target.stages)
 
 
+SCRIPTS = " -- "  # what follows is a script's own
 _PARTS = ("args", "kwargs", "dynamic_shapes", "other_args")
 
 

@@ -50,4 +50,4 @@ def _with_trial(paths: tuple[str, ...], near: list[str], asked: Asked, output: O
 
 def _refuse_trial_options(how: Trying) -> None:
     if given := next((name for name in Trying.__dataclass_fields__ if getattr(how, name)), None):
-        raise UserError(f"--{given} belongs to trials: add --trial, or use `exportlint trial`")
+        raise UserError(f"--{given.replace('_', '-')} belongs to trials: add --trial, or use `exportlint trial`")

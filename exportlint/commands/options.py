@@ -55,6 +55,7 @@ class Trying:
     memory: float | None
     jobs: int | None
     python: Path | None
+    save_repro: Path | None
 
 
 def rule_options(command: Command) -> Command:
@@ -89,9 +90,15 @@ def output_options(command: Command) -> Command:
 
 
 def trying_options(command: Command) -> Command:
-    """--lower, --timeout, --memory, --jobs, --python."""
+    """--lower, --timeout, --memory, --jobs, --python, --save-repro."""
     interpreter = click.Path(path_type=Path, exists=True, dir_okay=False)
     for option in (
+        click.option(
+            "--save-repro",
+            type=click.Path(path_type=Path, file_okay=False),
+            metavar="DIR",
+            help="Write a script for each failure that fails in the same way without exportlint.",
+        ),
         click.option("--python", type=interpreter, help="The interpreter that has torch (default: this one)."),
         click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Targets tried at the same time."),
         click.option("--memory", type=click.FloatRange(min=0.1), metavar="GB", help="Memory limit of one stage."),

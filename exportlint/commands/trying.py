@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from exportlint.commands import reproducing
 from exportlint.commands.advice import arguments
 from exportlint.commands.options import Output, Trying, flat
 from exportlint.commands.reporting import finish as finish_report
@@ -86,6 +87,8 @@ def finish(targets: Sequence[Target], found: Collected, config: Config, output: 
     """Try the targets, lint `found` and what they ran of the project, and print both kinds of evidence as one."""
     from exportlint import verdict  # noqa: PLC0415
 
+    if how.save_repro:
+        reproducing.prepare(how.save_repro)
     tried = _tried(targets, _options(how))
     installed = next((report.torch for report in tried if report.torch), None)
     if installed and not config.torch_chosen:
@@ -95,6 +98,9 @@ def finish(targets: Sequence[Target], found: Collected, config: Config, output: 
     broken = tuple(Problem(r.path or r.name, r.line, r.broken) for r in tried if r.broken)
     problems = (*gathered.problems, *broken)
     ladders = tuple(_ladder(report) for report in tried)
+    if how.save_repro:
+        ladders, unwritten = reproducing.save(tried, ladders, how.save_repro)
+        problems = (*problems, *unwritten)
     return finish_report(
         replace(gathered, findings=tuple(findings), problems=problems, targets=ladders), config, output
     )

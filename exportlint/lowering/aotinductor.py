@@ -16,6 +16,18 @@ if TYPE_CHECKING:
 # The wrapper is glue between kernels: compiling it without optimisation halves the time and changes no kernel.
 CONFIGS = {"aot_inductor.compile_wrapper_opt_level": "O0"}
 
+# For a script that shows the failure without exportlint: from `program` to `exported`, which is called as the model is.
+REPRO = """\
+import tempfile
+
+path = torch._inductor.aoti_compile_and_package(
+    program,
+    package_path=os.path.join(tempfile.mkdtemp(), "model.pt2"),
+    inductor_configs={"aot_inductor.compile_wrapper_opt_level": "O0"},
+)
+exported = torch.no_grad()(torch._inductor.aoti_load_package(path))
+"""
+
 
 class AOTInductor:
     tolerance = COMPILED

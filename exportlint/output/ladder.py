@@ -32,4 +32,7 @@ def print_ladder(console: Console, target: Target) -> None:
     console.print(table)
     if target.dynamic_shapes:
         console.print(f"  dynamic shapes: {target.dynamic_shapes}", soft_wrap=True)
+    for stage in target.stages:
+        for repro in stage.repros:
+            console.print(f"  {stage.name} again: python {repro}", soft_wrap=True)
     console.print()

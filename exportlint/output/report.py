@@ -15,12 +15,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One step of a target's ladder. `detail` is one line."""
+    """One step of a target's ladder. `detail` is one line; `repros` are scripts that fail in the same way."""
 
     name: str
     status: str
     seconds: float
     detail: str
+    repros: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,198 @@
+"""The first half of a script: the model and its inputs, made as the trial made them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from exportlint.trial.target import Target, TargetKind, is_file_source
+
+START = """\
+import copy
+import importlib
+import importlib.util
+import os
+import random
+import sys
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+
+import torch
+
+torch.set_num_threads(1)
+
+
+def seed(number):
+    random.seed(number)
+    torch.manual_seed(number)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(number)
+
+
+def copied(value):
+    try:
+        return copy.deepcopy(value)
+    except Exception:
+        return value
+"""
+FROM_FILE = """\
+def from_file(path, name):
+    sys.path.insert(0, os.path.dirname(path))
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    seed(0)
+    spec.loader.exec_module(module)
+    return module
+"""
+MADE = """\
+def made(found):
+    owner = getattr(found, "__self__", None)
+    if isinstance(found, torch.nn.Module) or isinstance(owner, torch.nn.Module) or not callable(found):
+        return copied(found)
+    seed(0)
+    return found()
+
+
+def as_tuple(args):
+    return args if isinstance(args, tuple) else (args,)
+"""
+
+
+def setup(target: Target, *, others: bool) -> list[str] | None:
+    """Blocks of code that define `model()`, `inputs(draw)`, `shapes()` and `reference()`; None where the target is
+    no code that can be named. `others`: draw 1 is asked for, the target's other inputs or values drawn anew."""
+    written = {
+        TargetKind.MODULE: _of_module,
+        TargetKind.FIXTURE: _of_fixture,
+        TargetKind.CALLABLES: _of_callables,
+    }
+    if target.kind not in written:
+        return None
+    homes = Homes()
+    parts = written[target.kind](target, homes)
+    files = [FROM_FILE] if any("from_file(" in line for line in homes.lines) else []
+    made = [MADE] if target.kind is TargetKind.CALLABLES else []
+    loading = "\n".join([f"sys.path.insert(0, {str(Path.cwd())!r})", *homes.lines, ""])
+    redrawing = [_redrawing()] if others and parts.others is None else []
+    return [START, *files, *made, loading, *redrawing, parts.code(others=others)]
+
+
+def _redrawing() -> str:
+    """Other values of the same shapes are drawn by the very functions that the trial uses."""
+    return "\n\n\n".join(_functions("redraw", "_redrawn")) + "\n"
+
+
+def _functions(*names: str) -> Iterator[str]:
+    text = (Path(__file__).parents[1] / "trial" / "values.py").read_text("utf-8")
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef) and node.name in names:
+            bare = ast.get_source_segment(text, node) or ""
+            yield re.sub(r"(?m)\s*# noqa.*$", "", bare).replace(": Any", "").replace(" -> Any", "")
+
+
+class Homes:
+    """Where the parts of a target come from: each file or module loaded once."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._names: dict[str, str] = {}
+
+    def name(self, home: str) -> str:
+        if home not in self._names:
+            self._names[home] = f"home{len(self._names) or ''}"
+            self.lines.append(f"{self._names[home]} = {_loaded(home)}")
+            folder = _package_root(Path(home)) if is_file_source(home) else None
+            if folder:
+                self.lines.insert(0, f"sys.path.insert(0, {str(folder)!r})")
+        return self._names[home]
+
+    def attribute(self, source: str) -> str:
+        home, _, attribute = source.rpartition(":")
+        return f"{self.name(home)}.{attribute}"
+
+
+def _loaded(home: str) -> str:
+    if not is_file_source(home):
+        return f"importlib.import_module({home!r})"
+    path = Path(home).resolve()
+    if root := _package_root(path):
+        return f"importlib.import_module({'.'.join(path.relative_to(root).with_suffix('').parts)!r})"
+    # Under the name that it has in a trial, because torch's messages quote it.
+    name = "exportlint_target_" + re.sub(r"\W", "_", path.stem)
+    return f"from_file({str(path)!r}, {name!r})"
+
+
+def _package_root(path: Path) -> Path | None:
+    """The folder to import from, where a file has relative imports and so works under its package's name only."""
+    path = path.resolve()
+    if not (path.parent / "__init__.py").exists() or not re.search(r"(?m)^\s*from\s+\.", path.read_text("utf-8")):
+        return None
+    return next(folder for folder in path.parents if not (folder / "__init__.py").exists())
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Expressions that make the parts of a target anew."""
+
+    model: str
+    args: str
+    kwargs: str = "{}"
+    shapes: str = "None"
+    reference: str = "model()"
+    others: str | None = None
+
+    def code(self, *, others: bool) -> str:
+        chosen = f"({self.others} if draw else {self.args})" if others and self.others else self.args
+        redrawn = "copied(redraw((args, kwargs), draw)) if draw else " if others and not self.others else ""
+        return (
+            f"def model():\n    seed(0)\n    return {self.model}\n\n\n"
+            f"def reference():\n    seed(0)\n    return {self.reference}\n\n\n"
+            f"def inputs(draw=0):\n    seed(7 + draw)\n    args, kwargs = {chosen}, {self.kwargs}\n"
+            f"    return {redrawn}(args, kwargs)\n\n\n"
+            f"def shapes():\n    return {self.shapes}\n"
+        )
+
+
+def _of_module(target: Target, homes: Homes) -> Parts:
+    home = homes.name(target.source)
+    example = f"copied({home}.example_args)"
+    args = f"{example} if isinstance({home}.example_args, tuple) else ({example},)"
+    kwargs = f"copied(getattr({home}, 'example_kwargs', None)) or {{}}"
+    shapes = f"getattr({home}, 'dynamic_shapes', None)"
+    return Parts(f"copied({home}.model)", f"({args})", kwargs, shapes)
+
+
+def _of_callables(target: Target, homes: Homes) -> Parts:
+    def called(source: str | None, wrap: str = "{}") -> str | None:
+        return wrap.format(f"{homes.attribute(source)}()") if source else None
+
+    args, others = called(target.args, "as_tuple({})"), called(target.other_args, "as_tuple({})")
+    kwargs, shapes = called(target.kwargs, "{} or {{}}"), called(target.dynamic_shapes)
+    model = f"made({homes.attribute(target.source)})"
+    return Parts(model, args or "()", kwargs or "{}", shapes or "None", others=others)
+
+
+def _of_fixture(target: Target, homes: Homes) -> Parts:
+    cls = homes.attribute(target.source)
+    model = f"{cls}()" if _has_member(target, "export") else f"{cls}().eval()"
+    reference = f"{cls}.reference()" if _has_member(target, "reference") else "model()"
+    others = f"{cls}.other_inputs()" if _has_member(target, "other_inputs") else None
+    kwargs = f"{cls}.kwargs()" if _has_member(target, "kwargs") else "{}"
+    shapes = f"{cls}.dynamic_shapes()" if _has_member(target, "dynamic_shapes") else "None"
+    return Parts(model, f"{cls}.inputs()", kwargs, shapes, reference, others)
+
+
+def own_export(target: Target) -> bool:
+    """Does the target bring its own export call?"""
+    return target.kind is TargetKind.FIXTURE and _has_member(target, "export")
+
+
+def _has_member(target: Target, name: str) -> bool:
+    home, _, cls = target.source.rpartition(":")
+    classes = (node for node in ast.parse(Path(home).read_text("utf-8")).body if isinstance(node, ast.ClassDef))
+    own = next((node for node in classes if node.name == cls), None)
+    return own is not None and any(isinstance(n, ast.FunctionDef) and n.name == name for n in own.body)
