@@ -5,35 +5,54 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
-import pkgutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from exportlint.errors import UserError
-from exportlint.rule import Rule
+
+if TYPE_CHECKING:
+    from exportlint.rule import Rule
 
 GROUP = "exportlint.rules"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RuleInfo:
-    """A rule with its page and its evidence."""
+    """A rule with its page and its evidence. Its module is imported when somebody asks for more than its files."""
 
     name: str
-    summary: str
-    page: str
-    cls: type[Rule]
+    module: str
+    source: Path
     fixture: Path
     truth_dir: Path
+
+    @cached_property
+    def cls(self) -> type[Rule]:
+        """Raises RegistryError for a file that holds no rule, or several."""
+        return _rule_in(importlib.import_module(self.module))
+
+    @property
+    def page(self) -> str:
+        return inspect.getdoc(importlib.import_module(self.module)) or ""
+
+    @property
+    def summary(self) -> str:
+        return self.page.partition("\n")[0]
 
     def truth(self) -> Mapping[str, Mapping[str, Any]]:
         """torch version -> Bad or Good class -> mode -> what was measured."""
         return {version: rules.get(self.name, {}) for version, rules in read_truth(self.truth_dir).items()}
+
+
+def sources_of(rules: Iterable[RuleInfo]) -> list[Path]:
+    """The files of the packages that the rules come from."""
+    folders = {rule.source.parent for rule in rules}
+    return [path for folder in sorted(folders) for path in sorted(folder.glob("*.py"))]
 
 
 class RegistryError(UserError):
@@ -58,32 +77,26 @@ def all_rules() -> Mapping[str, RuleInfo]:
 
 
 def _rules_of(package: ModuleType) -> Iterator[RuleInfo]:
-    fixtures = _fixture_folder(package)
-    for entry in pkgutil.iter_modules(package.__path__):
-        if not entry.ispkg and not entry.name.startswith("_"):
-            yield _info(importlib.import_module(f"{package.__name__}.{entry.name}"), fixtures)
+    fixtures = Path(next(iter(importlib.import_module(f"{package.__name__}.fixtures").__path__)))
+    for folder in map(Path, package.__path__):
+        for source in sorted(folder.glob("*.py")):
+            if not source.name.startswith("_"):
+                module = f"{package.__name__}.{source.stem}"
+                yield RuleInfo(
+                    source.stem.replace("_", "-"), module, source, fixtures / source.name, fixtures / "truth"
+                )
 
 
-def _fixture_folder(package: ModuleType) -> Path:
-    folder = importlib.import_module(f"{package.__name__}.fixtures")
-    return Path(next(iter(folder.__path__)))
+def _rule_in(module: ModuleType) -> type[Rule]:
+    from exportlint.rule import Rule  # noqa: PLC0415 (libcst, which listing the rules does not need)
 
-
-def _info(module: ModuleType, fixtures: Path) -> RuleInfo:
-    own = [
-        c
-        for c in vars(module).values()
-        if inspect.isclass(c) and issubclass(c, Rule) and c.__module__ == module.__name__
-    ]
+    classes = (value for value in vars(module).values() if inspect.isclass(value))
+    own = [c for c in classes if issubclass(c, Rule) and c.__module__ == module.__name__]
     if len(own) != 1:
         raise RegistryError(
             f"{module.__file__}: a rule file holds exactly one subclass of exportlint.Rule, found {len(own)}"
         )
-    page = inspect.getdoc(module) or ""
-    stem = module.__name__.rpartition(".")[2]
-    return RuleInfo(
-        own[0].rule_name(), page.partition("\n")[0], page, own[0], fixtures / f"{stem}.py", fixtures / "truth"
-    )
+    return own[0]
 
 
 @cache

@@ -30,6 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "exportlint.reference": {"exportlint.finding", "msgspec"},
     "exportlint.fixture": {"exportlint.errors"},
     "exportlint.static": {
+        "exportlint",
         "exportlint.errors",
         "exportlint.files",
         "exportlint.finding",
@@ -100,6 +101,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "exportlint.verdict",
         "click",
         "msgspec",
+        "platformdirs",
         "rich",
         "tabulate",
     },

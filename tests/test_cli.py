@@ -185,7 +185,7 @@ def test_an_unmeasured_torch_version_is_said_once(project: Path) -> None:
         (["--torch", "latest", "."], "torch version `latest`: write it as in 2.13"),
         (["--outptu-file", "x", "."], "--outptu-file"),
         (["-", "bad.py"], "`-` reads one source from stdin"),
-        (["--jobs", "2", "."], "--jobs belongs to trials: add --trial"),
+        (["--timeout", "2", "."], "--timeout belongs to trials: add --trial"),
         (
             ["explain", "tensor-data-acess"],
             "nothing is called `tensor-data-acess`; the nearest is `tensor-data-access`",

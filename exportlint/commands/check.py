@@ -18,7 +18,7 @@ from exportlint.errors import UserError
 @click.argument("paths", nargs=-1, metavar="[PATH]…")
 @rule_options
 @output_options
-@click.option("--no-cache", is_flag=True, help="Accepted for scripts; the static pass keeps no cache yet.")
+@click.option("--no-cache", is_flag=True, help="Judge every file anew, and remember nothing.")
 @click.option("--stdin-filename", metavar="PATH", help="The name of the source that `-` reads from stdin.")
 @click.option("--trial", is_flag=True, help="Also try the targets that the files declare; needs torch.")
 @trying_options
@@ -35,7 +35,8 @@ def command(paths: tuple[str, ...], **options: Any) -> int:
         return _with_trial(named, near, asked, output, how)
     _refuse_trial_options(how)
     config = configuration.load(near, asked)
-    return finish(static(collected(named, options["stdin_filename"], config), config), config, output)
+    found = collected(named, options["stdin_filename"], config)
+    return finish(static(found, config, jobs=how.jobs, cache=not options["no_cache"]), config, output)
 
 
 def _with_trial(paths: tuple[str, ...], near: list[str], asked: Asked, output: Output, how: Trying) -> int:
@@ -49,5 +50,5 @@ def _with_trial(paths: tuple[str, ...], near: list[str], asked: Asked, output: O
 
 
 def _refuse_trial_options(how: Trying) -> None:
-    if given := next((name for name in Trying.__dataclass_fields__ if getattr(how, name)), None):
+    if given := next((name for name in Trying.__dataclass_fields__ if name != "jobs" and getattr(how, name)), None):
         raise UserError(f"--{given.replace('_', '-')} belongs to trials: add --trial, or use `exportlint trial`")

@@ -100,7 +100,7 @@ def trying_options(command: Command) -> Command:
             help="Write a script for each failure that fails in the same way without exportlint.",
         ),
         click.option("--python", type=interpreter, help="The interpreter that has torch (default: this one)."),
-        click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Targets tried at the same time."),
+        click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Files, or targets, at the same time."),
         click.option("--memory", type=click.FloatRange(min=0.1), metavar="GB", help="Memory limit of one stage."),
         click.option("--timeout", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Time limit of one stage."),
         click.option(

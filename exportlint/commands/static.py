@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exportlint.commands.gathering import Gathered
 from exportlint.commands.reporting import say
-from exportlint.commands.waiting import waiting
+from exportlint.commands.waiting import progress
 from exportlint.errors import UserError
 from exportlint.files import Collected, collect, from_stdin
 
@@ -29,10 +31,26 @@ def collected(paths: Sequence[str], stdin_filename: str | None, config: Config) 
     return found
 
 
-def static(found: Collected, config: Config) -> Gathered:
-    """What the static pass says about the files."""
-    from exportlint.static.run import StaticOptions, check  # noqa: PLC0415 (libcst, after the arguments hold)
+def static(found: Collected, config: Config, *, jobs: int | None = None, cache: bool = True) -> Gathered:
+    """What the static pass says about the files. `jobs` None: as many processes as there are cores to use."""
+    from exportlint.static.run import StaticOptions, check  # noqa: PLC0415 (after the arguments hold)
 
-    with waiting(f"reading {len(found.files)} files"):
-        report = check(found.files, config.rules(), StaticOptions(torch=config.torch, modes=config.modes))
+    folder = cache_folder() if cache else None
+    options = StaticOptions(config.torch, config.modes, jobs or _cores(), folder)
+    with progress("files read", len(found.files)) as advance:
+        report = check(found.files, config.rules(), options, advance)
     return Gathered(found.files, report.files, report.findings, (*found.problems, *report.problems))
+
+
+def cache_folder() -> Path:
+    """Where judgements are kept: not in the project, which is nobody's to write to unasked. CI may name a folder."""
+    if named := os.environ.get("EXPORTLINT_CACHE_DIR"):
+        return Path(named).absolute()
+    from platformdirs import user_cache_path  # noqa: PLC0415 (only where the variable is not set)
+
+    return user_cache_path("exportlint", appauthor=False)
+
+
+def _cores() -> int:
+    """The cores that this process may use, which in a container are fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

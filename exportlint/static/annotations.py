@@ -111,7 +111,7 @@ def _last(node: ast.expr) -> str:
 
 def used(function: FunctionInfo, name: str, layers: frozenset[str]) -> Value:
     """What the use of a parameter says it is; `layers` are the attributes of self that hold layers of torch.nn."""
-    nodes = list(ast.walk(function.node))
+    nodes = function.module.parsed.nodes(function.node)
     tests = {
         id(part)
         for node in nodes

@@ -15,11 +15,12 @@ from exportlint.static.project import BUILTINS
 from exportlint.static.walk import Walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from libcst.metadata import CodeRange
 
     from exportlint.static.frame import Belief
+    from exportlint.static.parsed import Parsed
     from exportlint.static.project import ClassInfo, FunctionInfo, ModuleInfo
 
 _READABLE = 60
@@ -28,9 +29,9 @@ _READABLE = 60
 class Source:
     """The text of a file, by lines; turns libcst's columns (characters) into ast's (bytes)."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.lines = text.split("\n")
+    def __init__(self, parsed: Parsed) -> None:
+        self.text = parsed.text
+        self.lines = parsed.lines
 
     def bytes_before(self, line: int, column: int) -> int:
         text = self.lines[line - 1] if line <= len(self.lines) else ""
@@ -124,7 +125,7 @@ class CodePiece:
 
     @cached_property
     def _locals(self) -> frozenset[str]:
-        return frozenset(_bound(self.function.node)) if self.function else frozenset()
+        return frozenset(_bound(self.module.parsed.nodes(self.function.node))) if self.function else frozenset()
 
     def text(self, node: cst.CSTNode) -> str:
         whole = " ".join(self.tree.code_for_node(node).split())
@@ -151,9 +152,9 @@ class CodePiece:
         return [s for s, times in self._belief.dead.items() if times >= runs and whole[:2] <= s[:2] <= whole[2:]]
 
 
-def _bound(function: ast.AST) -> Iterator[str]:
+def _bound(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """The names a function binds: parameters and targets, those of nested functions included."""
-    for node in ast.walk(function):
+    for node in nodes:
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
                 yield name

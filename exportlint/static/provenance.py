@@ -342,7 +342,7 @@ def _handed_to_export(module: ModuleInfo) -> Iterator[FunctionInfo]:
         "torch._dynamo.explain",
         "torch.export.draft_export",
     }
-    for node in ast.walk(module.tree):
+    for node in module.parsed.calls_on_names:
         match node:
             case ast.Call(func=func, args=[ast.Name(id=name), *_]) if (
                 name in module.functions and module.dotted(func) in takers

@@ -1,39 +1,49 @@
-"""The static pass: files in, findings out. Nothing is imported or executed of what is read."""
+"""The static pass: files in, findings out. Nothing is imported or executed of what is read.
+
+Each file is judged for itself (`judge`), here or in other processes, or is remembered from an earlier run. What several
+files say about the functions they share is joined here, in an order that depends on nothing but the files.
+"""
 
 from __future__ import annotations
 
-import ast
-import re
-import traceback
-from collections import Counter
-from contextlib import contextmanager
+from collections import Counter, defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from exportlint.files import SourceError, SourceFile
-from exportlint.finding import Applicability, Finding, Fix, Problem, Severity, fingerprint
-from exportlint.rule import Scope, Suspicion
-from exportlint.static.code import CodePiece, Source
-from exportlint.static.links import links_of
-from exportlint.static.project import ModuleInfo, Project
-from exportlint.static.provenance import Engine
+from exportlint.finding import Applicability, Finding, Fix, Link, Problem, Severity, fingerprint
+from exportlint.static.memory import Memory
+from exportlint.static.parsed import Files
 from exportlint.static.severity import Verdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
+    from exportlint.files import SourceFile
     from exportlint.registry import RuleInfo
+    from exportlint.static.judgement import Judgement, Told
 
-# A file that mentions none of these defines no module, exports nothing and is not looked into.
-_RELEVANT = re.compile(r"\btorch\b|\bforward\b")
+# Another process has to import the parser and the rules first, which takes as long as judging so many bytes.
+BYTES_WORTH_A_PROCESS = 200_000
+OnJudged = Callable[[int, int], None]
+Place = tuple[str, int, int, int, int, str]  # absolute path, lines and columns, rule
 
 
 @dataclass(frozen=True, slots=True)
 class StaticOptions:
-    """`torch`: a measured version, None for the newest; `modes`: "non-strict", "strict" or both."""
+    """How the static pass runs.
+
+    torch   a measured version, None for the newest
+    modes   "non-strict", "strict" or both
+    jobs    how many processes may judge at the same time
+    cache   the folder where judgements are kept between runs; None: they are not
+    """
 
     torch: str | None = None
     modes: tuple[str, ...] = ("non-strict",)
+    jobs: int = 1
+    cache: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,101 +53,119 @@ class StaticReport:
     files: int
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
-    given: SourceFile
-    source: Source
-    module: ModuleInfo
+def check(
+    files: Sequence[SourceFile],
+    rules: Sequence[RuleInfo],
+    options: StaticOptions,
+    on_judged: OnJudged | None = None,
+) -> StaticReport:
+    """Judge the files. Every problem with a file is reported, and the others are still judged.
 
-
-def check(files: Sequence[SourceFile], rules: Sequence[RuleInfo], options: StaticOptions) -> StaticReport:
-    """Judge the files. Every problem with a file is reported, and the others are still judged."""
-    problems: list[Problem] = []
-    findings: list[Finding] = []
-    project = Project()
-    read = list(_parsed(files, project, problems))
-    engine = Engine(project)
+    `on_judged` is told how many files are judged, and of how many, each time that the number grows.
+    """
+    shown = {str(file.path.resolve()): file.shown for file in files}
+    known = Files()
+    judgements = _judgements(files, known, rules, options, on_judged or _nobody)
     verdicts = {rule.name: Verdicts(rule, options.torch, options.modes) for rule in rules}
-    for file in read:
-        with _guarded(file, problems):
-            engine.run(file.module)
-    for file in read:
-        with _guarded(file, problems):
-            findings += _judged(file, engine, rules, verdicts)
-    return StaticReport(tuple(sorted(findings, key=lambda f: f.sort_key)), tuple(problems), len(files))
+    joined = _Joined(shown, verdicts, known)
+    for judgement in judgements:
+        joined.take(judgement)
+    findings = sorted(joined.findings(), key=lambda f: f.sort_key)
+    return StaticReport(tuple(findings), tuple(_problems(shown, judgements)), len(files))
 
 
-def _parsed(files: Sequence[SourceFile], project: Project, problems: list[Problem]) -> Iterator[_File]:
+def _nobody(_done: int, _of: int) -> None:
+    pass
+
+
+def _judgements(
+    files: Sequence[SourceFile],
+    known: Files,
+    rules: Sequence[RuleInfo],
+    options: StaticOptions,
+    on_judged: OnJudged,
+) -> list[Judgement]:
+    """One for each file, in the order of their paths."""
+    asked = frozenset(str(file.path.resolve()) for file in files)
+    with Memory(options.cache, rules) as memory:
+        found = {file: memory.recall(file, known, asked) for file in files}
+        missing = [file for file, judgement in found.items() if judgement is None]
+        done = len(files) - len(missing)
+        for file, judgement in _judged(missing, known, asked, rules, options.jobs) if missing else ():
+            found[file] = judgement
+            memory.keep(file, judgement)
+            done += 1
+            on_judged(done, len(files))
+    return sorted((j for j in found.values() if j is not None), key=lambda j: j.path)
+
+
+def _judged(
+    files: Sequence[SourceFile], known: Files, asked: frozenset[str], rules: Sequence[RuleInfo], jobs: int
+) -> Iterator[tuple[SourceFile, Judgement]]:
+    jobs = min(jobs, len(files), 1 + _bytes_of(files, known) // BYTES_WORTH_A_PROCESS)
+    if jobs > 1:
+        from exportlint.static.processes import judged_by_processes  # noqa: PLC0415 (a small run needs none of it)
+
+        yield from judged_by_processes(files, asked, rules, jobs)
+        return
+    from exportlint.static.judge import judge  # noqa: PLC0415 (libcst, which a run that remembers all does not need)
+
     for file in files:
-        try:
-            text = file.read()
-            if _RELEVANT.search(text):
-                yield _File(file, Source(text), project.add(file.path.resolve(), ast.parse(text)))
-            else:
-                ast.parse(text)
-        except SourceError as error:
-            problems.append(Problem(file.shown, error.line, str(error)))
-        except SyntaxError as error:
-            problems.append(Problem(file.shown, error.lineno, f"is not valid Python: {error.msg}"))
-        except (ValueError, RecursionError, MemoryError) as error:
-            problems.append(Problem(file.shown, None, f"cannot be parsed: {error or type(error).__name__}"))
+        yield file, judge(file, known, rules, asked)
 
 
-@contextmanager
-def _guarded(file: _File, problems: list[Problem]) -> Iterator[None]:
-    """An error of ours costs this file only, and is said."""
-    try:
-        yield
-    except Exception as error:  # noqa: BLE001 - whatever a rule does wrong must not stop the other files
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        said = f"{type(error).__name__}: {error} ({where.filename.rpartition('/')[2]}:{where.lineno})"
-        problems.append(Problem(file.given.shown, None, f"exportlint failed on this file, please report it: {said}"))
+def _bytes_of(files: Sequence[SourceFile], known: Files) -> int:
+    return sum(known.size(file.path) for file in files)
 
 
-def _judged(file: _File, engine: Engine, rules: Sequence[RuleInfo], verdicts: dict[str, Verdicts]) -> Iterator[Finding]:
-    seen: Counter[tuple[str, str]] = Counter()
-    told: set[tuple[object, ...]] = set()
-    for suspicion in _suspicions(file, engine, rules):
-        severity = verdicts[suspicion.rule].severity(suspicion.case)
-        key = (suspicion.rule, suspicion.place, suspicion.case)
-        if severity is None or key in told:
-            continue
-        told.add(key)
-        line = file.source.lines[suspicion.place.line - 1]
-        seen[suspicion.rule, line.strip()] += 1
-        loudest = max(severity, suspicion.at_most, key=lambda s: s.rank)
-        yield _finding(file, suspicion, loudest, verdicts[suspicion.rule], line, seen[suspicion.rule, line.strip()] - 1)
+def _problems(shown: dict[str, str], judgements: Iterable[Judgement]) -> Iterator[Problem]:
+    for judgement in judgements:
+        name = shown[judgement.path]
+        yield from (Problem(name, line, message) for line, message in judgement.wrong)
+        yield from (Problem(name, None, message) for message in judgement.failed)
 
 
-def _finding(
-    file: _File, said: Suspicion, severity: Severity, verdicts: Verdicts, line: str, occurrence: int
-) -> Finding:
-    place = said.place
-    return Finding(
-        said.rule, file.given.shown, place.line, place.column, place.end_line, place.end_column, severity,
-        f"{said.message}: {verdicts.sentence(said.case)}",
-        effect=verdicts.effect(said.case),
-        links=links_of(said.rule),
-        fix=Fix(said.instead, Applicability.DISPLAY),
-        fingerprint=fingerprint(said.rule, file.given.shown, line, occurrence),
-    )  # fmt: skip
+class _Joined:
+    """What all judgements say, by place. Of several files that run the same function, one speaks for it."""
+
+    def __init__(self, shown: dict[str, str], verdicts: dict[str, Verdicts], files: Files) -> None:
+        self._shown = shown
+        self._verdicts = verdicts
+        self._files = files
+        self._at: dict[Place, dict[str, list[tuple[Severity, Told]]]] = defaultdict(dict)
+
+    def take(self, judgement: Judgement) -> None:
+        for told in judgement.told:
+            severity = self._verdicts[told.rule].severity(told.case)
+            if severity is not None and told.path in self._shown:
+                loudest = max(severity, Severity(told.at_most), key=lambda s: s.rank)
+                place = (told.path, *told.place, told.rule)
+                self._at[place].setdefault(judgement.path, []).append((loudest, told))
+
+    def findings(self) -> Iterator[Finding]:
+        seen: Counter[tuple[str, str, str]] = Counter()
+        for place in sorted(self._at):
+            by_file = self._at[place]
+            speaker = min(by_file, key=lambda path: (_loudness(by_file[path]), path != place[0], path))
+            said: set[str] = set()
+            for severity, told in by_file[speaker]:
+                if told.case not in said:
+                    said.add(told.case)
+                    yield self._finding(severity, told, seen)
+
+    def _finding(self, severity: Severity, told: Told, seen: Counter[tuple[str, str, str]]) -> Finding:
+        verdicts, shown = self._verdicts[told.rule], self._shown[told.path]
+        line = self._files.line(told.path, told.place[0])
+        occurrence = seen[told.rule, told.path, line.strip()]
+        seen[told.rule, told.path, line.strip()] += 1
+        return Finding(
+            told.rule, shown, *told.place, severity, f"{told.message}: {verdicts.sentence(told.case)}",
+            effect=verdicts.effect(told.case),
+            links=tuple(Link(*link) for link in told.links),
+            fix=Fix(told.instead, Applicability.DISPLAY),
+            fingerprint=fingerprint(told.rule, shown, line, occurrence),
+        )  # fmt: skip
 
 
-def _suspicions(file: _File, engine: Engine, rules: Sequence[RuleInfo]) -> Iterator[Suspicion]:
-    belief = engine.beliefs[file.module.path]
-    whole = CodePiece(file.source, file.module, belief, file.given.shown)
-    yield from _visited(whole, [r for r in rules if r.cls.scope is Scope.FILE])
-    mine = [r for r in rules if r.cls.scope is Scope.EXPORTED]
-    nested = {id(n) for f in belief.reached for n in ast.walk(f.node) if n is not f.node}
-    for function in belief.reached:
-        if id(function.node) not in nested:
-            yield from _visited(CodePiece(file.source, file.module, belief, file.given.shown, function), mine)
-
-
-def _visited(piece: CodePiece, rules: Sequence[RuleInfo]) -> Iterator[Suspicion]:
-    """Parsed with libcst only when some rule's words occur."""
-    for rule in rules:
-        if rule.cls.words is None or re.search(rule.cls.words, piece.text_of_piece):
-            visitor = rule.cls(piece)
-            piece.walk.run(visitor)
-            yield from visitor.found
+def _loudness(said: Iterable[tuple[Severity, Told]]) -> int:
+    return min(severity.rank for severity, _ in said)

@@ -1,0 +1,31 @@
+"""A process that judges: files come on stdin, judgements go out on what was stdout."""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import signal
+import sys
+
+from exportlint.registry import all_rules
+from exportlint.static.judge import judge
+from exportlint.static.parsed import Files
+
+
+def serve() -> None:
+    """Until stdin ends. A rule that prints does so on stderr, and Ctrl-C is the parent's affair."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.set_threshold(100_000, 50, 50)  # as in the command line: syntax trees live long and hold no cycles
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    asked, names = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own parent
+    rules = [all_rules()[name] for name in names]
+    files = Files()
+    while True:
+        try:
+            file = pickle.load(sys.stdin.buffer)  # noqa: S301 - as above
+        except EOFError:
+            return
+        pickle.dump(judge(file, files, rules, asked), out)
+        out.flush()
