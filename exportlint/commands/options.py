@@ -56,6 +56,7 @@ class Trying:
     jobs: int | None
     python: Path | None
     save_repro: Path | None
+    show: tuple[str, ...]
 
 
 def rule_options(command: Command) -> Command:
@@ -90,9 +91,15 @@ def output_options(command: Command) -> Command:
 
 
 def trying_options(command: Command) -> Command:
-    """--lower, --timeout, --memory, --jobs, --python, --save-repro."""
+    """--lower, --timeout, --memory, --jobs, --python, --save-repro, --show."""
     interpreter = click.Path(path_type=Path, exists=True, dir_okay=False)
     for option in (
+        click.option(
+            "--show",
+            multiple=True,
+            type=NearChoice(("graph",)),
+            help="graph: also print the exported program, with source lines.",
+        ),
         click.option(
             "--save-repro",
             type=click.Path(path_type=Path, file_okay=False),

@@ -87,6 +87,8 @@ def finish(targets: Sequence[Target], found: Collected, config: Config, output: 
     """Try the targets, lint `found` and what they ran of the project, and print both kinds of evidence as one."""
     from exportlint import verdict  # noqa: PLC0415
 
+    if how.show and output.output_format != "full":
+        raise UserError(f"--show {how.show[0]} is for people: use it with `--output-format full`")
     if how.save_repro:
         reproducing.prepare(how.save_repro)
     tried = _tried(targets, _options(how))
@@ -114,7 +116,7 @@ def _options(how: Trying) -> TrialOptions:
     limits: dict[str, Any] = {"timeout": how.timeout, "jobs": how.jobs}
     limits["memory_mb"] = int(how.memory * 1000) if how.memory else None
     given = {name: value for name, value in limits.items() if value is not None}
-    return replace(TrialOptions(lower=lower, python=how.python), **given)
+    return replace(TrialOptions(lower=lower, python=how.python, graph="graph" in how.show), **given)
 
 
 def _tried(targets: Sequence[Target], options: TrialOptions) -> list[TargetReport]:
@@ -161,4 +163,4 @@ def _installed(path: str) -> bool:
 
 def _ladder(report: TargetReport) -> reports.Target:
     stages = (reports.Stage(s.name, s.status, s.seconds, " ".join(s.detail.split())) for s in report.stages)
-    return reports.Target(report.name, tuple(stages), report.dynamic_shapes, arguments(report.target))
+    return reports.Target(report.name, tuple(stages), report.dynamic_shapes, arguments(report.target), report.graph)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from exportlint.finding import Evidence, Finding
 from exportlint.output.causes import causes
+from exportlint.output.graph import print_graph
 from exportlint.output.ladder import print_ladder
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ def render(report: Report, look: Look) -> str:
     console = _console(look)
     for target in report.targets:
         print_ladder(console, target)
+        if target.graph:
+            print_graph(console, target.graph)
         _print_causes(console, report, target)
     tried = {target.name for target in report.targets}
     for finding in report.shown:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from exportlint.finding import Finding, Problem, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +26,16 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Everything tried on one target. `arguments`: what `exportlint trial` is given to try it again."""
+    """Everything tried on one target. `arguments`: what `exportlint trial` is given to try it again.
+
+    `graph` is the exported program, as trial/stages/graph.py describes it, where it is to be shown.
+    """
 
     name: str
     stages: tuple[Stage, ...]
     dynamic_shapes: str | None = None
     arguments: str = ""
+    graph: Mapping[str, Any] | None = None
 
     @property
     def is_script(self) -> bool:

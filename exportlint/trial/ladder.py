@@ -34,6 +34,7 @@ class Climb:
     on_event: Callable[[Event], None]
     stages: list[StageResult] = field(default_factory=list)
     broken: str | None = None
+    graph: Mapping[str, Any] | None = None
     _process: TargetProcess | None = None
     _held: TargetProcess | None = None
 
@@ -88,6 +89,15 @@ class Climb:
                 yield self._follow(name, module, **options)
             else:
                 yield from self._skip([name], "no export passed")
+        if self.options.graph and passed:
+            yield from self._described(passed[0])
+
+    def _described(self, mode: str) -> Iterator[StageResult]:
+        """The program, to be shown; a stage of the ladder only where that failed."""
+        result = self._follow("graph", "graph", mode=mode)
+        self.graph = result.data.get("graph")
+        if not result.passed:
+            yield result
 
     def _from_program(self, passed: list[str]) -> dict[str, tuple[str, dict[str, Any]]]:
         """The stages that go on from an exported program: name -> module and options."""
@@ -189,6 +199,7 @@ class Climb:
             self.broken,
             self.server.facts["torch"],
             self.target,
+            self.graph,
         )
 
 

@@ -29,6 +29,7 @@ class TrialOptions:
     timeout    seconds for each stage
     memory_mb  resident memory of a stage with everything it started
     python     the interpreter that has torch and the target's packages; None: this one
+    graph      also describe the exported program, to be shown
     """
 
     modes: tuple[str, ...] = MODES
@@ -37,6 +38,7 @@ class TrialOptions:
     memory_mb: int = 16_000
     jobs: int = 1
     python: Path | None = None
+    graph: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,7 @@ class TargetReport:
     broken: str | None = None
     torch: str | None = None
     target: Target | None = None
+    graph: Mapping[str, Any] | None = None
 
     def stage(self, name: str) -> StageResult | None:
         """The stage of that name, if it was on the ladder."""

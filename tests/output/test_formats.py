@@ -79,6 +79,24 @@ def test_a_stage_is_one_line(width: int) -> None:
     assert max(map(len, stages)) <= width
 
 
+def test_a_graph_is_shown_line_by_line_of_the_source(tmp_path: Path) -> None:
+    here = [str(Path.cwd() / "net.py"), 14]
+    graph = {
+        "mode": "strict",
+        "inputs": [["x", "float32[s0, 3]"]],
+        "lifted": [["parameter", "linear.weight", "float32[3, 3]", None], ["constant", "c0", "float32[3]", here]],
+        "mutated": [["buffer", "seen", here]],
+        "functional": [["aten.add_.Tensor", "aten.add.Tensor", here]],
+        "graphs": [
+            ["", [[here, "y = torch.cond(p, …)", [["cond", "(float32[s0, 3])", "cond(p, true_graph_0)", False]]]]],
+            ["true_graph_0", [[None, "", [["add_", "float32[]", "aten.add_.Tensor(seen, 1)", True]]]]],
+        ],
+        "outputs": [["getitem", "float32[s0, 3]"]],
+    }
+    targets = (replace(TARGET, graph=graph),)
+    assert_snapshot("graph.txt", render("full", replace(CLEAN, targets=targets), Look(width=100)))
+
+
 @pytest.mark.parametrize("report", [REPORT, CLEAN, replace(REPORT, show_cleared=False, show_suppressed=False)])
 def test_json_keeps_its_schema(report: Report) -> None:
     jsonschema.validate(json.loads(render("json", report, Look())), SCHEMA)
