@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from exportlint.trial.calls import inputs_of
-from exportlint.trial.observation import Frame, Observation, is_user_path, placed
+from exportlint.trial.observation import Frame, Observation, is_user_path, of_exception, placed
 from exportlint.trial.values import seed
+from exportlint.trial.wrapping import Wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -46,11 +47,25 @@ def export(loaded: Loaded, mode: str, number: int = 0) -> Exported:
         random.seed(number)
         return Exported(None, loaded.export(strict))
     model = loaded.model()
+    return Exported(model, _program(loaded, model, number, strict=strict))
+
+
+def refused_bare(loaded: Loaded, mode: str) -> Observation | None:
+    """What torch says of a method or a function without the module that was put around it."""
+    model = None if loaded.export else loaded.model()
+    if isinstance(model, Wrapped):
+        try:
+            _program(loaded, model.bare, 0, strict=mode == "strict")
+        except Exception as exc:  # noqa: BLE001 - whatever torch raises here is the answer
+            return of_exception(exc)
+    return None
+
+
+def _program(loaded: Loaded, model: Any, number: int, *, strict: bool) -> Any:
     args, kwargs = inputs_of(loaded, 0)
     shapes = loaded.dynamic_shapes()
     seed(number)
-    program = torch.export.export(model, args, kwargs or None, dynamic_shapes=shapes, strict=strict)
-    return Exported(model, program)
+    return torch.export.export(model, args, kwargs or None, dynamic_shapes=shapes, strict=strict)
 
 
 @contextlib.contextmanager

@@ -58,10 +58,12 @@ def load(target: Target) -> Loaded:
 
 def of_values(target: Target, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], shapes: Any) -> Loaded:
     """A target whose parts live in this process already."""
+    from exportlint.trial.wrapping import wrapped  # noqa: PLC0415 - needs torch
+
     given = _detached((args, kwargs))
     return Loaded(
         target,
-        model=lambda: copied(model),
+        model=lambda: wrapped(copied(model)),
         args=lambda: copied(given)[0],
         kwargs=lambda: copied(given)[1],
         dynamic_shapes=lambda: shapes,
@@ -143,22 +145,28 @@ def _seeded(make: Make) -> Make:
 
 
 def _maker(part: str, found: Any) -> Make:
+    # Inputs are seeded where a draw is made, so that other inputs are other values.
+    if part == "model":
+        return _model_maker(found)
+    return found if callable(found) else lambda: copied(found)
+
+
+def _model_maker(found: Any) -> Make:
     import torch  # noqa: PLC0415 - the server has loaded it before any target
 
-    # A method of a module is what somebody wants to export, not a maker of models.
-    owner = getattr(found, "__self__", None) if part == "model" else None
-    if isinstance(found, torch.nn.Module) or isinstance(owner, torch.nn.Module) or not callable(found):
-        return lambda: copied(found)
+    from exportlint.trial.wrapping import is_called_with_arguments, wrapped  # noqa: PLC0415 - needs torch
+
+    # A method of a module, or what needs arguments, is what somebody wants to export, not a maker of models.
+    is_method = isinstance(getattr(found, "__self__", None), torch.nn.Module)
+    if isinstance(found, torch.nn.Module) or is_method or is_called_with_arguments(found):
+        return lambda: wrapped(copied(found))
 
     def make() -> Any:
-        # Inputs are seeded where a draw is made, so that other inputs are other values.
-        if part != "model":
-            return found()
         seed(0)
-        made = found()
+        made = found() if callable(found) else copied(found)
         if not callable(made):
-            raise TargetError(f"model: {found!r} returned {type(made).__name__}, not an nn.Module")
-        return made
+            raise TargetError(f"model: {found!r} gives {type(made).__name__}, not an nn.Module")
+        return wrapped(made)
 
     return make
 

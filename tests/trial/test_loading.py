@@ -52,7 +52,7 @@ def _renamed(old, name):
         ("make args_list", "refused", "args must give a tuple of arguments, it gave list"),
         ("make args_that_raise", "refused", "making the arguments raised ValueError: no data here"),
         ("make absent", "refused", "broken_targets.py has no 'absent'"),
-        ("no_model args", "refused", "returned int, not an nn.Module"),
+        ("no_model args", "refused", "gives int, not an nn.Module"),
         ("import fails", "refused", "ModuleNotFoundError: No module named 'a_package_that_nobody_has'"),
         ("import exits", "crashed", "the process is gone"),
         ("module", "refused", "No module named 'no_such_package'"),
@@ -81,12 +81,13 @@ def test_a_sample_that_eager_refuses_is_a_finding_of_the_eager_stage(reports):
     assert report.stage("export-non-strict").status == "refused"
 
 
-def test_a_method_of_a_module_is_tried_as_what_somebody_exports(reports):
+def test_a_method_of_a_module_is_refused_and_what_wraps_it_is_tried(reports):
     report = reports["bound args"]
     assert report.broken is None
-    assert report.stage("eager").status == "passed"
-    assert report.stage("export-non-strict").status == "refused"
-    assert "instance of `torch.nn.Module`" in report.stage("export-non-strict").detail
+    assert report.stage("load").detail == "bound method Linear.forward(float32[2, 3]), wrapped in a module"
+    export = report.stage("export-non-strict")
+    assert "instance of `torch.nn.Module`" in export.observations[0].text
+    assert (export.status, report.stage("soundness").status) == ("passed", "passed")
 
 
 def test_a_trial_writes_nothing_beside_the_target(reports):

@@ -7,7 +7,7 @@ from typing import Any
 
 from exportlint.trial.births import at_birth, birth, unknown_class
 from exportlint.trial.calls import inputs_of
-from exportlint.trial.exporting import export, warning_observations, warnings_kept
+from exportlint.trial.exporting import export, refused_bare, warning_observations, warnings_kept
 from exportlint.trial.isolate import in_fork
 from exportlint.trial.observation import Observation, of_exception
 from exportlint.trial.parity import beside_eager
@@ -16,6 +16,8 @@ from exportlint.trial.stage import PASSED, REFUSED, Answer, Request, short
 
 def run(request: Request) -> Answer:
     """One call only: second calls and other values are the soundness stage's. The program is there for what follows."""
+    if bare := refused_bare(request.loaded, request.mode):
+        request.emit(bare)
     with warnings_kept() as warned:
         try:
             exported = export(request.loaded, request.mode)

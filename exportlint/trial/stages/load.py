@@ -10,6 +10,7 @@ from exportlint.trial.calls import inputs_of
 from exportlint.trial.observation import of_exception
 from exportlint.trial.stage import PASSED, REFUSED, Answer, Request, short
 from exportlint.trial.target import TargetError
+from exportlint.trial.wrapping import Wrapped
 
 
 def run(request: Request) -> Answer:
@@ -27,7 +28,10 @@ def run(request: Request) -> Answer:
         text = f"making the {what} raised {type(exc).__name__}: {short(str(exc))}"
         return _broken(request, exc, text)
     said = ", ".join([*map(_said, args), *(f"{key}={_said(value)}" for key, value in kwargs.items())])
-    return Answer(PASSED, f"{_model_said(model)}({said})", {"dynamic_shapes": None if shapes is None else repr(shapes)})
+    bare = ", wrapped in a module" if isinstance(model, Wrapped) else ""
+    return Answer(
+        PASSED, f"{_model_said(model)}({said}){bare}", {"dynamic_shapes": None if shapes is None else repr(shapes)}
+    )
 
 
 def _broken(request: Request, exc: BaseException, text: str) -> Answer:
@@ -36,8 +40,7 @@ def _broken(request: Request, exc: BaseException, text: str) -> Answer:
 
 
 def _model_said(model: Any) -> str:
-    name = type(model).__name__ if isinstance(model, torch.nn.Module) else getattr(model, "__qualname__", repr(model))
-    return str(name)
+    return model.said if isinstance(model, Wrapped) else type(model).__name__
 
 
 def _said(value: Any) -> str:
