@@ -12,6 +12,7 @@ import torch
 
 from exportlint.trial.effects import listening
 from exportlint.trial.graphs import source_of
+from exportlint.trial.isolate import leave_if_stray
 from exportlint.trial.loading import Loaded, copied
 from exportlint.trial.observation import Frame, Observation, is_user_path, of_exception, placed
 from exportlint.trial.values import Leaves, compare, redraw, seed, snapshot
@@ -84,6 +85,7 @@ def _call(loaded: Loaded, program: Callable[..., Any], draw: int, number: int) -
                 raised = placed(
                     "exception", raised.text, frames, error_class=raised.error_class, details=raised.details
                 )
+    leave_if_stray()
     said = heard.printed.getvalue(), tuple(heard.log), tuple(heard.outside)
     inputs = snapshot((args, kwargs))
     return Row(draw, output, inputs, *said, heard.places, raised, _meant(loaded, draw))

@@ -41,10 +41,10 @@ def in_fork(function: Callable[[], Any], folder: Path, *, here: bool = False) ->
         if here:
             os.chdir(tempfile.mkdtemp(dir=place))
         _run_and_leave(function, place)
-    _, status = os.waitpid(pid, 0)
+    code = wait(pid)
     answer = place / "answer"
     if not answer.exists():
-        return Outcome(ended=ending(os.waitstatus_to_exitcode(status)))
+        return Outcome(ended=ending(code))
     with contextlib.suppress(Exception):
         return Outcome(**pickle.loads(answer.read_bytes()))  # noqa: S301 - our own fork wrote it
     return Outcome(ended="an answer that cannot be read")
@@ -52,15 +52,40 @@ def in_fork(function: Callable[[], Any], folder: Path, *, here: bool = False) ->
 
 def _run_and_leave(function: Callable[[], Any], place: Path) -> NoReturn:
     die_with_parent()
+    settle()
     try:
         told = {"value": function()}
     except BaseException as exc:  # noqa: BLE001 - SystemExit and bare StopIteration are answers too
         told = {"raised": of_exception(exc)}
+    leave_if_stray()
     with contextlib.suppress(BaseException):
         part = place / "part"
         part.write_bytes(pickle.dumps(told))
         part.rename(place / "answer")
     leave(0)
+
+
+def wait(pid: int) -> int:
+    """The exit code of a fork. A model that has the signal of ended children ignored lets nobody know it."""
+    try:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    except ChildProcessError:
+        return 0
+
+
+_settled = 0
+
+
+def settle() -> None:
+    """This process answers for itself from now on; what a model forks off it does not."""
+    global _settled  # noqa: PLW0603 - one place for a process, as its number is
+    _settled = os.getpid()
+
+
+def leave_if_stray() -> None:
+    """A model that forks comes back twice, and only one of the two may answer."""
+    if os.getpid() != _settled:
+        leave(0)
 
 
 def leave(code: int) -> NoReturn:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -59,14 +60,12 @@ class Watch:
         return None
 
     def _megabytes(self) -> float:
-        total = 0
-        # A process may end while it is asked.
         with contextlib.suppress(psutil.Error):
-            total += psutil.Process(self.pid).memory_info().rss
-        for child in self._descendants():
-            with contextlib.suppress(psutil.Error):
-                total += child.memory_info().rss
-        return total / (1 << 20)
+            processes = [psutil.Process(self.pid), *self._descendants()]
+            resident = _summed(processes, lambda one: one.memory_info().rss)
+            # Forks share most of what they hold. What each has of it costs more to ask, so only where it matters.
+            return resident if resident <= self.limits.memory_mb else _summed(processes, _own_bytes)
+        return 0.0
 
     def _descendants(self) -> list[psutil.Process]:
         # The search reads every process of the machine, so it is not done at every look.
@@ -74,6 +73,20 @@ class Watch:
             self._looked = time.monotonic()
             self._children = descendants(self.pid)
         return self._children
+
+
+def _summed(processes: list[psutil.Process], asked: Callable[[psutil.Process], int]) -> float:
+    total = 0
+    for one in processes:
+        with contextlib.suppress(psutil.Error):  # a process may end while it is asked
+            total += asked(one)
+    return total / (1 << 20)
+
+
+def _own_bytes(process: psutil.Process) -> int:
+    """What it shares is divided by those that share it; where the system does not tell (macOS), what is its own."""
+    full = process.memory_full_info()
+    return int(getattr(full, "pss", full.uss))
 
 
 def descendants(pid: int) -> list[psutil.Process]:

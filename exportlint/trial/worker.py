@@ -25,7 +25,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from exportlint.trial.isolate import adopt_orphans, die_with_parent, ending, leave, tell_stack_on_signal
+from exportlint.trial.isolate import (
+    adopt_orphans,
+    die_with_parent,
+    ending,
+    leave,
+    leave_if_stray,
+    settle,
+    tell_stack_on_signal,
+)
 from exportlint.trial.observation import Observation, of_exception
 from exportlint.trial.stage import CRASHED, REFUSED, Answer, Request, short
 from exportlint.trial.target import Target, TargetError
@@ -105,6 +113,7 @@ def _run_target(line: socket.socket, output: Path, loaded: Any = None) -> NoRetu
 
     Instead of a target it may be a script, whose run leaves processes of this kind with what is `loaded` already.
     """
+    settle()
     tell_stack_on_signal(output)
     adopt_orphans()
     _serve_stages(line, loaded)
@@ -120,6 +129,7 @@ def _serve_stages(line: socket.socket, loaded: Any, made: Any = None) -> NoRetur
             _send(line, {"loaded": True})
         elif "target" in request:
             loaded, answer = _load(Target.from_dict(request["target"]), request["path"])
+            leave_if_stray()
             _send(line, answer)
         elif "ended" in request:
             _send(line, {"exit": _wait(request["ended"], line)})
@@ -148,7 +158,10 @@ def _send(line: socket.socket, message: Mapping[str, Any]) -> None:
 def _wait(pid: int, line: socket.socket) -> str:
     """How the stage ended. When the parent is gone, the stage goes too."""
     while True:
-        done, status = os.waitpid(pid, os.WNOHANG)
+        try:
+            done, status = os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:  # the target's import has the signal of ended children ignored
+            done, status = pid, 0
         if done:
             return ending(os.waitstatus_to_exitcode(status))
         if select.select([line], [], [], 0.02)[0] and not line.recv(1, socket.MSG_PEEK):
@@ -198,6 +211,7 @@ def _run_script(request: Mapping[str, Any], _loaded: Any, _made: Any, fds: list[
 
 def _run_stage(request: Mapping[str, Any], loaded: Any, made: Any, fds: list[int]) -> None:
     """`fds`: the line for answers, and for a stage that is held the line for the stages that follow."""
+    settle()
     safe, *following = map(_safe, fds)
     folder = Path(request["folder"])
     tell_stack_on_signal(folder / "output")
@@ -205,6 +219,7 @@ def _run_stage(request: Mapping[str, Any], loaded: Any, made: Any, fds: list[int
     tempfile.tempdir = None  # it may have been asked for, and kept, while the server loaded torch
 
     def tell(message: Mapping[str, Any]) -> None:
+        leave_if_stray()
         _write(safe, json.dumps(message, default=str).encode() + b"\n")
 
     def emit(seen: Observation) -> None:

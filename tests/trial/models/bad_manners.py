@@ -2,8 +2,10 @@
 
 import ctypes
 import os
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import torch
@@ -95,6 +97,76 @@ class LeavesAProcess(nn.Module):
 class ReadsStdin(nn.Module):
     def forward(self, x):
         return x + len(sys.stdin.read())
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(3),)
+
+
+class Forks(nn.Module):
+    """Two processes come back from the call, and both go on."""
+
+    def forward(self, x):
+        if os.fork() == 0:
+            return x + 1
+        return x + 2
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(3),)
+
+
+class Deadlocks(nn.Module):
+    def forward(self, x):
+        lock = threading.Lock()
+        with lock, lock:
+            return x
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(3),)
+
+
+class SpinsDeafly(nn.Module):
+    """No polite signal ends it, and none tells where it is."""
+
+    def forward(self, x):
+        for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:
+            signal.signal(number, signal.SIG_IGN)
+        while True:
+            x = x + 1
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(3),)
+
+
+class LeavesAMess(nn.Module):
+    def forward(self, x):
+        os.chdir("/")
+        os.close(0)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        torch.set_default_dtype(torch.float64)
+        sys.path.clear()
+        return x + 1
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(3),)
+
+
+class NeedsATidyPlace(nn.Module):
+    """Tried last: what the others did must not reach it."""
+
+    def forward(self, x):
+        tidy = (
+            Path.cwd() != Path("/")
+            and torch.get_default_dtype() == torch.float32
+            and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+            and bool(sys.path)
+        )
+        return x + 1 if tidy else x.untidy()
 
     @staticmethod
     def inputs():
