@@ -43,7 +43,7 @@ _TO_ROWS = frozenset(
 
 class DynamicShapeFrozen(Rule):
     words = r"\b(shape|size|len|for|list|unbind)\b"
-    torch_says = (r"Constraints violated", r"Guard failed: .*size\(\)\[\d+\]")
+    torch_says = (r"Constraints violated", r"Guard failed: .*size\(\)\[\d+\]", r"declared dynamic")
     cases: ClassVar = {
         "BadInt": Case("`{code}` makes a constant of dim {dim}, which is declared dynamic", _SYMBOLIC),
         "BadLen": Case("`{code}` makes a constant of dim {dim}, which is declared dynamic", "use `x.shape[{dim}]`"),

@@ -51,6 +51,7 @@ class Trying:
     """How targets are tried; None where the command line is silent."""
 
     lower: tuple[str, ...]
+    dynamic: str | None
     timeout: float | None
     memory: float | None
     jobs: int | None
@@ -91,7 +92,7 @@ def output_options(command: Command) -> Command:
 
 
 def trying_options(command: Command) -> Command:
-    """--lower, --timeout, --memory, --jobs, --python, --save-repro, --show."""
+    """--lower, --dynamic, --timeout, --memory, --jobs, --python, --save-repro, --show."""
     interpreter = click.Path(path_type=Path, exists=True, dir_okay=False)
     for option in (
         click.option(
@@ -110,6 +111,11 @@ def trying_options(command: Command) -> Command:
         click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Files, or targets, at the same time."),
         click.option("--memory", type=click.FloatRange(min=0.1), metavar="GB", help="Memory limit of one stage."),
         click.option("--timeout", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Time limit of one stage."),
+        click.option(
+            "--dynamic",
+            type=NearChoice(("auto",)),
+            help="auto: find out which dims can be declared dynamic, try it, and print the `dynamic_shapes`.",
+        ),
         click.option(
             "--lower",
             multiple=True,

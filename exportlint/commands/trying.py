@@ -116,7 +116,8 @@ def _options(how: Trying) -> TrialOptions:
     limits: dict[str, Any] = {"timeout": how.timeout, "jobs": how.jobs}
     limits["memory_mb"] = int(how.memory * 1000) if how.memory else None
     given = {name: value for name, value in limits.items() if value is not None}
-    return replace(TrialOptions(lower=lower, python=how.python, graph="graph" in how.show), **given)
+    graph = "graph" in how.show
+    return replace(TrialOptions(lower=lower, dynamic=how.dynamic, python=how.python, graph=graph), **given)
 
 
 def _tried(targets: Sequence[Target], options: TrialOptions) -> list[TargetReport]:

@@ -31,8 +31,18 @@ def print_ladder(console: Console, target: Target) -> None:
         table.add_row(name, Text(status, style=f"status.{status}"), seconds, detail)
     console.print(table)
     if target.dynamic_shapes:
-        console.print(f"  dynamic shapes: {target.dynamic_shapes}", soft_wrap=True)
+        _print_shapes(console, target.dynamic_shapes)
     for stage in target.stages:
         for repro in stage.repros:
             console.print(f"  {stage.name} again: python {repro}", soft_wrap=True)
     console.print()
+
+
+def _print_shapes(console: Console, text: str) -> None:
+    """On lines of their own, to be copied, where there are several."""
+    if "\n" not in text:
+        console.print(f"  dynamic shapes: {text}", soft_wrap=True)
+        return
+    console.print("  dynamic shapes:", style="label")
+    for line in text.split("\n"):
+        console.print(f"    {line}".rstrip(), soft_wrap=True)

@@ -23,10 +23,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Exported:
-    """What an export gave: the model that was traced (None where a fixture has its own export call), the program."""
+    """What an export gave: the model that was traced (None where a fixture has its own export call), the program, and
+    what torch decided about sizes where that was recorded."""
 
     model: Any
     program: Any
+    sizes: Any = None
 
     @property
     def is_program(self) -> bool:

@@ -84,6 +84,7 @@ class Climb:
             yield self._try("soundness", "soundness", modes=accepted)
         else:
             yield from self._skip(["soundness"], "nothing was exported")
+        yield from self._dynamic_shapes(exports, passed)
         for name, (module, options) in self._from_program(passed).items():
             if passed:
                 yield self._follow(name, module, **options)
@@ -98,6 +99,21 @@ class Climb:
         self.graph = result.data.get("graph")
         if not result.passed:
             yield result
+
+    def _dynamic_shapes(self, exports: list[StageResult], passed: list[str]) -> Iterator[StageResult]:
+        """What was declared, in the program that is held; else what could be, where somebody or other inputs ask."""
+        given = self.stages[0].data
+        declared = given.get("dynamic_shapes") or given.get("other_inputs")
+        violated = any("Constraints violated" in seen.text for stage in exports for seen in stage.observations)
+        auto = self.options.dynamic == "auto"
+        options = {"mode": (passed or self.options.modes)[0], "auto": auto, "refused": violated and not passed}
+        if not passed and not violated:
+            yield from self._skip(["dynamic-shapes"], "no export passed")
+        elif declared or auto:
+            yield self._follow("dynamic-shapes", "dynamic_shapes", **options)
+        else:
+            why = "nothing is declared dynamic; `--dynamic auto` proposes what could be"
+            yield from self._skip(["dynamic-shapes"], why)
 
     def _from_program(self, passed: list[str]) -> dict[str, tuple[str, dict[str, Any]]]:
         """The stages that go on from an exported program: name -> module and options."""
@@ -116,7 +132,16 @@ class Climb:
 
     def _names(self) -> list[str]:
         exports = [f"export-{mode}" for mode in self.options.modes]
-        return ["eager", "explain", *exports, "draft", "further", "soundness", *self._from_program([])]
+        return [
+            "eager",
+            "explain",
+            *exports,
+            "draft",
+            "further",
+            "soundness",
+            "dynamic-shapes",
+            *self._from_program([]),
+        ]
 
     def _skip(self, names: list[str], why: str) -> Iterator[StageResult]:
         for name in names:

@@ -13,7 +13,9 @@ difference   the exported program and eager disagree. `details["check"]` says in
              raises (only the exported program does), raises-in-eager-only;
              buffer and observe (what the calls left behind); frozen (eager gives another value at every call, the
              program never); baked (a literal that is another one in a second export, at its line);
-             eager-after-export and fake-tensor-left (the export broke the model).
+             eager-after-export and fake-tensor-left (the export broke the model);
+             frozen-dim, narrowed-dim (a dim declared dynamic is a number, or takes less than asked), static-dim (other
+             inputs need what nothing declares), sizes (the program with other sizes)
              Where they apply: "mode" (in soundness), "draw" (0 the sample, 1 other values), "call" (0 the first, 1 the
              second on the same program), "output" (path of the leaf, "[0].logits"), "max_error" (float or None)
 warning      a Python warning raised during export: `error_class` is its category, path and line where it was raised

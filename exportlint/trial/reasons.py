@@ -105,6 +105,8 @@ def _exception(where: Where, seen: Observation) -> Iterator[Told]:
         said = Words(f"{where.stage} {outcome}: {one_line(seen.text)}")
     elif where.stage == "eager":
         said = Words(f"eager itself raises: {said.says}", "give example inputs that the model accepts")
+    elif says := seen.details.get("says"):
+        said = Words(str(says), seen.details.get("instead"))
     elif summary := seen.details.get("summary"):
         said = Words(f"{where.stage}, {one_line(str(summary))}")
     severity = Severity.NOTE if where.stage == "explain" else Severity.ERROR
@@ -117,6 +119,8 @@ def _mode(where: Where, seen: Observation) -> str | None:
     return str(mode) if mode in MODES else "non-strict" if where.stage == "draft" else None
 
 
+# Differences that have words of their own, by which a rule can know them.
+_OF_SIZES = ("frozen-dim", "narrowed-dim", "sizes")
 # A program that is right but no longer prints is no error.
 _HARMLESS = ("stdout", "log", "files")
 _SAYS = {
@@ -125,6 +129,7 @@ _SAYS = {
     "input-effect": "the exported program leaves other values in its inputs than eager: {text}",
     "raises": "the exported program raises where eager does not{draw}: {text}",
     "eager-after-export": "the export changed the model itself: {text}",
+    "sizes": "the exported program is wrong for another size: {text}",
     "baked": "a value of the moment of the export is fixed in the program: {text}",
 }
 _KEEP = "keep what must outlive a call in a buffer (`register_buffer`), or return it"
@@ -139,7 +144,7 @@ def _difference(where: Where, seen: Observation) -> Iterator[Told]:
         says = f"{where.stage}, {text}"
     severity = Severity.WARNING if check in _HARMLESS else Severity.ERROR
     mode = _mode(where, seen)
-    said = Words(says, _KEEP if check == "state" else None)
+    said = Words(says, _KEEP if check == "state" else seen.details.get("instead"))
     yield Told(check, _finding(where, seen, said, severity, {mode: "differs"} if mode else None))
 
 
@@ -199,7 +204,7 @@ def _installed(path: str) -> bool:
 
 def rule_of(seen: Observation) -> str | None:
     """The rule that declares these words as its own, or, alone among all, this graph break."""
-    if seen.kind not in ("exception", "graph-break", "warning"):
+    if seen.kind not in ("exception", "graph-break", "warning") and seen.details.get("check") not in _OF_SIZES:
         return None
     by_words = [(len(found[0]), name) for name, pattern in _patterns() if (found := pattern.search(seen.text))]
     if by_words:  # the longest match is the most exact one

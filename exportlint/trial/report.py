@@ -25,6 +25,7 @@ class TrialUnavailable(UserError):  # noqa: N818 - names a situation
 class TrialOptions:
     """What to try, and how much of the machine it may take.
 
+    dynamic    "auto": propose which dims can be declared dynamic
     lower      names in the entry point group `exportlint.lowerings`
     timeout    seconds for each stage
     memory_mb  resident memory of a stage with everything it started
@@ -34,6 +35,7 @@ class TrialOptions:
 
     modes: tuple[str, ...] = MODES
     lower: tuple[str, ...] = ()
+    dynamic: str | None = None
     timeout: float = 300.0
     memory_mb: int = 16_000
     jobs: int = 1

@@ -17,13 +17,12 @@ if TYPE_CHECKING:
 
 # What these tell is no failure of export, so it is not what the static pass suspected.
 _BESIDE = ("graph-break", "warning", "training-mode")
+_OF_EXPORT = ("export-", "draft", "further", "soundness", "dynamic-shapes")
 
 
 def of_export(told: Told) -> bool:
     """Is it a failure of export, which the static pass can have suspected?"""
-    return told.family not in _BESIDE and (told.finding.stage or "").startswith(
-        ("export-", "draft", "further", "soundness")
-    )
+    return told.family not in _BESIDE and (told.finding.stage or "").startswith(_OF_EXPORT)
 
 
 def told_by(report: TargetReport, root: Path, modes: Sequence[str]) -> Iterator[Told]:
@@ -59,6 +58,7 @@ def _told_once(tried: Sequence[Told]) -> Iterator[Told]:
     breaks = {_line(told): told.finding.links for told in tried if told.family == "graph-break"}
     differ = {told.family for told in failures} - {"refused"}
     failed = any(told.finding.severity is Severity.ERROR for told in failures)
+    sized = any(told.family == "static-dim" for told in tried)
     for told in tried:
         lowered = (told.finding.stage or "").startswith("lower-")
         if told is refused.get(_line(told)):
@@ -69,6 +69,7 @@ def _told_once(tried: Sequence[Told]) -> Iterator[Told]:
             or (told.family == "warning" and (differ or not failed))
             or (told.family.startswith("unused-input") and not failed)
             or (lowered and told.family in differ)
+            or (sized and told.family == "raises" and ".size()[" in told.finding.message)
         ):
             yield told
 
@@ -153,6 +154,10 @@ def agrees(report: TargetReport, mode: str) -> bool:
     """Did the target export in this mode, and did soundness compare it with eager and find nothing?"""
     export, soundness = report.stage(f"export-{mode}"), report.stage("soundness")
     if export is None or not export.passed or soundness is None or soundness.status not in ("passed", "differs"):
+        return False
+    # Sizes are tried in one mode only; where they differ, nothing is known of the other.
+    shapes = report.stage("dynamic-shapes")
+    if shapes is not None and any(seen.kind == "difference" for seen in shapes.observations):
         return False
     return not any(
         (seen.kind == "difference" and seen.details.get("mode") == mode) or seen.details.get("note") == "eager-unstable"

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from exportlint.trial.dynamic.declared import is_violation, violations
+from exportlint.trial.dynamic.recording import recorded
 from exportlint.trial.isolate import in_fork
 from exportlint.trial.observation import Observation
 from exportlint.trial.onward import go_on
@@ -36,7 +38,10 @@ def run(request: Request) -> Answer:
 
 
 def _non_strict(request: Request) -> Iterator[Observation]:
-    yield from go_on(request.loaded).refusals
+    with recorded() as sizes:
+        refusals = go_on(request.loaded).refusals
+    for seen in refusals:
+        yield from violations(request.loaded, sizes, seen) if is_violation(seen) else [seen]
 
 
 def _strict(request: Request) -> Iterator[Observation]:

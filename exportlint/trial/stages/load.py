@@ -29,9 +29,11 @@ def run(request: Request) -> Answer:
         return _broken(request, exc, text)
     said = ", ".join([*map(_said, args), *(f"{key}={_said(value)}" for key, value in kwargs.items())])
     bare = ", wrapped in a module" if isinstance(model, Wrapped) else ""
-    return Answer(
-        PASSED, f"{_model_said(model)}({said}){bare}", {"dynamic_shapes": None if shapes is None else repr(shapes)}
-    )
+    data = {
+        "dynamic_shapes": None if shapes is None else repr(shapes),
+        "other_inputs": request.loaded.other_args is not None,
+    }
+    return Answer(PASSED, f"{_model_said(model)}({said}){bare}", data)
 
 
 def _broken(request: Request, exc: BaseException, text: str) -> Answer:

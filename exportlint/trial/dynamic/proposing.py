@@ -1,0 +1,154 @@
+"""From a model and its inputs to a `dynamic_shapes` that was exported with: every dim free, read, written, tried."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.export import Dim
+from torch.utils import _pytree as pytree
+
+from exportlint.trial.dynamic.declared import range_of, within
+from exportlint.trial.dynamic.inputs import Inputs, Leaf, leaves_of, tree_of
+from exportlint.trial.dynamic.other_sizes import Beside, accepts, resized
+from exportlint.trial.dynamic.proposal import Proposal, loosened, propose
+from exportlint.trial.dynamic.reading import Trace, read
+from exportlint.trial.dynamic.recording import recorded
+from exportlint.trial.dynamic.saying import declared_as, names
+from exportlint.trial.observation import Observation, of_exception
+from exportlint.trial.values import seed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from exportlint.trial.loading import Loaded
+
+Place = tuple[str, int]  # label of a tensor, dim
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """`refusal`: torch refused even the proposal, or the export with free dims (then there is no proposal)."""
+
+    proposal: Proposal | None = None
+    program: Any = None
+    trace: Trace | None = None
+    inputs: Inputs = ((), {})
+    refusal: Observation | None = None
+
+    def beside(self, eager: Callable[..., Any], *, values: bool) -> Beside:
+        leaves = [size.leaf for size in self.trace.sizes] if self.trace else []
+        once = list({leaf.label: leaf for leaf in leaves}.values())
+        return Beside(eager, self.program.module(), self.inputs, once, values)
+
+
+def proposed(loaded: Loaded, inputs: Inputs, mode: str, free: Mapping[Place, Any] | None = None) -> Proposed:
+    """`free`: the dims that may move, each with what is declared for it or None; without it, all may."""
+    model = loaded.model()
+    given, remarks = _without_ones(loaded, inputs, free)
+    shapes = tree_of(model, given, _give(free))
+    with recorded() as recording:
+        try:
+            program = _export(loaded, given, shapes, mode)
+        except BaseException as exc:  # noqa: BLE001 - torch lets anything through
+            return Proposed(refusal=of_exception(exc))
+    trace = read(recording, leaves_of(model, given, shapes))
+    if trace is None or not trace.roots():
+        return Proposed()
+    declared = {place: what for place, what in (free or {}).items() if what is not None}
+    _narrow(trace, declared)
+    called = names(trace, {place: declared_as(what) for place, what in declared.items() if hasattr(what, "__name__")})
+    proposal = propose(trace, model, given, called, _ones(loaded, program, trace, given), remarks)
+    return _tried(loaded, proposal, given, mode)
+
+
+def _narrow(trace: Trace, declared: Mapping[Place, Any]) -> None:
+    """What was declared of a dim stays within the range that was declared."""
+    for size in trace.sizes:
+        what = declared.get((size.leaf.label, size.dim))
+        if what is not None and size.form in trace.ranges:
+            trace.ranges[size.form] = within(range_of(what), trace.ranges[size.form])
+
+
+def _give(free: Iterable[Place] | None) -> Callable[[str, torch.Tensor], Any]:
+    wanted = None if free is None else set(free)
+
+    def give(label: str, tensor: torch.Tensor) -> Any:
+        dims = {dim: Dim.AUTO for dim in range(tensor.dim()) if wanted is None or (label, dim) in wanted}
+        return dims or None
+
+    return give
+
+
+def _export(loaded: Loaded, inputs: Inputs, shapes: Any, mode: str) -> Any:
+    torch._dynamo.reset()  # noqa: SLF001 - documented as torch._dynamo.reset
+    model = loaded.model()
+    args, kwargs = pytree.tree_map(lambda leaf: leaf.clone() if isinstance(leaf, torch.Tensor) else leaf, inputs)
+    seed(0)
+    return torch.export.export(model, args, kwargs or None, dynamic_shapes=shapes, strict=mode == "strict")
+
+
+def _tried(loaded: Loaded, proposal: Proposal, inputs: Inputs, mode: str) -> Proposed:
+    """Export with the proposal; a dim that no named Dim can say is declared Dim.DYNAMIC in a second attempt."""
+    refusal = None
+    for _ in range(2):
+        with recorded() as recording:
+            try:
+                program = _export(loaded, inputs, proposal.shapes, mode)
+            except BaseException as exc:  # noqa: BLE001 - torch lets anything through
+                refusal = of_exception(exc)
+                other = loosened(proposal, refusal.text)
+                if other is None:
+                    break
+                proposal = other
+                continue
+        trace = read(recording, leaves_of(loaded.model(), inputs, proposal.shapes))
+        return Proposed(proposal, program, trace, inputs)
+    return Proposed(proposal, refusal=refusal)
+
+
+def _ones(loaded: Loaded, program: Any, trace: Trace, inputs: Inputs) -> dict[Any, int]:
+    """The symbols for which 1, which torch does not trace, was tried and is right."""
+    leaves = list({size.leaf.label: size.leaf for size in trace.sizes}.values())
+    found = {}
+    for root in trace.roots():
+        if trace.ranges[root][0] <= 2 and all(root not in c.symbols for c in trace.conditions):  # noqa: PLR2004 - torch's own
+            beside = Beside(loaded.eager(), program.module(), inputs, leaves)
+            tried = beside.tried(trace, {root: 1})
+            if tried is not None and tried.eager is None and tried.wrong is None:
+                found[root] = 1
+    return found
+
+
+def _without_ones(loaded: Loaded, inputs: Inputs, free: Iterable[Place] | None) -> tuple[Inputs, list[str]]:
+    """Torch makes a constant of a size of 1. Where eager takes 3 instead, that is exported: first dims together, then
+    each dim alone."""
+    model = loaded.model()
+    wanted = None if free is None else set(free)
+    ones = [
+        (leaf.label, dim)
+        for leaf in leaves_of(model, inputs)
+        for dim, size in enumerate(leaf.tensor.shape)
+        if size == 1 and (wanted is None or (leaf.label, dim) in wanted)
+    ]
+    if not ones:
+        return inputs, []
+    eager = loaded.eager()
+    grown: list[Place] = []
+    groups = [[place for place in ones if place[1] == dim] for dim in sorted({dim for _, dim in ones})]
+    for group in groups:
+        for places in [group, *([place] for place in group if len(group) > 1)]:
+            if not set(places) & set(grown):
+                larger = _grown(model, inputs, places)
+                if accepts(eager, larger):
+                    inputs = larger
+                    grown += places
+    said = " and ".join(f"dim {dim} of `{label}`" for label, dim in grown)
+    remark = f"in the sample {said} is 1, which torch makes a constant: export with a sample of 2 or more there"
+    return inputs, [remark] if grown else []
+
+
+def _grown(model: Any, inputs: Inputs, places: list[Place]) -> Inputs:
+    leaves: list[Leaf] = leaves_of(model, inputs)
+    return resized(inputs, leaves, dict.fromkeys(places, 3))
