@@ -164,4 +164,6 @@ def _installed(path: str) -> bool:
 
 def _ladder(report: TargetReport) -> reports.Target:
     stages = (reports.Stage(s.name, s.status, s.seconds, " ".join(s.detail.split())) for s in report.stages)
-    return reports.Target(report.name, tuple(stages), report.dynamic_shapes, arguments(report.target), report.graph)
+    return reports.Target(
+        report.name, tuple(stages), report.dynamic_shapes, arguments(report.target), report.graph, report.torch
+    )

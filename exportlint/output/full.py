@@ -27,7 +27,7 @@ def render(report: Report, look: Look) -> str:
         return report.headline + "\n"  # the common case on every commit needs no rich
     console = _console(look)
     for target in report.targets:
-        print_ladder(console, target)
+        print_ladder(console, target, report.torch)
         if target.graph:
             print_graph(console, target.graph)
         _print_causes(console, report, target)

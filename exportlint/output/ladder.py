@@ -15,11 +15,13 @@ LEAST = 30
 _MODULES = re.compile(r"\A(?:[a-z_]\w*\.)+(?=[A-Z]\w*: )")
 
 
-def print_ladder(console: Console, target: Target) -> None:
+def print_ladder(console: Console, target: Target, torch: str | None = None) -> None:
+    """`torch`: what the report's other words are about; another one is said."""
     from rich.table import Table  # noqa: PLC0415 (50 ms)
     from rich.text import Text  # noqa: PLC0415
 
-    console.print(f"target {target.name}", style="headline", soft_wrap=True)
+    other = f", tried with torch {target.torch}" if target.torch and target.torch.partition("+")[0] != torch else ""
+    console.print(f"target {target.name}{other}", style="headline", soft_wrap=True)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="label")
     for head in (*HEADS, "detail"):
         table.add_column(head, justify="right" if head == "seconds" else "left", no_wrap=head != "detail")

@@ -28,7 +28,8 @@ class Stage:
 class Target:
     """Everything tried on one target. `arguments`: what `exportlint trial` is given to try it again.
 
-    `graph` is the exported program, as trial/stages/graph.py describes it, where it is to be shown.
+    `torch` is the version that it was tried with. `graph` is the exported program, as trial/stages/graph.py describes
+    it, where it is to be shown.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Target:
     dynamic_shapes: str | None = None
     arguments: str = ""
     graph: Mapping[str, Any] | None = None
+    torch: str | None = None
 
     @property
     def is_script(self) -> bool:

@@ -71,6 +71,11 @@ def test_full_says_of_each_target_what_happened_and_then_why() -> None:
     assert sum("instead: Compute both sides" in line for line in lines) == 1, "a cause says once what to write instead"
 
 
+def test_another_torch_than_the_one_judged_by_is_said() -> None:
+    for torch, says in (("2.13.0+cpu", "target src/model.py:Net\n"), ("2.15.0", "Net, tried with torch 2.15.0\n")):
+        assert says in render("full", replace(REPORT, targets=(replace(TARGET, torch=torch),)), Look())
+
+
 @pytest.mark.parametrize("width", [80, 200])
 def test_a_stage_is_one_line(width: int) -> None:
     lines = render("full", REPORT, Look(width=width)).splitlines()
