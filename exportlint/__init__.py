@@ -10,6 +10,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from exportlint.diagnosis import Diagnosis, diagnose, lint
+    from exportlint.errors import UserError
     from exportlint.finding import Applicability, Edit, Finding, Fix, Link, Severity
     from exportlint.rule import Case, Code, Place, Rule, Scope
     from exportlint.static.kinds import Kind, Source, Value
@@ -33,6 +35,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "Diagnosis": "exportlint.diagnosis",
+    "UserError": "exportlint.errors",
+    "diagnose": "exportlint.diagnosis",
+    "lint": "exportlint.diagnosis",
     "Applicability": "exportlint.finding",
     "Edit": "exportlint.finding",
     "Finding": "exportlint.finding",
@@ -76,6 +82,7 @@ __all__ = [
     "Asked",
     "Case",
     "Code",
+    "Diagnosis",
     "Edit",
     "Finding",
     "Fix",
@@ -90,13 +97,16 @@ __all__ = [
     "Source",
     "TruthRule",
     "Use",
+    "UserError",
     "Value",
     "ValuesUsed",
     "argument",
     "called",
+    "diagnose",
     "dotted",
     "flat_targets",
     "is_part",
+    "lint",
     "made_from_inputs",
     "of_a_size",
     "path_on_self",
@@ -108,6 +118,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "testing":
+        return importlib.import_module("exportlint.testing")
     if name not in _HOME:
         raise AttributeError(f"module 'exportlint' has no attribute {name!r}")
     value = globals()[name] = getattr(importlib.import_module(_HOME[name]), name)

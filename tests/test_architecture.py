@@ -43,6 +43,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     # What runs in the child reaches only the standard library, torch and its own kind: see the test below.
     # sympy comes with torch, whose symbolic sizes are its expressions.
     "exportlint.trial": {"exportlint.trial", "exportlint.errors", "torch", "sympy", "psutil"},
+    # In the caller's process, which has the model.
+    "exportlint.trial.handing": {"exportlint.trial", "exportlint.errors", "torch", "cloudpickle"},
     "exportlint.trial.reasons": {
         "exportlint.trial.observation",
         "exportlint.trial.report",
@@ -106,6 +108,19 @@ MAY_IMPORT: dict[str, set[str]] = {
         "rich",
         "tabulate",
     },
+    "exportlint.diagnosis": {
+        "exportlint.commands.gathering",
+        "exportlint.commands.static",
+        "exportlint.commands.trying",
+        "exportlint.config",
+        "exportlint.errors",
+        "exportlint.files",
+        "exportlint.finding",
+        "exportlint.output",
+        "exportlint.trial",
+        "rich",
+    },
+    "exportlint.testing": {"exportlint.diagnosis"},
     "exportlint.cli": {"exportlint", "exportlint.errors", "click"},
     "exportlint.__main__": {"exportlint.cli"},
     "exportlint_rules": {"exportlint", "libcst"},

@@ -29,6 +29,8 @@ from exportlint.trial.target import Target, TargetError, discover, from_callable
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from exportlint.commands.gathering import Gathered
+
 PARTS = ("args", "kwargs", "dynamic_shapes", "other_args")
 
 
@@ -85,39 +87,54 @@ def _from_root(source: str, root: Path) -> str:
 
 def finish(targets: Sequence[Target], found: Collected, config: Config, output: Output, how: Trying) -> int:
     """Try the targets, lint `found` and what they ran of the project, and print both kinds of evidence as one."""
-    from exportlint import verdict  # noqa: PLC0415
-
     if how.show and output.output_format != "full":
         raise UserError(f"--show {how.show[0]} is for people: use it with `--output-format full`")
     if how.save_repro:
         reproducing.prepare(how.save_repro)
-    tried = _tried(targets, _options(how))
+    gathered, config, tried = examined(targets, found, config, _options(how))
+    if how.save_repro:
+        ladders, unwritten = reproducing.save(tried, gathered.targets, how.save_repro)
+        gathered = replace(gathered, targets=ladders, problems=(*gathered.problems, *unwritten))
+    return finish_report(gathered, config, output)
+
+
+def examined(
+    targets: Sequence[Target], found: Collected, config: Config, options: TrialOptions, *, jobs: int | None = None
+) -> tuple[Gathered, Config, list[TargetReport]]:
+    """Both kinds of evidence as one, the configuration for the torch that was there, and what each trial said.
+
+    `jobs`: processes for the static pass.
+    """
+    from exportlint import verdict  # noqa: PLC0415
+
+    tried = _tried(targets, options)
     installed = next((report.torch for report in tried if report.torch), None)
     if installed and not config.torch_chosen:
         config = replace(config, torch=measured_version(installed)[0])
-    gathered = static(_with_executed(found, tried), config)
+    gathered = static(_with_executed(found, tried), config, jobs=jobs)
     findings = verdict.merge(gathered.findings, tried, mode=config.mode)
     broken = tuple(Problem(r.path or r.name, r.line, r.broken) for r in tried if r.broken)
     problems = (*gathered.problems, *broken)
     ladders = tuple(_ladder(report) for report in tried)
-    if how.save_repro:
-        ladders, unwritten = reproducing.save(tried, ladders, how.save_repro)
-        problems = (*problems, *unwritten)
-    return finish_report(
-        replace(gathered, findings=tuple(findings), problems=problems, targets=ladders), config, output
-    )
+    return replace(gathered, findings=tuple(findings), problems=problems, targets=ladders), config, tried
 
 
 def _options(how: Trying) -> TrialOptions:
-    lower = tuple(name for name in flat(how.lower) if name != "none")
-    known = sorted(point.name for point in entry_points(group=LOWERINGS))
-    if wrong := next((name for name in lower if name not in known), None):
-        raise UserError(f"--lower: there is no `{wrong}`{nearest(wrong, known)}; choose none or of {', '.join(known)}")
+    lower = lowerings(how.lower)
     limits: dict[str, Any] = {"timeout": how.timeout, "jobs": how.jobs}
     limits["memory_mb"] = int(how.memory * 1000) if how.memory else None
     given = {name: value for name, value in limits.items() if value is not None}
     graph = "graph" in how.show
     return replace(TrialOptions(lower=lower, dynamic=how.dynamic, python=how.python, graph=graph), **given)
+
+
+def lowerings(names: Sequence[str]) -> tuple[str, ...]:
+    """The names that `--lower` gives, each of which must exist."""
+    lower = tuple(name for name in flat(names) if name != "none")
+    known = sorted(point.name for point in entry_points(group=LOWERINGS))
+    if wrong := next((name for name in lower if name not in known), None):
+        raise UserError(f"--lower: there is no `{wrong}`{nearest(wrong, known)}; choose none or of {', '.join(known)}")
+    return lower
 
 
 def _tried(targets: Sequence[Target], options: TrialOptions) -> list[TargetReport]:

@@ -1,20 +1,23 @@
 """Started by path, under any interpreter: `python bootstrap.py SOCKET_FD`. Standard library only.
 
-The interpreter of `--python` need not have exportlint installed. A bare `exportlint` package (a path, no code run) is
-enough to import what a child needs from this folder, and leaves everything else unreachable.
+The interpreter of `--python` need not have exportlint installed: the package is taken from this folder, by its file. A
+target that imports exportlint itself, as a project's tests do, gets the same one.
 """
 
 import sys
-import types
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 
 def main() -> None:
     # Python puts a script's folder first on the path; a target's `import report` must not find ours.
     del sys.path[0]
-    package = types.ModuleType("exportlint")
-    package.__path__ = [str(Path(__file__).resolve().parents[1])]
-    sys.modules["exportlint"] = package
+    home = Path(__file__).resolve().parents[1]
+    spec = spec_from_file_location("exportlint", home / "__init__.py", submodule_search_locations=[str(home)])
+    assert spec, "the file is there"  # noqa: S101 - for mypy
+    assert spec.loader  # noqa: S101
+    sys.modules["exportlint"] = module_from_spec(spec)
+    spec.loader.exec_module(sys.modules["exportlint"])
     from exportlint.trial.worker import serve  # noqa: PLC0415 - only importable now
 
     serve(int(sys.argv[1]))

@@ -150,7 +150,7 @@ class Climb:
     def _load(self) -> StageResult:
         self.on_event(Event(self.target.name, "load", "running"))
         process = self._running()
-        imported = process.load(self.target, [os.getcwd()], self._limits())  # noqa: PTH109 - sys.path wants text
+        imported = process.load(self.target, [os.getcwd(), *self.target.search], self._limits())  # noqa: PTH109 - sys.path wants text
         reply = next((m for m in imported.messages if "loaded" in m or "error" in m), None)
         if reply is None:
             result = _died("load", imported)

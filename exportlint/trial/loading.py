@@ -11,7 +11,7 @@ import importlib.util
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,11 +52,26 @@ def load(target: Target) -> Loaded:
             return _load_fixture(target)
         case TargetKind.CALLABLES:
             return _load_callables(target)
+        case TargetKind.OBJECTS:
+            return _load_objects(target)
         case TargetKind.SCRIPT | TargetKind.SEEN:
             raise TargetError(f"{target.source} is a script: its run gives the targets")
 
 
-def of_values(target: Target, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], shapes: Any) -> Loaded:
+def _load_objects(target: Target) -> Loaded:
+    import torch  # noqa: PLC0415 - the server has loaded it before any target
+
+    try:
+        # Our own parent wrote the file.
+        parts = torch.load(target.source, map_location="cpu", weights_only=False)
+    except ImportError as exc:
+        raise TargetError(f"a class of the model is not to be found in the trial's process: {exc}") from exc
+    other = parts["other_args"]
+    loaded = of_values(target, parts["model"], parts["args"], parts["kwargs"], parts["dynamic_shapes"])
+    return loaded if other is None else replace(loaded, other_args=lambda: as_args("other_args", copied(other)))
+
+
+def of_values(target: Target, model: Any, args: Any, kwargs: dict[str, Any], shapes: Any) -> Loaded:
     """A target whose parts live in this process already."""
     from exportlint.trial.wrapping import wrapped  # noqa: PLC0415 - needs torch
 
@@ -64,7 +79,7 @@ def of_values(target: Target, model: Any, args: tuple[Any, ...], kwargs: dict[st
     return Loaded(
         target,
         model=lambda: wrapped(copied(model)),
-        args=lambda: copied(given)[0],
+        args=lambda: as_args("args", copied(given)[0]),
         kwargs=lambda: copied(given)[1],
         dynamic_shapes=lambda: shapes,
     )

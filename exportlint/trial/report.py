@@ -30,6 +30,7 @@ class TrialOptions:
     timeout    seconds for each stage
     memory_mb  resident memory of a stage with everything it started
     python     the interpreter that has torch and the target's packages; None: this one
+    keep       the process that has torch stays for this process's next trial
     graph      also describe the exported program, to be shown
     """
 
@@ -40,6 +41,7 @@ class TrialOptions:
     memory_mb: int = 16_000
     jobs: int = 1
     python: Path | None = None
+    keep: bool = False
     graph: bool = False
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import shutil
@@ -39,7 +40,7 @@ def run_trials(
     started and takes the temporary folder away before it goes on.
     """
     lowerings = _lowerings(options.lower)
-    with session(options.python) as server:
+    with (kept if options.keep else session)(options.python) as server:
         work: list[Callable[[], TargetReport]] = []
         for target in targets:
             found = [target]
@@ -81,6 +82,31 @@ def _lowerings(names: Sequence[str]) -> Mapping[str, str]:
 @contextlib.contextmanager
 def session(python: Path | None) -> Iterator[Any]:
     """A server in a temporary folder; both are gone afterwards, whatever happened."""
+    with _terminated_like_interrupted(), _served(python) as server:
+        yield server
+
+
+_kept: dict[tuple[int, Path | None], Any] = {}
+
+
+@contextlib.contextmanager
+def kept(python: Path | None) -> Iterator[Any]:
+    """A server that stays until this process ends, so that its next trial need not load torch again."""
+    key = (os.getpid(), python)  # a fork has a server of its own
+    if key not in _kept or not _kept[key].alive:
+        stack = contextlib.ExitStack()
+        _kept[key] = stack.enter_context(_served(python))
+        atexit.register(_closed, stack, os.getpid())
+    yield _kept[key]
+
+
+def _closed(stack: contextlib.ExitStack, pid: int) -> None:
+    if os.getpid() == pid:
+        stack.close()
+
+
+@contextlib.contextmanager
+def _served(python: Path | None) -> Iterator[Any]:
     if not hasattr(os, "fork"):
         raise TrialUnavailable("a trial needs fork(), which this system does not have; run it on Linux, macOS or WSL")
     try:
@@ -89,12 +115,11 @@ def session(python: Path | None) -> Iterator[Any]:
         raise TrialUnavailable(f"a trial needs psutil and torch ({exc}); pip install 'exportlint[torch]'") from exc
     folder = Path(tempfile.mkdtemp(prefix="exportlint-"))
     try:
-        with _terminated_like_interrupted():
-            server = Server(python, folder)
-            try:
-                yield server
-            finally:
-                server.close()
+        server = Server(python, folder)
+        try:
+            yield server
+        finally:
+            server.close()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -139,6 +139,10 @@ class Server:
             )
         return facts
 
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
     def target_process(self, name: str) -> TargetProcess:
         """A fresh fork, its folder below the run's; or the process in which a script's run left the target."""
         if name in self._waiting:

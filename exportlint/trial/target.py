@@ -22,6 +22,7 @@ class TargetKind(str, enum.Enum):
     FIXTURE = "fixture"  # a class with static `inputs()`
     SCRIPT = "script"  # a script to run; every model that it hands to torch is a target
     SEEN = "seen"  # one of those
+    OBJECTS = "objects"  # live objects of the caller's process, in a file
 
 
 class TargetError(Exception):
@@ -32,7 +33,8 @@ class TargetError(Exception):
 class Target:
     """`source` is FILE_OR_MODULE for a module target or a script, else FILE_OR_MODULE:NAME; so are the other parts.
 
-    `arguments` are a script's own; `given_to` is the call that a script handed the model to.
+    `arguments` are a script's own; `given_to` is the call that a script handed the model to. `search`
+    lists further folders to import from.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Target:
     line: int | None = None
     arguments: tuple[str, ...] = ()
     given_to: str | None = None
+    search: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data."""
@@ -54,7 +57,8 @@ class Target:
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any]) -> Target:
         known = {f.name: raw[f.name] for f in fields(cls) if f.name in raw}
-        return cls(**{**known, "kind": TargetKind(raw["kind"]), "arguments": tuple(raw.get("arguments", ()))})
+        lists = {name: tuple(raw.get(name, ())) for name in ("arguments", "search")}
+        return cls(**{**known, **lists, "kind": TargetKind(raw["kind"])})
 
 
 def from_callables(
