@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exportlint.finding import Evidence, Finding
+from exportlint.trial.feeding import feeding_lines
 from exportlint.trial.reasons import Told, shown
 from exportlint.trial.report import MODES, TargetReport
 from exportlint.trial.told import agrees, nameless, of_export, told_by, united
@@ -29,10 +30,14 @@ def merge(
     met = _Meeting(findings)
     for report in reports:
         for told in told_by(report, root, modes):
-            met.meet(told, _ran(report, root))
+            met.meet(told, _ran(report, root), root)
         if all(agrees(report, mode) for mode in modes):
             met.clear(report.name, _ran(report, root))
     return met.result()
+
+
+def _predicts(static: Finding, told: Told) -> bool:
+    return all(static.effect.get(mode) == told.outcomes[mode] for mode in told.outcomes)
 
 
 Ran = Mapping[str, frozenset[int]]
@@ -52,9 +57,11 @@ class _Meeting:
     cleared: dict[int, str] = field(default_factory=dict)
     alone: dict[tuple[str, int, str, str], Finding] = field(default_factory=dict)
 
-    def meet(self, told: Told, ran: Ran) -> None:
+    def meet(self, told: Told, ran: Ran, root: Path) -> None:
         """Join what a trial of a target told to the suspicion it is about, or keep it for itself."""
         index = self._at_place(told) if told.placed else self._by_elimination(told, ran)
+        if index is None and told.placed:
+            index = self._above(told, root)
         if index is not None:
             self.joined[index] = _confirmed(self.joined.get(index, self.static[index]), told)
             return
@@ -75,6 +82,17 @@ class _Meeting:
         ]
         return min(here)[2] if here else None
 
+    def _above(self, told: Told, root: Path) -> int | None:
+        """A line that no rule knows: the nearest suspicion that predicts the outcome, of those that feed the line."""
+        finding = told.finding
+        if not (of_export(told) and told.outcomes and nameless(finding)):
+            return None
+        for line in feeding_lines(str(root / finding.path), finding.line):
+            for index, static in enumerate(self.static):
+                if static.path == finding.path and static.line == line and _predicts(static, told):
+                    return index
+        return None
+
     def _by_elimination(self, told: Told, ran: Ran) -> int | None:
         """Torch names no line: the one suspicion among the lines that ran which predicts just this outcome."""
         finding = told.finding
@@ -84,7 +102,7 @@ class _Meeting:
             index
             for index, static in enumerate(self.static)
             if any(line in ran.get(static.path, ()) for line in range(static.line, static.end_line + 1))
-            and all(static.effect.get(mode) == told.outcomes[mode] for mode in told.outcomes)
+            and _predicts(static, told)
             and (nameless(finding) or static.rule == finding.rule)
         ]
         return own[0] if len(own) == 1 else None
@@ -115,7 +133,8 @@ def _confirmed(static: Finding, joined: Told) -> Finding:
     told = joined.finding
     words = ""
     if static.evidence is not Evidence.CONFIRMED:
-        words = f"; tried: {told.message}" + ("" if joined.placed else _ONLY)
+        above = f" (line {told.line})" if joined.placed and told.line > static.end_line else ""
+        words = f"; tried{above}: {told.message}" + ("" if joined.placed else _ONLY)
     return replace(
         static,
         evidence=Evidence.CONFIRMED,

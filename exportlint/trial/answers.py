@@ -26,18 +26,21 @@ class Calls(TorchFunctionMode):  # type: ignore[misc]  # torch leaves it untyped
 
     def call(self, func: Any) -> Call:
         frame = _caller(sys._getframe(2))  # noqa: SLF001 - the documented way
-        place = (
-            (frame.f_code.co_filename, frame.f_lineno, getattr(func, "__qualname__", str(func)))
-            if frame
-            else ("", 0, "")
-        )
+        path, line = (frame.f_code.co_filename, frame.f_lineno) if frame else ("", 0)
+        place = (path, line, _name(func))
         self._made[place] = number = self._made.get(place, -1) + 1
         return (*place, number)
 
 
+def _name(func: Any) -> str:
+    """Of a property, its own name, not `__get__`."""
+    name: str = getattr(func, "__name__", str(func))
+    return f"{func.__self__.__name__}.{name}" if name in ("__get__", "__set__") else name
+
+
 def _caller(frame: FrameType | None) -> FrameType | None:
     """The innermost frame outside torch."""
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "torch":
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("torch", "exportlint"):
         frame = frame.f_back
     return frame
 

@@ -6,12 +6,16 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
+from exportlint.trial.calls import inputs_of
 from exportlint.trial.effects import frame_at
+from exportlint.trial.isolate import in_fork
 from exportlint.trial.observation import Frame, Observation, is_user_path, placed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
+
+    from exportlint.trial.stage import Request
 
 _UNKNOWN = re.compile(
     r"Found <class '(?P<dotted>[\w.<>]+)'> in (?:output|input)"
@@ -59,6 +63,20 @@ def _stack(frame: FrameType) -> list[Frame]:
             frames.append(frame_at(above.f_code.co_filename, above.f_lineno, above.f_code.co_name))
         above = above.f_back
     return frames[::-1]
+
+
+def placed_at_birth(request: Request, seen: Observation) -> Observation:
+    """A class that torch cannot flatten is refused without a line; what helps is the line that builds the object."""
+    name = unknown_class(seen)
+    if name is None or seen.user_path:
+        return seen
+
+    def eager() -> Any:
+        args, kwargs = inputs_of(request.loaded, 0)
+        model = request.loaded.eager()
+        return birth(lambda: model(*args, **kwargs), name)
+
+    return at_birth(seen, in_fork(eager, request.folder).value or (), name)
 
 
 def at_birth(seen: Observation, stack: tuple[Frame, ...], name: str) -> Observation:

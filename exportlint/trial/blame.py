@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from exportlint.trial.effects import frame_at
+from exportlint.trial.effects import frame_at, innermost_user
 from exportlint.trial.observation import Frame, is_user_path
 
 if TYPE_CHECKING:
@@ -65,7 +65,10 @@ class _Watcher:
         if event in ("line", "return"):
             self.look()
             self._lines += 1
-            self._last = (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+            # What a call returns is stored by the line that called.
+            last = innermost_user(frame.f_back) if event == "return" else frame
+            if last is not None:
+                self._last = (last.f_code.co_filename, last.f_lineno, last.f_code.co_name)
         return self._on_line
 
     def look(self) -> None:

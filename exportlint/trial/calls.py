@@ -49,12 +49,13 @@ class Row:
 @dataclass(frozen=True)
 class Record:
     """A series of calls on one program, and what they left behind. `changed`: plain attributes and globals, with the
-    line that changed them where one was looked for."""
+    line that changed them where one was looked for; `mattering`: those that reach the outputs, None if nobody asked."""
 
     rows: tuple[Row, ...]
     buffers: Leaves
     changed: Mapping[str, Frame | None]
     observed: tuple[str, str] | None
+    mattering: frozenset[str] | None = None
 
 
 def record(loaded: Loaded, program: Callable[..., Any], plan: Sequence[int] = PLAN) -> Record:
@@ -138,12 +139,19 @@ def _own_modules() -> list[Any]:
 
 def keeper(program: Any, name: str) -> Callable[[], Any]:
     """The function that gives the present value of what `keepers` would call `name`, though it may not exist yet."""
+    homes = holder(program, name)
+    if len(homes) == 1:
+        return partial(homes[0][0].get, homes[0][1])
+    return lambda: [home.get(key) for home, key in homes]
+
+
+def holder(program: Any, name: str) -> list[tuple[dict[str, Any], str]]:
+    """The dictionaries that hold what `keepers` would call `name`, each with the key there."""
     if name.startswith("global "):
         key = name.removeprefix("global ")
-        homes = [vars(module) for module in _own_modules() if key in vars(module)]
-        return lambda: [home.get(key) for home in homes]
+        return [(vars(module), key) for module in _own_modules() if key in vars(module)]
     path, _, key = name.rpartition(".")
-    return partial(vars(program.get_submodule(path)).get, key)
+    return [(vars(program.get_submodule(path)), key)]
 
 
 def _kept(program: Any) -> dict[str, Leaves]:

@@ -41,7 +41,8 @@ def at_its_line(seen: Observation, eager: Record, exported: Record) -> Observati
     """The difference, placed at the line whose effect it is, where one was noticed."""
     check = seen.details["check"]
     if check in (STATE, "observe"):
-        found = next((frame for name, frame in eager.changed.items() if frame and name != INPUTS), None)
+        asked = eager.mattering if check == STATE else None
+        found = next((frame for name, frame in eager.changed.items() if frame and _may_matter(name, asked)), None)
     elif check == "input-effect":
         found = eager.changed.get(INPUTS)
     else:
@@ -50,6 +51,10 @@ def at_its_line(seen: Observation, eager: Record, exported: Record) -> Observati
     if found is None or seen.user_path:
         return seen
     return placed(seen.kind, seen.text, [found], error_class=seen.error_class, details=seen.details)
+
+
+def _may_matter(name: str, asked: frozenset[str] | None) -> bool:
+    return name != INPUTS if asked is None else name in asked
 
 
 def as_state(seen: Observation, eager: Record, exported: Record) -> Observation:
@@ -102,7 +107,7 @@ def _row_differences(ours: Row, theirs: Row, call: int, *, steady: bool, calm: b
         yield _raised(theirs.raised, place)
     else:
         yield from _value_differences(ours, theirs, place) if steady else ()
-        yield from _effect_differences(ours, theirs, place) if calm else ()
+        yield from _effect_differences(ours, theirs, place, calm=calm)
 
 
 def _difference(check: str, text: str, details: Mapping[str, Any]) -> Observation:
@@ -117,14 +122,15 @@ def _value_differences(ours: Row, theirs: Row, place: Mapping[str, Any]) -> Iter
             yield _difference(check, text, {**place, "output": found.path, "max_error": found.max_error})
 
 
-def _effect_differences(ours: Row, theirs: Row, place: Mapping[str, Any]) -> Iterator[Observation]:
-    if ours.stdout != theirs.stdout:
+def _effect_differences(ours: Row, theirs: Row, place: Mapping[str, Any], *, calm: bool) -> Iterator[Observation]:
+    """Where eager does not repeat itself, only what the program does not do at all."""
+    if ours.stdout != theirs.stdout and (calm or not theirs.stdout):
         text = f"eager printed {ours.stdout[:80]!r}, the exported program {theirs.stdout[:80]!r}"
         yield _difference("stdout", text, place)
-    if ours.log != theirs.log:
+    if ours.log != theirs.log and (calm or not theirs.log):
         text = f"eager logged {len(ours.log)} records, the exported program {len(theirs.log)}"
         yield _difference("log", text, place)
-    if len(ours.outside) != len(theirs.outside):
+    if len(ours.outside) != len(theirs.outside) and (calm or not theirs.outside):
         text = f"eager reaches outside {len(ours.outside)} times ({', '.join(sorted(set(ours.outside)))})"
         yield _difference("files", f"{text}, the exported program {len(theirs.outside)} times", place)
 

@@ -34,10 +34,16 @@ class Heard:
 
 
 def user_frame(frame: FrameType | None) -> Frame | None:
+    """The same with its source text."""
+    found = innermost_user(frame)
+    return frame_at(found.f_code.co_filename, found.f_lineno, found.f_code.co_name) if found else None
+
+
+def innermost_user(frame: FrameType | None) -> FrameType | None:
     """The innermost frame of the model's own code, at or above this one."""
     while frame is not None and not is_user_path(frame.f_code.co_filename):
         frame = frame.f_back
-    return frame_at(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name) if frame else None
+    return frame
 
 
 def frame_at(path: str, line: int, function: str) -> Frame:

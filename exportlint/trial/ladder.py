@@ -80,8 +80,9 @@ class Climb:
         else:
             yield self._try("draft", "draft")
             yield from self._further(refused=[mode for mode in self.options.modes if mode not in accepted])
-        if accepted:
-            yield self._try("soundness", "soundness", modes=accepted)
+        onward = "non-strict" in self.options.modes and "non-strict" not in accepted
+        if accepted or onward:
+            yield self._try("soundness", "soundness", modes=accepted, onward=onward)
         else:
             yield from self._skip(["soundness"], "nothing was exported")
         yield from self._dynamic_shapes(exports, passed)

@@ -20,7 +20,8 @@ difference   the exported program and eager disagree. `details["check"]` says in
              second on the same program), "output" (path of the leaf, "[0].logits"), "max_error" (float or None)
 warning      a Python warning raised during export: `error_class` is its category, path and line where it was raised
 note         a fact without a verdict, named by `details["note"]`: draw-refused; attribute-changed ("attribute", such as
-             `layer.count` or `global _CACHE`) and inputs-changed, at the line that writes; unused-input ("input");
+             `layer.count` or `global _CACHE`; "matters": it changes what the next call returns) and inputs-changed, at
+             the line that writes; unused-input ("input");
              training-mode ("modules"); eager-unstable; non-core ("operator", after decomposition)
 """
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch._subclasses.functional_tensor import FunctionalTensor
 from torch.utils import _pytree as pytree
 
 from exportlint.trial.answers import Answers, Call, Calls
@@ -21,7 +23,7 @@ from exportlint.trial.observation import Observation, of_exception, placed, summ
 from exportlint.trial.values import seed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from exportlint.trial.loading import Loaded
 
@@ -34,9 +36,8 @@ class Journey:
     exported: Exported | None = None
 
 
-def go_on(loaded: Loaded, number: int = 0) -> Journey:
-    """Run eager, then export with eager's answers at hand; `number` seeds the randomness during the trace."""
-    answers = _answers(loaded)
+def go_on(loaded: Loaded, answers: Mapping[Call, Any], number: int = 0) -> Journey:
+    """Export with eager's answers at hand; `number` seeds the randomness during the trace."""
     tracer = _Onward(answers)
     exported = _export(loaded, number, tracer)
     if exported is None and tracer.reads and _lost_data(tracer.refusals[-1]):
@@ -48,10 +49,13 @@ def go_on(loaded: Loaded, number: int = 0) -> Journey:
         tracer.refusals += [
             placed(end.kind, end.text, seen.frames, error_class=end.error_class) for seen in tracer.reads.values()
         ]
+    if exported is None and "Constraints violated" in tracer.refusals[-1].text:
+        exported = _export(loaded, number, _Onward(answers, detach=True), shapes=False)
     return Journey(tracer.refusals, exported)
 
 
-def _answers(loaded: Loaded) -> dict[Call, Any]:
+def answers_of(loaded: Loaded) -> Mapping[Call, Any]:
+    """What eager gives, call by call, on the sample."""
     model = loaded.eager()
     args, kwargs = inputs_of(loaded, 0)
     seed(0)
@@ -62,14 +66,14 @@ def _answers(loaded: Loaded) -> dict[Call, Any]:
     return kept.answers
 
 
-def _export(loaded: Loaded, number: int, tracer: _Onward) -> Exported | None:
+def _export(loaded: Loaded, number: int, tracer: _Onward, *, shapes: bool = True) -> Exported | None:
     model = loaded.model()
     args, kwargs = inputs_of(loaded, 0)
-    shapes = loaded.dynamic_shapes()
+    dynamic = loaded.dynamic_shapes() if shapes else None
     seed(number)
     try:
         with tracer.inside(model):
-            program = torch.export.export(model, args, kwargs or None, dynamic_shapes=shapes, strict=False)
+            program = torch.export.export(model, args, kwargs or None, dynamic_shapes=dynamic, strict=False)
     except BaseException as exc:  # noqa: BLE001 - torch lets anything through
         tracer.refusals.append(of_exception(exc))
         return None
@@ -81,7 +85,7 @@ def _lost_data(seen: Observation) -> bool:
 
 
 class _Onward(Calls):
-    def __init__(self, answers: dict[Call, Any], *, detach: bool = False) -> None:
+    def __init__(self, answers: Mapping[Call, Any], *, detach: bool = False) -> None:
         super().__init__()
         self._answers = answers
         self._detach = detach
@@ -123,10 +127,17 @@ class _Onward(Calls):
 
         with ExitStack() as patches:
             patches.enter_context(patch.object(model, "forward", watched))
+            # Methods of their own: no mode hears of them.
+            for cls in (FakeTensor, FunctionalTensor):
+                if tolist := vars(cls).get("tolist"):
+                    patches.enter_context(patch.object(cls, "tolist", self._hearing(tolist)))
             for cls, name in _ASKED:
                 if asked := getattr(cls, name, None):
                     patches.enter_context(patch.object(cls, name, self._asking(asked)))
             yield
+
+    def _hearing(self, method: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return lambda tensor: self.__torch_function__(method, (), (tensor,))
 
     def _asking(self, asked: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """`if n > 3`, `range(n)` of a number that is data: torch raises in Python, not in a torch function."""
@@ -166,7 +177,7 @@ class _Onward(Calls):
         """Which number of eager stands behind a symbol that the trace made."""
         if isinstance(found, (torch.SymInt, torch.SymFloat)) and isinstance(answer, (int, float)):
             if getattr(found.node.expr, "is_Symbol", False):
-                self._values.setdefault(found.node.expr, answer)
+                self._values.setdefault(found.node.expr, found.node.expr * 0 + answer)
         elif isinstance(found, torch.Tensor) and isinstance(answer, torch.Tensor) and found.ndim == answer.ndim:
             self._learn(list(found.shape), list(answer.shape))
         elif isinstance(found, (list, tuple)) and isinstance(answer, (list, tuple)):

@@ -142,6 +142,8 @@ def _difference(where: Where, seen: Observation) -> Iterator[Told]:
     says = _SAYS.get(check, "{text}").format(text=text, draw=draw)
     if where.stage.startswith("lower-"):
         says = f"{where.stage}, {text}"
+    if seen.details.get("onward"):
+        says += ", as a trace shows that went on after the refusals"
     severity = Severity.WARNING if check in _HARMLESS else Severity.ERROR
     mode = _mode(where, seen)
     said = Words(says, _KEEP if check == "state" else seen.details.get("instead"))

@@ -83,7 +83,8 @@ def _placed(stage: StageResult, report: TargetReport) -> Iterator[Observation]:
     for seen in stage.observations:
         changing = _changing(report, str(seen.details.get("check"))) if seen.kind == "difference" else []
         here = [note for note in changing if (note.user_path, note.user_line) == (seen.user_path, seen.user_line)]
-        notes = here if seen.user_path else changing
+        mattering = [note for note in changing if note.details.get("matters")]
+        notes = mattering or (here if seen.user_path or seen.details.get("check") == "state" else changing)
         for note in notes:
             text = f"{seen.text}; this line changes `{note.details.get('attribute')}`"
             yield replace(note, kind="difference", text=text, details=seen.details)
@@ -129,8 +130,8 @@ def _judged(told: Told, report: TargetReport, modes: Sequence[str]) -> Told:
     effect = {mode: measured[mode] for mode in MODES if mode in measured}
     severity = finding.severity
     if all(effect.get(mode) == "exports" for mode in modes):
-        # Silent is worse than refused: it is told more loudly even where it is about the mode nobody chose.
-        severity = max(severity, Severity.WARNING if "differs" in effect.values() else Severity.NOTE, key=_rank)
+        # Measured, but in the mode that nobody chose.
+        severity = max(severity, Severity.WARNING, key=_rank)
     message = f"{finding.message} ({_sentence(effect)})"
     judged = replace(finding, effect=effect, severity=severity, message=message)
     return replace(told, finding=judged, outcomes=dict(finding.effect))

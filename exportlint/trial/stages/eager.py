@@ -16,6 +16,7 @@ from exportlint.trial.isolate import Outcome, in_fork
 from exportlint.trial.observation import Frame, Observation, is_user_path, placed
 from exportlint.trial.stage import CRASHED, PASSED, REFUSED, Answer, Request, short
 from exportlint.trial.values import leaves
+from exportlint.trial.weighing import mattering
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,6 +38,8 @@ def run(request: Request) -> Answer:
     if not again.ok:
         return _failed(request, again, executed)
     first = replace(first, changed={**first.changed, **(places.value or {})})
+    names = [name for name in first.changed if name != INPUTS]
+    first = replace(first, mattering=frozenset(mattering(request.loaded, names, request.folder)))
     keep(request.folder.parent, first, again.value)
     sample = first.rows[0]
     if sample.raised:
@@ -77,7 +80,8 @@ def _notes(first: Record) -> Iterator[Observation]:
     for name, frame in first.changed.items():
         note = "inputs-changed" if name == INPUTS else "attribute-changed"
         text = f"eager writes into its {INPUTS}" if name == INPUTS else f"eager changes {name}, which is no buffer"
-        yield placed("note", text, [frame] if frame else [], details={"note": note, "attribute": name})
+        details = {"note": note, "attribute": name, "matters": name in (first.mattering or ())}
+        yield placed("note", text, [frame] if frame else [], details=details)
 
 
 def keep(folder: Path, *records: Record) -> None:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from exportlint.trial.dynamic.declared import is_violation, violations
 from exportlint.trial.dynamic.recording import recorded
 from exportlint.trial.isolate import in_fork
+from exportlint.trial.lineless import placed_refusal
 from exportlint.trial.observation import Observation
-from exportlint.trial.onward import go_on
+from exportlint.trial.onward import answers_of, go_on
 from exportlint.trial.stage import CRASHED, PASSED, REFUSED, SKIPPED, Answer, Request, short, worst
 from exportlint.trial.stages.explain import breaks_of
 
@@ -39,9 +39,9 @@ def run(request: Request) -> Answer:
 
 def _non_strict(request: Request) -> Iterator[Observation]:
     with recorded() as sizes:
-        refusals = go_on(request.loaded).refusals
+        refusals = go_on(request.loaded, answers_of(request.loaded)).refusals
     for seen in refusals:
-        yield from violations(request.loaded, sizes, seen) if is_violation(seen) else [seen]
+        yield from placed_refusal(request, seen, sizes)
 
 
 def _strict(request: Request) -> Iterator[Observation]:
@@ -49,6 +49,9 @@ def _strict(request: Request) -> Iterator[Observation]:
     with torch._dynamo.config.patch(**_as_in_export()):  # noqa: SLF001 - documented as torch._dynamo.config
         breaks = breaks_of(request)
     for seen in breaks:
+        # Said of the function around a break that Dynamo could not resume after; strict export never resumes.
+        if "Failed to handle graph break gracefully" in seen.text:
+            continue
         yield dataclasses.replace(seen, kind="exception", details={**seen.details, "further": True})
 
 

@@ -1,0 +1,59 @@
+"""Silent differences in a model that is refused: of the program that a trace gives which went on after the refusals.
+
+What torch refused is a constant there, so only the sample is called, and only what no constant can cause counts.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from exportlint.trial.calls import Record, record
+from exportlint.trial.comparing import STATE, differences
+from exportlint.trial.graphs import baked, literals, perturbed
+from exportlint.trial.isolate import in_fork
+from exportlint.trial.leftovers import leaks
+from exportlint.trial.onward import answers_of, go_on
+from exportlint.trial.stages.eager import kept
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from exportlint.trial.answers import Call
+    from exportlint.trial.observation import Observation
+    from exportlint.trial.stage import Request
+
+_TWICE = (0, 0)
+_COUNT = (STATE, "baked", "stdout", "log", "files", "observe", "input-effect", "fake-tensor-left")
+
+
+def onward(request: Request) -> list[Observation]:
+    """The differences; none where the trace did not come to its end."""
+    if request.loaded.export:
+        return []
+    found = in_fork(lambda: list(_differences(request)), request.folder).value or []
+    return [seen for seen in found if seen.details.get("check") in _COUNT]
+
+
+def _differences(request: Request) -> Iterator[Observation]:
+    answers = answers_of(request.loaded)
+    # The same answers for both, or they would look like values of the moment.
+    twin = in_fork(lambda: _twin(request, answers), request.folder).value
+    exported = go_on(request.loaded, answers).exported
+    if exported is None:
+        return
+    yield from baked(literals(exported.program), twin or {})
+    yield from leaks(exported)
+    eager, again = map(_of_sample, kept(request.folder.parent))
+    for seen in differences(eager, again, record(request.loaded, exported.module(), _TWICE)):
+        if seen.details["check"] != STATE or eager.changed:
+            yield seen
+
+
+def _twin(request: Request, answers: Mapping[Call, Any]) -> dict[str, Any]:
+    exported = perturbed(lambda: go_on(request.loaded, answers, number=1)).exported
+    return literals(exported.program) if exported else {}
+
+
+def _of_sample(one: Record) -> Record:
+    return dataclasses.replace(one, rows=tuple(row for row in one.rows if row.draw == 0))
