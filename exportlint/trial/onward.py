@@ -54,6 +54,13 @@ def go_on(loaded: Loaded, answers: Mapping[Call, Any], number: int = 0) -> Journ
     return Journey(tracer.refusals, exported)
 
 
+def swallowed(loaded: Loaded) -> Observation | None:
+    """The first of torch's refusals that the model's own code caught, so that the export passed all the same."""
+    tracer = _Onward(answers_of(loaded), forgiving=False)
+    exported = _export(loaded, 0, tracer)
+    return tracer.refusals[0] if exported is not None and tracer.refusals else None
+
+
 def answers_of(loaded: Loaded) -> Mapping[Call, Any]:
     """What eager gives, call by call, on the sample."""
     model = loaded.eager()
@@ -85,10 +92,11 @@ def _lost_data(seen: Observation) -> bool:
 
 
 class _Onward(Calls):
-    def __init__(self, answers: Mapping[Call, Any], *, detach: bool = False) -> None:
+    def __init__(self, answers: Mapping[Call, Any], *, detach: bool = False, forgiving: bool = True) -> None:
         super().__init__()
         self._answers = answers
         self._detach = detach
+        self._forgiving = forgiving
         self._depth = 0
         self._values: dict[Any, Any] = {}  # symbol of a data-dependent number -> what it was in eager
         self._stand_ins: set[int] = set()
@@ -109,6 +117,8 @@ class _Onward(Calls):
                 raise
             if not any(id(leaf) in self._stand_ins for leaf in pytree.tree_leaves((args, kwargs))):
                 self._refused(exc)
+            if not self._forgiving:
+                raise
             return self._stand_in(self._answers[call])
         finally:
             self._depth -= 1

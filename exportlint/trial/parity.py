@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from exportlint.trial.calls import record
 from exportlint.trial.comparing import differences
 from exportlint.trial.isolate import in_fork
+from exportlint.trial.parting import at_parting
 from exportlint.trial.stage import CRASHED, DIFFERS, PASSED, Answer, Request, short
 from exportlint.trial.stages.eager import kept
 
@@ -32,5 +33,5 @@ def beside_eager(request: Request, module: Callable[[], Callable[..., Any]], det
         return Answer(CRASHED, short(theirs.ended))
     found = [seen for seen in differences(eager, again, theirs.value) if seen.details["check"] in _COUNT]
     for difference in found:
-        request.emit(difference)
+        request.emit(at_parting(request, difference, module, request.mode))
     return Answer(DIFFERS, short(found[0].text)) if found else Answer(PASSED, detail)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 # Each costs two calls of the model.
 _MOST = 8
-_MISSING = object()
 
 
 def mattering(loaded: Loaded, names: Iterable[str], folder: Path) -> set[str]:
@@ -29,22 +28,36 @@ def mattering(loaded: Loaded, names: Iterable[str], folder: Path) -> set[str]:
     if usual is None or not usual.ok:
         return set()
     runs = {name: in_fork(partial(_second_call, loaded, name), folder) for name in some}
-    return {name for name, run in runs.items() if run.ok and compare(usual.value, run.value, exact=True)}
+    return {name for name, run in runs.items() if run.ok and _differ(usual.value, run.value)}
 
 
-def _second_call(loaded: Loaded, restored: str | None) -> Leaves:
+def _differ(usual: list[Leaves], other: list[Leaves]) -> bool:
+    return any(compare(a, b, exact=True) for a, b in zip(usual, other, strict=True))
+
+
+def _second_call(loaded: Loaded, restored: str | None) -> list[Leaves]:
+    """What the sample gives in a second call, and what other values give, where the model takes them."""
+    return [_after_first(loaded, restored, draw) for draw in (0, 1)]
+
+
+def _after_first(loaded: Loaded, restored: str | None, draw: int) -> Leaves:
     model = loaded.eager()
     homes = holder(model, restored) if restored else []
-    before = [(home, key, copied(home.get(key, _MISSING))) for home, key in homes]
-    _call(loaded, model)
-    for home, key, value in before:
+    before = [(home, key, key in home, copied(home.get(key))) for home, key in homes]
+    _call(loaded, model, 0)
+    for home, key, there, value in before:
         home.pop(key, None)
-        if value is not _MISSING:
+        if there:
             home[key] = value
-    return snapshot(_call(loaded, model))
+    try:
+        return _call(loaded, model, draw)
+    except Exception as exc:
+        if not draw:
+            raise
+        return [("raises", type(exc).__name__)]
 
 
-def _call(loaded: Loaded, model: Any) -> Any:
-    args, kwargs = inputs_of(loaded, 0)
+def _call(loaded: Loaded, model: Any, draw: int) -> Leaves:
+    args, kwargs = inputs_of(loaded, draw)
     seed(0)
-    return model(*args, **kwargs)
+    return snapshot(model(*args, **kwargs))

@@ -12,6 +12,7 @@ from exportlint.trial.graphs import baked, literals, perturbed
 from exportlint.trial.isolate import in_fork
 from exportlint.trial.leftovers import graph_notes, leaks
 from exportlint.trial.observation import Observation
+from exportlint.trial.parting import at_parting
 from exportlint.trial.stage import CRASHED, DIFFERS, PASSED, Answer, Request, short, worst
 from exportlint.trial.stages.eager import kept
 from exportlint.trial.stages.onward import onward
@@ -76,7 +77,7 @@ def _checks(
     theirs = record(request.loaded, exported.module(), PLAN)
     for seen in differences(eager, again, theirs):
         late = seen.details["check"] == "output" and seen.details["draw"]
-        yield as_state(seen, eager, theirs) if late and by_state else seen
+        yield as_state(seen, eager, theirs) if late and by_state else at_parting(request, seen, exported.module, mode)
     if exported.model is not None and after.value is not None:
         yield from eager_after((eager, again), after.value)
     if _unsteady(eager, again):

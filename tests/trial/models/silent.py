@@ -111,6 +111,40 @@ class PoisonedCache(nn.Module):
         return (torch.ones(3),)
 
 
+class KnowsItIsExported(nn.Module):
+    """Goes another way while it is traced."""
+
+    def forward(self, x):
+        x = x.cos()
+        if not torch.compiler.is_exporting():
+            x = x * 2
+        else:
+            x = x.sin()
+            x = x + 3
+        return x + 1
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(3),)
+
+
+class CountsTwo(nn.Module):
+    """Of two things that outlive a call, one reaches the outputs."""
+
+    def __init__(self):
+        super().__init__()
+        self.looks, self.steps = 0, 0
+
+    def forward(self, x):
+        self.looks += 1
+        self.steps += 1
+        return x * self.steps
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(3),)
+
+
 class Right(nn.Module):
     def __init__(self):
         super().__init__()
