@@ -11,6 +11,7 @@ from exportlint.trial.observation import of_exception
 from exportlint.trial.parity import beside_eager
 from exportlint.trial.stage import PASSED, REFUSED, Answer, Request, short
 
+
 def run(request: Request) -> Answer:
     """One call only: second calls and other values are the soundness stage's. The program is there for what follows."""
     if bare := refused_bare(request.loaded, request.mode):

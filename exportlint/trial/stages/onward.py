@@ -13,13 +13,14 @@ from exportlint.trial.comparing import STATE, differences
 from exportlint.trial.graphs import baked, literals, perturbed
 from exportlint.trial.isolate import in_fork
 from exportlint.trial.leftovers import leaks
-from exportlint.trial.onward import answers_of, go_on
+from exportlint.trial.onward import answers_of, fixed_sizes, go_on
 from exportlint.trial.stages.eager import kept
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from exportlint.trial.answers import Call
+    from exportlint.trial.exporting import Exported
     from exportlint.trial.observation import Observation
     from exportlint.trial.stage import Request
 
@@ -39,7 +40,7 @@ def _differences(request: Request) -> Iterator[Observation]:
     answers = answers_of(request.loaded)
     # The same answers for both, or they would look like values of the moment.
     twin = in_fork(lambda: _twin(request, answers), request.folder).value
-    exported = go_on(request.loaded, answers).exported
+    exported = _program(request, answers)
     if exported is None:
         return
     yield from baked(literals(exported.program), twin or {})
@@ -50,8 +51,13 @@ def _differences(request: Request) -> Iterator[Observation]:
             yield seen
 
 
+def _program(request: Request, answers: Mapping[Call, Any], number: int = 0) -> Exported | None:
+    exported = go_on(request.loaded, answers, number).exported
+    return exported or fixed_sizes(request.loaded, answers, number)
+
+
 def _twin(request: Request, answers: Mapping[Call, Any]) -> dict[str, Any]:
-    exported = perturbed(lambda: go_on(request.loaded, answers, number=1)).exported
+    exported = perturbed(lambda: _program(request, answers, number=1))
     return literals(exported.program) if exported else {}
 
 
