@@ -14,9 +14,9 @@ class Batches(nn.Module):
     def forward(self, x, mask):
         self.count += x.shape[1]  # error: state-on-self
         if mask.any():  # error: data-dependent-branch
-            x = x.masked_fill(mask, 0.0)
+            x = x.clamp(min=0.0)
         rows = [self.mix(row) for row in x]  # error: dynamic-shape-frozen
-        lengths = mask.sum(-1).tolist()
+        lengths = mask.sum(-1).tolist()  # error: dynamic-shape-frozen
         if max(lengths) > 2:  # error: data-dependent-branch
             rows = list(reversed(rows))
         return torch.stack(rows) * self.count
@@ -24,4 +24,5 @@ class Batches(nn.Module):
 
 model = Batches().eval()
 example_args = (torch.randn(3, 4), torch.tensor([[True, False, False, False]] * 3))
-dynamic_shapes = {"x": {0: Dim("batch")}, "mask": {0: Dim("batch")}}
+batch = Dim("batch")
+dynamic_shapes = {"x": {0: batch}, "mask": {0: batch}}
