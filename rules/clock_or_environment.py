@@ -86,11 +86,16 @@ class ClockOrEnvironment(Rule):
         "BadCommandLine": Case("`{code}` is the command line of the exporting process", _INIT),
     }
 
+    @property
+    def _rarely(self) -> Severity:
+        """Outside of a module's own methods it is a library's switch, which who exports knows."""
+        return Severity.WARNING if self.code.cls is not None and self.code.cls.is_module else Severity.NOTE
+
     def visit_Call(self, node: cst.Call) -> None:
         name = self.code.name(node.func) or ""
         if case := _CASE_OF.get(name):
             if case != "BadFileRead" or not _writes(node):
-                self.report(node, case, at_most=Severity.WARNING if case in _RARELY_CHANGES else Severity.ERROR)
+                self.report(node, case, at_most=self._rarely if case in _RARELY_CHANGES else Severity.ERROR)
         elif name == "builtins.next" and node.args:
             self._next(node, node.args[0].value)
         elif called(node) in _READERS and self._may_be_path(node):
@@ -98,13 +103,13 @@ class ClockOrEnvironment(Rule):
 
     def visit_Subscript(self, node: cst.Subscript) -> None:
         if self.code.name(node.value) in {"os.environ", "os.environb"}:
-            self.report(node, "BadEnvironmentItem", at_most=Severity.WARNING)
+            self.report(node, "BadEnvironmentItem", at_most=self._rarely)
 
     def visit_Comparison(self, node: cst.Comparison) -> None:
         for target in node.comparisons:
             match self.code.name(target.comparator):
                 case "os.environ":
-                    self.report(node, "BadEnvironmentItem", at_most=Severity.WARNING)
+                    self.report(node, "BadEnvironmentItem", at_most=self._rarely)
                 case "sys.argv":
                     self.report(node, "BadCommandLine")
 

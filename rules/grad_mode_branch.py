@@ -99,9 +99,7 @@ class _Asked(cst.CSTVisitor):
 
 def _at_most(test: cst.BaseExpression, case: str) -> Severity:
     """Beside other tests, or about one tensor, the question mostly chooses between two ways to compute the same."""
-    if case == "BadRequiresGrad":
-        return Severity.NOTE
-    return Severity.WARNING if isinstance(test, cst.BooleanOperation) else Severity.ERROR
+    return Severity.NOTE if case == "BadRequiresGrad" or isinstance(test, cst.BooleanOperation) else Severity.ERROR
 
 
 def _says_training(node: cst.CSTNode) -> bool:

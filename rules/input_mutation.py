@@ -107,7 +107,9 @@ class InputMutation(Rule):
         if value.kind is Kind.UNKNOWN and _is_by_text(node) and self._is_argument(owner):
             self.report(node, case, at_most=Severity.WARNING)
         elif value.kind is Kind.CONTAINER and value.certain and value.source is Source.INPUT and not self._is_part():
-            self.report(node, case, because=value)
+            # A list of features is mostly handed from part to part of a model; a dict of inputs comes from outside.
+            at_most = Severity.ERROR if value.container == "dict" else Severity.WARNING
+            self.report(node, case, because=value, at_most=at_most)
 
     def _is_part(self) -> bool:
         """Does another module of the file own this one? Then its arguments are made inside the program."""

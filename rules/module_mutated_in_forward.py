@@ -81,8 +81,14 @@ class ModuleMutatedInForward(Rule):
             isinstance(node.func, cst.Attribute)
             and self._is_module(node.func.value)
             and (case := _method_case(called(node)))
+            and not self._is_own_method(node.func)
         ):
             self.report(node, case)
+
+    def _is_own_method(self, node: cst.Attribute) -> bool:
+        """`self.clear()`, defined by the class itself: what it does is judged in its body."""
+        cls = self.code.value(node.value).cls
+        return cls is not None and cls.method(node.attr.value) is not None
 
     def _is_module(self, node: cst.CSTNode) -> bool:
         value = self.code.value(node)

@@ -198,8 +198,11 @@ class StateOnSelf(Rule):
             self.report(node, case, at_most=at_most)
 
     def _doubt(self, new: cst.BaseExpression) -> Severity:
+        """A value that is refreshed on a condition, or in one of several modes, may be read only where it is fresh."""
         value = self.code.value(new)
-        return Severity.ERROR if value.kind is not Kind.UNKNOWN and value.certain else Severity.WARNING
+        sure = value.kind is not Kind.UNKNOWN and value.certain
+        refreshed = any(_compares(guard) for guard in self._guards) or _has_modes(self._methods().get("forward"))
+        return Severity.ERROR if sure and not refreshed else Severity.WARNING
 
     # Questions about the code.
 
@@ -261,6 +264,31 @@ def _own(node: cst.CSTNode) -> str | None:
         case cst.Attribute(value=cst.Name(value="self"), attr=cst.Name(value=name)):
             return name
     return None
+
+
+def _compares(test: cst.BaseExpression) -> bool:
+    """`self.shape != shape`, but not `self.state is None`."""
+    match test:
+        case cst.BooleanOperation(left=left, right=right):
+            return _compares(left) or _compares(right)
+        case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=operator)]):
+            return isinstance(operator, cst.Equal | cst.NotEqual)
+    return False
+
+
+def _has_modes(forward: ast.FunctionDef | None) -> bool:
+    """`def forward(self, x, mode): if mode == "norm": …`: one call does this, the next one that."""
+    if forward is None:
+        return False
+    names = {arg.arg for arg in (*forward.args.args, *forward.args.kwonlyargs)}
+    return any(_asks_mode(node, names) for node in ast.walk(forward))
+
+
+def _asks_mode(node: ast.AST, names: set[str]) -> bool:
+    match node:
+        case ast.Compare(left=ast.Name(id=name), comparators=[ast.Constant(value=str())]):
+            return name in names
+    return False
 
 
 def _asks_training(test: cst.BaseExpression) -> bool:

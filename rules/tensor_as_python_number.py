@@ -42,7 +42,7 @@ _LAYERS = ("ModuleList", "ModuleDict", "Sequential", "ParameterList", "Parameter
 
 
 class TensorAsPythonNumber(Rule):
-    words = r"\b(int|float|complex|range|math|item|tolist|chunk|Counter|set)\b|\[|\.get\(| \* "
+    words = r"\b(int|float|complex|range|math|item|tolist|chunk|Counter|set|one_hot)\b|\[|\.get\(| \* "
     exportdb = ("scalar_output", "constrain_as_value_example")
     graph_breaks = ("GB0109", "GB0281")
     torch_says = (
@@ -81,6 +81,8 @@ class TensorAsPythonNumber(Rule):
             "`{code}` scales by a number that was read", "give `size=` instead of `scale_factor=`"
         ),
         "BadChunk": Case("`{code}` cuts into as many pieces as a tensor says", "cut into a fixed number"),
+        "BadOneHot": Case("`{code}` counts the classes by the largest value", "say `num_classes=`"),
+        "BadIndexList": Case("`{code}` indexes with a list of numbers that were read", "index with the tensor itself"),
         "BadDimItem": Case("`{code}` takes its dim from a tensor", "fix the dim in the configuration"),
     }
 
@@ -148,6 +150,9 @@ class TensorAsPythonNumber(Rule):
             self.report(node, "BadDictGet", because=self._read(given[:1]))
         elif method == "interpolate" and self._read([words[key] for key in words if key == "scale_factor"]):
             self.report(node, "BadItemInterpolate")
+        elif name.startswith("torch.nn.functional") and method == "one_hot" and len(node.args) == 1:
+            if self.code.value(node.args[0].value).is_tensor:
+                self.report(node, "BadOneHot", because=self.code.value(node.args[0].value))
         elif is_method and not (owner and owner.is_tensor):
             return
         elif method == "chunk" and self._read([*given[0 if is_method else 1 :][:1], *words.values()]):
@@ -175,18 +180,26 @@ class TensorAsPythonNumber(Rule):
                 self.report(node, "BadInSet", because=sought)
 
     def visit_Subscript(self, node: cst.Subscript) -> None:
-        if len(node.slice) != 1 or not isinstance(node.slice[0].slice, cst.Index) or node in self._written:
+        self._index_list(node)
+        if len(node.slice) != 1 or not isinstance(node.slice[0].slice, cst.Index):
             return
         index = node.slice[0].slice.value
         value, owner = self.code.value(index), self.code.value(node.value)
         if owner.is_tensor:
-            self._tensor_index(node, index, value)
+            if node not in self._written:
+                self._tensor_index(node, index, value)
         elif owner.kind is Kind.MODULE or (owner.cls is None and (owner.name or "").endswith(_LAYERS)):
             case = "BadModuleListTensor" if value.is_tensor else "BadModuleList"
             if value.is_data:
                 self.report(node, case, because=value)
         elif owner.kind is Kind.CONTAINER and value.is_data:
             self._lookup(node, owner, value)
+
+    def _index_list(self, node: cst.Subscript) -> None:
+        indices = (self.code.value(part.slice.value) for part in node.slice if isinstance(part.slice, cst.Index))
+        read = next((v.element for v in indices if v.kind is Kind.CONTAINER and v.element is not None), None)
+        if read is not None and read.is_unbacked and self.code.value(node.value).is_tensor:
+            self.report(node, "BadIndexList", because=read)
 
     def _lookup(self, node: cst.Subscript, owner: Value, value: Value) -> None:
         if value.is_unbacked:

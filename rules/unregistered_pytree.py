@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 import libcst as cst
 
-from exportlint import Case, Kind, Rule, Value, is_part
+from exportlint import Case, Kind, Rule, Severity, Value, is_part
 
 if TYPE_CHECKING:
     from exportlint.static.project import ClassInfo
@@ -80,7 +80,8 @@ class UnregisteredPytree(Rule):
             cls = self._class_named(name)
             if cls and (case := self._fault(cls)):
                 as_input = {"BadDataclassOutput": "BadDataclassInput", "BadNamedTupleOutput": "BadNamedTupleInput"}
-                self.report(parameter, as_input.get(case, case), name=name)
+                # It may be a part of a model in another file, which makes the object itself.
+                self.report(parameter, as_input.get(case, case), at_most=Severity.WARNING, name=name)
                 return
 
     def _named_tuple(self, expression: cst.BaseExpression) -> str | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from exportlint.static import project
 from exportlint.static.kinds import NONE, SCALAR, UNKNOWN, Kind, Source, Value, join
-from exportlint.static.library import TENSOR_ONLY
+from exportlint.static.library import TENSOR_CALLED, TENSOR_ONLY, takes_tensor
 
 if TYPE_CHECKING:
     from exportlint.static.project import FunctionInfo, ModuleInfo
@@ -158,6 +158,8 @@ def _is_tensor_use(node: ast.AST, name: str, module: ModuleInfo) -> bool:
     match node:
         case ast.Attribute(value=ast.Name(id=n), attr=attr) if n == name:
             return attr in TENSOR_ONLY
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=n), attr=attr)) if n == name:
+            return attr in TENSOR_CALLED
         case ast.BinOp(op=ast.MatMult(), left=left, right=right):
             return _is_name(left, name) or _is_name(right, name)
         case ast.Subscript(value=ast.Name(id=n), slice=ast.Tuple(elts=parts)) if n == name:
@@ -165,21 +167,8 @@ def _is_tensor_use(node: ast.AST, name: str, module: ModuleInfo) -> bool:
                 isinstance(p, ast.Slice) or (isinstance(p, ast.Constant) and p.value in (None, ...)) for p in parts
             )
         case ast.Call(func=ast.Attribute(), args=[ast.Name(id=n), *_]) if n == name:
-            dotted = module.dotted(node.func) or ""
-            return dotted.startswith(("torch.nn.functional.", "torch.")) and dotted.rpartition(".")[2] in _TAKES_TENSOR
+            return takes_tensor(module.dotted(node.func) or "")
     return False
-
-
-_TAKES_TENSOR = frozenset(
-    str.split(
-        "relu gelu silu softmax log_softmax sigmoid tanh layer_norm linear conv1d conv2d conv3d dropout "
-        "interpolate pad normalize embedding cross_entropy mse_loss zeros_like ones_like full_like rand_like "
-        "randn_like empty_like abs exp log sqrt matmul bmm sum mean max min argmax topk sort where "
-        "masked_select nonzero unsqueeze squeeze transpose permute flatten reshape cumsum clamp softplus elu "
-        "leaky_relu avg_pool2d max_pool2d one_hot any all isnan isinf unique gather scatter norm std var "
-        "chunk split unbind numel"
-    )
-)
 
 
 def _is_name(node: ast.expr, name: str) -> bool:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _GROWING = frozenset({"append", "add", "appendleft", "insert", "extend", "update"})
 _SHALLOW = frozenset({"list", "tuple", "set", "frozenset", "sorted", "reversed", "iter", "filter", "dict"})
+_ASKING = frozenset({"filter", "sorted", "min", "max"})
 _BRANCHING = frozenset({"torch.cond", "torch._higher_order_ops.cond", "functorch.experimental.control_flow.cond"})
 _LOOPING = frozenset({"torch._higher_order_ops.while_loop", "torch._higher_order_ops.while_loop.while_loop"})
 _NOT_TENSOR = frozenset(
@@ -166,6 +167,9 @@ class Calls:
             return self._higher_order(args)
         if name in {"torch.utils.checkpoint.checkpoint", "torch.jit.annotate"} and args:
             return args[1] if name.endswith("annotate") else self._apply(args[0], args[1:])
+        if name == "functools.reduce" and len(args) > 1:
+            element = self.element_of(args[1])
+            return self._apply(args[0], (args[2] if len(args) > 2 else element, element))  # noqa: PLR2004 - the start
         found = library.call(name, args, frozenset(keywords))
         trail = next((a.trail for a in args if a.trail), ())
         return replace(found, trail=trail) if found.kind in {Kind.TENSOR, Kind.UNBACKED} else found
@@ -186,6 +190,8 @@ class Calls:
 
     def _builtin(self, name: str, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value:
         first = args[0] if args else UNKNOWN
+        if name in _ASKING:
+            self._ask_each(name, args, keywords)
         if name in _SHALLOW:
             container = name if name in {"list", "tuple", "set", "dict"} else "list"
             if first.kind is Kind.CONTAINER:
@@ -222,6 +228,13 @@ class Calls:
         if name in {"isinstance", "hasattr", "callable", "issubclass", "str", "repr", "id", "hash", "type", "format"}:
             return replace(SCALAR, container="str" if name in {"str", "repr", "format"} else "bool")
         return Value(Kind.UNKNOWN)
+
+    def _ask_each(self, name: str, args: tuple[Value, ...], keywords: dict[str, Value]) -> None:
+        """`filter(f, xs)` and `sorted(xs, key=f)` call f with each element."""
+        function = args[0] if name == "filter" and args else keywords.get("key")
+        listed = args[1:] if name == "filter" else args[:1]
+        if function is not None and listed:
+            self._apply(function, (self.element_of(listed[0]),))
 
     def _getattr(self, owner: Value, name: str) -> Value:
         if owner.kind is Kind.UNKNOWN and owner.name:
@@ -301,6 +314,12 @@ class Calls:
             return True if "Tensor" in names else False if names <= _NOT_TENSOR else None
         if value.kind in {Kind.SCALAR, Kind.NONE, Kind.CONTAINER, Kind.SIZE} and names == {"Tensor"}:
             return False
+        if (
+            value.kind is Kind.CONTAINER
+            and value.container in names & {"list", "tuple", "dict"}
+            and not value.maybe_none
+        ):
+            return True
         return None
 
     def narrow(self, test: ast.expr, truth: bool) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from exportlint.static import operators
 from exportlint.static.evaluate import Evaluator
+from exportlint.static.frame import span_of
 from exportlint.static.kinds import NONE, UNKNOWN, Kind, Value, join
 from exportlint.static.project import FunctionInfo
 
@@ -16,6 +17,7 @@ class Flow(Evaluator):
 
     def run(self, statements: list[ast.stmt]) -> bool:
         for i, statement in enumerate(statements):
+            self.frame.alive.add(span_of(statement))
             if self._one(statement):
                 self.frame.bury(statements[i + 1 :])
                 return True

@@ -38,7 +38,7 @@ class Frame:
         self.yielded: list[Value] = []
         self.values: dict[Span, Value] = {}
         self.dead: set[Span] = set()
-        self.alive: set[Span] = set()
+        self.alive: set[Span | None] = set()  # statements that ran, be it in one round of a loop only
 
     def believe(self, node: ast.expr, value: Value) -> None:
         span = span_of(node)

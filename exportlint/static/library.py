@@ -67,6 +67,24 @@ TENSOR_ONLY = frozenset(
         "narrow"
     )
 )
+# … and methods whose names are also those of attributes of other things.
+TENSOR_CALLED = frozenset(
+    _WORDS(
+        "size max min repeat type new eq ne lt le gt ge isnan isfinite isinf logical_not logical_and logical_or "
+        "index_add index_fill masked_scatter dot outer mm mv addmm cross sign erf rsqrt square neg floor ceil trunc"
+    )
+)
+# Functions of torch whose first argument may be a number, a list, text, a function …
+_TAKES_OTHERS = frozenset(
+    _WORDS(
+        "tensor as_tensor zeros ones empty full arange range rand randn randint randperm eye linspace logspace "
+        "scalar_tensor from_numpy complex polar normal hann_window hamming_window device dtype Size finfo iinfo "
+        "manual_seed compile cond while_loop vmap jit load save stack cat concat concatenate hstack vstack dstack "
+        "column_stack row_stack block_diag meshgrid broadcast_tensors cartesian_prod einsum Generator no_grad "
+        "autocast typename sym_int sym_float sym_max sym_min sym_not sym_sum promote_types can_cast tril_indices "
+        "triu_indices broadcast_shapes chain_matmul frombuffer asarray enable_grad inference_mode"
+    )
+)
 # Methods that neither numpy nor Python has: what they are called on is a tensor.
 TORCH_ONLY = frozenset(
     _WORDS(
@@ -134,6 +152,15 @@ def constant(name: str) -> Value | None:
     if name == "typing.TYPE_CHECKING":
         return replace(SCALAR, truth=False)
     return None
+
+
+def takes_tensor(name: str) -> bool:
+    """Is the first argument of that function a tensor, whatever else it may be given?"""
+    package, _, last = name.rpartition(".")
+    if package == "torch":
+        plain = last[:1].islower() and not last.startswith(("get_", "set_", "is_", "use_", "sym_", "_"))
+        return plain and last not in _TAKES_OTHERS
+    return package in {"torch.nn.functional", "torch.linalg", "torch.fft", "torch.special"}
 
 
 def is_question(name: str | None) -> bool:

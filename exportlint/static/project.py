@@ -121,7 +121,9 @@ class ClassInfo:
     def is_record(self) -> bool:
         """A dataclass or NamedTuple: its fields are set from the arguments of the call."""
         made = [self.module.dotted(d.func if isinstance(d, ast.Call) else d) or "" for d in self.node.decorator_list]
-        return any(d.endswith("dataclass") for d in made) or "typing.NamedTuple" in self.base_names
+        return any(d.endswith("dataclass") for d in made) or any(
+            b.rpartition(".")[2] == "NamedTuple" for b in self.base_names
+        )
 
     @property
     def record_fields(self) -> tuple[str, ...]:

@@ -267,7 +267,7 @@ class Engine:
             old = belief.values.get(span)
             if old is None or old.kind is Kind.UNKNOWN or (value.is_data and not old.is_data):
                 belief.values[span] = value
-        for span in frame.dead:
+        for span in frame.dead - frame.alive - frame.values.keys():
             belief.dead[span] = belief.dead.get(span, 0) + 1
         whole = span_of(frame.function.node)
         if whole:
