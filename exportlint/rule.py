@@ -113,6 +113,12 @@ class Rule(cst.CSTVisitor):
         self.found: list[Suspicion] = []
 
     @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """A cheap look before the code is parsed for the rule (at `code.module.tree`, say); False: nothing to tell."""
+        del code
+        return True
+
+    @classmethod
     def rule_name(cls) -> str:
         """`data_dependent_branch.py` is `data-dependent-branch`."""
         return cls.__module__.rpartition(".")[2].replace("_", "-")

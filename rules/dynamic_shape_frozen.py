@@ -69,7 +69,8 @@ class DynamicShapeFrozen(Rule):
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)
-        self._specs = _specs(code.module.tree) if code.module else {}
+        declares = code.module and _DECLARES.search(code.module.parsed.text)
+        self._specs = _specs(code.module.tree) if declares else {}
         self._names: dict[str, int] = {}
         self._rows: dict[str, set[int]] = {}
 
@@ -261,6 +262,9 @@ def _shape_owner(node: cst.BaseExpression) -> cst.BaseExpression | None:
 
 def _is_quotient(node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.BinaryOperation)
+
+
+_DECLARES = re.compile(r"\b(Dim|dims)\b")
 
 
 @lru_cache(maxsize=64)

@@ -13,6 +13,8 @@ does not, or one exported program for each value.
 
 from __future__ import annotations
 
+import ast
+import re
 from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
@@ -21,6 +23,9 @@ from exportlint import Case, Rule, Scope, Severity, called
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from exportlint import Code
+    from exportlint.static.parsed import Parsed
 
 _INSTEAD = "pass a tensor, or make it an argument of `__init__`"
 _SAYS = "the value given for `{name}` becomes a constant of the program"
@@ -33,8 +38,7 @@ _WORDS = frozenset({"mode", "reduction", "padding_mode", "align_corners"})
 
 class PythonScalarInput(Rule):
     scope = Scope.FILE
-    # Something with a capital is called outside of the methods of a class: the file builds a model.
-    words = r"(?m)^(?!class |def |@|from |import )(?:\w.*\b|    (?:\w.*)?\b)[A-Z]\w*\("
+    words = r"\bdef forward\b"
     torch_says = (r"Guard failed: \w+(\[\d+\])? ==",)
     cases: ClassVar = {
         "BadInt": Case(_SAYS, _INSTEAD),
@@ -44,6 +48,16 @@ class PythonScalarInput(Rule):
         "BadTuple": Case("the sizes given for `{name}` become constants of the program", _INSTEAD),
         "BadSizeUntyped": Case("the size given for `{name}` becomes a constant of the program", _INSTEAD),
     }
+
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Does code outside of classes call what may be a class of the file?"""
+        parsed = code.module.parsed
+        outside = (part for part in code.module.tree.body if not isinstance(part, ast.ClassDef))
+        called_there = {
+            _last(node.func) for part in outside for node in parsed.nodes(part) if isinstance(node, ast.Call)
+        }
+        return not called_there.isdisjoint(re.findall(r"\bclass (\w+)", parsed.text)) and _builds_a_model(parsed)
 
     def visit_Module(self, node: cst.Module) -> bool:
         census = _Census()
@@ -62,6 +76,21 @@ class PythonScalarInput(Rule):
             case = _annotated(param.annotation.annotation) if param.annotation else uses.found.get(param.name.value)
             if case:
                 self.report(param, case, at_most=Severity.WARNING, name=param.name.value)
+
+
+def _builds_a_model(parsed: Parsed) -> bool:
+    """The census below, of the syntax tree that is there already."""
+    classes = [node for node in parsed.nodes(parsed.tree) if isinstance(node, ast.ClassDef)]
+    models = {node.name for node in classes if any(getattr(part, "name", "") == "forward" for part in node.body)}
+    within = {id(part) for node in classes for part in parsed.nodes(node)}
+    calls = [node for node in parsed.nodes(parsed.tree) if isinstance(node, ast.Call)]
+    inside = {_last(node.func) for node in calls if id(node) in within}
+    inside |= {_last(base) for node in classes for base in node.bases}
+    return not models.isdisjoint({_last(node.func) for node in calls if id(node) not in within} - inside)
+
+
+def _last(node: ast.expr) -> str:
+    return str(getattr(node, "attr", None) or getattr(node, "id", ""))
 
 
 def _annotated(node: cst.BaseExpression) -> str | None:

@@ -15,6 +15,8 @@ from exportlint.static.project import FunctionInfo
 class Flow(Evaluator):
     """Runs the statements of one function in one context. `run` returns True when the block ends the function."""
 
+    dropped: ast.expr | None = None  # the expression of the last statement that takes no value
+
     def run(self, statements: list[ast.stmt]) -> bool:
         for i, statement in enumerate(statements):
             self.frame.alive.add(span_of(statement))
@@ -26,6 +28,7 @@ class Flow(Evaluator):
     def _one(self, node: ast.stmt) -> bool:  # noqa: C901, PLR0912 - one arm for each kind of statement
         match node:
             case ast.Expr():
+                self.dropped = node.value
                 self.value(node.value)
             case ast.Assign():
                 new = self.value(node.value)

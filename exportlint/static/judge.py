@@ -108,13 +108,15 @@ class _Unit:
 
     def _visit(self, piece: CodePiece, rules: Iterable[RuleInfo]) -> None:
         """Parsed with libcst only when some rule's words occur."""
+        text = piece.text_of_piece
         for rule in rules:
             words = rule.cls.words
-            if words is None or re.search(words, piece.text_of_piece):
+            if words is None or re.search(words, text):
                 with self._guarded(f"the rule {rule.name}"):
-                    visitor = rule.cls(piece)
-                    piece.walk.run(visitor)
-                    self.told += (_told(piece.module.path, said) for said in visitor.found)
+                    if rule.cls.concerns(piece):
+                        visitor = rule.cls(piece)
+                        piece.walk.run(visitor)
+                        self.told += (_told(piece.module.path, said) for said in visitor.found)
 
     @contextmanager
     def _guarded(self, who: str) -> Iterator[None]:

@@ -16,6 +16,10 @@ from exportlint.files import SourceError, SourceFile, decode
 KEPT_CHARACTERS = 4_000_000
 _IMPORTS = (ast.Import, ast.ImportFrom)
 _PLACELESS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
+_NODES = frozenset(
+    kind for kind in vars(ast).values()
+    if isinstance(kind, type) and issubclass(kind, ast.AST) and not issubclass(kind, _PLACELESS)
+)  # fmt: skip
 
 
 @dataclass(eq=False)
@@ -57,9 +61,10 @@ def walked(root: ast.AST) -> list[ast.AST]:
     found = [root]
     for node in found:
         for value in vars(node).values():
-            if isinstance(value, list):
-                found += [v for v in value if isinstance(v, ast.AST) and not isinstance(v, _PLACELESS)]
-            elif isinstance(value, ast.AST) and not isinstance(value, _PLACELESS):
+            kind = value.__class__
+            if kind is list:
+                found += [part for part in value if part.__class__ in _NODES]
+            elif kind in _NODES:
                 found.append(value)
     return found
 

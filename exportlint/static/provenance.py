@@ -160,6 +160,7 @@ class Engine:
             tuple(a.plain for a in args),
             tuple((k, v.plain) for k, v in sorted(keywords.items())),
             root,
+            self.silent,  # what ran unseen is still to be seen
         )
         if key not in self._results:
             self._results[key] = UNKNOWN  # recursion ends here
@@ -273,6 +274,11 @@ class Engine:
         if whole:
             belief.runs[whole] = belief.runs.get(whole, 0) + 1
 
+    @property
+    def silent(self) -> bool:
+        """Does what runs now run outside of the exported program, as constructors do?"""
+        return self._silent > 0
+
     @contextmanager
     def _silently(self) -> Iterator[None]:
         """What runs inside is not run by export: nothing is remembered."""
@@ -313,7 +319,14 @@ class BoundFlow(Flow):
                 ):
                     self.engine.invoke(f, None, args, keywords)
                     return replace(INPUT, source=Source.COMPUTED)
+        if node is self.dropped and self.engine.silent and self._enters(function, node):
+            return UNKNOWN  # nobody takes the value, and what the callee sets is not seen here
         return super().result(function, args, keywords, node)
+
+    def _enters(self, function: Value, node: ast.Call) -> bool:
+        """Does the call run a function of the project?"""
+        up = self._super_method(node.func) if isinstance(node.func, ast.Attribute) else None
+        return up is not None or function.function is not None
 
 
 def _outcome(frame: Frame) -> Value:
