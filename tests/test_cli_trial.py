@@ -133,6 +133,12 @@ def test_a_target_that_does_not_load_is_2_and_one_sentence(tmp_path: Path) -> No
     assert "Nett" in done.stderr
 
 
+def test_an_unknown_zoo_is_refused_with_the_nearest(tmp_path: Path) -> None:
+    done = run(tmp_path, "trial", "transformer:bert")
+    assert done.returncode == 2
+    assert "there is no zoo `transformer`; the nearest is `transformers`; there are timm, torch" in done.stderr
+
+
 def test_an_unknown_lowering_is_refused_with_the_nearest(tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text(EXPORTS + DECLARED, "utf-8")
     done = run(tmp_path, "trial", "net.py", "--lower", "executorc")

@@ -42,6 +42,8 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], names: tuple[str, ...
     """Export models for real, stage by stage, each stage in a process of its own.
 
     PATH is a file with `model` and `example_args`, a folder of such files, or FILE.py:CLASS for a fixture class.
+    LIBRARY:MODEL is a model of a library with random weights and small inputs: transformers:bert, timm:resnet18,
+    torchvision:vit_b_16; options follow a comma, as in transformers:llama,use_cache=False.
     Any other file is a script: it is run (with SCRIPT_ARGUMENTS), and every model that it hands to torch.export,
     torch.onnx.export, torch.jit or torch.compile is tried.
     Without any target, those of pyproject.toml are tried.

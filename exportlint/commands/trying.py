@@ -23,8 +23,8 @@ from exportlint.finding import Problem
 from exportlint.output import report as reports
 from exportlint.trial.observation import is_user_path
 from exportlint.trial.report import Event, TargetReport, TrialOptions, TrialUnavailable
-from exportlint.trial.run import LOWERINGS, run_trials
-from exportlint.trial.target import Target, TargetError, discover, from_callables, from_mapping, from_text
+from exportlint.trial.run import LOWERINGS, ZOOS, run_trials
+from exportlint.trial.target import Target, TargetError, discover, from_callables, from_mapping, from_text, from_zoo
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,12 +53,22 @@ def chosen(
     if arguments is not None and len(paths) != 1:
         raise UserError(f"what follows `--` belongs to one script: name one before it, not {len(paths)}")
     try:
-        targets = [target for path in paths for target in from_text(path, arguments)]
+        targets = [target for path in paths for target in _of_path(path, arguments)]
         targets += _of_parts(parts)
         every = not targets and not names
         return targets + [_of_table(name, config) for name in (config.targets if every else names)]
     except TargetError as error:
         raise UserError(str(error)) from error
+
+
+def _of_path(text: str, arguments: Sequence[str] | None) -> list[Target]:
+    zoos = {point.name: point.value for point in entry_points(group=ZOOS)}
+    if target := from_zoo(text, zoos):
+        return [target]
+    library, colon, _ = text.partition(":")
+    if colon and library.isidentifier() and not Path(text).exists():
+        raise UserError(f"{text}: there is no zoo `{library}`{nearest(library, zoos)}; there are {', '.join(zoos)}")
+    return from_text(text, arguments)
 
 
 def _of_parts(parts: Mapping[str, str | None]) -> list[Target]:

@@ -52,6 +52,10 @@ def load(target: Target) -> Loaded:
             return _load_fixture(target)
         case TargetKind.CALLABLES:
             return _load_callables(target)
+        case TargetKind.ZOO:
+            from exportlint.trial.zoos import load_zoo  # noqa: PLC0415 - it needs what this file gives
+
+            return load_zoo(target)
         case TargetKind.OBJECTS:
             return _load_objects(target)
         case TargetKind.SCRIPT | TargetKind.SEEN:

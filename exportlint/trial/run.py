@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from exportlint.trial.target import Target
 
 LOWERINGS = "exportlint.lowerings"
+ZOOS = "exportlint.zoo"
 Listener = Callable[[Event], None]
 
 

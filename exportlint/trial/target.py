@@ -22,6 +22,7 @@ class TargetKind(str, enum.Enum):
     FIXTURE = "fixture"  # a class with static `inputs()`
     SCRIPT = "script"  # a script to run; every model that it hands to torch is a target
     SEEN = "seen"  # one of those
+    ZOO = "zoo"  # a model of a library, by its name
     OBJECTS = "objects"  # live objects of the caller's process, in a file
 
 
@@ -34,7 +35,7 @@ class Target:
     """`source` is FILE_OR_MODULE for a module target or a script, else FILE_OR_MODULE:NAME; so are the other parts.
 
     `arguments` are a script's own; `given_to` is the call that a script handed the model to. `search`
-    lists further folders to import from.
+    lists further folders to import from; `zoo` is the module that builds LIBRARY:MODEL.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Target:
     arguments: tuple[str, ...] = ()
     given_to: str | None = None
     search: tuple[str, ...] = ()
+    zoo: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data."""
@@ -123,6 +125,14 @@ def from_text(text: str, arguments: Sequence[str] | None = None) -> list[Target]
     if declared or not Path(text).is_file():
         return declared
     return [Target(text, TargetKind.SCRIPT, text, path=text, line=1, arguments=tuple(arguments or ()))]
+
+
+def from_zoo(text: str, zoos: Mapping[str, str]) -> Target | None:
+    """LIBRARY:MODEL or LIBRARY:MODEL,OPTION=VALUE…, where `zoos` has the library; None when it is something else."""
+    library, _, model = text.partition(":")
+    if not model or library not in zoos:
+        return None
+    return Target(text, TargetKind.ZOO, text, zoo=zoos[library])
 
 
 def discover(paths: Iterable[Path]) -> list[Target]:

@@ -1,0 +1,56 @@
+"""LIBRARY:MODEL becomes a model and inputs; the module that an entry point names builds them. Runs in the child."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from exportlint.trial.loading import Loaded, of_values
+from exportlint.trial.target import Target, TargetError
+from exportlint.trial.values import seed
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+def load_zoo(target: Target) -> Loaded:
+    """Builds the model, with the same weights in every run."""
+    name, *more = target.source.partition(":")[2].split(",")
+    options = dict(_option(target, text) for text in more)
+    zoo = _imported(target)
+    seed(0)
+    try:
+        model, args, kwargs = zoo.build(name, options)
+    except LookupError:
+        raise TargetError(f"{target.source}: {_unknown(zoo, name)}") from None
+    except RuntimeError as exc:
+        raise TargetError(f"{target.source}: {exc}") from exc
+    return of_values(target, model, args, kwargs, None)
+
+
+def _option(target: Target, text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise TargetError(f"{target.source}: write options as NAME=VALUE, not {text!r}")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value
+
+
+def _imported(target: Target) -> ModuleType:
+    library = target.source.partition(":")[0]
+    try:
+        return importlib.import_module(str(target.zoo))
+    except ModuleNotFoundError as exc:
+        missing = str(exc.name).partition(".")[0]
+        raise TargetError(f"{target.source} needs {missing}, which is not installed: pip install {missing}") from exc
+    except Exception as exc:
+        raise TargetError(f"{target.source}: importing {library} raised {type(exc).__name__}: {exc}") from exc
+
+
+def _unknown(zoo: ModuleType, name: str) -> str:
+    near = difflib.get_close_matches(name, zoo.names(), 3, 0.5)
+    return f"there is no model {name!r}" + (f"; the nearest are {', '.join(near)}" if near else "")

@@ -1,0 +1,11 @@
+"""Models by name, with random weights and small inputs: `exportlint trial transformers:bert`.
+
+A zoo is a module named in the entry point group `exportlint.zoo`; the name of the entry point stands before the colon.
+It is imported in the trial's process, so it needs only torch and the library, and it has two functions:
+
+    names() -> list[str]
+    build(name: str, options: Mapping[str, Any]) -> tuple[model, args, kwargs]
+
+`build` raises LookupError for a name that nobody has, and RuntimeError with a sentence where the model cannot be made.
+`options` is what the user adds: `transformers:llama,use_cache=False`.
+"""

@@ -1,0 +1,34 @@
+"""`timm:resnet18`: a model of PyTorch Image Models. Runs in the child."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import timm
+import torch
+
+from exportlint.zoo.running import first_that_runs
+
+_BATCH, _SMALL = 2, 64
+
+
+def names() -> list[str]:
+    return list(timm.list_models())
+
+
+def build(name: str, options: Mapping[str, Any]) -> tuple[torch.nn.Module, tuple[Any, ...], dict[str, Any]]:
+    """`options` are those of timm.create_model."""
+    if not timm.is_model(name):
+        raise LookupError(name)
+
+    def make(size: dict[str, int]) -> Any:
+        return timm.create_model(name, pretrained=False, **{**size, **options})
+
+    def inputs(model: Any) -> Any:
+        channels, *native = model.pretrained_cfg.get("input_size", (3, 224, 224))
+        for size in ([_SMALL, _SMALL], native):
+            yield (torch.randn(_BATCH, options.get("in_chans", channels), *size),), {}
+
+    # Transformers are built for one size of picture, convolutions take any and know no `img_size`.
+    return first_that_runs([{"img_size": _SMALL}, {}], make, inputs)

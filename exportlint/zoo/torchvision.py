@@ -1,0 +1,44 @@
+"""`torchvision:resnet18`: a model of torchvision, for pictures, video, detection or optical flow. Runs in the child."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+import torchvision.models
+
+from exportlint.zoo.running import first_that_runs
+
+_BATCH = 2
+
+
+def names() -> list[str]:
+    return list(torchvision.models.list_models())
+
+
+def build(name: str, options: Mapping[str, Any]) -> tuple[torch.nn.Module, tuple[Any, ...], dict[str, Any]]:
+    """`options` are those of torchvision.models.get_model."""
+    if name not in names():
+        raise LookupError(name)
+
+    def make(more: dict[str, Any]) -> Any:
+        return torchvision.models.get_model(name, weights=None, **{**more, **options})
+
+    # Detection would load the weights of its backbone; only some transformers can be made for small pictures.
+    ways: list[dict[str, Any]] = [{"weights_backbone": None}, {"image_size": 64}, {}]
+    return first_that_runs(ways, make, _inputs)
+
+
+def _inputs(model: Any) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    family = type(model).__module__.removeprefix("torchvision.models.").partition(".")[0]
+    for size in (64, 128, 224, 299):
+        match family:
+            case "detection":
+                yield ([torch.rand(3, size, size)],), {}
+            case "optical_flow":
+                yield (torch.rand(_BATCH, 3, size, size), torch.rand(_BATCH, 3, size, size)), {}
+            case "video":
+                yield (torch.rand(1, 3, 16, size, size),), {}
+            case _:
+                yield (torch.rand(_BATCH, 3, size, size),), {}
