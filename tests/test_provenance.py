@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exportlint.static.frame import span_of
 from exportlint.static.kinds import UNKNOWN, Kind, Source, Value
 from exportlint.static.project import Project
 from exportlint.static.provenance import Engine
@@ -139,6 +140,30 @@ def test_a_trail_leads_back_to_the_parameter() -> None:
 def test_branches_that_export_cannot_take_are_not_judged(guard: str, dead: bool) -> None:
     engine, _ = engine_of(f"if {guard}:\n    y = x.sum()\nreturn x")
     assert bool(engine.beliefs[Path("/nowhere/net.py")].dead) is dead
+
+
+def test_a_base_that_several_share_comes_after_them() -> None:
+    tree = ast.parse("class A: ...\nclass B(A): ...\nclass C(A): ...\nclass D(B, C): ...\nclass E(E): ...\n")
+    module = Project().add(Path("/nowhere/diamond.py"), tree)
+    assert [cls.name for cls in module.classes["D"].lineage] == ["D", "B", "C", "A"]
+    assert [cls.name for cls in module.classes["E"].lineage] == ["E"]
+
+
+def test_a_sample_in_the_file_tells_what_a_bare_parameter_is() -> None:
+    code = """
+    import torch
+    class Net(torch.nn.Module):
+        def forward(self, x, first, scale):
+            return x * scale if first else x
+    flag = torch.tensor(True)
+    program = torch.export.export(Net(), (torch.randn(3), flag, 2.0))
+    """
+    tree, path = ast.parse(dedent(code)), Path("/nowhere/script.py")
+    engine = Engine(Project())
+    engine.run(engine.project.add(path, tree))
+    test, scale = tree.body[1].body[0].body[0].value.test, tree.body[1].body[0].body[0].value.body.right
+    kinds = [engine.beliefs[path].values[span_of(node)].kind for node in (test, scale)]
+    assert kinds == [Kind.TENSOR, Kind.SCALAR]
 
 
 def test_recursion_ends() -> None:

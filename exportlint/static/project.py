@@ -77,19 +77,15 @@ class ClassInfo:
 
     @cached_property
     def lineage(self) -> tuple[ClassInfo, ...]:
-        """The class and its project bases, nearest first. (Close to the MRO; diamonds are visited once.)"""
-        seen: dict[ClassInfo, None] = {self: None}
-        for base in self.bases:
-            seen.update(dict.fromkeys(c for c in base.lineage_guarded({self})))
-        return tuple(seen)
+        """The class and its project bases in the order of lookup: a base that several share comes after them."""
+        return tuple(reversed(dict.fromkeys(reversed([*self.descent(frozenset())]))))
 
-    def lineage_guarded(self, seen: set[ClassInfo]) -> Iterator[ClassInfo]:
-        if self in seen:
-            return
-        seen.add(self)
-        yield self
-        for base in self.bases:
-            yield from base.lineage_guarded(seen)
+    def descent(self, below: frozenset[ClassInfo]) -> Iterator[ClassInfo]:
+        """Itself, then each base and its bases, shared ones as often as they are met."""
+        if self not in below:  # broken code may inherit in a circle
+            yield self
+            for base in self.bases:
+                yield from base.descent(below | {self})
 
     @cached_property
     def foreign_bases(self) -> tuple[str, ...]:

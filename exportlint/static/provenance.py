@@ -19,6 +19,7 @@ from exportlint.static.frame import Belief, Frame, span_of
 from exportlint.static.kinds import NONE, UNKNOWN, Kind, Source, Value, join
 from exportlint.static.objects import class_assignments, defaults, nothing, of_default, on_self
 from exportlint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
+from exportlint.static.samples import as_input, samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,6 +50,17 @@ class Engine:
                 self.invoke(forward, Value(Kind.MODULE, cls=cls), (), {}, root=True)
         for function in _handed_to_export(module):
             self.invoke(function, None, (), {}, root=True)
+        for model, args in samples(module):
+            self._sampled(module, model, args)
+
+    def _sampled(self, module: ModuleInfo, model: ast.expr, args: ast.expr) -> None:
+        """Run the forward of a model on what the file itself gives it."""
+        with self._silently():
+            flow = BoundFlow(self, Frame(FunctionInfo("<module>", nothing(), module), {}))
+            owner, given = flow.value(model), flow.value(args)
+        forward = owner.cls.method("forward") if owner.kind is Kind.MODULE and owner.cls else None
+        if forward and given.items:
+            self.invoke(forward, owner.plain, tuple(map(as_input, given.items)), {}, root=True)
 
     # Names.
 
