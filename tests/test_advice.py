@@ -31,11 +31,12 @@ def test_a_failure_that_no_rule_knows_is_taken_out_into_a_script() -> None:
     assert command(replace(REFUSED, rule="trial-export-non-strict")) == "exportlint trial --save-repro repro net.py"
 
 
-def test_what_exports_is_compiled_next_and_what_was_compiled_is_done() -> None:
+def test_what_exports_is_compiled_next_and_then_its_sizes_are_freed() -> None:
     assert str(command()).startswith("exportlint trial --lower ")
     assert command(replace(REFUSED, severity=Severity.NOTE)) == command()
     lowered = replace(PASSED, stages=(*PASSED.stages, Stage("lower-somewhere", "passed", 1.0, "")))
-    assert command(target=lowered) is None
+    assert command(target=lowered) == "exportlint trial --dynamic auto net.py"
+    assert command(target=replace(lowered, dynamic_shapes="{'x': {0: Dim('batch')}}")) is None
 
 
 def test_no_target_no_advice() -> None:

@@ -23,12 +23,21 @@ def next_step(report: Report) -> NextStep | None:
     loud = [(target, finding) for target, finding in failing if finding.severity is not Severity.NOTE]
     if loud:
         return _after_failure(*min(loud, key=lambda pair: pair[1].severity.rank))
-    plain = [target for target in report.targets if target.arguments and not _lowered(target) and _exports(target)]
-    if not plain or report.problems:
+    exported = [target for target in report.targets if target.arguments and _exports(target)]
+    if report.problems or not exported:
         return None
-    names = ",".join(sorted(point.name for point in entry_points(group=LOWERINGS)))
-    every = " ".join(dict.fromkeys(target.arguments for target in plain))
-    return NextStep("Exported. Next, compile it for where it is to run", f"exportlint trial --lower {names} {every}")
+    if plain := [target for target in exported if not _lowered(target)]:
+        names = ",".join(sorted(point.name for point in entry_points(group=LOWERINGS)))
+        return _trial("Exported. Next, compile it for where it is to run", f"--lower {names}", plain)
+    if frozen := [target for target in exported if not target.dynamic_shapes]:
+        return _trial("Next, see which sizes need not be the sample's", "--dynamic auto", frozen)
+    return None
+
+
+def _trial(why: str, option: str, targets: list[Target]) -> NextStep:
+    every = list(dict.fromkeys(target.arguments for target in targets))
+    given = every[0] if any(SCRIPTS in one for one in every) else " ".join(every)
+    return NextStep(why, f"exportlint trial {option} {given}")
 
 
 def _after_failure(target: Target, finding: Finding) -> NextStep:

@@ -35,6 +35,7 @@ def print_graph(console: Console, graph: Mapping[str, Any]) -> None:
 
 def _facts(graph: Mapping[str, Any]) -> Iterator[tuple[str, Iterable[str]]]:
     yield "inputs", (_typed(*item) for item in graph["inputs"])
+    yield "ranges", graph["ranges"]
     yield "lifted", (f"{kind} {_typed(name, type_)}{_at(place)}" for kind, name, type_, place in graph["lifted"])
     yield "mutated", (f"{kind} {name}{_at(place)}" for kind, name, place in graph["mutated"])
     replaced = ((old, f"becomes {new}" if new else "is not needed", place) for old, new, place in graph["functional"])

@@ -44,11 +44,29 @@ def scripts(report: TargetReport) -> Iterator[Script]:
             name = "-".join(filter(None, (_slug(report.name), stage.name, mode if "export" not in stage.name else "")))
             body = _body(report, stage, mode, seen)
             before = setup(report.target, others=_other_values(seen)) if report.target else None
-            if before is None or body is None:
-                why = "the target is no code that a script can name" if before is None else "only a trial can show it"
-                yield Script(stage.name, f"{name}.py", None, why)
+            if before is None or body is None or _is_wrapped(report):
+                yield Script(stage.name, f"{name}.py", None, _why_not(report, seen, named=before is not None))
             else:
                 yield Script(stage.name, f"{name}.py", "\n\n".join([_head(report, stage, seen), *before, *body]))
+
+
+def _is_wrapped(report: TargetReport) -> bool:
+    """A function, which a trial puts into a module of its own making."""
+    load = report.stage("load")
+    return load is not None and "wrapped in a module" in load.detail
+
+
+def _why_not(report: TargetReport, seen: Observation | None, *, named: bool) -> str:
+    if _is_wrapped(report):
+        return "what was tried is a module around the target, which only a trial makes"
+    if named:
+        return (
+            f"only a trial can show it ({seen.details['check']})"
+            if seen and "check" in seen.details
+            else "it needs a trial"
+        )
+    source = report.target.source if report.target else report.name
+    return f"the model is known from a run of {source} only, and running that shows it as well"
 
 
 def _other_values(seen: Observation | None) -> bool:

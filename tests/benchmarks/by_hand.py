@@ -45,6 +45,14 @@ def go_on(ours: list[torch.Tensor], program: torch.export.ExportedProgram) -> No
     close(ours, [torch.export.load(file).module()(*inputs())])
 
 
+def further(refused: list[bool]) -> None:
+    """What else is refused: traced once more for the one mode, broken into graphs once more for the other."""
+    for strict in refused:
+        torch._dynamo.reset()
+        with contextlib.suppress(Exception):
+            torch._dynamo.explain(model())(*inputs()) if strict else export(strict=False)
+
+
 def main() -> None:
     model()
     ours = calls(model())
@@ -63,6 +71,7 @@ def main() -> None:
     if len(accepted) < 2:
         torch._dynamo.reset()
         torch.export.draft_export(model(), inputs())
+        further([strict for strict in (False, True) if strict not in accepted])
     for strict in accepted:
         torch._dynamo.reset()
         if strict == accepted[0]:

@@ -97,6 +97,7 @@ def test_a_graph_is_shown_line_by_line_of_the_source(tmp_path: Path) -> None:
             ["true_graph_0", [[None, "", [["add_", "float32[]", "aten.add_.Tensor(seen, 1)", True]]]]],
         ],
         "outputs": [["getitem", "float32[s0, 3]"]],
+        "ranges": ["s0: 2 to 64"],
     }
     targets = (replace(TARGET, graph=graph),)
     assert_snapshot("graph.txt", render("full", replace(CLEAN, targets=targets), Look(width=100)))

@@ -11,6 +11,7 @@ functional  operators in place, and the one of the same name that stands there w
 graphs      [name, blocks]: the program itself is called "", the others are branches and bodies of its operators.
             A block is [place, source text, operations], an operation [name, type, call, is it in place]
 outputs     [name, type]
+ranges      of the sizes that are free, as sentences
 
 A place is [path, line], or None where the graph tells none.
 """
@@ -54,6 +55,7 @@ def run(request: Request) -> Answer:
         "mutated": functional.get("mutated", []),
         "functional": _replaced(program, functional.get("operators", [])),
         "graphs": [[name, list(_blocks(module))] for name, module in _graphs(program.graph_module)],
+        "ranges": [f"{name}: {limits.lower} to {limits.upper}" for name, limits in program.range_constraints.items()],
         "outputs": [[_name(arg), types.get(_name(arg), "")] for arg in outputs],
     }
     return Answer(PASSED, "", {"graph": graph})
