@@ -32,9 +32,11 @@ def render(report: Report, look: Look) -> str:
             print_graph(console, target.graph)
         _print_causes(console, report, target)
     tried = {target.name for target in report.targets}
-    for finding in report.shown:
-        if finding.target not in tried:
-            _print_finding(console, finding, report)
+    beside = [finding for finding in report.shown if finding.target not in tried]
+    if tried and beside:
+        console.print("suspected, and no trial has shown it", style="headline", soft_wrap=True)
+    for finding in beside:
+        _print_finding(console, finding, report)
     console.print(report.headline, style="headline", soft_wrap=True)
     if look.statistics:
         for rule, number in report.per_rule():
