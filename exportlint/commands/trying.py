@@ -151,7 +151,7 @@ def _tried(targets: Sequence[Target], options: TrialOptions) -> list[TargetRepor
     if not targets:
         say("the files declare no target (`model` and `example_args`), so there is nothing to try")
         return []
-    with waiting(f"trying {len(targets)} targets") as sign:
+    with waiting(f"trying {len(targets)} target{'s' * (len(targets) > 1)}") as sign:
         ended: set[str] = set()
 
         def show(event: Event) -> None:
