@@ -38,7 +38,7 @@ class Script:
 def scripts(report: TargetReport) -> Iterator[Script]:
     """A script for everything that failed. `draft` and `explain` only look closer at what other stages tell."""
     for stage in report.stages:
-        if stage.status not in FAILED or stage.name in ("draft", "explain", "further"):
+        if stage.status not in FAILED or stage.name in ("draft", "explain", "further", "submodules"):
             continue
         for mode, seen in _failures(stage, report):
             name = "-".join(filter(None, (_slug(report.name), stage.name, mode if "export" not in stage.name else "")))

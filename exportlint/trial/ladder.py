@@ -76,7 +76,7 @@ class Climb:
         accepted = [stage.name.removeprefix("export-") for stage in exports if stage.data.get("exported")]
         passed = [stage.name.removeprefix("export-") for stage in exports if stage.passed]
         if len(passed) == len(exports):
-            yield from self._skip(["draft", "further"], "nothing failed")
+            yield from self._skip(["draft", "further", "submodules"], "nothing failed")
         else:
             yield self._try("draft", "draft")
             yield from self._further(refused=[mode for mode in self.options.modes if mode not in accepted])
@@ -128,8 +128,9 @@ class Climb:
     def _further(self, refused: list[str]) -> Iterator[StageResult]:
         if refused:
             yield self._try("further", "further", modes=refused)
+            yield self._try("submodules", "submodules", mode=refused[0])
         else:
-            yield from self._skip(["further"], "nothing was refused")
+            yield from self._skip(["further", "submodules"], "nothing was refused")
 
     def _names(self) -> list[str]:
         exports = [f"export-{mode}" for mode in self.options.modes]

@@ -28,6 +28,7 @@ _STAGES = (
     *(f"export-{mode}" for mode in MODES),
     "draft",
     "further",
+    "submodules",
     "soundness",
     "dynamic-shapes",
     "decompose",
@@ -48,12 +49,14 @@ class Told:
     """A finding, and what makes two of them one: `refused`, `graph-break`, or which check of a comparison failed.
 
     `placed`: torch named the line, or a comparison did; else the place is the target's. `outcomes` is by mode.
+    `within`: what is said of a submodule, where a refusal at the same line says the rest.
     """
 
     family: str
     finding: Finding
     placed: bool = True
     outcomes: Mapping[str, str] = field(default_factory=dict)
+    within: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,12 @@ def _exception(where: Where, seen: Observation) -> Iterator[Told]:
         said = Words(f"{where.stage}, {one_line(str(summary))}")
     severity = Severity.NOTE if where.stage == "explain" else Severity.ERROR
     mode = _mode(where, seen)
+    if path := seen.details.get("submodule"):
+        within = f"the submodule `{path}` ({seen.details['kind']}) is refused by itself with {seen.details['inputs']}"
+        yield Told(
+            "submodule", _finding(where, seen, Words(f"{within}: {said.says}", said.instead), severity), within=within
+        )
+        return
     yield Told("refused", _finding(where, seen, said, severity, {mode: outcome} if mode else None))
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # What these tell is no failure of export, so it is not what the static pass suspected.
 _BESIDE = ("graph-break", "warning", "training-mode")
-_OF_EXPORT = ("export-", "draft", "further", "soundness", "dynamic-shapes")
+_OF_EXPORT = ("export-", "draft", "further", "submodules", "soundness", "dynamic-shapes")
 
 
 def of_export(told: Told) -> bool:
@@ -51,21 +51,26 @@ def _key(told: Told) -> tuple[object, ...]:
 
 
 def _told_once(tried: Sequence[Told]) -> Iterator[Told]:
-    """Without what only repeats: a break at a refused line (its page goes there), a lowering that differs just as the
-    exported program did. And without what an agreeing program makes harmless: warnings, inputs that it does not use."""
+    """Without what only repeats: a break at a refused line (its page goes there), a submodule that is refused there too
+    (its name goes there), a lowering that differs just as the exported program did. And without what an agreeing
+    program makes harmless: warnings, inputs that it does not use."""
     failures = [told for told in tried if of_export(told)]
     refused = {_line(told): told for told in failures if told.family == "refused"}
     breaks = {_line(told): told.finding.links for told in tried if told.family == "graph-break"}
-    differ = {told.family for told in failures} - {"refused"}
+    within = {_line(told): told.within for told in failures if told.within}
+    lineless = any(not told.placed for told in refused.values())
+    differ = {told.family for told in failures} - {"refused", "submodule"}
     failed = any(told.finding.severity is Severity.ERROR for told in failures)
     sized = any(told.family == "static-dim" for told in tried)
     for told in tried:
         lowered = (told.finding.stage or "").startswith("lower-")
         if told is refused.get(_line(told)):
             links = dict.fromkeys((*told.finding.links, *breaks.get(_line(told), ())))
-            yield replace(told, finding=replace(told.finding, links=tuple(links)))
+            said = "; ".join(filter(None, (told.finding.message, within.get(_line(told)))))
+            yield replace(told, finding=replace(told.finding, message=said, links=tuple(links)))
         elif not (
-            (told.family == "graph-break" and _line(told) in refused)
+            (told.within and (_line(told) in refused or not lineless))
+            or (told.family == "graph-break" and _line(told) in refused)
             or (told.family == "warning" and (differ or not failed))
             or (told.family.startswith("unused-input") and not failed)
             or (lowered and told.family in differ)

@@ -45,3 +45,9 @@ def test_nearly_all_of_them_were_seen_to_happen(told):
         # and an object is told where it is built, not where it is returned.
         ("outputs.py", 29, "unregistered-pytree"),
     }
+
+
+def test_the_smallest_submodule_that_fails_is_named_with_what_it_really_got(told):
+    gate, rounds = (f for f in told["findings"] if f["path"] == "two_submodules.py" and f["line"] in (9, 27))
+    assert "the submodule `blocks.0` (Gate) is refused by itself with float32[3, 4]" in gate["message"]
+    assert "the submodule `blocks.2` (Rounds) is refused by itself with float32[3, 4]" in rounds["message"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -11,6 +11,9 @@ from exportlint.trial.observation import of_exception
 from exportlint.trial.stage import PASSED, REFUSED, Answer, Request, short
 from exportlint.trial.target import TargetError
 from exportlint.trial.wrapping import Wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 
 def run(request: Request) -> Answer:
@@ -27,13 +30,12 @@ def run(request: Request) -> Answer:
     except BaseException as exc:  # noqa: BLE001 - the target's own code
         text = f"making the {what} raised {type(exc).__name__}: {short(str(exc))}"
         return _broken(request, exc, text)
-    said = ", ".join([*map(_said, args), *(f"{key}={_said(value)}" for key, value in kwargs.items())])
     bare = ", wrapped in a module" if isinstance(model, Wrapped) else ""
     data = {
         "dynamic_shapes": None if shapes is None else repr(shapes),
         "other_inputs": request.loaded.other_args is not None,
     }
-    return Answer(PASSED, f"{_model_said(model)}({said}){bare}", data)
+    return Answer(PASSED, f"{_model_said(model)}({said(args, kwargs)}){bare}", data)
 
 
 def _broken(request: Request, exc: BaseException, text: str) -> Answer:
@@ -43,6 +45,11 @@ def _broken(request: Request, exc: BaseException, text: str) -> Answer:
 
 def _model_said(model: Any) -> str:
     return model.said if isinstance(model, Wrapped) else type(model).__name__
+
+
+def said(args: Iterable[Any], kwargs: Mapping[str, Any]) -> str:
+    """The arguments of a call, by type and shape."""
+    return ", ".join([*map(_said, args), *(f"{key}={_said(value)}" for key, value in kwargs.items())])
 
 
 def _said(value: Any) -> str:
