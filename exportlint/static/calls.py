@@ -1,4 +1,4 @@
-"""What a call gives, and what a test settles."""
+"""What a call gives."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from exportlint.static import library
-from exportlint.static.kinds import NONE, SCALAR, SIZE, TENSOR, UNBACKED, UNKNOWN, Kind, Source, Value, join
+from exportlint.static.builtin_calls import Builtins
+from exportlint.static.kinds import NONE, SCALAR, TENSOR, UNKNOWN, Kind, Value, join
+from exportlint.static.narrowing import Narrowing
 
 if TYPE_CHECKING:
     from exportlint.static.frame import Frame
@@ -15,17 +17,12 @@ if TYPE_CHECKING:
     from exportlint.static.provenance import Engine
 
 _GROWING = frozenset({"append", "add", "appendleft", "insert", "extend", "update"})
-_SHALLOW = frozenset({"list", "tuple", "set", "frozenset", "sorted", "reversed", "iter", "filter", "dict"})
-_ASKING = frozenset({"filter", "sorted", "min", "max"})
 _BRANCHING = frozenset({"torch.cond", "torch._higher_order_ops.cond", "functorch.experimental.control_flow.cond"})
 _LOOPING = frozenset({"torch._higher_order_ops.while_loop", "torch._higher_order_ops.while_loop.while_loop"})
-_NOT_TENSOR = frozenset(
-    {"int", "float", "bool", "str", "list", "tuple", "dict", "set", "Mapping", "Sequence", "Module"}
-)
 
 
-class Calls:
-    """The half of the evaluator that deals with calls and tests."""
+class Calls(Builtins, Narrowing):
+    """The part of the evaluator that deals with calls."""
 
     frame: Frame
     engine: Engine
@@ -162,19 +159,19 @@ class Calls:
 
     def _named_function(self, name: str, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value:
         if name.startswith("builtins."):
-            return self._builtin(name.removeprefix("builtins."), args, keywords)
+            return self.builtin(name.removeprefix("builtins."), args, keywords)
         if name in _BRANCHING or name in _LOOPING:
             return self._higher_order(args)
         if name in {"torch.utils.checkpoint.checkpoint", "torch.jit.annotate"} and args:
-            return args[1] if name.endswith("annotate") else self._apply(args[0], args[1:])
+            return args[1] if name.endswith("annotate") else self.apply(args[0], args[1:])
         if name == "functools.reduce" and len(args) > 1:
             element = self.element_of(args[1])
-            return self._apply(args[0], (args[2] if len(args) > 2 else element, element))  # noqa: PLR2004 - the start
+            return self.apply(args[0], (args[2] if len(args) > 2 else element, element))  # noqa: PLR2004 - the start
         found = library.call(name, args, frozenset(keywords))
         trail = next((a.trail for a in args if a.trail), ())
         return replace(found, trail=trail) if found.kind in {Kind.TENSOR, Kind.UNBACKED} else found
 
-    def _apply(self, function: Value, args: tuple[Value, ...]) -> Value:
+    def apply(self, function: Value, args: tuple[Value, ...]) -> Value:
         if function.kind is Kind.MODULE:
             return self._module(function, args, {})
         return self.engine.invoke(function.function, function.owner, args, {}) if function.function else UNKNOWN
@@ -182,216 +179,14 @@ class Calls:
     def _higher_order(self, args: tuple[Value, ...]) -> Value:
         """Both branches run under export, on the operands."""
         operands = args[-1].items or () if args and args[-1].kind is Kind.CONTAINER else ()
-        results = [self._apply(f, operands) for f in args if f.kind in {Kind.FUNCTION, Kind.MODULE}]
+        results = [self.apply(f, operands) for f in args if f.kind in {Kind.FUNCTION, Kind.MODULE}]
         whole = results[0] if results else TENSOR
         for result in results[1:]:
             whole = join(whole, result)
         return whole
-
-    def _builtin(self, name: str, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value:
-        first = args[0] if args else UNKNOWN
-        if name in _ASKING:
-            self._ask_each(name, args, keywords)
-        if name in _SHALLOW:
-            container = name if name in {"list", "tuple", "set", "dict"} else "list"
-            if first.kind is Kind.CONTAINER:
-                return replace(first, container=container, source=None, on_self=False)
-            return Value(
-                Kind.CONTAINER,
-                container=container,
-                element=self.element_of(first) if args else None,
-                fields=tuple(keywords.items()),
-            )
-        if name in {"zip", "enumerate", "map"}:
-            return self._pairs(name, args)
-        if name == "getattr" and len(args) > 1 and args[1].name:
-            return self._getattr(first, args[1].name)
-        if name == "bool" and first.kind is Kind.SCALAR:
-            return replace(SCALAR, container="bool", truth=first.truth)
-        if name in {
-            "len",
-            "int",
-            "float",
-            "bool",
-            "abs",
-            "round",
-            "sum",
-            "min",
-            "max",
-            "pow",
-            "divmod",
-            "range",
-            "any",
-            "all",
-        }:
-            return self._number(name, args)
-        if name in {"isinstance", "hasattr", "callable", "issubclass", "str", "repr", "id", "hash", "type", "format"}:
-            return replace(SCALAR, container="str" if name in {"str", "repr", "format"} else "bool")
-        return Value(Kind.UNKNOWN)
-
-    def _ask_each(self, name: str, args: tuple[Value, ...], keywords: dict[str, Value]) -> None:
-        """`filter(f, xs)` and `sorted(xs, key=f)` call f with each element."""
-        function = args[0] if name == "filter" and args else keywords.get("key")
-        listed = args[1:] if name == "filter" else args[:1]
-        if function is not None and listed:
-            self._apply(function, (self.element_of(listed[0]),))
-
-    def _getattr(self, owner: Value, name: str) -> Value:
-        if owner.kind is Kind.UNKNOWN and owner.name:
-            return self.engine.dotted(f"{owner.name}.{name}")
-        return self.attribute(owner, name, ast.Name("getattr", lineno=0))
-
-    def _pairs(self, name: str, args: tuple[Value, ...]) -> Value:
-        if name == "map":
-            given = tuple(self.element_of(a) for a in args[1:])
-            element = self._apply(args[0], given) if args and args[0].function else UNKNOWN
-            return Value(Kind.CONTAINER, container="list", element=element)
-        parts = tuple(self.element_of(a) for a in args)
-        items = (SCALAR, *parts[:1]) if name == "enumerate" else parts
-        return Value(Kind.CONTAINER, container="list", element=Value(Kind.CONTAINER, items=items, container="tuple"))
-
-    def _number(self, name: str, args: tuple[Value, ...]) -> Value:
-        first = args[0] if args else UNKNOWN
-        values = [first.element or UNKNOWN] if first.kind is Kind.CONTAINER and name != "len" else list(args)
-        if name == "len":
-            return (UNBACKED if first.unbacked else SIZE) if first.kind is Kind.TENSOR else SCALAR
-        if name in {"any", "all"}:
-            return UNBACKED if any(v.is_data for v in values) else SCALAR
-        if name == "range":
-            numbers = any(v.is_data for v in args)
-            return Value(Kind.CONTAINER, container="range", element=SIZE if numbers else SCALAR, unbacked=numbers)
-        if any(v.kind is Kind.TENSOR for v in values):
-            certain = any(v.is_tensor for v in values)
-            return replace(
-                UNBACKED if name in {"int", "float", "bool"} else TENSOR,
-                certain=certain,
-                trail=next(v.trail for v in values if v.kind is Kind.TENSOR),
-            )
-        for kind in (Kind.UNBACKED, Kind.SIZE):
-            if found := next((v for v in values if v.kind is kind), None):
-                return found
-        return SCALAR if all(v.kind in {Kind.SCALAR, Kind.CONFIG} for v in values) else replace(SCALAR, certain=False)
-
-    # What a test settles.
-
-    def truth(self, node: ast.expr) -> bool | None:
-        """True or False where the code alone settles a test; None where it does not."""
-        match node:
-            case ast.UnaryOp(op=ast.Not(), operand=inner):
-                inside = self.truth(inner)
-                return None if inside is None else not inside
-            case ast.BoolOp():
-                return self.truth_of_parts(node)
-            case ast.Compare():
-                return self.truth_of_test(node)
-            case ast.Call(func=ast.Name(id="isinstance"), args=[subject, classes]):
-                return self._isinstance(self.frame.believed(subject), classes)
-            case ast.Call(args=[subject]) if self.frame.module.dotted(node.func) == "torch.is_tensor":
-                return self._isinstance(self.frame.believed(subject), ast.Name("Tensor"))
-        found = self.frame.believed(node)
-        return False if found.kind is Kind.NONE else found.truth
-
-    def truth_of_parts(self, node: ast.BoolOp) -> bool | None:
-        stop = isinstance(node.op, ast.Or)
-        truths = [self.truth(v) for v in node.values]
-        if stop in truths:
-            return stop
-        return None if None in truths else not stop
-
-    def truth_of_test(self, node: ast.Compare) -> bool | None:
-        match node:
-            case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
-                value = self.frame.believed(left)
-                if value.kind is Kind.NONE:
-                    return isinstance(op, ast.Is)
-                if is_object(value):
-                    return isinstance(op, ast.IsNot)
-        return None
-
-    def _isinstance(self, value: Value, classes: ast.expr) -> bool | None:
-        names = {_last(c) for c in (classes.elts if isinstance(classes, ast.Tuple) else [classes])}
-        if value.kind is Kind.TENSOR and value.certain and not value.maybe_none:
-            return True if "Tensor" in names else False if names <= _NOT_TENSOR else None
-        if value.kind in {Kind.SCALAR, Kind.NONE, Kind.CONTAINER, Kind.SIZE} and names == {"Tensor"}:
-            return False
-        if (
-            value.kind is Kind.CONTAINER
-            and value.container in names & {"list", "tuple", "dict"}
-            and not value.maybe_none
-        ):
-            return True
-        return None
-
-    def narrow(self, test: ast.expr, truth: bool) -> None:
-        """Note what a test tells about a name in the branch where it came out as `truth`."""
-        match test:
-            case ast.UnaryOp(op=ast.Not(), operand=inner):
-                self.narrow(inner, not truth)
-            case ast.BoolOp(op=op, values=parts) if isinstance(op, ast.And) is truth:
-                for part in parts:
-                    self.narrow(part, truth)
-            case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
-                self._narrow_none(left, isinstance(op, ast.Is) is truth)
-            case ast.Call(func=ast.Name(id="isinstance"), args=[subject, classes]):
-                self._narrow_class(subject, classes, truth)
-            case ast.Call(args=[subject]) if self.frame.module.dotted(test.func) == "torch.is_tensor":
-                self._narrow_class(subject, ast.Name("Tensor"), truth)
-
-    def _narrow_none(self, node: ast.expr, is_none: bool) -> None:
-        key = _key(node)
-        if key is None:
-            return
-        value = self.frame.believed(node)
-        self.frame.names[key] = NONE if is_none and value.kind is not Kind.UNKNOWN else replace(value, maybe_none=False)
-
-    def _narrow_class(self, node: ast.expr, classes: ast.expr, truth: bool) -> None:
-        key, value = _key(node), self.frame.believed(node)
-        names = {_last(c) for c in (classes.elts if isinstance(classes, ast.Tuple) else [classes])}
-        if key is None:
-            return
-        if truth and names == {"Tensor"}:
-            known = value.kind is Kind.TENSOR
-            self.frame.names[key] = (
-                replace(value, certain=True, maybe_none=False) if known else Value(Kind.TENSOR, Source.INPUT)
-            )
-        elif truth and names <= {"list", "tuple", "dict", "set", "Mapping", "Sequence"}:
-            self.frame.names[key] = (
-                value
-                if value.kind is Kind.CONTAINER
-                else Value(Kind.CONTAINER, value.source, container="dict" if "dict" in names else "list")
-            )
-        elif truth and names <= {"int", "float", "bool", "str"}:
-            self.frame.names[key] = SCALAR if value.kind in {Kind.TENSOR, Kind.UNKNOWN} else value
-        elif not truth and names == {"Tensor"} and value.kind is Kind.TENSOR:
-            self.frame.names[key] = UNKNOWN
-
-
-def is_object(value: Value) -> bool:
-    """Certainly not None: a tensor, a function or class, or a question of torch's that every version answers."""
-    if value.kind is Kind.TENSOR:
-        return value.certain and not value.maybe_none
-    return value.kind in {Kind.FUNCTION, Kind.CLASS} or library.is_question(value.name)
 
 
 def _torch_only(func: ast.expr, name: str) -> str | None:
     """The method of a call that only tensors have, on something we know nothing else about."""
     foreign = name.startswith(("torch.", "numpy.", "builtins."))
     return func.attr if isinstance(func, ast.Attribute) and func.attr in library.TORCH_ONLY and not foreign else None
-
-
-def _key(node: ast.expr) -> str | None:
-    match node:
-        case ast.Name(id=name):
-            return name
-        case ast.Attribute(value=ast.Name(id=name), attr=attr):
-            return f"{name}.{attr}"
-        case ast.NamedExpr(target=ast.Name(id=name)):
-            return name
-    return None
-
-
-def _last(node: ast.expr) -> str:
-    match node:
-        case ast.Attribute(attr=name) | ast.Name(id=name):
-            return name
-    return "?"

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from exportlint.static import library, operators
-from exportlint.static.calls import Calls, is_object
+from exportlint.static.calls import Calls
 from exportlint.static.kinds import NONE, SCALAR, SIZE, TENSOR, UNBACKED, UNKNOWN, Kind, Source, Step, Value, join
+from exportlint.static.narrowing import is_object
 from exportlint.static.project import FunctionInfo
 
 if TYPE_CHECKING:
