@@ -55,5 +55,8 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], names: tuple[str, ...
     config = configuration.load([path.partition(".py:")[0] for path in paths] or ["."], asked)
     chosen = trying.chosen(paths, options, names, config, ctx.meta.get(_OF_SCRIPT))
     if not chosen:
-        raise UserError("there is no target: name a file with `model` and `example_args`, or give --model and --args")
+        raise UserError(
+            "there is no target: name a file with `model` and `example_args`, a script, or a model of a library "
+            "(transformers:bert), or give --model and --args"
+        )
     return trying.finish(chosen, Collected((), ()), config, output, how)

@@ -124,6 +124,8 @@ def from_text(text: str, arguments: Sequence[str] | None = None) -> list[Target]
         raise TargetError(f"{text} declares a target, so it is not run as a script: leave out `--` and what follows")
     if declared or not Path(text).is_file():
         return declared
+    if Path(text).suffix != ".py":
+        raise TargetError(f"{text} is no Python file, so there is no script to run")
     return [Target(text, TargetKind.SCRIPT, text, path=text, line=1, arguments=tuple(arguments or ()))]
 
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-WIDTH, HEADS, HEAD_WIDTH, INNER, VOCABULARY, POSITIONS, IMAGE, PATCH, DEPTH = 32, 4, 8, 64, 128, 64, 32, 8, 2
+WIDTH, HEADS, HEAD_WIDTH, INNER, VOCABULARY, POSITIONS, IMAGE, PATCH = 32, 4, 8, 64, 128, 64, 32, 8
 
+_LAYERS = r"(?:.*_)?(?:layers?|depths?|blocks?|stages_repeats)(?:_num)?"
 _DEPTHS = (
-    (r"(?:.*_)?(?:layers?|depths?|blocks?|stages_repeats)(?:_num)?", DEPTH),
     (r".*vocab(?:_size)?(?:_.*)?", VOCABULARY),
     (r"(?:num|n)_.*experts|.*expert_num", HEADS),
 )
@@ -37,15 +37,14 @@ def _rules(*rules: tuple[str, int]) -> tuple[tuple[re.Pattern[str], int], ...]:
 Rules = tuple[tuple[re.Pattern[str], int], ...]
 _KEPT = 1 << 62
 # The first pattern that matches the whole name decides the most that a field may be.
-_EVERYTHING = _rules(*_DEPTHS[:2], *_WIDTHS[:3], _DEPTHS[2], *_WIDTHS[3:7], (_OTHER, _KEPT), *_WIDTHS[7:])
-_DEPTH_ONLY = _rules(*_DEPTHS)
+_EVERYTHING = (_DEPTHS[0], *_WIDTHS[:3], _DEPTHS[1], *_WIDTHS[3:7], (_OTHER, _KEPT), *_WIDTHS[7:])
 
 
 def shrunk(default: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """What to change in a configuration given as plain data, the smallest first: everything; for widths that hang
-    together in a way of their own, the depth alone; nothing."""
-    yield dict(_changes(default, _EVERYTHING))
-    yield dict(_changes(default, _DEPTH_ONLY))
+    """What to change in a configuration given as plain data, the smallest first: everything; with four layers, which
+    mixed architectures repeat; for widths that hang together in a way of their own, the depth alone; nothing."""
+    for depth, rules in ((2, _EVERYTHING), (4, _EVERYTHING), (2, _DEPTHS)):
+        yield dict(_changes(default, _rules((_LAYERS, depth), *rules)))
     yield {}
 
 

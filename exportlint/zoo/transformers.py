@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -39,8 +40,8 @@ def build(name: str, options: Mapping[str, Any]) -> tuple[torch.nn.Module, tuple
 
 def _tables() -> list[Mapping[str, Any]]:
     """Architecture -> class, the bare model first."""
-    others = [table for key, table in vars(modeling_auto).items() if key.endswith("_MAPPING_NAMES")]
-    return [modeling_auto.MODEL_MAPPING_NAMES, *others]
+    tables = {key: table for key, table in vars(modeling_auto).items() if re.fullmatch("MODEL_.*MAPPING_NAMES", key)}
+    return [modeling_auto.MODEL_MAPPING_NAMES, *tables.values()]
 
 
 def _class_of(name: str) -> Any:

@@ -36,6 +36,7 @@ def project(tmp_path, monkeypatch):
     (tmp_path / "db" / "case.py").write_text(EXPORTDB)
     (tmp_path / "bad_if.py").write_text(FIXTURE)
     (tmp_path / "broken.py").write_text("model = (\n")
+    (tmp_path / "notes.txt").write_text("model\n")
     (tmp_path / "training.py").write_text("model = 1\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -73,6 +74,7 @@ def test_pyproject_spells_keys_with_dashes(project):
         (lambda: from_mapping("mine", {"modle": "m:make"}), "target 'mine': unknown key 'modle'"),
         (lambda: from_mapping("mine", {"model": 3, "args": "m:args"}), "model must be text"),
         (lambda: from_text("nowhere"), "nowhere: no such file or folder"),
+        (lambda: from_text("notes.txt"), "notes.txt is no Python file, so there is no script to run"),
         (lambda: from_text("no.py:Bad"), "there is no file no.py"),
     ],
 )
