@@ -59,10 +59,10 @@ def asked_ranges(trace: Trace) -> dict[Any, Range]:
 def constants(trace: Trace) -> Iterator[Broken]:
     """Dims that were asked dynamic and are numbers."""
     for size, what in asked_sizes(trace):
-        if not size.fixed:
+        if not size.fixed or (size.symbol is None and not size.special):
             continue
         says = f"{size}, declared dynamic as `{declared_as(what)}`, "
-        if size.symbol is None:
+        if size.special:
             says += f"is {size.sample} in the sample, and torch makes a constant of a size of 0 or 1"
             yield says, "export with a sample whose size there is 2 or more", ()
         else:

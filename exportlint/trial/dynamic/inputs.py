@@ -17,7 +17,7 @@ Inputs = tuple[tuple[Any, ...], dict[str, Any]]
 
 @dataclass(frozen=True)
 class Leaf:
-    """A tensor: `label` is for people ("batch['mask']"), `names` are torch's own in the two modes."""
+    """A tensor: `label` is for people ("batch['mask']"), `names` are torch's own, by mode and version."""
 
     label: str
     names: tuple[str, ...]
@@ -37,7 +37,12 @@ class Leaf:
 
 def is_dynamic(what: Any) -> bool:
     """Neither None, a number nor Dim.STATIC."""
-    return what is not None and not isinstance(what, int) and "STATIC" not in str(getattr(what, "type", ""))
+    return what is not None and not isinstance(what, int) and hint(what) != "STATIC"
+
+
+def hint(what: Any) -> str | None:
+    """AUTO, DYNAMIC or STATIC; None for a named Dim. A hint was an enum before 2.7."""
+    return getattr(getattr(what, "type", what), "name", None)
 
 
 def leaves_of(model: Any, inputs: Inputs, declared: Any = None) -> list[Leaf]:
@@ -46,11 +51,12 @@ def leaves_of(model: Any, inputs: Inputs, declared: Any = None) -> list[Leaf]:
     args, kwargs = inputs
     combined = _combine_args(model, args, kwargs)
     flat = {id(value): index for index, value in reversed(list(enumerate(pytree.tree_leaves((args, kwargs)))))}
+    given = {id(tensor): path for path, tensor, _ in _walk((args, kwargs), None, "")}
     top = _top(model, inputs, declared, list(combined))
     return [
         Leaf(
             f"{name}{path}",
-            (f"L['{name}']{path}", f"L['flat_args'][{flat.get(id(tensor), -1)}]"),
+            (f"L['{name}']{path}", f"L['flat_args'][{flat.get(id(tensor))}]", f"L['args']{given.get(id(tensor))}"),
             tensor,
             spec,
         )

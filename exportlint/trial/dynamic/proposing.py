@@ -15,12 +15,12 @@ from exportlint.trial.dynamic.other_sizes import Beside, accepts, resized
 from exportlint.trial.dynamic.proposal import Proposal, loosened, propose
 from exportlint.trial.dynamic.reading import Trace, read
 from exportlint.trial.dynamic.recording import recorded
-from exportlint.trial.dynamic.saying import declared_as, names
+from exportlint.trial.dynamic.saying import declared_as, names, sentences
 from exportlint.trial.observation import Observation, of_exception
 from exportlint.trial.values import seed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from exportlint.trial.loading import Loaded
 
@@ -29,13 +29,17 @@ Place = tuple[str, int]  # label of a tensor, dim
 
 @dataclass(frozen=True)
 class Proposed:
-    """`refusal`: torch refused even the proposal, or the export with free dims (then there is no proposal)."""
+    """`refusal`: torch refused even the proposal, or the export with free dims (then there is no proposal).
+
+    `facts`: why no dim can move, where that is so.
+    """
 
     proposal: Proposal | None = None
     program: Any = None
     trace: Trace | None = None
     inputs: Inputs = ((), {})
     refusal: Observation | None = None
+    facts: tuple[str, ...] = ()
 
     def beside(self, eager: Callable[..., Any], *, values: bool) -> Beside:
         leaves = [size.leaf for size in self.trace.sizes] if self.trace else []
@@ -43,8 +47,8 @@ class Proposed:
         return Beside(eager, self.program.module(), self.inputs, once, values)
 
 
-def proposed(loaded: Loaded, inputs: Inputs, mode: str, free: Mapping[Place, Any] | None = None) -> Proposed:
-    """`free`: the dims that may move, each with what is declared for it or None; without it, all may."""
+def proposed(loaded: Loaded, inputs: Inputs, mode: str, free: Mapping[Place, Any]) -> Proposed:
+    """`free`: the dims that may move, each with what is declared for it or None."""
     model = loaded.model()
     given, remarks = _without_ones(loaded, inputs, free)
     shapes = tree_of(model, given, _give(free))
@@ -55,8 +59,8 @@ def proposed(loaded: Loaded, inputs: Inputs, mode: str, free: Mapping[Place, Any
             return Proposed(refusal=of_exception(exc))
     trace = read(recording, leaves_of(model, given, shapes))
     if trace is None or not trace.roots():
-        return Proposed()
-    declared = {place: what for place, what in (free or {}).items() if what is not None}
+        return Proposed(facts=tuple(sentences(trace, {})) if trace else ())
+    declared = {place: what for place, what in free.items() if what is not None}
     _narrow(trace, declared)
     called = names(trace, {place: declared_as(what) for place, what in declared.items() if hasattr(what, "__name__")})
     proposal = propose(trace, model, given, called, _ones(loaded, program, trace, given), remarks)
@@ -71,11 +75,9 @@ def _narrow(trace: Trace, declared: Mapping[Place, Any]) -> None:
             trace.ranges[size.form] = within(range_of(what), trace.ranges[size.form])
 
 
-def _give(free: Iterable[Place] | None) -> Callable[[str, torch.Tensor], Any]:
-    wanted = None if free is None else set(free)
-
+def _give(free: Mapping[Place, Any]) -> Callable[[str, torch.Tensor], Any]:
     def give(label: str, tensor: torch.Tensor) -> Any:
-        dims = {dim: Dim.AUTO for dim in range(tensor.dim()) if wanted is None or (label, dim) in wanted}
+        dims = {dim: Dim.AUTO for dim in range(tensor.dim()) if (label, dim) in free}
         return dims or None
 
     return give
@@ -121,16 +123,15 @@ def _ones(loaded: Loaded, program: Any, trace: Trace, inputs: Inputs) -> dict[An
     return found
 
 
-def _without_ones(loaded: Loaded, inputs: Inputs, free: Iterable[Place] | None) -> tuple[Inputs, list[str]]:
+def _without_ones(loaded: Loaded, inputs: Inputs, free: Mapping[Place, Any]) -> tuple[Inputs, list[str]]:
     """Torch makes a constant of a size of 1. Where eager takes 3 instead, that is exported: first dims together, then
     each dim alone."""
     model = loaded.model()
-    wanted = None if free is None else set(free)
     ones = [
         (leaf.label, dim)
         for leaf in leaves_of(model, inputs)
         for dim, size in enumerate(leaf.tensor.shape)
-        if size == 1 and (wanted is None or (leaf.label, dim) in wanted)
+        if size == 1 and (leaf.label, dim) in free
     ]
     if not ones:
         return inputs, []

@@ -24,7 +24,7 @@ Pick = dict[Any, int]  # symbol -> size
 class Size:
     """One dim of an input. `form` is a number where the trace fixed it, else a symbol or an expression of symbols.
 
-    `symbol` is the dim's own, of which the form came; None for a sample size of 0 or 1, which never gets one.
+    `symbol` is the dim's own, of which the form came; None for a static dim, and for a sample size of 0 or 1.
     """
 
     leaf: Leaf
@@ -35,6 +35,11 @@ class Size:
     @property
     def sample(self) -> int:
         return int(self.leaf.tensor.shape[self.dim])
+
+    @property
+    def special(self) -> bool:
+        """Did torch make a constant of it before the trace, because the sample has 0 or 1 there?"""
+        return self.symbol is None and self.sample < FROM
 
     @property
     def fixed(self) -> bool:

@@ -6,6 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
+from exportlint.trial.dynamic.inputs import hint
 from exportlint.trial.dynamic.reading import FROM
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def _name(root: Any, sizes: list[Size]) -> str:
 
 def declared_as(what: Any) -> str:
     """`batch`, or `Dim.AUTO`."""
-    return str(what.__name__) if hasattr(what, "__name__") else f"Dim.{getattr(what.type, 'name', what)}"
+    return str(what.__name__) if hasattr(what, "__name__") else f"Dim.{hint(what)}"
 
 
 def span(low: int, high: int | None) -> str:
@@ -105,7 +106,7 @@ def _equal(trace: Trace, root: Any) -> Iterator[str]:
 
 def fixed_said(size: Size) -> str:
     """Why a dim is a number."""
-    if size.symbol is None:
+    if size.special:
         return f"{size} stays {size.sample}: torch fixes sizes of 0 and 1, so give a sample of 2 or more to free it"
     return f"{size} is always {size.form}"
 

@@ -34,7 +34,7 @@ def run(request: Request) -> Answer:
     if differing:
         stage.undeclared(differing)
     elif request.options.get("auto"):
-        stage.proposal(None)
+        stage.proposal(stage.every())
     elif request.options.get("refused"):
         stage.proposal({(leaf.label, dim): what for leaf in stage.leaves for dim, what in leaf.asked().items()})
     return stage.answer()
@@ -117,6 +117,10 @@ class _Stage:
                 agreed.append(tried.pick)
         return agreed
 
+    def every(self) -> dict[Place, Any]:
+        """All dims of all inputs, with what is declared for them."""
+        return {(leaf.label, dim): leaf.asked().get(dim) for leaf in self.leaves for dim in range(leaf.tensor.dim())}
+
     def differing(self) -> list[Place]:
         """Dims that the target's other inputs have in another size."""
         loaded = self.request.loaded
@@ -139,7 +143,7 @@ class _Stage:
         instead = f"export with\n{self.text}" if self.text else "make the dim free to move"
         self.found.insert(0, differs("static-dim", (says, instead, ()), mode=self.request.mode))
 
-    def proposal(self, free: Mapping[Place, Any] | None) -> None:
+    def proposal(self, free: Mapping[Place, Any]) -> None:
         """Propose, export with it, and try other sizes of the program that comes out."""
         outcome = proposed(self.request.loaded, self.inputs, self.request.mode, free)
         if outcome.proposal:
@@ -148,7 +152,7 @@ class _Stage:
             self.refusal = f"with free dims: {outcome.refusal.first_line}"
             self.found.append(outcome.refusal)
         elif outcome.trace is None:
-            self.text = "# no dim of the inputs can be dynamic"
+            self.text = "\n".join(f"# {said}" for said in ("no dim of the inputs can be dynamic", *outcome.facts))
         else:
             self._tried(outcome, outcome.trace)
 
