@@ -72,8 +72,10 @@ def test_a_refused_model_is_found_at_its_line(tmp_path: Path) -> None:
 def test_check_with_trial_tries_what_the_files_declare(tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text(EXPORTS + DECLARED, "utf-8")
     (tmp_path / "other.py").write_text(NET, "utf-8")
-    code, data = report(tmp_path, "check", ".", "--trial")
+    code, data = report(tmp_path, "check", ".", "--trial", "--dynamic", "auto")
     assert statuses(data)["export-non-strict"] == "passed"
+    assert statuses(data)["dynamic-shapes"] == "passed"
+    assert "\ndynamic_shapes = {\n" in data["targets"][0]["dynamic_shapes"]
     assert [(f["path"], f["evidence"]) for f in data["findings"]] == [("other.py", "suspected")]
     assert code == 1
 

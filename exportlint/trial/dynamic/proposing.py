@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,16 +17,19 @@ from exportlint.trial.dynamic.other_sizes import Beside, accepts, resized
 from exportlint.trial.dynamic.proposal import Proposal, loosened, propose
 from exportlint.trial.dynamic.reading import Trace, read
 from exportlint.trial.dynamic.recording import recorded
-from exportlint.trial.dynamic.saying import declared_as, names, sentences
+from exportlint.trial.dynamic.saying import declared_as, listed, names, sentences
 from exportlint.trial.observation import Observation, of_exception
+from exportlint.trial.stage import short
 from exportlint.trial.values import seed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+    from types import FrameType
 
     from exportlint.trial.loading import Loaded
 
 Place = tuple[str, int]  # label of a tensor, dim
+_SECONDS = 30
 
 
 @dataclass(frozen=True)
@@ -49,19 +54,55 @@ class Proposed:
 
 def proposed(loaded: Loaded, inputs: Inputs, mode: str, free: Mapping[Place, Any]) -> Proposed:
     """`free`: the dims that may move, each with what is declared for it or None."""
+    first = {(label, dim): what for (label, dim), what in free.items() if dim == 0}
+    why, outcome = "", Proposed()
+    for wanted in (free, first):
+        try:
+            with _in_time():
+                return _proposed(loaded, inputs, mode, wanted, why)
+        except _OutOfTimeError:
+            said = f"torch came to no end in {_SECONDS} s"
+        except BaseException as exc:  # noqa: BLE001 - torch lets anything through
+            outcome = Proposed(refusal=of_exception(exc))
+            said = f"torch says {short(str(exc) or type(exc).__name__)}"
+        why = f"only first dims were tried; with every dim free, {said}"
+    return outcome
+
+
+class _OutOfTimeError(BaseException):
+    """Not an Exception, which torch and models catch on the way."""
+
+
+@contextlib.contextmanager
+def _in_time() -> Iterator[None]:
+    """Many free sizes in one expression can keep torch's solver busy for hours. Seconds of this process's own work."""
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        raise _OutOfTimeError
+
+    before = signal.signal(signal.SIGVTALRM, end)
+    signal.setitimer(signal.ITIMER_VIRTUAL, _SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def _proposed(loaded: Loaded, inputs: Inputs, mode: str, free: Mapping[Place, Any], why: str) -> Proposed:
     model = loaded.model()
     given, remarks = _without_ones(loaded, inputs, free)
+    remarks += [why] if why else []
     shapes = tree_of(model, given, _give(free))
     with recorded() as recording:
-        try:
-            program = _export(loaded, given, shapes, mode)
-        except BaseException as exc:  # noqa: BLE001 - torch lets anything through
-            return Proposed(refusal=of_exception(exc))
+        program = _export(loaded, given, shapes, mode)
     trace = read(recording, leaves_of(model, given, shapes))
     if trace is None or not trace.roots():
         return Proposed(facts=tuple(sentences(trace, {})) if trace else ())
     declared = {place: what for place, what in free.items() if what is not None}
     _narrow(trace, declared)
+    if joined := trace.join_batches(declared):
+        remarks.append(f"{listed(joined)} is taken as the same batch, though nothing in the code demands it")
     called = names(trace, {place: declared_as(what) for place, what in declared.items() if hasattr(what, "__name__")})
     proposal = propose(trace, model, given, called, _ones(loaded, program, trace, given), remarks)
     return _tried(loaded, proposal, given, mode)

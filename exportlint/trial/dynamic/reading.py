@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import sympy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from exportlint.trial.dynamic.inputs import Leaf
     from exportlint.trial.dynamic.recording import Recording
@@ -85,6 +85,34 @@ class Trace:
         """The free symbols of all sizes, in the order of the inputs."""
         return list(dict.fromkeys(s for size in self.sizes if not size.fixed for s in _symbols(size.form)))
 
+    def join_named(self) -> None:
+        """Dims that are declared as the same are one, though the trace may not have needed it."""
+        first: dict[str, Any] = {}
+        for size in list(self.sizes):
+            name = getattr(size.leaf.asked().get(size.dim), "__name__", None)
+            if name and size.form in self.ranges:
+                self._join(size.form, first.setdefault(name, size.form))
+
+    def join_batches(self, declared: Collection[tuple[str, int]]) -> list[Size]:
+        """First dims of the same sample size become one, though nothing in the code demands it: few models mean to
+        take two batches at once. Those that are declared stay; the dims that were joined come back."""
+        first = [size for size in self.sizes if size.dim == 0 and size.leaf.tensor.dim() > 1]
+        free = [size for size in first if size.form in self.ranges and (size.leaf.label, 0) not in declared]
+        joined = [size for size in free if size.sample == free[0].sample and size.form != free[0].form]
+        for size in joined:
+            self._join(size.form, free[0].form)
+        return joined
+
+    def _join(self, root: Any, into: Any) -> None:
+        if root == into or root not in self.ranges:
+            return
+        (low, high), (least, most) = self.ranges.pop(root), self.ranges[into]
+        self.ranges[into] = max(low, least), min((bound for bound in (high, most) if bound is not None), default=None)
+        self.sizes = [replace(size, form=size.form.xreplace({root: into})) for size in self.sizes]
+        for index, one in enumerate(self.conditions):
+            multiple = (into, one.multiple[1]) if one.multiple and one.multiple[0] == root else one.multiple
+            self.conditions[index] = replace(one, expr=one.expr.xreplace({root: into}), multiple=multiple)
+
     def of(self, root: Any) -> list[Size]:
         return [size for size in self.sizes if not size.fixed and root in size.form.free_symbols]
 
@@ -121,6 +149,7 @@ def read(recording: Recording, leaves: Sequence[Leaf]) -> Trace | None:
     trace = Trace(recording, env, sizes)
     trace.ranges = {root: _range(env, root) for root in trace.roots()}
     _take_conditions(trace)
+    trace.join_named()
     return trace
 
 

@@ -59,7 +59,13 @@ def span(low: int, high: int | None) -> str:
 def where(frames: Iterable[Frame]) -> str:
     """The innermost line, to be written behind a sentence; "" for none."""
     last = next(iter(reversed(tuple(frames))), None)
-    return f" ({os.path.relpath(last.path)}:{last.line}: `{last.text}`)" if last else ""
+    return f" ({_shown(last.path)}:{last.line}: `{last.text}`)" if last else ""
+
+
+def _shown(path: str) -> str:
+    """Short: from the working directory, or from the folder where packages are installed."""
+    _, installed, inside = path.rpartition(f"-packages{os.sep}")
+    return inside if installed else os.path.relpath(path)
 
 
 def listed(sizes: Iterable[Size]) -> str:
