@@ -94,16 +94,16 @@ class _Meeting:
         return None
 
     def _by_elimination(self, told: Told, ran: Ran) -> int | None:
-        """Torch names no line: the one suspicion among the lines that ran which predicts just this outcome."""
+        """Torch names no line: the one suspicion among the lines that ran which predicts just this outcome, or, of what
+        comes after the export and no suspicion predicts, is of the rule that knows torch's words."""
         finding = told.finding
-        if not of_export(told) or not finding.effect:
-            return None
+        predicted = of_export(told) and bool(finding.effect)
         own = [
             index
             for index, static in enumerate(self.static)
             if any(line in ran.get(static.path, ()) for line in range(static.line, static.end_line + 1))
-            and _predicts(static, told)
-            and (nameless(finding) or static.rule == finding.rule)
+            and (static.rule == finding.rule or (predicted and nameless(finding)))
+            and (_predicts(static, told) or not predicted)
         ]
         return own[0] if len(own) == 1 else None
 

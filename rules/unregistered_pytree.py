@@ -37,6 +37,8 @@ class UnregisteredPytree(Rule):
         r"Unsupported input type <class",
         r"It looks like one of the inputs with type .* is not supported or pytree-flattenable",
         r"Encountered unrecognized type .* at output",
+        r"Can't serialize TreeSpec of namedtuple class",
+        r"No registered serialization name for <class",
     )
     cases: ClassVar = {
         "BadDataclassOutput": Case("`{name}` is returned and no class that pytree knows", _RETURN),

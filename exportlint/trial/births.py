@@ -20,13 +20,18 @@ if TYPE_CHECKING:
 _UNKNOWN = re.compile(
     r"Found <class '(?P<dotted>[\w.<>]+)'> in (?:output|input)"
     r"|unrecognized type UserDefinedObjectVariable\((?P<name>\w+)\)"
+    r"|(?:TreeSpec of namedtuple class|Serializing|No registered serialization name for) <class '(?P<saved>[\w.<>]+)'>"
 )
+
+
+# A namedtuple has no __init__ of its own; its __new__ is a lambda, which is given the class.
+_BUILDERS = ("__init__", "__new__", "<lambda>")
 
 
 def unknown_class(seen: Observation) -> str | None:
     """The class that torch says it cannot flatten: dotted, or its bare name where torch tells no more."""
     found = _UNKNOWN.search(seen.text)
-    return (found["dotted"] or found["name"]) if found else None
+    return (found["dotted"] or found["name"] or found["saved"]) if found else None
 
 
 def birth(call: Callable[[], Any], name: str) -> tuple[Frame, ...]:
@@ -35,7 +40,7 @@ def birth(call: Callable[[], Any], name: str) -> tuple[Frame, ...]:
     found: list[Frame] = []
 
     def on_event(frame: FrameType, event: str, _arg: Any) -> None:
-        if event == "call" and not found and frame.f_code.co_name == "__init__" and _builds(frame, bare):
+        if event == "call" and not found and frame.f_code.co_name in _BUILDERS and _builds(frame, bare):
             found.extend(_stack(frame))
 
     sys.setprofile(on_event)
@@ -51,7 +56,8 @@ def birth(call: Callable[[], Any], name: str) -> tuple[Frame, ...]:
 def _builds(frame: FrameType, name: str) -> bool:
     code = frame.f_code
     first = code.co_varnames[0] if code.co_argcount else ""
-    return type(frame.f_locals.get(first)).__name__ == name
+    given = frame.f_locals.get(first)
+    return (given if isinstance(given, type) else type(given)).__name__ == name
 
 
 def _stack(frame: FrameType) -> list[Frame]:

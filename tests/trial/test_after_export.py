@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from exportlint.finding import Evidence, Finding, Severity
 from exportlint.trial.reasons import Where, findings_of
 from exportlint.trial.report import TrialOptions
 from exportlint.trial.run import run_trials
 from exportlint.trial.target import from_text
+from exportlint.verdict import merge
 
 pytestmark = pytest.mark.slow
 
@@ -37,6 +39,17 @@ def test_each_stage_says_its_own_refusal(reports):
     status, detail = ladder(reports["Saved"])["save-load"]
     assert status == "refused"
     assert "serialized_type_name" in detail
+    (seen,) = reports["Saved"].stage("save-load").observations
+    assert seen.user_text == "return Scores(x - 1, x + 1)"
+
+
+def test_what_only_decomposing_refuses_confirms_the_suspicion_of_its_rule(reports):
+    report = reports["Written"]
+    effect = {"non-strict": "exports", "strict": "exports"}
+    line = next(n for n, text in enumerate(FILE.read_text("utf-8").splitlines(), 1) if "self.total.add_" in text)
+    write = Finding("plain-tensor-write", "later.py", line, 9, line, 30, Severity.NOTE, "it is written", effect=effect)
+    (met,) = (f for f in merge([write], [report], root=FILE.parent) if f.rule == "plain-tensor-write")
+    assert (met.line, met.evidence, met.severity) == (line, Evidence.CONFIRMED, Severity.ERROR)
 
 
 def test_operators_outside_of_the_core_set_are_named_at_their_line(reports):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from exportlint.trial.births import placed_at_birth
 from exportlint.trial.exporting import export
 from exportlint.trial.observation import of_exception
 from exportlint.trial.parity import beside_eager
@@ -20,7 +21,7 @@ def run(request: Request) -> Answer:
         torch.export.save(exported.program, file)
         program = torch.export.load(file)
     except BaseException as exc:  # noqa: BLE001 - torch lets anything through
-        seen = of_exception(exc)
+        seen = placed_at_birth(request, of_exception(exc))
         request.emit(seen)
         return Answer(REFUSED, short(f"{seen.error_class}: {seen.first_line}"))
     return beside_eager(request, program.module, f"{file.stat().st_size / 1000:.1f} kB")
