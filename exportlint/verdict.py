@@ -83,13 +83,14 @@ class _Meeting:
         return min(here)[2] if here else None
 
     def _above(self, told: Told, root: Path) -> int | None:
-        """A line that no rule knows: the nearest suspicion that predicts the outcome, of those that feed the line."""
+        """A line that no rule knows: the nearest suspicion that predicts it, of those that feed the line."""
         finding = told.finding
         if not (of_export(told) and told.outcomes and nameless(finding)):
             return None
         for line in feeding_lines(str(root / finding.path), finding.line):
             for index, static in enumerate(self.static):
-                if static.path == finding.path and static.line == line and _predicts(static, told):
+                here = static.path == finding.path and static.line == line
+                if here and any(static.effect.get(mode) == said for mode, said in told.outcomes.items()):
                     return index
         return None
 

@@ -173,5 +173,11 @@ def test_a_graph_break_is_a_note_and_draft_export_s_own_failure_is_nothing():
     assert findings_of(Where("t", "draft", HERE.parent), [seen]) == []
 
 
+def test_a_stage_that_looks_for_more_and_crashes_says_nothing_about_the_model():
+    ended = placed("exception", "the process was ended by SIGSEGV", [], details={"ended": "crashed"})
+    assert findings_of(Where("t", "further", HERE.parent), [ended]) == []
+    assert len(findings_of(Where("t", "export-strict", HERE.parent), [ended])) == 1
+
+
 def test_every_stage_has_its_name_for_select_and_ignore():
     assert {"trial-export-strict", "trial-soundness", "trial-lower-executorch"} <= set(NAMES)

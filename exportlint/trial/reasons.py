@@ -101,6 +101,8 @@ def _told(where: Where, seen: Observation) -> Iterator[Told]:
 def _exception(where: Where, seen: Observation) -> Iterator[Told]:
     if where.stage == "draft" and "draft" not in seen.details:
         return  # draft_export itself failed; the ladder says so, and it is nothing about the model
+    if where.stage in ("further", "submodules") and "ended" in seen.details:
+        return  # these look for more of what is known; that one of them ended is nothing more about the model
     said = words(seen)
     outcome = "refused"
     if ended := seen.details.get("ended"):

@@ -32,7 +32,7 @@ def run(request: Request) -> Answer:
         for seen in outcome.value or ():
             found += 1
             request.emit(Observation.from_dict({**seen.to_dict(), "details": {**seen.details, "mode": mode}}))
-        statuses.append(PASSED if outcome.ok else CRASHED)
+        statuses.append(CRASHED if outcome.ended else PASSED)
     status = worst([*statuses, *([REFUSED] if found else [])])
     return Answer(status, short(f"{found} lines refused in one go" if found != 1 else "1 line refused"))
 
