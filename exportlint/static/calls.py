@@ -85,7 +85,7 @@ class Calls(Builtins, Narrowing):
         return UNKNOWN
 
     def _super_method(self, func: ast.Attribute) -> FunctionInfo | None:
-        inner = self.value(func.value) if isinstance(func.value, ast.Call) else UNKNOWN
+        inner = self.frame.believed(func.value) if isinstance(func.value, ast.Call) else UNKNOWN
         owner = inner.owner
         return owner.cls.method(func.attr, after=inner.cls) if inner.name == "super" and owner and owner.cls else None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from exportlint.static import operators
 from exportlint.static.evaluate import Evaluator
@@ -11,10 +12,16 @@ from exportlint.static.frame import span_of
 from exportlint.static.kinds import NONE, UNKNOWN, Kind, Value, join
 from exportlint.static.project import FunctionInfo
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_LOOPS = 5
+
 
 class Flow(Evaluator):
     """Runs the statements of one function in one context. `run` returns True when the block ends the function."""
 
+    loops = 0
     dropped: ast.expr | None = None  # the expression of the last statement that takes no value
 
     def run(self, statements: list[ast.stmt]) -> bool:
@@ -102,10 +109,20 @@ class Flow(Evaluator):
             self.frame.names = merged(after_body, self.frame.names)
         return False
 
+    def _rounds(self) -> Iterator[None]:
+        """Two, and one where loops stand so deep in loops that the rounds would multiply beyond reason."""
+        self.loops += 1
+        try:
+            yield
+            if self.loops <= _LOOPS:
+                yield
+        finally:
+            self.loops -= 1
+
     def _for(self, node: ast.For | ast.AsyncFor) -> None:
         """Twice: what the first round leaves behind is what the second one meets."""
         element = self.element_of(self.value(node.iter))
-        for _ in range(2):
+        for _ in self._rounds():
             before = dict(self.frame.names)
             self.assign(node.target, element)
             self.run(node.body)
@@ -113,7 +130,7 @@ class Flow(Evaluator):
         self.run(node.orelse)
 
     def _while(self, node: ast.While) -> None:
-        for _ in range(2):
+        for _ in self._rounds():
             before = dict(self.frame.names)
             self.value(node.test)
             if self.truth(node.test) is False:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import sys
 import traceback
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
     from exportlint.registry import RuleInfo
 
+# Python's own limit is 1000 calls; a text of 500 strings in a row is as deep a tree.
+_DEPTH = 5000
 # A file that mentions none of these defines no module, exports nothing and is not looked into.
 _RELEVANT = re.compile(r"\btorch\b|\bforward\b")
 _REPORT = "please report it at https://github.com/exportlint/exportlint/issues"
@@ -52,9 +55,12 @@ def judge(file: SourceFile, files: Files, rules: Sequence[RuleInfo], asked: Coll
     if not relevant:
         return _unread(path, files)
     unit = _Unit(path, parsed or Parsed(tree, text), files, rules, asked)
+    limit = sys.getrecursionlimit()
     try:
+        sys.setrecursionlimit(max(limit, _DEPTH))
         return unit.judged()
     finally:
+        sys.setrecursionlimit(limit)
         unit.project.close()
 
 
