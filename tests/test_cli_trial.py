@@ -97,6 +97,8 @@ def test_callables_and_named_targets_are_tried(tmp_path: Path) -> None:
 
 
 SCRIPT = """
+import contextlib
+import os
 import sys
 
 import torch
@@ -104,7 +106,10 @@ from net import Net
 
 if not sys.argv[1:]:
     sys.exit("give a width")
-torch.export.export(Net(), (torch.ones(2, int(sys.argv[1])),))
+os.chdir("/")
+net = Net()
+with contextlib.suppress(Exception):
+    torch.export.export(net.forward, (torch.ones(2, int(sys.argv[1])),))
 """
 
 
@@ -113,11 +118,15 @@ def test_a_script_is_run_with_what_follows_the_dashes(tmp_path: Path) -> None:
     (tmp_path / "save.py").write_text(SCRIPT, "utf-8")
     code, data = report(tmp_path, "trial", "save.py", "--output-format", "json", "--", "5")
     script, target = data["targets"]
-    assert (code, script["stages"][0]["detail"]) == (0, "the script ended with exit code 0; gave 1 target")
+    assert script["stages"][0]["detail"] == "the script ended with exit code 0; gave 1 target"
     assert (target["name"], target["stages"][0]["detail"]) == (
-        "save.py:9",
-        "Net(float32[2, 5]), given to torch.export.export",
+        "save.py:14",
+        "bound method Net.forward(float32[2, 5]), wrapped in a module, given to torch.export.export",
     )
+    (method,) = data["findings"]
+    assert (method["rule"], method["path"], method["line"]) == ("export-of-non-module", "save.py", 14)
+    assert (code, method["evidence"], method["stage"]) == (1, "confirmed", "export-non-strict")
+    assert [s["status"] for s in target["stages"] if s["name"] == "export-strict"] == ["passed"]
     done = run(tmp_path, "trial", "save.py")
     assert done.returncode == 2
     assert "printed at its end:\ngive a width\n" in done.stderr

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from exportlint.trial.loading import Loaded
+    from exportlint.trial.target import Target
 
 
 @dataclass(frozen=True)
@@ -59,8 +61,16 @@ def refused_bare(loaded: Loaded, mode: str) -> Observation | None:
         try:
             _program(loaded, model.bare, 0, strict=mode == "strict")
         except Exception as exc:  # noqa: BLE001 - whatever torch raises here is the answer
-            return of_exception(exc)
+            return _at(loaded.target, of_exception(exc))
     return None
+
+
+def _at(target: Target, seen: Observation) -> Observation:
+    """Where the target stands, which for one of a script is the call that torch refuses."""
+    if target.path is None or target.line is None:
+        return seen
+    path = os.path.abspath(target.path)  # noqa: PTH100 - no links resolved: paths stay as the user wrote them
+    return replace(seen, user_path=path, user_line=target.line)
 
 
 def _program(loaded: Loaded, model: Any, number: int, *, strict: bool) -> Any:

@@ -87,6 +87,7 @@ class _Finder:
         self.script, self.line, self.folder, self.hold = script, line, folder, hold
         self.found: list[tuple[str, Sighting, Leaves]] = []
         self.left_out = 0
+        self.start = Path.cwd()  # a script may go elsewhere
 
     def on_sight(self, seen: Sighting) -> None:
         inputs = snapshot((seen.args, dict(seen.kwargs)))
@@ -100,7 +101,7 @@ class _Finder:
             self._fork(name, seen)
 
     def _name(self, site: Site) -> str:
-        place = f"{os.path.relpath(site.path)}:{site.line}" if site.path else self.script.source
+        place = f"{os.path.relpath(site.path, self.start)}:{site.line}" if site.path else self.script.source
         taken = {name for name, *_ in self.found}
         names = (place, *(f"{place} #{number}" for number in range(2, MOST + 2)))
         return next(name for name in names if name not in taken)
@@ -124,8 +125,7 @@ class _Finder:
             folder = self.folder / f"target-{len(self.found)}"
             folder.mkdir()
             os.setsid()
-            place = os.path.relpath(seen.site.path) if seen.site.path else self.script.source
-            target = replace(self.script, name=name, path=place, line=seen.site.line, given_to=seen.call)
+            target = replace(self.script, name=name, path=seen.site.path, line=seen.site.line, given_to=seen.call)
             ours, theirs = socket.socketpair()
             self._tell({"target": target.to_dict(), "pid": os.getpid(), "folder": str(folder)}, theirs.fileno())
             theirs.close()

@@ -49,13 +49,21 @@ def sighting(call: str, site: Site, given: Mapping[str, Any], names: Parameters)
     model, args, kwargs, shapes = (given.get(name) for name in names)
     if isinstance(model, torch.export.ExportedProgram):
         args, kwargs = model.example_inputs or ((), {})
-        return Sighting(call, site, model.module(), tuple(args), dict(kwargs))
+        return Sighting(call, site, _module_of(model), tuple(args), dict(kwargs))
     if isinstance(args, dict):
         args, kwargs = (), args
     args = (args,) if isinstance(args, torch.Tensor) else tuple(args or ())
     if call == "torch.onnx.export" and not kwargs and args and isinstance(args[-1], dict):
         args, kwargs = args[:-1], args[-1]  # what it makes of a dict at the end itself
     return Sighting(call, site, unwrapped(model), args, dict(kwargs or {}), shapes)
+
+
+def _module_of(program: Any) -> Any:
+    """Its mode was fixed by the export, whatever the flags of the module that torch makes of it say."""
+    module = program.module()
+    for part in module.modules():
+        part.training = False
+    return module
 
 
 def bound(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -4,6 +4,7 @@ The comments say what the target of that line was given to.
 """
 
 import contextlib
+import copy
 
 import torch
 from torch import nn
@@ -24,6 +25,10 @@ with contextlib.suppress(Exception):
     torch.export.draft_export(fresh(), (x,))  # given to torch.export.draft_export
 with contextlib.suppress(ImportError):  # it needs onnxscript only after it was called
     torch.onnx.export(fresh(), (x,), dynamo=True)  # given to torch.onnx.export
+restored = torch.export.export(fresh(), (x + 2,))  # given to torch.export.export
+restored = copy.deepcopy(restored)  # as if it came from a file: nobody saw its export
+with contextlib.suppress(Exception):
+    torch.export.save(restored, "")  # given to torch.export.save
 torch.jit.trace(fresh(), x)  # given to torch.jit.trace
 torch.jit.script(fresh())(x)  # given to torch.jit.script
 torch.compile(fresh(), backend="eager")(x)  # given to torch.compile
