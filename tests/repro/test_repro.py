@@ -7,6 +7,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from exportlint.output.report import Stage, Target
 from exportlint.repro.script import Script, scripts
 from exportlint.trial.observation import Observation
 from exportlint.trial.report import StageResult, TargetReport, TrialOptions
-from exportlint.trial.run import run_trials
+from exportlint.trial.run import LOWERINGS, run_trials
 from exportlint.trial.target import Target as Tried
 from exportlint.trial.target import TargetKind, from_callables, from_text
 
@@ -94,6 +95,15 @@ def failed(**changes: object) -> TargetReport:
 
 
 LADDER = (Target("net.py", (Stage("export-strict", "refused", 1.0, "no"),)),)
+
+
+@pytest.mark.parametrize("lowering", sorted(point.name for point in entry_points(group=LOWERINGS)))
+def test_a_lowering_says_how_to_do_without_exportlint(lowering: str) -> None:
+    stages = (StageResult("export-strict", "passed"), StageResult(f"lower-{lowering}", "refused", 1.0, "no"))
+    (script,) = scripts(failed(stages=stages))
+    assert script.text is not None, script.why
+    assert "exported = " in script.text or "def exported(" in script.text
+    compile(script.text, script.name, "exec")
 
 
 def test_what_the_user_has_in_the_folder_stays(tmp_path: Path) -> None:
