@@ -12,7 +12,7 @@ class Fallback(nn.Module):
         factor = NAMES[int(lang)]  # error: tensor-as-python-number
         SEEN.append(factor)  # error: side-effect-in-forward
         x = x * factor
-        order = sorted(x.unbind(0), key=lambda row: float(row.sum()))  # error: data-dependent-branch
+        order = sorted(x.unbind(0), key=lambda row: row.sum())  # error: data-dependent-branch
         if x.sum().item() > 0 and x.min() < 0:  # error: data-dependent-branch
             x = torch.stack(order)
         key = hash(x)  # error: object-identity
