@@ -58,3 +58,10 @@ def test_operators_outside_of_the_core_set_are_named_at_their_line(reports):
     (found,) = findings_of(Where("t", "decompose", FILE.parent), stage.observations)
     assert (found.severity.value, found.path) == ("note", "later.py")
     assert "torch.linalg.cholesky" in FILE.read_text().splitlines()[found.line - 1]
+
+
+def test_an_export_that_ends_its_process_leaves_nothing_to_go_on_from(reports):
+    stages = ladder(reports["Crashes"])
+    assert stages["export-non-strict"][0] == "crashed"
+    assert stages["export-non-strict"][1].startswith("the process was ended by SIGSEGV at later.py:")
+    assert stages["decompose"] == stages["save-load"] == ("skipped", "no export passed")

@@ -1,6 +1,8 @@
 """Export accepts these; what follows it does not."""
 
 import dataclasses
+import os
+import signal
 
 import torch
 from torch import nn
@@ -63,6 +65,19 @@ class Counted(nn.Module):
     def forward(self, x):
         self.calls.add_(1)
         return x * self.calls
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(3),)
+
+
+class Crashes(nn.Module):
+    """Only the export ends its process."""
+
+    def forward(self, x):
+        if torch.compiler.is_exporting():
+            os.kill(os.getpid(), signal.SIGSEGV)
+        return x * 2
 
     @staticmethod
     def inputs():
