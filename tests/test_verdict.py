@@ -125,3 +125,13 @@ def test_a_failed_lowering_confirms_nothing_about_export(tried):
 def test_breaks_of_torch_compile_alone_are_notes(tried):
     (found,) = merge([], tried("x = x * x.sum().item()"))
     assert (found.severity, found.evidence) == (Severity.NOTE, Evidence.DISCOVERED)
+
+
+@pytest.mark.parametrize(("layer", "severity"), [("Dropout(0.5)", Severity.NOTE), ("BatchNorm1d(3)", Severity.WARNING)])
+def test_training_mode_is_loud_where_every_call_changes_statistics(tmp_path, monkeypatch, layer, severity):
+    monkeypatch.chdir(tmp_path)
+    model = f"import torch\n\nmodel = torch.nn.Sequential(torch.nn.{layer})\nexample_args = (torch.ones(2, 3),)\n"
+    Path("net.py").write_text(model, "utf-8")
+    reports = run_trials(discover([Path("net.py")]), TrialOptions(modes=("non-strict",), timeout=60))
+    told = [finding for finding in merge([], reports) if "training mode" in finding.message]
+    assert [finding.severity for finding in told] == [severity]

@@ -39,7 +39,8 @@ def leaks(exported: Exported) -> Iterator[Observation]:
     training = [name or "the model" for name, module in modules if module.training and _asks_for_mode(module)]
     if training:
         text = f"exported in training mode: {', '.join(training[:5])}"
-        yield Observation("note", text, details={"note": "training-mode", "modules": training})
+        learns = any(m.training and getattr(m, "track_running_stats", False) for m in exported.model.modules())
+        yield Observation("note", text, details={"note": "training-mode", "modules": training, "learns": learns})
     for name, module in exported.model.named_modules():
         held = {**vars(module), **dict(module.named_buffers(recurse=False))}
         for key, value in held.items():

@@ -22,7 +22,8 @@ warning      a Python warning raised during export: `error_class` is its categor
 note         a fact without a verdict, named by `details["note"]`: draw-refused; attribute-changed ("attribute", such as
              `layer.count` or `global _CACHE`; "matters": it changes what the next call returns) and inputs-changed, at
              the line that writes; unused-input ("input");
-             training-mode ("modules"); eager-unstable; non-core ("operator", after decomposition)
+             training-mode ("modules", and "learns" where running statistics change); eager-unstable; non-core
+             ("operator", after decomposition)
 """
 
 from __future__ import annotations

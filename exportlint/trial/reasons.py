@@ -176,7 +176,9 @@ def _warning(where: Where, seen: Observation) -> Iterator[Told]:
 def _note(where: Where, seen: Observation) -> Iterator[Told]:
     if seen.details.get("note") == "training-mode":
         said = Words(seen.text, "call `.eval()` before the export; torch.export keeps the mode of the moment for good")
-        yield Told("training-mode", _finding(where, seen, said, Severity.WARNING))
+        # Dropout in the program may be wanted; statistics of each batch, and their change by every call, hardly are.
+        severity = Severity.WARNING if seen.details.get("learns") else Severity.NOTE
+        yield Told("training-mode", _finding(where, seen, said, severity))
     elif seen.details.get("note") == "unused-input":
         yield Told(f"unused-input {seen.details.get('input')}", _finding(where, seen, Words(seen.text), Severity.NOTE))
     elif seen.details.get("note") == "non-core":
