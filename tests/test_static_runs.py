@@ -120,7 +120,7 @@ def test_a_cache_that_is_broken_or_cannot_be_written_is_none(project: Path) -> N
 def test_the_number_of_processes_decides_nothing(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "BYTES_WORTH_A_PROCESS", 1)
     (project / "pkg/broken.py").write_text("def forward(:\n", "utf-8")
-    (project / "pkg/deep.py").write_text(f"import torch\nx = {'-' * 5000}1\n", "utf-8")
+    (project / "pkg/deep.py").write_text(f"import torch\nx = {'-' * 100_000}1\n", "utf-8")
     one = checked("pkg", jobs=1)
     assert [problem.path for problem in one.problems] == ["pkg/broken.py", "pkg/deep.py"]
     assert checked("pkg", jobs=3) == one
