@@ -15,7 +15,8 @@ from exportlint.config import Asked, load
 from exportlint.trial.target import TargetKind
 
 pytestmark = pytest.mark.slow
-README = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text("utf-8")
 
 SCRIPT = """
 import argparse
@@ -59,3 +60,10 @@ def test_the_python_example_runs(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "True [] passed" in done.stdout
+
+
+def test_the_sizes_that_are_shown_are_what_is_printed() -> None:
+    command = [sys.executable, "-m", "exportlint", "trial", "fixtures/examples/clean_encoder.py", "--dynamic", "auto"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert snippet("sizes") in done.stdout

@@ -32,21 +32,23 @@ def command(paths: tuple[str, ...], **options: Any) -> int:
     named = paths or (".",)
     near = [options["stdin_filename"] or "." if path == "-" else path for path in named]
     if options["trial"]:
-        return _with_trial(named, near, asked, output, how)
+        return _with_trial(named, near, asked, output, how, cache=not options["no_cache"])
     _refuse_trial_options(how)
     config = configuration.load(near, asked)
     found = collected(named, options["stdin_filename"], config)
     return finish(static(found, config, jobs=how.jobs, cache=not options["no_cache"]), config, output)
 
 
-def _with_trial(paths: tuple[str, ...], near: list[str], asked: Asked, output: Output, how: Trying) -> int:
+def _with_trial(
+    paths: tuple[str, ...], near: list[str], asked: Asked, output: Output, how: Trying, *, cache: bool
+) -> int:
     if "-" in paths:
         raise UserError("--trial runs files: write the source to one instead of piping it to `-`")
     from exportlint.commands import trying  # noqa: PLC0415 (the trial's modules, only when asked for)
 
     config = configuration.load(near, asked)
     found = collected(paths, None, config)
-    return trying.finish(trying.discovered(found), found, config, output, how)
+    return trying.finish(trying.discovered(found), found, config, output, how, cache=cache)
 
 
 def _refuse_trial_options(how: Trying) -> None:

@@ -95,13 +95,15 @@ def _from_root(source: str, root: Path) -> str:
     return f"{shown(root / home)}:{attribute}" if (root / home).is_file() else source
 
 
-def finish(targets: Sequence[Target], found: Collected, config: Config, output: Output, how: Trying) -> int:
+def finish(
+    targets: Sequence[Target], found: Collected, config: Config, output: Output, how: Trying, *, cache: bool = True
+) -> int:
     """Try the targets, lint `found` and what they ran of the project, and print both kinds of evidence as one."""
     if how.show and output.output_format != "full":
         raise UserError(f"--show {how.show[0]} is for people: use it with `--output-format full`")
     if how.save_repro:
         reproducing.prepare(how.save_repro)
-    gathered, config, tried = examined(targets, found, config, _options(how))
+    gathered, config, tried = examined(targets, found, config, _options(how), cache=cache)
     if how.save_repro:
         ladders, unwritten = reproducing.save(tried, gathered.targets, how.save_repro)
         gathered = replace(gathered, targets=ladders, problems=(*gathered.problems, *unwritten))
@@ -109,11 +111,17 @@ def finish(targets: Sequence[Target], found: Collected, config: Config, output: 
 
 
 def examined(
-    targets: Sequence[Target], found: Collected, config: Config, options: TrialOptions, *, jobs: int | None = None
+    targets: Sequence[Target],
+    found: Collected,
+    config: Config,
+    options: TrialOptions,
+    *,
+    jobs: int | None = None,
+    cache: bool = True,
 ) -> tuple[Gathered, Config, list[TargetReport]]:
     """Both kinds of evidence as one, the configuration for the torch that was there, and what each trial said.
 
-    `jobs`: processes for the static pass.
+    `jobs`: processes for the static pass; `cache`: may it remember what it said before?
     """
     from exportlint import verdict  # noqa: PLC0415
 
@@ -121,7 +129,7 @@ def examined(
     installed = next((report.torch for report in tried if report.torch), None)
     if installed and not config.torch_chosen:
         config = replace(config, torch=measured_version(installed)[0])
-    gathered = static(_with_executed(found, tried), config, jobs=jobs)
+    gathered = static(_with_executed(found, tried), config, jobs=jobs, cache=cache)
     findings = verdict.merge(gathered.findings, tried, mode=config.mode)
     broken = tuple(Problem(r.path or r.name, r.line, r.broken) for r in tried if r.broken)
     problems = (*gathered.problems, *broken)

@@ -140,6 +140,7 @@ class Climb:
             *exports,
             "draft",
             "further",
+            "submodules",
             "soundness",
             "dynamic-shapes",
             *self._from_program([]),

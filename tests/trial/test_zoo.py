@@ -6,10 +6,9 @@ import torch
 from exportlint.trial.report import TrialOptions
 from exportlint.trial.run import run_trials
 from exportlint.trial.target import from_zoo
+from exportlint.zoo import transformers
 
 pytestmark = pytest.mark.slow
-
-transformers = pytest.importorskip("exportlint.zoo.transformers")
 
 
 @pytest.mark.parametrize(
