@@ -1,25 +1,17 @@
-"""One target's climb: which stage follows which, and what is skipped because of what.
-
-The first export that passes is held: decomposing, saving and lowering go on from its program, and need no other export.
-"""
+"""One target's climb: which stage follows which, and what is skipped because of what."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from exportlint.trial.observation import Observation, placed
+from exportlint.trial.processes import Processes
 from exportlint.trial.report import Event, StageResult, TargetReport, TrialOptions
-from exportlint.trial.stacks import last_stack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from exportlint.trial.limits import Limits
-    from exportlint.trial.server import Answered, Server, TargetProcess
+    from exportlint.trial.server import Server
     from exportlint.trial.target import Target
 
 
@@ -33,38 +25,39 @@ class Climb:
     lowerings: Mapping[str, str]
     on_event: Callable[[Event], None]
     stages: list[StageResult] = field(default_factory=list)
-    broken: str | None = None
     graph: Mapping[str, Any] | None = None
-    _process: TargetProcess | None = None
-    _held: TargetProcess | None = None
+    processes: Processes = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.processes = Processes(self.server, self.target, self.options, self.on_event)
 
     def report(self) -> TargetReport:
         """Climb, and say what happened."""
         try:
-            self._process = self.server.target_process(self.target.name)
             for stage in self._ladder():
                 self.stages.append(stage)
                 self.on_event(Event(self.target.name, stage.name, stage.status, stage.seconds, stage.detail))
         finally:
-            for process in (self._held, self._process):
-                if process is not None:
-                    process.close()
+            self.processes.close()
         return self._report()
 
     def _ladder(self) -> Iterator[StageResult]:
-        load = self._load()
+        load = self.processes.load()
         yield load
         if not load.passed:
             yield from self._skip(self._names(), "the target did not load")
             return
-        eager = self._try("eager", "eager")
+        eager = self.processes.stage("eager", "eager")
         yield eager
         if eager.status not in ("passed", "refused"):
             # It ended its process, or never came back; tracing it runs the same code.
             yield from self._skip(self._names()[1:], f"eager {eager.status}")
             return
-        yield from self._skip(["explain"], "eager raised") if not eager.passed else [self._try("explain", "explain")]
-        exports = [self._export(f"export-{mode}") for mode in self.options.modes]
+        if eager.passed:
+            yield self.processes.stage("explain", "explain")
+        else:
+            yield from self._skip(["explain"], "eager raised")
+        exports = [self.processes.export(f"export-{mode}") for mode in self.options.modes]
         yield from exports
         if eager.passed:
             yield from self._after_exports(exports)
@@ -78,17 +71,17 @@ class Climb:
         if len(passed) == len(exports):
             yield from self._skip(["draft", "further", "submodules"], "nothing failed")
         else:
-            yield self._try("draft", "draft")
+            yield self.processes.stage("draft", "draft")
             yield from self._further(refused=[mode for mode in self.options.modes if mode not in accepted])
         onward = "non-strict" in self.options.modes and "non-strict" not in accepted
         if accepted or onward:
-            yield self._try("soundness", "soundness", modes=accepted, onward=onward)
+            yield self.processes.stage("soundness", "soundness", modes=accepted, onward=onward)
         else:
             yield from self._skip(["soundness"], "nothing was exported")
         yield from self._dynamic_shapes(exports, passed)
         for name, (module, options) in self._from_program(passed).items():
             if passed:
-                yield self._follow(name, module, **options)
+                yield self.processes.following(name, module, **options)
             else:
                 yield from self._skip([name], "no export passed")
         if self.options.graph and passed:
@@ -96,7 +89,7 @@ class Climb:
 
     def _described(self, mode: str) -> Iterator[StageResult]:
         """The program, to be shown; a stage of the ladder only where that failed."""
-        result = self._follow("graph", "graph", mode=mode)
+        result = self.processes.following("graph", "graph", mode=mode)
         self.graph = result.data.get("graph")
         if not result.passed:
             yield result
@@ -111,7 +104,7 @@ class Climb:
         if not passed and not violated:
             yield from self._skip(["dynamic-shapes"], "no export passed")
         elif declared or auto:
-            yield self._follow("dynamic-shapes", "dynamic_shapes", **options)
+            yield self.processes.following("dynamic-shapes", "dynamic_shapes", **options)
         else:
             why = "nothing is declared dynamic; `--dynamic auto` proposes what could be"
             yield from self._skip(["dynamic-shapes"], why)
@@ -127,8 +120,8 @@ class Climb:
 
     def _further(self, refused: list[str]) -> Iterator[StageResult]:
         if refused:
-            yield self._try("further", "further", modes=refused)
-            yield self._try("submodules", "submodules", mode=refused[0])
+            yield self.processes.stage("further", "further", modes=refused)
+            yield self.processes.stage("submodules", "submodules", mode=refused[0])
         else:
             yield from self._skip(["further", "submodules"], "nothing was refused")
 
@@ -150,68 +143,6 @@ class Climb:
         for name in names:
             yield StageResult(name, "skipped", detail=why)
 
-    def _load(self) -> StageResult:
-        self.on_event(Event(self.target.name, "load", "running"))
-        process = self._running()
-        imported = process.load(self.target, [os.getcwd(), *self.target.search], self._limits())  # noqa: PTH109 - sys.path wants text
-        reply = next((m for m in imported.messages if "loaded" in m or "error" in m), None)
-        if reply is None:
-            result = _died("load", imported)
-            self.broken = f"target {self.target.name}: importing it: {result.detail}"
-            return result
-        if "error" in reply:
-            self.broken = reply["error"]
-            seen = Observation.from_dict(reply["observation"])
-            return StageResult("load", "refused", imported.seconds, _line(reply["error"]), (seen,))
-        made = self._try("load", "load")
-        if not made.passed:
-            self.broken = made.data.get("broken") or f"target {self.target.name}: {made.detail}"
-        given_to = f", given to {self.target.given_to}" if self.target.given_to and made.passed else ""
-        return replace(made, seconds=made.seconds + imported.seconds, detail=made.detail + given_to)
-
-    def _try(self, name: str, module: str, **options: Any) -> StageResult:
-        if name != "load":
-            self.on_event(Event(self.target.name, name, "running"))
-        try:
-            answered = self._running().stage(name, module, options, self._limits())
-        except (EOFError, OSError):
-            return StageResult(name, "crashed", detail="the target's process is gone")
-        return result_of(name, answered)
-
-    def _export(self, name: str) -> StageResult:
-        if self._held is not None:
-            return self._try(name, "export")
-        self.on_event(Event(self.target.name, name, "running"))
-        try:
-            answered, process = self._running().held(name, "export", {}, self._limits())
-        except (EOFError, OSError):
-            return StageResult(name, "crashed", detail="the target's process is gone")
-        result = result_of(name, answered)
-        if result.passed:
-            self._held = process
-        else:
-            process.close()
-        return result
-
-    def _follow(self, name: str, module: str, **options: Any) -> StageResult:
-        """A stage that finds the program of the held export; where that process is gone, it exports anew."""
-        self.on_event(Event(self.target.name, name, "running"))
-        for process in (self._held, self._process):
-            if process is not None:
-                with contextlib.suppress(EOFError, OSError):
-                    return result_of(name, process.stage(name, module, options, self._limits()))
-        return StageResult(name, "crashed", detail="the target's process is gone")
-
-    def _limits(self) -> Limits:
-        from exportlint.trial.limits import Limits  # noqa: PLC0415 - psutil comes with the extra; `session` asks for it
-
-        return Limits(self.options.timeout, self.options.memory_mb)
-
-    def _running(self) -> TargetProcess:
-        if self._process is None:
-            raise EOFError
-        return self._process
-
     def _report(self) -> TargetReport:
         data: dict[str, Any] = {}
         for stage in self.stages:
@@ -224,44 +155,8 @@ class Climb:
             tuple(self.stages),
             executed,
             data.get("dynamic_shapes"),
-            self.broken,
+            self.processes.broken,
             self.server.facts["torch"],
             self.target,
             self.graph,
         )
-
-
-def result_of(name: str, answered: Answered) -> StageResult:
-    """What a stage's process told, or how it ended without telling."""
-    final = answered.final
-    if final is None:
-        return _died(name, answered)
-    data = dict(final.get("data") or {})
-    data |= {k: v for message in answered.messages if "exported" in message for k, v in message.items()}
-    seen, detail = answered.observations, final["detail"]
-    if final["status"] == "crashed" and not any(one.kind == "exception" for one in seen):
-        ended = _ending(detail, "crashed", answered)
-        seen, detail = (*seen, ended), detail + _where(ended)
-    return StageResult(name, final["status"], answered.seconds, detail, seen, data)
-
-
-def _died(name: str, answered: Answered) -> StageResult:
-    """Crashed or timed out, at the line that the process's last stack names."""
-    status = answered.overrun.status if answered.overrun else "crashed"
-    text = answered.overrun.text if answered.overrun else answered.ended
-    seen = _ending(text, status, answered)
-    data = {k: v for message in answered.messages if "exported" in message for k, v in message.items()}
-    return StageResult(name, status, answered.seconds, _line(text + _where(seen)), (*answered.observations, seen), data)
-
-
-def _ending(text: str, status: str, answered: Answered) -> Observation:
-    details = {"ended": status, "output": answered.output[-2000:]}
-    return placed("exception", text, last_stack(answered.stack), error_class=None, details=details)
-
-
-def _where(seen: Observation) -> str:
-    return f" at {Path(seen.user_path).name}:{seen.user_line}" if seen.user_path else ""
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())[:200]
