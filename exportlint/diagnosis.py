@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from exportlint.output.report import Report, Stage
-    from exportlint.trial.report import TargetReport
+    from exportlint.trial.report import TargetReport, TrialOptions
 
 _WIDTH = 100
 
@@ -86,16 +86,20 @@ def diagnose(
     lower: Sequence[str] = (),
     timeout: float = 300.0,
     memory_gb: float = 16.0,
+    save_repro: str | Path | None = None,
 ) -> Diagnosis:
     """Try a live model as `exportlint trial` would: every stage in a process of its own, on a copy of the model.
 
     `args`, `kwargs` and `dynamic_shapes` are those of torch.export.export; `other_args` is a second set of inputs that
     the same program must take; `mode` (non-strict, strict, both) is what severity follows; `lower` names targets to
-    compile for; `timeout` and `memory_gb` hold for each stage. The model is tried on the CPU.
+    compile for; `timeout` and `memory_gb` hold for each stage; `save_repro` is a folder for a script of each failure,
+    which fails in the same way without exportlint. The model is tried on the CPU.
 
     Raises UserError when it cannot be tried, with one sentence that says why.
     """
+    from exportlint.commands import trying  # noqa: PLC0415 (the trial's modules, once there is a target)
     from exportlint.trial.handing import handed  # noqa: PLC0415 (torch, with the model that needs it)
+    from exportlint.trial.report import TrialOptions  # noqa: PLC0415
 
     parts = {
         "model": model,
@@ -108,7 +112,10 @@ def diagnose(
     name = name or str(getattr(model, "__qualname__", type(model).__name__))
     with tempfile.TemporaryDirectory(prefix="exportlint-") as folder:
         target = handed(parts, name, place, Path(folder))
-        return _tried(target, mode, tuple(lower), timeout, memory_gb)
+        options = TrialOptions(
+            lower=trying.lowerings(lower), timeout=timeout, memory_mb=int(memory_gb * 1000), keep=True
+        )
+        return _tried(target, mode, options, None if save_repro is None else Path(save_repro))
 
 
 def _tuple(args: Any) -> Any:
@@ -116,16 +123,17 @@ def _tuple(args: Any) -> Any:
     return tuple(args) if isinstance(args, (tuple, list)) else args
 
 
-def _tried(target: Any, mode: str | None, lower: tuple[str, ...], timeout: float, memory_gb: float) -> Diagnosis:
-    from exportlint.commands import trying  # noqa: PLC0415 (the trial's modules, once there is a target)
+def _tried(target: Any, mode: str | None, options: TrialOptions, scripts: Path | None) -> Diagnosis:
+    from exportlint.commands import reproducing, trying  # noqa: PLC0415 (the trial's modules, once there is a target)
     from exportlint.commands.gathering import report  # noqa: PLC0415
-    from exportlint.trial.report import TrialOptions  # noqa: PLC0415
 
     config = configuration.load(["."], configuration.Asked(mode=mode))
-    options = TrialOptions(lower=trying.lowerings(lower), timeout=timeout, memory_mb=int(memory_gb * 1000), keep=True)
-    gathered, config, tried = trying.examined([target], Collected((), ()), config, options, jobs=1)
-    if broken := next((one.broken for one in tried if one.broken), None):
-        raise UserError(broken)
+    with reproducing.kept(scripts) as parts:
+        options = replace(options, parts=parts)
+        gathered, config, tried = trying.examined([target], Collected((), ()), config, options, jobs=1)
+        if broken := next((one.broken for one in tried if one.broken), None):
+            raise UserError(broken)
+        gathered = reproducing.saved(gathered, tried, scripts)
     made = report(gathered, config, show_cleared=False, show_suppressed=False)
     own = tuple(finding for finding in made.findings if _is_about(finding, tried[0]))
     return Diagnosis(replace(made, findings=own, source=_source(made)))

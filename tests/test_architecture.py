@@ -43,6 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # What runs in the child reaches only the standard library, torch and its own kind: see the test below.
     # sympy comes with torch, whose symbolic sizes are its expressions.
     "exportlint.trial": {"exportlint.trial", "exportlint.errors", "torch", "sympy", "psutil"},
+    "exportlint.trial.stages.parts": {"exportlint.trial", "torch", "cloudpickle"},
     # In the caller's process, which has the model.
     "exportlint.trial.handing": {"exportlint.trial", "exportlint.errors", "torch", "cloudpickle"},
     "exportlint.trial.reasons": {
@@ -111,6 +112,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "exportlint.diagnosis": {
         "exportlint.commands.gathering",
+        "exportlint.commands.reproducing",
         "exportlint.commands.static",
         "exportlint.commands.trying",
         "exportlint.config",
@@ -127,7 +129,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "exportlint_rules": {"exportlint", "libcst"},
     "exportlint_rules.fixtures": {"torch", "functorch", "numpy", "a_package_that_is_not_there"},
 }
+# cloudpickle by one stage, which does without where it is not installed.
 CHILD_MAY_REACH = (
+    "cloudpickle",
     *("exportlint.trial", "exportlint.lowering", "exportlint.zoo"),
     *("torch", "sympy", "executorch", "transformers", "timm", "torchvision"),
 )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +18,7 @@ from exportlint.output.report import Stage, Target
 from exportlint.repro.script import MADE_BY, Script, scripts
 
 if TYPE_CHECKING:
+    from exportlint.commands.gathering import Gathered
     from exportlint.trial.report import TargetReport
 
 
@@ -29,6 +32,25 @@ def prepare(folder: Path) -> None:
         raise UserError(
             f"--save-repro: {folder} cannot be written to: {error.strerror}; name a folder of your own"
         ) from error
+
+
+@contextmanager
+def kept(folder: Path | None) -> Iterator[Path | None]:
+    """Prepares the folder of the scripts; a temporary one, for what the trial keeps of live models."""
+    if folder is None:
+        yield None
+        return
+    prepare(folder)
+    with tempfile.TemporaryDirectory(prefix="exportlint-") as parts:
+        yield Path(parts)
+
+
+def saved(gathered: Gathered, reports: Sequence[TargetReport], folder: Path | None) -> Gathered:
+    """The scripts written, if a folder is given; with their names on the ladders, and what was in the way."""
+    if folder is None:
+        return gathered
+    ladders, unwritten = save(reports, gathered.targets, folder)
+    return replace(gathered, targets=ladders, problems=(*gathered.problems, *unwritten))
 
 
 def save(
@@ -46,6 +68,8 @@ def save(
                 continue
             path = folder / _free(script, taken)
             if _written(path, script.text):
+                if script.parts:
+                    shutil.copyfile(script.parts, folder / script.parts_name)
                 paths[script.stage] = (*paths.get(script.stage, ()), path.as_posix())
             else:
                 problems.append(

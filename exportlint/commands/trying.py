@@ -101,12 +101,10 @@ def finish(
     """Try the targets, lint `found` and what they ran of the project, and print both kinds of evidence as one."""
     if how.show and output.output_format != "full":
         raise UserError(f"--show {how.show[0]} is for people: use it with `--output-format full`")
-    if how.save_repro:
-        reproducing.prepare(how.save_repro)
-    gathered, config, tried = examined(targets, found, config, _options(how), cache=cache)
-    if how.save_repro:
-        ladders, unwritten = reproducing.save(tried, gathered.targets, how.save_repro)
-        gathered = replace(gathered, targets=ladders, problems=(*gathered.problems, *unwritten))
+    with reproducing.kept(how.save_repro) as parts:
+        options = replace(_options(how), parts=parts)
+        gathered, config, tried = examined(targets, found, config, options, cache=cache)
+        gathered = reproducing.saved(gathered, tried, how.save_repro)
     return finish_report(gathered, config, output)
 
 

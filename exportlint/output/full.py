@@ -90,7 +90,8 @@ def _print_finding(
     title = f"[{finding.rule}]{report.aside(finding)} "
     _print_hanging(console, "", Text.assemble(severity, title, (finding.message, "label")))
     gutter = " " * len(str(finding.line))
-    console.print(Text.assemble((f"{gutter}--> ", "gutter"), f"{finding.path}:{finding.line}:{finding.column}"))
+    place = f"{finding.path}:{finding.line}:{finding.column}"
+    console.print(Text.assemble((f"{gutter}--> ", "gutter"), place), soft_wrap=True)
     _print_source(console, finding, report.source(finding.path, finding.line))
     known = set() if said is None else said
     for label, text in _facts(finding, report):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import re
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import entry_points
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from exportlint.repro import bodies
 from exportlint.repro.setup import own_export, setup
-from exportlint.trial.report import MODES
+from exportlint.trial.report import FAILED, MODES
 from exportlint.trial.run import LOWERINGS
 
 if TYPE_CHECKING:
@@ -22,38 +23,48 @@ if TYPE_CHECKING:
     from exportlint.trial.target import Target
 
 MADE_BY = "Made by exportlint"
-FAILED = ("refused", "differs", "crashed", "timed-out")
+OURS = "exportlint-"  # how files begin that have no words in which to say so
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """`name` is a file name, `stage` the stage that fails; `text` is None where `why` there can be no script."""
+    """`name` is a file name, `stage` the stage that fails; `text` is None where `why` there can be no script.
+
+    `parts`: the file that must lie beside it as `parts_name`.
+    """
 
     stage: str
     name: str
     text: str | None
     why: str = ""
+    parts: Path | None = None
+    parts_name: str = ""
 
 
 def scripts(report: TargetReport) -> Iterator[Script]:
-    """A script for everything that failed. `draft` and `explain` only look closer at what other stages tell."""
+    """A script for everything that failed. `draft` and the like only look closer at what other stages tell; a user's
+    script that fails is a script already."""
+    file = f"{OURS}{_slug(report.name)}-{zlib.crc32(report.name.encode()):08x}.pt"
+    kept = report.parts.file if report.parts else None
     for stage in report.stages:
-        if stage.status not in FAILED or stage.name in ("draft", "explain", "further", "submodules"):
+        if stage.status not in FAILED or stage.name in ("draft", "explain", "further", "submodules", "script"):
             continue
         for mode, seen in _failures(stage, report):
             name = "-".join(filter(None, (_slug(report.name), stage.name, mode if "export" not in stage.name else "")))
             body = _body(report, stage, mode, seen)
-            before = setup(report.target, others=_other_values(seen)) if report.target else None
+            before = setup(report, file, others=_other_values(seen))
             if before is None or body is None or _is_wrapped(report):
                 yield Script(stage.name, f"{name}.py", None, _why_not(report, seen, named=before is not None))
             else:
-                yield Script(stage.name, f"{name}.py", "\n\n".join([_head(report, stage, seen), *before, *body]))
+                text = "\n\n".join([_head(report, stage, seen, file if kept else ""), *before, *body])
+                yield Script(stage.name, f"{name}.py", text, "", kept, file)
 
 
 def _is_wrapped(report: TargetReport) -> bool:
-    """A function, which a trial puts into a module of its own making."""
+    """A function, which a trial puts into a module of its own making. Kept parts hold that module too."""
     load = report.stage("load")
-    return load is not None and "wrapped in a module" in load.detail
+    kept = report.parts is not None and report.parts.file is not None
+    return load is not None and "wrapped in a module" in load.detail and not kept
 
 
 def _why_not(report: TargetReport, seen: Observation | None, *, named: bool) -> str:
@@ -65,8 +76,9 @@ def _why_not(report: TargetReport, seen: Observation | None, *, named: bool) -> 
             if seen and "check" in seen.details
             else "it needs a trial"
         )
-    source = report.target.source if report.target else report.name
-    return f"the model is known from a run of {source} only, and running that shows it as well"
+    if report.parts is not None:
+        return f"{report.parts.why}, so only what builds it can show it"
+    return "the target did not load"
 
 
 def _other_values(seen: Observation | None) -> bool:
@@ -74,8 +86,7 @@ def _other_values(seen: Observation | None) -> bool:
 
 
 def _slug(name: str) -> str:
-    parts = re.sub(r"[^\w.:]+", "/", name).strip("/").split("/")
-    return re.sub(r"\W+", "-", parts[-1].replace(".py", "")).strip("-") or "target"
+    return re.sub(r"\W+", "-", Path(name).name.replace(".py", "")).strip("-") or "target"
 
 
 def _failures(stage: StageResult, report: TargetReport) -> Iterator[tuple[str, Observation | None]]:
@@ -125,12 +136,13 @@ def _after(stage: str) -> str:
     return ""
 
 
-def _head(report: TargetReport, stage: StageResult, seen: Observation | None) -> str:
+def _head(report: TargetReport, stage: StageResult, seen: Observation | None, file: str) -> str:
     text = seen.first_line if seen else stage.detail
     said = " ".join(f"{seen.error_class}: {text}".split() if seen and seen.error_class else text.split())
     place = f"\n\nAt {seen.user_path}:{seen.user_line}." if seen and seen.user_path else ""
+    needs = f"torch, cloudpickle, {file} beside it" if file else "torch"
     words = said.replace("\\", "\\\\").replace('"""', "'''")
     return (
         f'"""{report.name}: {stage.name} {stage.status}.\n\n{words}{place}\n\n{MADE_BY} from a trial with torch '
-        f'{report.torch}. It needs torch and the model\'s own code, and fails as the trial did.\n"""\n'
+        f'{report.torch}. It needs {needs} and the model\'s own code, and fails as the trial did.\n"""\n'
     )

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from exportlint.trial.target import Target, TargetKind, is_file_source
+
+if TYPE_CHECKING:
+    from exportlint.trial.report import TargetReport
 
 START = """\
 import copy
@@ -62,23 +66,32 @@ def as_tuple(args):
 """
 
 
-def setup(target: Target, *, others: bool) -> list[str] | None:
-    """Blocks of code that define `model()`, `inputs(draw)`, `shapes()` and `reference()`; None where the target is
-    no code that can be named. `others`: draw 1 is asked for, the target's other inputs or values drawn anew."""
-    written = {
-        TargetKind.MODULE: _of_module,
-        TargetKind.FIXTURE: _of_fixture,
-        TargetKind.CALLABLES: _of_callables,
-    }
-    if target.kind not in written:
+def setup(report: TargetReport, file: str, *, others: bool) -> list[str] | None:
+    """Blocks of code that define `model()`, `inputs(draw)`, `shapes()` and `reference()`; None where nothing names the
+    model. `file` will lie beside the script, with the parts that the trial kept of a live model. `others`: draw 1 is
+    asked for, the target's other inputs or values drawn anew."""
+    target, homes = report.target, Homes()
+    if target is None or (parts := _parts(report, target, homes, file)) is None:
         return None
-    homes = Homes()
-    parts = written[target.kind](target, homes)
     files = [FROM_FILE] if any("from_file(" in line for line in homes.lines) else []
     made = [MADE] if target.kind is TargetKind.CALLABLES else []
     loading = "\n".join([f"sys.path.insert(0, {str(Path.cwd())!r})", *homes.lines, ""])
     redrawing = [_redrawing()] if others and parts.others is None else []
     return [START, *files, *made, loading, *redrawing, parts.code(others=others)]
+
+
+def _parts(report: TargetReport, target: Target, homes: Homes, file: str) -> Parts | None:
+    match target.kind:
+        case TargetKind.MODULE:
+            return _of_module(target, homes)
+        case TargetKind.FIXTURE:
+            return _of_fixture(target, homes)
+        case TargetKind.CALLABLES:
+            return _of_callables(target, homes)
+    load = report.stage("load")
+    if load and (code := load.data.get("code")):
+        return _of_zoo(code, homes)
+    return _of_file(file, report.parts.search, homes) if report.parts and report.parts.file else None
 
 
 def _redrawing() -> str:
@@ -174,6 +187,23 @@ def _of_callables(target: Target, homes: Homes) -> Parts:
     kwargs, shapes = called(target.kwargs, "{} or {{}}"), called(target.dynamic_shapes)
     model = f"made({homes.attribute(target.source)})"
     return Parts(model, args or "()", kwargs or "{}", shapes or "None", others=others)
+
+
+def _of_zoo(code: Sequence[str], homes: Homes) -> Parts:
+    imported, model, args, kwargs = code
+    homes.lines.append(imported)
+    return Parts(model, args, kwargs)
+
+
+def _of_file(file: str, search: Sequence[str], homes: Homes) -> Parts:
+    if search:
+        homes.lines.append(f"sys.path += [folder for folder in {list(search)!r} if folder not in sys.path]")
+    homes.lines += [
+        f"file = os.path.join(os.path.dirname(os.path.abspath(__file__)), {file!r})",
+        'parts = torch.load(file, map_location="cpu", weights_only=False)',
+    ]
+    model, args, kwargs = (f'copied(parts["{part}"])' for part in ("model", "args", "kwargs"))
+    return Parts(model, args, kwargs, 'parts["shapes"]', others=None)
 
 
 def _of_fixture(target: Target, homes: Homes) -> Parts:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.processes import Processes
-from exportlint.trial.report import Event, StageResult, TargetReport, TrialOptions
+from exportlint.trial.report import FAILED, Event, Parts, StageResult, TargetReport, TrialOptions
+from exportlint.trial.target import TargetKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from exportlint.trial.server import Server
     from exportlint.trial.target import Target
+
+# Made by a run, by a caller's process, by a library.
+_LIVE = (TargetKind.SEEN, TargetKind.OBJECTS, TargetKind.ZOO)
 
 
 @dataclass
@@ -37,9 +41,10 @@ class Climb:
             for stage in self._ladder():
                 self.stages.append(stage)
                 self.on_event(Event(self.target.name, stage.name, stage.status, stage.seconds, stage.detail))
+            parts = self._kept_parts()
         finally:
             self.processes.close()
-        return self._report()
+        return replace(self._report(), parts=parts)
 
     def _ladder(self) -> Iterator[StageResult]:
         load = self.processes.load()
@@ -93,6 +98,12 @@ class Climb:
         self.graph = result.data.get("graph")
         if not result.passed:
             yield result
+
+    def _kept_parts(self) -> Parts | None:
+        """Of a failure that is to be shown without a trial, the model and inputs that no code names."""
+        is_named = self.target.kind not in _LIVE or self.stages[0].data.get("code")
+        failed = self.stages[0].passed and any(stage.status in FAILED for stage in self.stages)
+        return self.processes.parts(self.options.parts) if self.options.parts and failed and not is_named else None
 
     def _dynamic_shapes(self, exports: list[StageResult], passed: list[str]) -> Iterator[StageResult]:
         """What was declared, in the program that is held; else what could be, where somebody or other inputs ask."""

@@ -26,7 +26,10 @@ Make = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Loaded:
-    """Makers of fresh values. `export(strict)`, `reference` and `observe` only where a fixture class defines them."""
+    """Makers of fresh values. `export(strict)`, `reference` and `observe` only where a fixture class defines them.
+
+    `code`: an import, and expressions of the model, args and kwargs, where a zoo says what it made.
+    """
 
     target: Target
     model: Make
@@ -37,6 +40,7 @@ class Loaded:
     export: Callable[[bool], Any] | None = None
     reference: Make | None = None
     observe: Make | None = None
+    code: tuple[str, str, str, str] | None = None
 
     def eager(self) -> Any:
         """What the exported program is compared with."""

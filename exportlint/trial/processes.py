@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.ending import died, gone, one_line, result_of
 from exportlint.trial.observation import Observation
-from exportlint.trial.report import Event, StageResult, TrialOptions
+from exportlint.trial.report import Event, Parts, StageResult, TrialOptions
 
 if TYPE_CHECKING:
     from exportlint.trial.limits import Limits
@@ -87,6 +89,13 @@ class Processes:
                 with contextlib.suppress(EOFError, OSError):
                     return result_of(name, process.stage(name, module, options, self._limits()))
         return gone(name)
+
+    def parts(self, folder: Path) -> Parts:
+        """Model and inputs, in a new file of the folder."""
+        handle, name = tempfile.mkstemp(".pt", dir=folder)
+        os.close(handle)
+        kept = self._ran("parts", "parts", {"file": name})
+        return Parts(Path(name), tuple(kept.data["search"])) if kept.passed else Parts(why=kept.detail)
 
     def _ran(self, name: str, module: str, options: dict[str, Any]) -> StageResult:
         if self._process is None:

@@ -32,6 +32,7 @@ class TrialOptions:
     python     the interpreter that has torch and the target's packages; None: this one
     keep       the process that has torch stays for this process's next trial
     graph      also describe the exported program, to be shown
+    parts      a folder for the models and inputs that failed and that no code names; they stay there
     """
 
     modes: tuple[str, ...] = MODES
@@ -43,6 +44,7 @@ class TrialOptions:
     python: Path | None = None
     keep: bool = False
     graph: bool = False
+    parts: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,18 @@ class StageResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Parts:
+    """A model and its inputs in a file that torch.load reads; without one, `why`. `search`: where from it imports."""
+
+    file: Path | None = None
+    search: tuple[str, ...] = ()
+    why: str = ""
+
+
+FAILED = ("refused", "differs", "crashed", "timed-out")
+
+
+@dataclass(frozen=True, slots=True)
 class TargetReport:
     """`broken` is the sentence that says why the target could not be tried at all: the tool failed, not the model.
 
@@ -89,6 +103,7 @@ class TargetReport:
     torch: str | None = None
     target: Target | None = None
     graph: Mapping[str, Any] | None = None
+    parts: Parts | None = None
 
     def stage(self, name: str) -> StageResult | None:
         """The stage of that name, if it was on the ladder."""

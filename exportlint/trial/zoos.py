@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import difflib
 import importlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.loading import Loaded, of_values
 from exportlint.trial.target import Target, TargetError
 from exportlint.trial.values import seed
+from exportlint.trial.written import written
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -22,12 +24,18 @@ def load_zoo(target: Target) -> Loaded:
     zoo = _imported(target)
     seed(0)
     try:
-        model, args, kwargs = zoo.build(name, options)
+        model, args, kwargs, *code = zoo.build(name, options)
     except LookupError:
         raise TargetError(f"{target.source}: {_unknown(zoo, name)}") from None
     except RuntimeError as exc:
         raise TargetError(f"{target.source}: {exc}") from exc
-    return of_values(target, model, args, kwargs, None)
+    return replace(of_values(target, model, args, kwargs, None), code=_written(code, args, kwargs))
+
+
+def _written(code: list[tuple[str, str]], args: Any, kwargs: Any) -> tuple[str, str, str, str] | None:
+    """With the inputs, where they can be written too."""
+    given, named = written(args), written(kwargs)
+    return (*code[0], given, named) if code and given and named else None
 
 
 def _option(target: Target, text: str) -> tuple[str, Any]:

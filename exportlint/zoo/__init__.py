@@ -4,8 +4,9 @@ A zoo is a module named in the entry point group `exportlint.zoo`; the name of t
 It is imported in the trial's process, so it needs only torch and the library, and it has two functions:
 
     names() -> list[str]
-    build(name: str, options: Mapping[str, Any]) -> tuple[model, args, kwargs]
+    build(name: str, options: Mapping[str, Any]) -> tuple[model, args, kwargs, code]
 
+`code`, which may be left out, is Python that makes the model without exportlint: an import, and the expression.
 `build` raises LookupError for a name that nobody has, and RuntimeError with a sentence where the model cannot be made.
 `options` is what the user adds: `transformers:llama,use_cache=False`.
 """

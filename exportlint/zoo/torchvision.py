@@ -8,7 +8,7 @@ from typing import Any
 import torch
 import torchvision.models
 
-from exportlint.zoo.running import first_that_runs
+from exportlint.zoo.running import Built, call, first_that_runs
 
 _BATCH = 2
 
@@ -17,17 +17,22 @@ def names() -> list[str]:
     return list(torchvision.models.list_models())
 
 
-def build(name: str, options: Mapping[str, Any]) -> tuple[torch.nn.Module, tuple[Any, ...], dict[str, Any]]:
+def build(name: str, options: Mapping[str, Any]) -> Built:
     """`options` are those of torchvision.models.get_model."""
     if name not in names():
         raise LookupError(name)
 
+    def chosen(more: dict[str, Any]) -> dict[str, Any]:
+        return {"weights": None, **more, **options}
+
     def make(more: dict[str, Any]) -> Any:
-        return torchvision.models.get_model(name, weights=None, **{**more, **options})
+        return torchvision.models.get_model(name, **chosen(more))
 
     # Detection would load the weights of its backbone; only some transformers can be made for small pictures.
     ways: list[dict[str, Any]] = [{"weights_backbone": None}, {"image_size": 64}, {}]
-    return first_that_runs(ways, make, _inputs)
+    way, model, args, kwargs = first_that_runs(ways, make, _inputs)
+    code = f"{call('torchvision.models.get_model', chosen(way), name)}.eval()"
+    return model, args, kwargs, ("import torchvision", code)
 
 
 def _inputs(model: Any) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:

@@ -11,7 +11,7 @@ import torch
 import transformers
 from transformers.models.auto import modeling_auto
 
-from exportlint.zoo.running import Inputs, first_that_runs
+from exportlint.zoo.running import Built, Inputs, call, first_that_runs
 from exportlint.zoo.shrinking import shrunk
 
 _BATCH, _LENGTH = 2, 8
@@ -23,7 +23,7 @@ def names() -> list[str]:
     return sorted({name for table in _tables() for name in table})
 
 
-def build(name: str, options: Mapping[str, Any]) -> tuple[torch.nn.Module, tuple[Any, ...], dict[str, Any]]:
+def build(name: str, options: Mapping[str, Any]) -> Built:
     """`options` are fields of the configuration."""
     cls = _class_of(name)
 
@@ -35,7 +35,10 @@ def build(name: str, options: Mapping[str, Any]) -> tuple[torch.nn.Module, tuple
             raise RuntimeError(f"it has {parameters:,} parameters, and nobody knows how to make it smaller")
         return cls(config)
 
-    return first_that_runs(shrunk(cls.config_class().to_dict()), make, _inputs)
+    changes, model, args, kwargs = first_that_runs(shrunk(cls.config_class().to_dict()), make, _inputs)
+    made = f"transformers.{cls.__name__}"
+    config = call(f"{made}.config_class", {**changes, **options})
+    return model, args, kwargs, ("import transformers", f"{made}({config}).eval()")
 
 
 def _tables() -> list[Mapping[str, Any]]:

@@ -2,11 +2,12 @@
 
 import pytest
 import torch
+import transformers  # noqa: F401 - what the expressions name
 
 from exportlint.trial.report import TrialOptions
 from exportlint.trial.run import run_trials
 from exportlint.trial.target import from_zoo
-from exportlint.zoo import transformers
+from exportlint.zoo import transformers as zoo
 
 pytestmark = pytest.mark.slow
 
@@ -24,7 +25,8 @@ pytestmark = pytest.mark.slow
     ],
 )
 def test_an_architecture_is_small_and_runs_on_its_inputs(name, parts):
-    model, args, kwargs = transformers.build(name, {})
+    model, args, kwargs, (imported, expression) = zoo.build(name, {})
+    assert (imported, repr(eval(expression))) == ("import transformers", repr(model))  # noqa: S307
     assert (args, set(kwargs)) == ((), parts)
     assert sum(parameter.numel() for parameter in model.parameters()) < 100_000
     with torch.no_grad():
@@ -32,7 +34,7 @@ def test_an_architecture_is_small_and_runs_on_its_inputs(name, parts):
 
 
 def test_options_are_fields_of_the_configuration():
-    model, _, _ = transformers.build("llama", {"use_cache": False, "num_hidden_layers": 1})
+    model, *_ = zoo.build("llama", {"use_cache": False, "num_hidden_layers": 1})
     assert (model.config.use_cache, len(model.layers)) == (False, 1)
 
 

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch._logging import structured
 
 from exportlint.trial.calls import inputs_of
 from exportlint.trial.observation import Frame, Observation, of_exception, placed
@@ -45,7 +46,9 @@ _SHARED = re.compile(r"Eq\(s\d+, s\d+\)")
 
 
 def _failures(report: Any) -> Iterator[Observation]:
-    names = getattr(report, "str_to_filename", {})
+    # The report lists only the files that no earlier export of this process has met.
+    met = {number: name for name, number in structured.INTERN_TABLE.items()}
+    names = met | getattr(report, "str_to_filename", {})
     for failure in getattr(report, "failures", ()):
         data = failure.data
         kind = failure.failure_type.name

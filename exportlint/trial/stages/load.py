@@ -34,6 +34,7 @@ def run(request: Request) -> Answer:
     data = {
         "dynamic_shapes": None if shapes is None else repr(shapes),
         "other_inputs": request.loaded.other_args is not None,
+        "code": request.loaded.code,
     }
     return Answer(PASSED, f"{_model_said(model)}({said(args, kwargs)}){bare}", data)
 
