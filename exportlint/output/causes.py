@@ -1,18 +1,53 @@
-"""Which findings of a target have one cause, and which cause to look at first."""
+"""The order in which a report is read: target by target, cause by cause, the most decisive first."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from exportlint.finding import Evidence, Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
-    from exportlint.output.report import Target
+    from exportlint.output.report import Report, Target
 
 _TRIED = (Evidence.CONFIRMED, Evidence.DISCOVERED)
+# The head of what stands behind all targets.
+BESIDE = "suspected, and no trial has shown it"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Findings of one cause. `head` names it, where a target has several causes or a cause several places."""
+
+    findings: tuple[Finding, ...]
+    head: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A target with its causes; None: findings that are no target's, each alone."""
+
+    target: Target | None
+    causes: tuple[Cause, ...]
+
+
+def parts(report: Report) -> Iterator[Part]:
+    """All that a report shows, in order."""
+    for target in report.targets:
+        yield Part(target, tuple(_headed(causes(report.shown, target))))
+    tried = {target.name for target in report.targets}
+    if beside := [finding for finding in report.shown if finding.target not in tried]:
+        yield Part(None, tuple(Cause((finding,)) for finding in beside))
+
+
+def _headed(groups: list[list[Finding]]) -> Iterator[Cause]:
+    for number, group in enumerate(groups, 1):
+        places = f", {len(group)} places" if len(group) > 1 else ""
+        head = f"cause {number} of {len(groups)}: {group[0].rule}{places}" if len(groups) > 1 or places else ""
+        yield Cause(tuple(group), head)
 
 
 def causes(findings: Iterable[Finding], target: Target) -> list[list[Finding]]:

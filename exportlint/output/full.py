@@ -7,7 +7,7 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from exportlint.finding import Evidence, Finding
-from exportlint.output.causes import causes
+from exportlint.output.causes import BESIDE, Cause, parts
 from exportlint.output.graph import print_graph
 from exportlint.output.ladder import print_ladder
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from exportlint.output.report import Look, Report, Target
+    from exportlint.output.report import Look, Report
 
 LEAST, MOST_LINKS = 40, 3
 
@@ -26,17 +26,15 @@ def render(report: Report, look: Look) -> str:
     if not (report.shown or report.targets):
         return report.headline + "\n"  # the common case on every commit needs no rich
     console = _console(look)
-    for target in report.targets:
-        print_ladder(console, target, report.torch)
-        if target.graph:
-            print_graph(console, target.graph)
-        _print_causes(console, report, target)
-    tried = {target.name for target in report.targets}
-    beside = [finding for finding in report.shown if finding.target not in tried]
-    if tried and beside:
-        console.print("suspected, and no trial has shown it", style="headline", soft_wrap=True)
-    for finding in beside:
-        _print_finding(console, finding, report)
+    for part in parts(report):
+        if part.target:
+            print_ladder(console, part.target, report.torch)
+            if part.target.graph:
+                print_graph(console, part.target.graph)
+        elif report.targets:
+            console.print(BESIDE, style="headline", soft_wrap=True)
+        for cause in part.causes:
+            _print_cause(console, report, cause)
     console.print(report.headline, style="headline", soft_wrap=True)
     if look.statistics:
         for rule, number in report.per_rule():
@@ -68,21 +66,15 @@ def _console(look: Look) -> Console:
     )
 
 
-def _print_causes(console: Console, report: Report, target: Target) -> None:
-    groups = causes(report.shown, target)
-    for number, group in enumerate(groups, 1):
-        if len(groups) > 1 or len(group) > 1:
-            places = f", {len(group)} places" if len(group) > 1 else ""
-            head = f"cause {number} of {len(groups)}: {group[0].rule}{places}"
-            console.print(head, style="headline", soft_wrap=True)
-        said: set[tuple[str, str]] = set()
-        for finding in group:
-            _print_finding(console, finding, report, said)
+def _print_cause(console: Console, report: Report, cause: Cause) -> None:
+    if cause.head:
+        console.print(cause.head, style="headline", soft_wrap=True)
+    said: set[tuple[str, str]] = set()
+    for finding in cause.findings:
+        _print_finding(console, finding, report, said)
 
 
-def _print_finding(
-    console: Console, finding: Finding, report: Report, said: set[tuple[str, str]] | None = None
-) -> None:
+def _print_finding(console: Console, finding: Finding, report: Report, said: set[tuple[str, str]]) -> None:
     """`said`: the facts that were already printed for the same cause; this finding's are added."""
     from rich.text import Text  # noqa: PLC0415
 
@@ -93,11 +85,10 @@ def _print_finding(
     place = f"{finding.path}:{finding.line}:{finding.column}"
     console.print(Text.assemble((f"{gutter}--> ", "gutter"), place), soft_wrap=True)
     _print_source(console, finding, report.source(finding.path, finding.line))
-    known = set() if said is None else said
     for label, text in _facts(finding, report):
-        if (label, text) not in known:
+        if (label, text) not in said:
             _print_hanging(console, f"{gutter} = ", Text.assemble((f"{label}: ", "label"), text))
-            known.add((label, text))
+            said.add((label, text))
     console.print()
 
 

@@ -20,12 +20,11 @@ def print_ladder(console: Console, target: Target, torch: str | None = None) -> 
     from rich.table import Table  # noqa: PLC0415 (50 ms)
     from rich.text import Text  # noqa: PLC0415
 
-    other = f", tried with torch {target.torch}" if target.torch and target.torch.partition("+")[0] != torch else ""
-    console.print(f"target {target.name}{other}", style="headline", soft_wrap=True)
+    console.print(f"target {target.name}{target.other_torch(torch)}", style="headline", soft_wrap=True)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="label")
     for head in (*HEADS, "detail"):
         table.add_column(head, justify="right" if head == "seconds" else "left", no_wrap=head != "detail")
-    rows = [(f"  {s.name}", s.status, "" if s.status == "skipped" else f"{s.seconds:.2f}") for s in target.stages]
+    rows = [(f"  {s.name}", s.status, s.shown_seconds) for s in target.stages]
     room = console.width - sum(max(map(len, column)) + 2 for column in zip(HEADS, *rows, strict=True))
     for stage, (name, status, seconds) in zip(target.stages, rows, strict=True):
         detail = Text(_MODULES.sub("", stage.detail))

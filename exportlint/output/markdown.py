@@ -1,4 +1,4 @@
-"""The job summary: the same report as Markdown tables."""
+"""The job summary: what a terminal shows, in the same order, as Markdown tables."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
+from exportlint.output.causes import BESIDE, Cause, parts
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from collections.abc import Set as AbstractSet
 
     from exportlint.finding import Finding
-    from exportlint.output.report import Report
+    from exportlint.output.report import Report, Target
 
 MOST = 500  # GitHub refuses a summary of more than 1 MiB
+HEADS = ["severity", "rule", "place", "what", "instead"]
 
 
 def render(report: Report) -> str:
@@ -24,23 +28,50 @@ def _blocks(report: Report) -> Iterator[str]:
     yield cell(report.headline)
     if report.problems:
         yield table(["not checked", "why"], [(f"`{p.path}`", p.message) for p in report.problems])
-    findings = sorted(report.shown, key=lambda finding: finding.severity.rank)
-    if findings:
-        yield table(
-            ["severity", "rule", "place", "what", "instead"], [_row(finding, report) for finding in findings[:MOST]]
-        )
-    if more := len(findings[MOST:]):
+    kept = {id(finding) for finding in sorted(report.shown, key=lambda finding: finding.severity.rank)[:MOST]}
+    for part in parts(report):
+        if part.target:
+            yield from _ladder(part.target, report)
+        elif report.targets:
+            yield f"### {BESIDE}"
+        yield from _findings(part.causes, report, kept)
+    if more := len(report.shown[MOST:]):
         yield f"{more} more findings are left out here."
-    for target in report.targets:
-        yield f"### target {cell(target.name)}"
-        rows = [(stage.name, stage.status, f"{stage.seconds:.2f}", stage.detail) for stage in target.stages]
-        yield table(["stage", "status", "seconds", "detail"], rows)
+    if report.next_step:
+        yield f"{cell(report.next_step.why)}:"
+        yield _code("sh", report.next_step.command)
+
+
+def _ladder(target: Target, report: Report) -> Iterator[str]:
+    yield f"### target {cell(target.name + target.other_torch(report.torch))}"
+    rows = [(stage.name, stage.status, stage.shown_seconds, stage.detail) for stage in target.stages]
+    yield table(["stage", "status", "seconds", "detail"], rows)
+    if target.dynamic_shapes:
+        yield "dynamic shapes:"
+        yield _code("python", target.dynamic_shapes)
+    if again := [(stage.name, f"`python {repro}`") for stage in target.stages for repro in stage.repros]:
+        yield table(["stage", "again"], again)
+
+
+def _findings(causes: Sequence[Cause], report: Report, kept: AbstractSet[int]) -> Iterator[str]:
+    """A table for each cause that has a name, else one for all."""
+    unnamed = [finding for cause in causes if not cause.head for finding in cause.findings]
+    for cause in [cause for cause in causes if cause.head] or [Cause(tuple(unnamed))]:
+        if rows := [_row(finding, report) for finding in cause.findings if id(finding) in kept]:
+            yield from [f"**{cell(cause.head)}**"] if cause.head else []
+            yield table(HEADS, rows)
 
 
 def _row(finding: Finding, report: Report) -> tuple[str, ...]:
     instead = finding.fix.description if finding.fix else ""
     place = f"`{finding.path}:{finding.line}:{finding.column}`"
     return finding.severity.value + report.aside(finding), finding.rule, place, finding.message, instead
+
+
+def _code(language: str, text: str) -> str:
+    """A block that its own text cannot end."""
+    fence = "````" if "```" in text else "```"
+    return f"{fence}{language}\n{text}\n{fence}"
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -51,9 +82,9 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def cell(text: str) -> str:
     """Plain text for a Markdown cell; what stands in backticks stays code, where entities are not decoded."""
     one_line = " ".join(text.split()).replace("|", "\\|")
-    parts = one_line.split("`")
-    balanced = len(parts) % 2 == 1
-    return "`".join(part if balanced and number % 2 else _plain(part) for number, part in enumerate(parts))
+    pieces = one_line.split("`")
+    balanced = len(pieces) % 2 == 1
+    return "`".join(piece if balanced and number % 2 else _plain(piece) for number, piece in enumerate(pieces))
 
 
 def _plain(text: str) -> str:

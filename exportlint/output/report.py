@@ -23,6 +23,10 @@ class Stage:
     detail: str
     repros: tuple[str, ...] = ()
 
+    @property
+    def shown_seconds(self) -> str:
+        return "" if self.status == "skipped" else f"{self.seconds:.2f}"
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -38,6 +42,10 @@ class Target:
     arguments: str = ""
     graph: Mapping[str, Any] | None = None
     torch: str | None = None
+
+    def other_torch(self, torch: str | None) -> str:
+        """To be said behind the name, where the report's words are about another torch."""
+        return f", tried with torch {self.torch}" if self.torch and self.torch.partition("+")[0] != torch else ""
 
     @property
     def is_script(self) -> bool:

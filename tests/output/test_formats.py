@@ -13,7 +13,7 @@ import pytest
 from sample import BRANCH, CLEAN, DATA, REPORT, TARGET
 
 from exportlint.finding import Finding, Severity
-from exportlint.output import FORMATS, render
+from exportlint.output import FORMATS, markdown, render
 from exportlint.output.markdown import cell
 from exportlint.output.report import Look, Report
 
@@ -153,6 +153,13 @@ def test_github_adds_the_job_summary_to_its_file(monkeypatch: pytest.MonkeyPatch
     before, _, added = summary.read_text("utf-8").partition("\n")
     assert before == "# before"
     assert_snapshot("summary.md", added)
+
+
+def test_the_summary_and_the_terminal_have_one_order() -> None:
+    marks = ("target src/", "refused", "cause 1 of 2", "cause 2 of 2", "suspected, and", "exportlint explain")
+    for text in (render("full", REPORT, Look()), markdown.render(REPORT)):
+        places = [text.index(mark) for mark in marks]
+        assert places == sorted(places)
 
 
 @pytest.mark.parametrize(
