@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -98,7 +99,7 @@ def load(paths: Sequence[str], asked: Asked) -> Config:
                 )
     root, table = _nearest_table(paths, known)
     wanted = asked.torch or (table.torch if table else None)
-    torch, remarks = measured_version(wanted)
+    torch, remarks = measured_version(wanted) if wanted else (_default_version(), ())
     mode = asked.mode or (table.mode if table else "non-strict")
     if table is None:
         return Config(root, asked.select, asked.ignore, mode, torch, wanted is not None, remarks)
@@ -138,12 +139,21 @@ def _upwards(paths: Sequence[str]) -> Iterable[Path]:
     return (shared, *shared.parents)
 
 
-def measured_version(asked: str | None) -> tuple[str | None, tuple[str, ...]]:
+def _default_version() -> str | None:
+    """The one for the torch that is installed beside exportlint, as a trial would have it; without one the newest."""
+    try:
+        return measured_version(version("torch"))[0]
+    except PackageNotFoundError:
+        return max(_measured(), key=version_key, default=None)
+
+
+def _measured() -> list[str]:
+    return sorted({one for info in all_rules().values() for one in info.truth()}, key=version_key)
+
+
+def measured_version(asked: str) -> tuple[str | None, tuple[str, ...]]:
     """The torch version whose measurements are used, and what to tell the user about the choice."""
-    versions = {version for info in all_rules().values() for version in info.truth()}
-    measured = sorted(versions, key=version_key)
-    if asked is None:
-        return (measured[-1] if measured else None), ()
+    measured = _measured()
     if not re.fullmatch(r"\d+(\.\d+)+\S*", asked):
         raise UserError(f"torch version `{asked}`: write it as in 2.13 or 2.13.0; measured are {', '.join(measured)}")
     return _at_most(asked, measured)

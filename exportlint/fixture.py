@@ -42,7 +42,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Fixture:
-    """`torch` is the version under which the file is to be judged statically; None: the newest measured."""
+    """`torch` is the version that the marks are for where it is not the one that all fixtures' marks are for."""
 
     path: Path
     classes: tuple[FixtureClass, ...]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from exportlint.rule import Rule
 
 GROUP = "exportlint.rules"
+UNTRIED = "untried"  # the outcome of a class that a torch version cannot even define
 
 
 @dataclass(frozen=True)
@@ -101,9 +102,21 @@ def _rule_in(module: ModuleType) -> type[Rule]:
 
 @cache
 def read_truth(folder: Path) -> Mapping[str, Mapping[str, Any]]:
-    """torch version -> rule -> class -> mode -> measured; versions in ascending order."""
+    """torch version -> rule -> class -> mode -> measured; versions in ascending order.
+
+    A class that could not be tried under a version is not measured there, for every reader.
+    """
     read = (json.loads(path.read_text("utf-8")) for path in folder.glob("torch-*.json"))
-    return {t["torch"]: t["rules"] for t in sorted(read, key=lambda t: version_key(t["torch"]))}
+    files = sorted(read, key=lambda t: version_key(t["torch"]))
+    return {t["torch"]: {rule: _tried(classes) for rule, classes in t["rules"].items()} for t in files}
+
+
+def _tried(classes: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    kept = {
+        name: {mode: record for mode, record in modes.items() if record["outcome"] != UNTRIED}
+        for name, modes in classes.items()
+    }
+    return {name: modes for name, modes in kept.items() if modes}
 
 
 def version_key(version: str) -> tuple[int, ...]:

@@ -8,121 +8,17 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from exportlint.errors import UserError, nearest
-from exportlint.fixture import FixtureClass, read_fixture
-from exportlint.trial.report import MODES
-from exportlint.trial.run import search_path, session
-from exportlint.trial.target import Target, TargetKind
+from exportlint.measuring import Measured, Planned, Subject, measure
+from exportlint.registry import UNTRIED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from exportlint.registry import RuleInfo
-    from exportlint.trial.server import Answered, Server
-
-SECONDS = 60.0
-MEMORY_MB = 8000
-Measured = dict[str, dict[str, Any]]  # mode -> record
-OnClass = Callable[[str, str, Measured], None]
-
-
-class Subject(Protocol):
-    """What has a fixture: a rule of the registry, or one that is only about to be written."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def fixture(self) -> Path: ...
-    @property
-    def truth_dir(self) -> Path: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """A fixture whose rule does not exist yet."""
-
-    name: str
-    fixture: Path
-    truth_dir: Path
-
-
-def measure(
-    subjects: Iterable[Subject],
-    python: Path | None = None,
-    jobs: int = 1,
-    on_class: OnClass | None = None,
-    on_rule: Callable[[Subject, dict[str, Any]], None] | None = None,
-) -> dict[str, Any]:
-    """Run every Bad and Good class of the fixtures in both modes; the content of a truth file comes back.
-
-    `on_rule` is given each rule's part of it as soon as it stands. Raises UserError for a fixture that cannot be read
-    or imported, TrialUnavailable without torch.
-    """
-    rules: dict[str, dict[str, Measured]] = {}
-    with session(python) as server, ThreadPoolExecutor(max(1, jobs)) as pool:
-        version = str(server.facts["torch"]).partition("+")[0]
-        head = {"torch": version, "python": server.facts["python"], "platform": server.facts["platform"]}
-        for subject in subjects:
-            rules[subject.name] = _rule(server, subject, pool, on_class or _nobody)
-            if on_rule:
-                on_rule(subject, {**head, "rules": {subject.name: rules[subject.name]}})
-    return {**head, "rules": rules}
-
-
-def _nobody(_rule: str, _name: str, _modes: Measured) -> None:
-    pass
-
-
-def _rule(server: Server, subject: Subject, pool: ThreadPoolExecutor, on_class: OnClass) -> dict[str, Measured]:
-    classes = read_fixture(subject.fixture).classes
-    measured = {}
-    for cls, modes in zip(classes, pool.map(lambda cls: _modes(server, subject, cls), classes), strict=True):
-        measured[cls.name] = modes
-        on_class(subject.name, cls.name, modes)
-    return measured
-
-
-def _modes(server: Server, subject: Subject, cls: FixtureClass) -> Measured:
-    return {mode: _one(server, subject, cls, mode) for mode in MODES}
-
-
-def _one(server: Server, subject: Subject, cls: FixtureClass, mode: str) -> dict[str, Any]:
-    """A process for each class and mode: a crash in one is nothing to the other."""
-    from exportlint.trial.limits import Limits  # noqa: PLC0415 - needs psutil, which `session` has asked for
-
-    limits = Limits(SECONDS, MEMORY_MB)
-    path = str(subject.fixture)
-    target = Target(cls.name, TargetKind.FIXTURE, f"{path}:{cls.name}", path=path, line=cls.line)
-    process = server.target_process(cls.name)
-    try:
-        imported = process.load(target, search_path(), limits)
-        error = next((m["error"] for m in imported.messages if "error" in m), None)
-        if error or not imported.messages:
-            raise UserError(f"{subject.fixture}: {error or imported.ended}")
-        return judged(process.stage("measure", "measure", {"mode": mode}, limits))
-    finally:
-        process.close()
-
-
-def judged(answered: Answered) -> dict[str, Any]:
-    """The record that the stage told last. One that ended after that keeps it, and says what came then."""
-    told: dict[str, Any] | None = next((m["measured"] for m in reversed(answered.messages) if "measured" in m), None)
-    ended = "timed out" if answered.overrun and answered.overrun.status == "timed-out" else "crashed"
-    words = answered.overrun.text if answered.overrun else answered.ended
-    if told is None and answered.final is not None:
-        raise UserError(f"measuring failed, and nothing is written: {answered.final['detail']}")
-    if told is None:
-        seen = next((s for s in answered.observations), None)
-        return {"outcome": ended, "error": seen.first_line if seen else words, "line": None, "graph_break": None}
-    if answered.final is None:
-        return {**told, "then": {"decompose": f"{ended}: {words}"}}
-    return told
 
 
 def write(truth: Mapping[str, Any], folder: Path) -> Path:
@@ -194,6 +90,9 @@ def _print_class(rule: str, name: str, modes: Measured) -> None:
 def _print_verdict(rule: str, classes: Mapping[str, Measured]) -> None:
     for name, modes in classes.items():
         outcomes = {said["outcome"] for said in modes.values()}
+        if outcomes == {UNTRIED}:
+            sys.stdout.write(f"{rule}: this torch cannot define {name}, which counts as not measured\n")
+            continue
         failing_later = any(said.get("then") for said in modes.values())
         if name.startswith("Bad") and outcomes == {"exports"} and not failing_later:
             sys.stdout.write(f"{rule}: torch exports {name} correctly in both modes: there is no sin here\n")

@@ -58,13 +58,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "exportlint.zoo": {"exportlint.zoo", "torch", "transformers", "timm", "torchvision"},
     "exportlint.lowering": {"exportlint.trial", "exportlint.lowering", "torch", "executorch"},
     "exportlint.verdict": {"exportlint.finding", "exportlint.trial", "exportlint.reference"},
-    "exportlint.truth": {
+    "exportlint.definable": set(),
+    "exportlint.measuring": {
+        "exportlint.definable",
         "exportlint.errors",
         "exportlint.fixture",
         "exportlint.registry",
         "exportlint.trial",
-        "exportlint_rules",
     },
+    "exportlint.truth": {"exportlint.errors", "exportlint.measuring", "exportlint.registry", "exportlint_rules"},
     "exportlint.repro": {"exportlint.repro", "exportlint.trial"},
     "exportlint.output": {"exportlint", "exportlint.finding", "exportlint.output", "rich", "tabulate"},
     "exportlint.pyproject": {"exportlint.errors", "msgspec", "tomli"},

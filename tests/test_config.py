@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from pathlib import Path
 
 import pytest
 
 from exportlint.config import Asked, Config, _at_most, load
 from exportlint.errors import UserError
-from exportlint.registry import all_rules
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from exportlint.registry import all_rules, version_key
 
 RULE, OTHER = (*all_rules(), "unused-suppression")[:2]
 
@@ -133,3 +131,21 @@ def test_the_nearest_measured_version_that_is_not_newer_is_used(asked: str, used
     assert version == used
     assert remark in " ".join(remarks)
     assert bool(remark) == bool(remarks)
+
+
+def test_without_a_choice_the_installed_torch_is_judged_for(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = here / "torch-2.7.1.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: torch\nVersion: 2.7.1+cu126\n", "utf-8")
+    monkeypatch.syspath_prepend(here)
+    config = load([], Asked())
+    assert (config.torch, config.torch_chosen, config.remarks) == ("2.6.0", False, ())
+    assert load([], Asked(torch="2.13")).torch == "2.13.0"
+
+
+def test_where_no_torch_is_installed_the_newest_measured_one_is_judged_for(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.path", [path for path in sys.path if not Path(path, "torch").is_dir()])
+    newest = max((one for rule in all_rules().values() for one in rule.truth()), key=version_key)
+    assert load([], Asked()).torch == newest

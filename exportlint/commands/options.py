@@ -64,7 +64,9 @@ def rule_options(command: Command) -> Command:
     """--select, --ignore, --mode, --torch."""
     for option in (
         click.option(
-            "--torch", metavar="VERSION", help="Judge by what this torch version does (default: newest measured)."
+            "--torch",
+            metavar="VERSION",
+            help="Judge by what this torch version does (default: the installed one, else the newest measured).",
         ),
         click.option("--mode", type=NearChoice(tuple(MODES)), help="Mode of torch.export (default: non-strict)."),
         click.option("--ignore", multiple=True, metavar="RULES", help="Leave these rules out."),

@@ -85,7 +85,7 @@ def _print_finding(console: Console, finding: Finding, report: Report, said: set
     place = f"{finding.path}:{finding.line}:{finding.column}"
     console.print(Text.assemble((f"{gutter}--> ", "gutter"), place), soft_wrap=True)
     _print_source(console, finding, report.source(finding.path, finding.line))
-    for label, text in _facts(finding, report):
+    for label, text in _facts(finding):
         if (label, text) not in said:
             _print_hanging(console, f"{gutter} = ", Text.assemble((f"{label}: ", "label"), text))
             said.add((label, text))
@@ -109,11 +109,11 @@ def _print_source(console: Console, finding: Finding, line: str | None) -> None:
         console.print(text, soft_wrap=True)
 
 
-def _facts(finding: Finding, report: Report) -> Iterator[tuple[str, str]]:
+def _facts(finding: Finding) -> Iterator[tuple[str, str]]:
     """What is known beside the message, each as label and text."""
     if finding.effect:
         outcomes = ", ".join(f"{outcome} in {mode}" for mode, outcome in finding.effect.items())
-        yield f"torch {report.torch}" if report.torch else "torch", outcomes
+        yield "measured", outcomes
     if finding.evidence is not Evidence.SUSPECTED:
         where = [f"target {finding.target}"] if finding.target else []
         where += [f"stage {finding.stage}"] if finding.stage else []

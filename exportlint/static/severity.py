@@ -22,19 +22,22 @@ _DOES = {
 
 
 class Verdicts:
-    """What one torch version does with the cases of a rule."""
+    """What one torch version does with the cases of a rule; a case that was not measured there is judged by the
+    nearest older version that it was measured in."""
 
     def __init__(self, rule: RuleInfo, torch: str | None, modes: Sequence[str]) -> None:
-        self._modes = tuple(modes)
+        self._torch, self._modes = torch, tuple(modes)
         truth = rule.truth()
-        measured = [v for v, cases in truth.items() if cases]
-        fitting = [v for v in measured if torch is None or version_key(v)[:2] <= version_key(torch)[:2]]
-        self._version = fitting[-1] if fitting else None
-        self._truth: Mapping[str, Any] = truth[self._version] if self._version else {}
+        versions = [v for v in truth if torch is None or version_key(v)[:2] <= version_key(torch)[:2]]
+        self._fitting = [(version, truth[version]) for version in reversed(versions)]
+
+    def _measured(self, case: str) -> tuple[str, Mapping[str, Any]]:
+        """The version, and mode -> record; empty where nothing was measured."""
+        return next(((version, cases[case]) for version, cases in self._fitting if case in cases), ("", {}))
 
     def effect(self, case: str) -> dict[str, str]:
         """Mode -> outcome; empty where nothing was measured."""
-        return {mode: record["outcome"] for mode, record in self._truth.get(case, {}).items()}
+        return {mode: record["outcome"] for mode, record in self._measured(case)[1].items()}
 
     def severity(self, case: str) -> Severity | None:
         """None: torch does it right, there is nothing to say."""
@@ -51,24 +54,28 @@ class Verdicts:
     def sentence(self, case: str) -> str:
         """What torch does with it, in this version and mode."""
         effect = self.effect(case)
-        if not effect or self._version is None:
-            return "what torch does with it is not measured"
+        if not effect:
+            return f"what torch{_release(self._torch)} does with it is not measured"
         chosen = [m for m in self._modes if m in effect] or list(effect)
         said = {mode: _DOES[Outcome(effect[mode])] for mode in (*chosen, *(m for m in effect if m not in chosen))}
-        release = ".".join(self._version.split(".")[:2])
+        torch = f"torch{_release(self._measured(case)[0])}"
         if len(set(said.values())) == 1:
-            text = f"torch {release} {next(iter(said.values()))} in either mode"
+            text = f"{torch} {next(iter(said.values()))} in either mode"
         else:
-            text = f"torch {release} " + "; ".join(f"in {mode} mode {does}" for mode, does in said.items())
+            text = f"{torch} " + "; ".join(f"in {mode} mode {does}" for mode, does in said.items())
         later = next((x for mode in chosen if (x := self._later(case, mode))), None)
         return f"{text}, and {later}" if later else text
 
     def _later(self, case: str, mode: str) -> str | None:
         """The step after export that fails, for a case that exports."""
-        record = self._truth.get(case, {}).get(mode, {})
+        record = self._measured(case)[1].get(mode, {})
         names = {
             "decompose": "run_decompositions(), so every lowering, refuses it",
             "save": "torch.export.save refuses it",
         }
         failed = [names[step] for step in record.get("then", {}) if step in names]
         return failed[0] if failed and record.get("outcome") == Outcome.EXPORTS.value else None
+
+
+def _release(version: str | None) -> str:
+    return " " + ".".join(version.split(".")[:2]) if version else ""

@@ -2,8 +2,9 @@
 
 A stage that is held keeps its process, and what it made (an exported program), when it has answered: the stages that go
 on from there are forks of it. Server and target processes only fork and wait; the one thing a target process runs is
-the import of the target. The server never runs an operator, so that no thread pool exists before a fork. Talk is JSON
-lines over a socket; a file descriptor travels with a request where the fork needs a line of its own to the parent.
+the import of the target. The server runs no operator on more than a number, so that no thread pool exists before a
+fork. Talk is JSON lines over a socket; a file descriptor travels with a request where the fork needs a line of its own
+to the parent.
 """
 
 from __future__ import annotations
@@ -89,7 +90,15 @@ def _load_torch() -> Mapping[str, Any]:
         with contextlib.suppress(ImportError), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             importlib.import_module(name)
+    _count_no_devices(torch)
     return {"torch": torch.__version__, "python": ".".join(map(str, sys.version_info[:2])), "platform": _platform()}
+
+
+def _count_no_devices(torch: Any) -> None:
+    """Where no GPU is, exporting lets a CUDA build believe in eight. Its first backward pass after that would start a
+    thread for each, and then no fork could differentiate; but devices are counted once, at the first pass of all."""
+    if torch.version.cuda and not torch.cuda.device_count():
+        torch.ones((), requires_grad=True).backward()
 
 
 def _platform() -> str:

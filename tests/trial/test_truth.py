@@ -7,7 +7,9 @@ import pytest
 
 from exportlint.errors import UserError
 from exportlint.fixture import read_fixture
-from exportlint.truth import Planned, measure, write
+from exportlint.measuring import Planned, measure
+from exportlint.registry import UNTRIED, read_truth
+from exportlint.truth import write
 
 FIXTURE = '''
 """Branches on values."""
@@ -93,6 +95,22 @@ class GoodWhere(torch.nn.Module):
 class Pair(tuple):
     def __new__(cls, a, b):
         return super().__new__(cls, (a, b))
+
+
+@torch.compiler.of_another_version
+def helper(x):
+    return x
+
+
+class GoodHelper(torch.nn.Module):
+    """This torch has no such decorator."""
+
+    def forward(self, x):
+        return helper(x)
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(3),)
 '''
 
 
@@ -107,7 +125,7 @@ def test_reading_gives_classes_captions_marks_and_the_version(fixture):
     read = read_fixture(fixture)
     names = [(c.name, c.good, c.caption) for c in read.classes]
     assert names[0] == ("BadIf", False, "A branch on a sum.")
-    assert names[-1] == ("GoodWhere", True, "Both sides, then a choice.")
+    assert ("GoodWhere", True, "Both sides, then a choice.") in names
     assert [(m.kind, m.rule) for m in read.marks] == [
         ("error", "my-rule"),
         ("error", "other-rule"),
@@ -136,6 +154,10 @@ def test_measuring_runs_every_class_in_both_modes(fixture):
     strict = mine["BadIf"]["strict"]
     assert FIXTURE.splitlines()[strict["line"] - 1].strip().startswith("if x.sum() > 0:")
     assert strict["class"] == "torch._dynamo.exc.Unsupported"
+    untried = mine["GoodHelper"]["strict"]
+    assert untried["outcome"] == UNTRIED
+    assert "has no attribute 'of_another_version'" in untried["error"]
+    assert FIXTURE.splitlines()[untried["line"] - 1] == "@torch.compiler.of_another_version"
     assert str(fixture.parent) not in json.dumps(truth)
 
 
@@ -148,3 +170,10 @@ def test_writing_keeps_the_rules_that_were_not_measured(tmp_path):
     assert first == second == tmp_path / "torch-2.13.0.json"
     assert json.loads(first.read_text())["rules"] == {"a-rule": {"Good": {}}, "b-rule": {"Bad": {}}}
     assert list(tmp_path.iterdir()) == [Path(first)]
+
+
+def test_what_could_not_be_tried_reads_as_not_measured(tmp_path):
+    untried, refused = {"outcome": UNTRIED, "error": "no such name"}, {"outcome": "refused"}
+    classes = {"BadNew": {"strict": untried}, "Bad": {"strict": refused}}
+    write({"torch": "2.6.0", "rules": {"a-rule": classes}}, tmp_path)
+    assert read_truth(tmp_path)["2.6.0"]["a-rule"] == {"Bad": {"strict": refused}}
