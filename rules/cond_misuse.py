@@ -75,6 +75,7 @@ class CondMisuse(Rule):
         r"Expect operands to be a tuple",
         r"Expected pred to be bool or",
         r"When merging two branches",
+        r"\A(Cond|while_loop) doesn't work unless it is captured completely",
     )
     cases: ClassVar = {
         "BadPredString": Case("the predicate `{code}` is neither a bool nor a tensor", "give a one-element tensor"),

@@ -72,6 +72,11 @@ class Raises(nn.Module):
         raise ValueError(f"only {x.dim()} dims")  # Raises
 
 
+class Mismatch(nn.Module):
+    def forward(self, x):
+        return torch.nn.functional.linear(x, torch.ones(2, 12))  # Mismatch
+
+
 class BranchInCond(nn.Module):
     def forward(self, x):
         def inner(t):
@@ -115,6 +120,7 @@ def test_a_branch_is_one_sentence_at_its_line_with_its_pages(strict):
         (Returns(), True, "the model returns a `Prediction`", "register_dataclass(Prediction,", "unregistered-pytree"),
         (TwoInputs(), False, "no value for the argument `y` of forward", "example_args", "trial-export-non-strict"),
         (TwoInputs(), True, "no value for the argument `y` of forward", "example_args", "trial-export-non-strict"),
+        (Mismatch(), True, "cannot trace through `<built-in function linear>`: Run", "", "trial-export-non-strict"),
         (BranchInCond(), False, "the value of a tensor decides here", "torch.where", None),
         (Raises(), True, "Observed exception: raised exception ValueError('only 1 dims')", "", None),
     ],
@@ -126,6 +132,20 @@ def test_what_torch_says_in_one_readable_sentence(model, strict, says, instead, 
     assert instead in (found.fix.description if found.fix else "")
     assert "\n" not in found.message
     assert rule is None or found.rule == rule
+
+
+def test_an_older_torch_says_why_on_the_line_after():
+    text = (
+        "Failed running call_module L__self___fc(*(FakeTensor(..., size=(1, 16)),), **{}):\na and b do not fit.\n\nfr"
+    )
+    assert words(placed("exception", text, [])).says == "torch cannot trace through `L__self___fc`: a and b do not fit"
+
+
+def test_eager_that_a_rule_explains_is_not_blamed_on_the_inputs():
+    text = "Cond doesn't work unless it is captured completely with torch.compile. Scroll up"  # torch 2.6
+    found = finding(placed("exception", text, []), "eager")
+    assert (found.rule, found.fix) == ("cond-misuse", None)
+    assert "inputs" in finding(placed("exception", "no idea", []), "eager").fix.description
 
 
 def test_violated_constraints_name_the_dimension_and_what_to_declare():

@@ -51,6 +51,24 @@ def test_a_case_that_nothing_fitting_measured_is_said_so(tmp_path: Path) -> None
     [
         ("frozen-storage-write", "BadToOther", "2.6.0", Severity.WARNING, "run_decompositions()"),
         ("frozen-storage-write", "BadToOther", "2.13.0", None, "torch 2.13 exports it correctly"),
+        (
+            "tensor-data-access",
+            "BadDataWrite",
+            "2.6.0",
+            Severity.ERROR,
+            "torch 2.6 exports it and the program computes some",
+        ),
+        ("tensor-data-access", "BadDataWrite", "2.13.0", Severity.ERROR, "torch 2.13 in non-strict mode refuses"),
+        ("data-dependent-branch", "BadTorchAssert", "2.13.0", Severity.ERROR, "torch 2.13 refuses"),
+        ("data-dependent-branch", "BadTorchAssert", "2.15.0", None, "torch 2.15 exports it correctly"),
+        (
+            "state-on-self",
+            "BadNamespace",
+            "2.15.0",
+            Severity.ERROR,
+            "torch 2.15 exports it and the program",
+        ),
+        ("graph-break-forced", "BadDisabledFunction", "2.6.0", Severity.WARNING, "torch 2.6 does with it is not meas"),
     ],
 )
 def test_what_changed_between_versions_is_told_as_it_was_measured(

@@ -109,7 +109,8 @@ def _exception(where: Where, seen: Observation) -> Iterator[Told]:
         outcome = str(ended).replace("-", " ")
         said = Words(f"{where.stage} {outcome}: {one_line(seen.text)}")
     elif where.stage == "eager":
-        said = Words(f"eager itself raises: {said.says}", "give example inputs that the model accepts")
+        instead = None if rule_of(seen) else "give example inputs that the model accepts"
+        said = Words(f"eager itself raises: {said.says}", instead)
     elif says := seen.details.get("says"):
         said = Words(str(says), seen.details.get("instead"))
     elif summary := seen.details.get("summary"):

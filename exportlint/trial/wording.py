@@ -148,6 +148,11 @@ _SAYINGS: tuple[tuple[str, str, str | None], ...] = (
         "the custom operator {name} has no fake kernel that agrees with it",
         "register one with `torch.library.register_fake`",
     ),
+    (
+        r"(?:with fake tensors:|\AFailed running) call_\w+ (?P<what>[^\n(]+)\(.+?\}\):\s+(?:got )?(?P<why>[^\n]+)",
+        "torch cannot trace through `{what}`: {why}",
+        None,
+    ),
 )
 
 
