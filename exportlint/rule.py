@@ -18,6 +18,7 @@ from exportlint.finding import Severity
 if TYPE_CHECKING:
     from exportlint.static.kinds import Value
     from exportlint.static.project import ClassInfo, FunctionInfo, ModuleInfo
+    from exportlint.static.sketch import Sketch
 
 
 class Scope(enum.Enum):
@@ -68,6 +69,7 @@ class Code(Protocol):
     module: ModuleInfo
     function: FunctionInfo | None
     cls: ClassInfo | None
+    sketch: Sketch
 
     def value(self, node: cst.CSTNode) -> Value:
         """What the expression is; UNKNOWN where the engine has no belief."""
@@ -114,7 +116,10 @@ class Rule(cst.CSTVisitor):
 
     @classmethod
     def concerns(cls, code: Code) -> bool:
-        """A cheap look before the code is parsed for the rule (at `code.module.tree`, say); False: nothing to tell."""
+        """A cheap look, at the sketch, before the code is parsed for the rule; False: the visitor finds nothing.
+
+        It may be True too often, never False too often: a test compares it with what visitors find.
+        """
         del code
         return True
 

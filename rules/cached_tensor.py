@@ -11,12 +11,15 @@ Instead: make the tensor in `__init__` and register it as a buffer, or compute i
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING, ClassVar
 
 from exportlint import Case, Kind, Rule, Severity
 
 if TYPE_CHECKING:
     import libcst as cst
+
+    from exportlint import Code
 
 _CACHES = frozenset({"functools.lru_cache", "functools.cache", "functools.cached_property"})
 
@@ -32,6 +35,15 @@ class CachedTensor(Rule):
             "register the tensor as a buffer in `__init__`, or compute it in every call",
         ),
     }
+
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is something called, or an attribute read, that comes from a cache?"""
+        sketch = code.sketch
+        called = (sketch.value(call.node.func).function for call in sketch.calls)
+        read = ((sketch.value(node.value).cls, node.attr) for node in sketch.nodes(ast.Attribute))
+        found = (*called, *(cls.method(name) for cls, name in read if cls))
+        return any(function and not _CACHES.isdisjoint(function.decorators) for function in found)
 
     def visit_Call(self, node: cst.Call) -> None:
         function = self.code.value(node.func).function

@@ -13,11 +13,16 @@ keep counters in a registered buffer.
 
 from __future__ import annotations
 
-from typing import ClassVar
+import ast
+from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
 from exportlint import Case, Kind, Rule, Severity, called
+
+if TYPE_CHECKING:
+    from exportlint import Code
+    from exportlint.static.sketch import Called, Sketch
 
 _INPUT = "make it an input of forward, or read it in `__init__` when it belongs to the model"
 _INIT = "read it in `__init__`, or make it an input of forward"
@@ -51,6 +56,7 @@ _CASE_OF = {name: case for case, names in _BY_NAME.items() for name in names.spl
 # What is the same where the program was exported and where it runs, as a rule.
 _RARELY_CHANGES = frozenset({"BadEnvironmentGet", "BadGetenv", "BadFileTest", "BadProcess", "BadHost"})
 _READERS = frozenset({"read_text", "read_bytes"})
+_TABLES = frozenset({"os.environ", "os.environb", "sys.argv"})
 _COUNTERS = frozenset({"itertools.count", "itertools.cycle"})
 
 
@@ -85,6 +91,19 @@ class ClockOrEnvironment(Rule):
         "BadSleep": Case("`{code}` waits once, while exporting; the program never waits", "wait outside of the model"),
         "BadCommandLine": Case("`{code}` is the command line of the exporting process", _INIT),
     }
+
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is one of them called or read?"""
+        sketch = code.sketch
+        read = [node.value for node in sketch.nodes(ast.Subscript)]
+        read += (part for node in sketch.nodes(ast.Compare) for part in node.comparators)
+        return (
+            not sketch.origins.isdisjoint(_CASE_OF)
+            or not sketch.methods.isdisjoint(_READERS)
+            or not _TABLES.isdisjoint(map(sketch.name, read))
+            or any(c.origin == "builtins.next" and _is_counter(sketch, c) for c in sketch.calls)
+        )
 
     @property
     def _rarely(self) -> Severity:
@@ -157,3 +176,7 @@ def _writes(call: cst.Call) -> bool:
         if (i == 1 and not arg.keyword) or (arg.keyword and arg.keyword.value == "mode")
     ]
     return any(isinstance(mode, cst.SimpleString) and set(str(mode.evaluated_value)) & set("wax+") for mode in modes)
+
+
+def _is_counter(sketch: Sketch, call: Called) -> bool:
+    return any(sketch.value(arg).name in _COUNTERS for arg in call.arguments)

@@ -34,6 +34,11 @@ class ContainerOrder(Rule):
         "BadSetPop": Case("`{code}` takes whichever entry of the set comes first", _LIST),
     }
 
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is there a set at all?"""
+        return any(value.container in {"set", "frozenset"} for value in code.sketch.values)
+
     def __init__(self, code: Code) -> None:
         super().__init__(code)
         self._made: dict[str, cst.BaseExpression] = {}

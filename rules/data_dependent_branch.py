@@ -30,6 +30,7 @@ from exportlint import Asked, Case, Code, Kind, Severity, Source, TruthRule, cal
 
 if TYPE_CHECKING:
     from exportlint import Value
+    from exportlint.static.sketch import Called, Sketch
 
 _SELECT = "compute both sides and select with `torch.where`, or keep both in the program with `torch.cond`"
 _JOIN = "join the tests with `&`, `|` and `~`, and select with `torch.where`"
@@ -49,6 +50,7 @@ _FORMS = {
     "chained": "BadChained",
 }
 _COMPARED = {"equal": "BadEqual", "allclose": "BadAllclose", "is_nonzero": "BadIsNonzero"}
+_ORDERING = frozenset(f"builtins.{name}" for name in ("bool", "all", "any", "min", "max", "sorted", "filter"))
 _ON_PYTHON = ("shape", "size", "len", "dim", "ndim", "numel", "str", "int")
 _NO_CHECK = "set_default_validate_args"
 _FUNCTIONS = frozenset({"kl_divergence", "register_kl"})
@@ -115,6 +117,17 @@ class DataDependentBranch(TruthRule):
             "`{code}` checks the value it is given", "build the distribution with `validate_args=False`"
         ),
     }
+
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is anything asked for its truth, compared or ordered that is, or holds, data?"""
+        sketch = code.sketch
+        return (
+            super().concerns(code)
+            or any(sketch.holds_data([n.left, *n.comparators]) for n in sketch.nodes(ast.Compare) if _needs_truth(n))
+            or any(sketch.value(node.subject).is_data for node in sketch.nodes(ast.Match))
+            or any(_may_need_truth(sketch, call) for call in sketch.calls)
+        )
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)
@@ -317,3 +330,17 @@ def _holds_tensors(value: Value) -> bool:
     if value.is_tensor:
         return True
     return value.kind is Kind.CONTAINER and value.element is not None and value.element.is_data
+
+
+def _needs_truth(node: ast.Compare) -> bool:
+    return len(node.ops) > 1 or isinstance(node.ops[0], ast.In | ast.NotIn)
+
+
+def _may_need_truth(sketch: Sketch, call: Called) -> bool:
+    if call.origin.startswith("torch.distributions") or call.method == "log_prob":
+        return True
+    if call.origin in _ORDERING or (call.owner and call.method in {"sort", "index"}):
+        owner = (call.owner,) if call.owner else ()
+        given = (part for arg in call.arguments for part in (arg, getattr(arg, "elt", arg), getattr(arg, "body", arg)))
+        return sketch.holds_data((*owner, *given))
+    return call.method in _COMPARED or call.method == "_assert"

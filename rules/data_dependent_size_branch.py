@@ -23,7 +23,7 @@ import libcst as cst
 from exportlint import Asked, Case, Severity, TruthRule, of_a_size
 
 if TYPE_CHECKING:
-    from exportlint import Value
+    from exportlint import Code, Value
 
 _MASK = (
     "keep all and mask, take a fixed number with `topk`, or state what is known with `torch._check` and do not branch"
@@ -51,6 +51,11 @@ class DataDependentSizeBranch(TruthRule):
         "BadForRows": Case("`{code}` has as many rows as data says", _FIXED),
         "BadForCount": Case("`{code}` has as many steps as a tensor's value says", _FIXED),
     }
+
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is there a size, or a number of rows, that depends on data?"""
+        return any(value.is_unbacked or value.unbacked for value in code.sketch.values)
 
     def asked(self, asked: Asked) -> None:
         value = self.code.value(asked.node)

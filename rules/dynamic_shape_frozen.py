@@ -67,6 +67,11 @@ class DynamicShapeFrozen(Rule):
         ),
     }
 
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Does the file declare dims?"""
+        return bool(_DECLARES.search(code.module.parsed.text) and _specs(code.module.tree))
+
     def __init__(self, code: Code) -> None:
         super().__init__(code)
         declares = code.module and _DECLARES.search(code.module.parsed.text)

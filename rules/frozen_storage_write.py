@@ -12,6 +12,7 @@ Instead: write into a clone, or compute the value.
 
 from __future__ import annotations
 
+import ast
 from typing import ClassVar
 
 import libcst as cst
@@ -21,6 +22,7 @@ from exportlint import Case, Code, Kind, Rule, called, flat_targets, written_in_
 _CONVERSIONS = frozenset(
     {"to", "type", "type_as", "float", "double", "half", "bfloat16", "long", "int", "short", "bool"}
 )
+_WRITES = frozenset({"out", "inplace"})
 _VIEWS = frozenset(
     {"view", "reshape", "unsqueeze", "squeeze", "transpose", "permute", "t", "flatten", "select", "narrow"}
 )
@@ -35,6 +37,17 @@ class FrozenStorageWrite(Rule):
             "write into a clone: `.clone()` before the write",
         )
     }
+
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is something converted, and something written in place?"""
+        sketch = code.sketch
+        words = {word.arg for call in sketch.calls for word in call.node.keywords}
+        writes = bool(_WRITES & words) or any(method.endswith("_") for method in sketch.methods)
+        items = any(isinstance(target, ast.Subscript) for target in sketch.targets())
+        return not _CONVERSIONS.isdisjoint(sketch.methods) and (
+            writes or items or any(True for _ in sketch.nodes(ast.AugAssign))
+        )
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)

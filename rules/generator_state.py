@@ -11,11 +11,14 @@ Instead: keep the step in a registered buffer and compute the value from it; ret
 from __future__ import annotations
 
 import ast
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
 from exportlint import Case, Code, Kind, Rule, is_part
+
+if TYPE_CHECKING:
+    from exportlint.static.sketch import Sketch
 
 _BUFFER = "keep the step in a registered buffer and compute the value from it"
 _LIST = "return a list or a tuple"
@@ -23,6 +26,7 @@ _LAZY = frozenset(
     {"builtins.map", "builtins.zip", "builtins.filter", "builtins.iter", "builtins.enumerate", "builtins.reversed"}
 )
 _ITERATORS = frozenset({"iter", "map", "zip", "filter", "reversed", "enumerate", "cycle", "count", "chain"})
+_ADVANCE = frozenset({"next", "__next__", "send"})
 _VIEWS = frozenset({"values", "keys", "items"})
 
 
@@ -38,6 +42,16 @@ class GeneratorState(Rule):
         "BadReturnedGenerator": Case("`{code}` is an iterator, not a result", _LIST),
     }
 
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is an iterator advanced, looped over or returned?"""
+        sketch = code.sketch
+        return (
+            not _ADVANCE.isdisjoint(sketch.methods)
+            or any(isinstance(n.iter, ast.Attribute) and n.iter.attr in _kept(code) for n in sketch.nodes(ast.For))
+            or (code.function is not None and code.function.name == "forward" and _gives_iterator(sketch))
+        )
+
     def __init__(self, code: Code) -> None:
         super().__init__(code)
         self._depth = 0
@@ -45,11 +59,11 @@ class GeneratorState(Rule):
     def visit_Call(self, node: cst.Call) -> None:
         if self.code.name(node.func) == "builtins.next" and node.args:
             self._advance(node, node.args[0].value)
-        elif isinstance(node.func, cst.Attribute) and node.func.attr.value in {"__next__", "send"}:
+        elif isinstance(node.func, cst.Attribute) and node.func.attr.value in _ADVANCE:
             self._advance(node, node.func.value)
 
     def visit_For(self, node: cst.For) -> None:
-        if (name := _own(node.iter)) and name in self._iterators():
+        if (name := _own(node.iter)) and name in _kept(self.code):
             self.report(node.iter, "BadForOverStored")
 
     def visit_Yield(self, node: cst.Yield) -> None:
@@ -82,13 +96,6 @@ class GeneratorState(Rule):
             self.code.module.tree.body, None, self.code.module.tree
         ):
             self.report(node, "BadGlobalIterator")
-
-    def _iterators(self) -> set[str]:
-        """The attributes that `__init__` makes iterators."""
-        init = self.code.cls.method("__init__") if self.code.cls else None
-        if init is None or isinstance(init.node, ast.Lambda):
-            return set()
-        return _iterators_of(init.node.body, "self", init.module.tree)
 
     def _is_output(self) -> bool:
         """Is this the forward of a module that no module of the file has as a part?"""
@@ -137,3 +144,23 @@ def _makes_iterator(value: ast.expr, tree: ast.Module) -> bool:
 
 def _yields(function: ast.AST) -> bool:
     return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(function))
+
+
+def _kept(code: Code) -> set[str]:
+    """The attributes that `__init__` makes iterators."""
+    init = code.cls.method("__init__") if code.cls else None
+    if init is None or isinstance(init.node, ast.Lambda):
+        return set()
+    return _iterators_of(init.node.body, "self", init.module.tree)
+
+
+def _gives_iterator(sketch: Sketch) -> bool:
+    """Does the function yield, or may it return an iterator?"""
+    calls = (node.value for node in sketch.nodes(ast.Return) if isinstance(node.value, ast.Call))
+    functions = (sketch.value(node.func).function for node in calls)
+    return (
+        any(True for _ in sketch.nodes(ast.Yield))
+        or any(isinstance(node.value, ast.GeneratorExp) for node in sketch.nodes(ast.Return))
+        or any(call.origin in _LAZY or call.method in _VIEWS for call in sketch.calls)
+        or any(function is not None and _yields(function.node) for function in functions)
+    )

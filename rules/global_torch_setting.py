@@ -21,7 +21,7 @@ import libcst as cst
 from exportlint import CONTAINER_METHODS, Case, Rule
 
 if TYPE_CHECKING:
-    from exportlint import FunctionInfo
+    from exportlint import Code, FunctionInfo
 
 _CALL = "give dtype and device at the call"
 _BEFORE = "set it outside of the model, before it is called"
@@ -77,6 +77,16 @@ class GlobalTorchSetting(Rule):
             " `torch.compiler.is_exporting()`",
         ),
     }
+
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is a setting changed, or a context of the project's own entered?"""
+        sketch = code.sketch
+        contexts = [item.context_expr for node in sketch.nodes(ast.With) for item in node.items]
+        return not sketch.origins.isdisjoint(_CASE_OF) or any(
+            isinstance(node, ast.Call) and (sketch.value(node).cls or sketch.name(node.func) == "torch.device")
+            for node in contexts
+        )
 
     def visit_Call(self, node: cst.Call) -> None:
         if case := _CASE_OF.get(self.code.name(node.func) or ""):

@@ -17,7 +17,7 @@ import libcst as cst  # noqa: TC002 - libcst reads the visitors' annotations
 from exportlint import Case, Rule
 
 if TYPE_CHECKING:
-    from exportlint import FunctionInfo
+    from exportlint import Code, FunctionInfo
 
 _DROP = "drop the decorator, or export with `strict=False`"
 _AWAY = "leave it out of forward, or put it behind `if not torch.compiler.is_exporting():`"
@@ -54,6 +54,14 @@ class GraphBreakForced(Rule):
         "BadReset": Case("`{code}` resets the compiler from inside", _AWAY),
         "BadStance": Case("`{code}` steers the compiler from inside", _AWAY),
     }
+
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is forward disabled, or something called that is?"""
+        called = {code.sketch.value(call.node.func) for call in code.sketch.calls}
+        functions = {code.function, *(value.function for value in called)}
+        names = {*code.sketch.origins, *(value.name for value in called)}
+        return not names.isdisjoint(_BY_NAME.keys() | _DISABLE) or any(map(_disabled, filter(None, functions)))
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
         """forward has no caller to report at."""

@@ -14,7 +14,8 @@ Instead: work on a copy and return what the caller needs.
 
 from __future__ import annotations
 
-from typing import ClassVar
+import ast
+from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
@@ -33,6 +34,9 @@ from exportlint import (
     root_name,
     text_argument,
 )
+
+if TYPE_CHECKING:
+    from exportlint.static.sketch import Sketch
 
 _COPY = "work on a copy (`{{**batch}}`, `[*items]`) and return what the caller needs"
 _MESSAGE = "`{code}` changes a container of the caller"
@@ -53,6 +57,15 @@ class InputMutation(Rule):
             "`{code}` changes the shape of an input in place", "use the method without the underscore and its result"
         ),
     }
+
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is a container, an object or the shape of a tensor changed that may be the caller's?"""
+        sketch = code.sketch
+        changed = (call.owner for call in sketch.calls if call.method in CONTAINER_METHODS | SHAPE_METHODS)
+        owners = [*(target.value for target in sketch.targets()), *(owner for owner in changed if owner)]
+        owners += (node.target for node in sketch.nodes(ast.AugAssign))
+        return any(_may_be_given(sketch, owner) for owner in owners)
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)
@@ -137,3 +150,12 @@ def _innermost(node: cst.Subscript) -> cst.BaseExpression:
     while isinstance(inner, cst.Subscript) and _has_text_key(inner):
         inner = inner.value
     return inner
+
+
+def _may_be_given(sketch: Sketch, node: ast.expr) -> bool:
+    value = sketch.value(node)
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    root = sketch.value(node)
+    given = value.source is Source.INPUT or root.source is Source.INPUT
+    return given or value.kind is Kind.INSTANCE or Kind.UNKNOWN in {value.kind, root.kind}

@@ -26,6 +26,7 @@ _WEIGHTED = re.compile(
     r"torch\.nn\.(?:[\w.]*\.)?(?:Lazy\w+|Linear|Bilinear|Conv\w+|BatchNorm\w*|SyncBatchNorm|LayerNorm|RMSNorm|GroupNorm"
     r"|Embedding\w*|PReLU|LSTM\w*|GRU\w*|RNN\w*|MultiheadAttention|Transformer\w*)"
 )
+_PARAMETERS = frozenset(f"torch.nn.{where}{name}" for where in ("", "parameter.") for name in ("Parameter", "Buffer"))
 _REGISTER = {
     "register_buffer": "BadRegisterBuffer",
     "register_parameter": "BadRegisterParameter",
@@ -56,6 +57,15 @@ class ModuleBuiltInForward(Rule):
         "BadModuleListStateless": Case("`{code}` adds a submodule with every call", _INIT),
     }
 
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is a layer or parameter made, or a module given one?"""
+        sketch = code.sketch
+        grows = (call.owner for call in sketch.calls if call.method in _GROW or call.method in _REGISTER)
+        return any(sketch.value(owner).kind is Kind.MODULE for owner in grows if owner) or any(
+            name in _PARAMETERS or _WEIGHTED.fullmatch(name) for name in sketch.origins
+        )
+
     def __init__(self, code: Code) -> None:
         super().__init__(code)
         self._told: set[cst.CSTNode] = set()
@@ -75,10 +85,8 @@ class ModuleBuiltInForward(Rule):
 
     def _case(self, node: cst.Call) -> str | None:
         name = self.code.name(node.func) or ""
-        if name in {"torch.nn.Parameter", "torch.nn.parameter.Parameter"}:
-            return self._parameter(node)
-        if name in {"torch.nn.Buffer", "torch.nn.parameter.Buffer"}:
-            return "BadNewBuffer"
+        if name in _PARAMETERS:
+            return self._parameter(node) if name.endswith("Parameter") else "BadNewBuffer"
         if _WEIGHTED.fullmatch(name):
             return "BadLazyLinear" if node in self._kept else "BadLocalLinear"
         if isinstance(node.func, cst.Attribute) and self.code.value(node.func.value).kind is Kind.MODULE:

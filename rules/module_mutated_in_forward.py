@@ -11,12 +11,17 @@ Instead: prepare the module in `__init__` or before the export; convert inputs i
 
 from __future__ import annotations
 
+import ast
 import re
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
 from exportlint import Case, Kind, Rule, called, flat_targets
+
+if TYPE_CHECKING:
+    from exportlint import Code
+    from exportlint.static.sketch import Sketch
 
 _BEFORE = "prepare the module in `__init__` or before the export"
 _TABLES = frozenset({"_modules", "_parameters", "_buffers"})
@@ -46,6 +51,17 @@ class ModuleMutatedInForward(Rule):
         "BadPruned": Case("`{code}` changes the weights of a module with every call", _BEFORE),
         "BadLoadStateDict": Case("`{code}` loads weights", _BEFORE),
     }
+
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is a module assigned to, deleted from, or changed by a method?"""
+        sketch = code.sketch
+        owners = (call.owner for call in sketch.calls if _method_case(call.method))
+        return (
+            any(sketch.value(owner).kind is Kind.MODULE for owner in owners if owner)
+            or any(name.startswith("torch.nn.utils.") or name == "builtins.delattr" for name in sketch.origins)
+            or any(_changes_module(sketch, target) for target in sketch.targets())
+        )
 
     def visit_Assign(self, node: cst.Assign) -> None:
         for target in flat_targets(node):
@@ -111,3 +127,9 @@ def _method_case(name: str | None) -> str | None:
         case name if name in _REARRANGES:
             return "BadSwappedLayers"
     return None
+
+
+def _changes_module(sketch: Sketch, target: ast.Attribute | ast.Subscript) -> bool:
+    replaced = isinstance(target, ast.Attribute) and not isinstance(target.ctx, ast.Del)
+    of_table = isinstance(target.value, ast.Attribute) and target.value.attr in _TABLES
+    return of_table or sketch.value(target if replaced else target.value).kind is Kind.MODULE

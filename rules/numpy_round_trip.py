@@ -12,13 +12,17 @@ not depend on the input, NumPy in `__init__` and a buffer:
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
 from exportlint import Case, Kind, Rule, called
 
+if TYPE_CHECKING:
+    from exportlint import Code
+
 _TORCH = "use the torch function, which is traced"
+_TO_ARRAY = frozenset({"numpy", "__array__"})
 _MAKERS = frozenset({"torch.from_numpy", "torch.tensor", "torch.as_tensor"})
 
 
@@ -35,9 +39,22 @@ class NumpyRoundTrip(Rule):
         ),
     }
 
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is data handed to numpy, or an array to torch?"""
+        sketch = code.sketch
+        for call in sketch.calls:
+            if call.method in _TO_ARRAY and call.owner and sketch.value(call.owner).is_tensor:
+                return True
+            if call.origin.startswith(("numpy.", "scipy.")) and sketch.holds_data(call.arguments):
+                return True
+            if call.origin in _MAKERS and any(sketch.value(arg).kind is Kind.ARRAY for arg in call.arguments):
+                return True
+        return False
+
     def visit_Call(self, node: cst.Call) -> None:
         name = self.code.name(node.func) or ""
-        if called(node) in {"numpy", "__array__"} and isinstance(node.func, cst.Attribute):
+        if called(node) in _TO_ARRAY and isinstance(node.func, cst.Attribute):
             value = self.code.value(node.func.value)
             if value.is_tensor:
                 self.report(node, "BadNumpyMethod", because=value)

@@ -14,6 +14,7 @@ tied or shared when the model is built:
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
@@ -22,11 +23,13 @@ from exportlint import Case, Code, Kind, Rule, Severity, Source
 
 if TYPE_CHECKING:
     from exportlint import Value
+    from exportlint.static.sketch import Sketch
 
 _VALUES = "compare values, or pass the choice in when the model is built"
 _BUILD = "decide it in `__init__`, where the real objects are at hand"
 _ADDRESS = "`{code}` is an address, and becomes a constant of the program"
 _STORAGE = frozenset({"untyped_storage", "storage", "_typed_storage"})
+_ASKS = _STORAGE | {"id", "hash", "data_ptr", "storage_offset", "is_set_to"}
 
 
 class ObjectIdentity(Rule):
@@ -56,6 +59,16 @@ class ObjectIdentity(Rule):
         "BadCacheKey": Case("`{code}` is a cache by tensor objects: no later tensor is the same object", _VALUES),
         "BadInSet": Case("`{code}` looks for the object, not for its value", _VALUES),
     }
+
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is an address, a storage or an exact type asked for, or a tensor looked up as an object?"""
+        sketch = code.sketch
+        return (
+            not _ASKS.isdisjoint(sketch.methods)
+            or any(_compares_objects(sketch, node) for node in sketch.nodes(ast.Compare))
+            or any(_is_keyed_by_tensor(sketch, node) for node in sketch.nodes(ast.Subscript))
+        )
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)
@@ -139,3 +152,16 @@ class ObjectIdentity(Rule):
 
 def _of_storage(node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in _STORAGE
+
+
+def _compares_objects(sketch: Sketch, node: ast.Compare) -> bool:
+    if isinstance(node.left, ast.Call):
+        return sketch.name(node.left.func) == "builtins.type"
+    right = sketch.value(node.comparators[0])
+    objects = isinstance(node.ops[0], ast.Is | ast.IsNot) and right.is_tensor
+    return sketch.value(node.left).is_tensor and (objects or right.container in {"set", "dict"})
+
+
+def _is_keyed_by_tensor(sketch: Sketch, node: ast.Subscript) -> bool:
+    owner = sketch.value(node.value)
+    return owner.container == "dict" and owner.on_self and sketch.value(node.slice).is_tensor

@@ -30,6 +30,11 @@ class PlainTensorWrite(Rule):
         "BadAugmented": Case("`{code}` writes into a tensor that is no buffer and becomes a constant", _INSTEAD),
     }
 
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is any tensor here neither a buffer nor a parameter, but an attribute?"""
+        return any(value.is_tensor and value.source is Source.ATTRIBUTE for value in code.sketch.values)
+
     def __init__(self, code: Code) -> None:
         super().__init__(code)
         self._told: set[cst.CSTNode] = set()

@@ -15,17 +15,21 @@ pass a tensor.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
 from exportlint import Case, Rule
+
+if TYPE_CHECKING:
+    from exportlint import Code
 
 _TORCH = "draw with torch (`torch.rand(())`, `torch.randn_like(x)`), or let the caller draw and pass a tensor"
 _MESSAGE = "`{code}` draws once, while exporting, and the number is a constant of the program"
 _BRANCH = "draw with `torch.rand(())` and select with `torch.where`, or keep it behind `if self.training:`"
 # Functions of these modules that build a generator and draw nothing.
 _MAKERS = frozenset({"random.Random", "numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator"})
+_PACKAGES = ("random.", "secrets.", "numpy.random.")
 _SEEDS = frozenset({"random.seed", "numpy.random.seed", "random.setstate", "numpy.random.set_state"})
 _PICKS = frozenset(
     {"random.choice", "random.choices", "random.sample", "random.shuffle", "random.randrange", "random.randint"}
@@ -49,6 +53,13 @@ class PythonRandom(Rule):
         ),
     }
 
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is a generator of random numbers called?"""
+        sketch = code.sketch
+        owners = (sketch.value(call.owner).name for call in sketch.calls if call.owner)
+        return any(name.startswith(_PACKAGES) for name in sketch.origins - _MAKERS) or not _MAKERS.isdisjoint(owners)
+
     def visit_Call(self, node: cst.Call) -> None:
         name = self.code.name(node.func) or ""
         if name in _MAKERS:
@@ -57,7 +68,7 @@ class PythonRandom(Rule):
             self.report(node, "BadSeed")
         elif name in _PICKS:
             self.report(node, "BadChoice")
-        elif name.startswith(("random.", "secrets.")):
+        elif name.startswith(_PACKAGES[:2]):
             self.report(node, "BadPythonRandom")
         elif name.startswith("numpy.random."):
             self.report(node, "BadNumpyRandom")

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import libcst as cst
 
@@ -36,6 +36,9 @@ _SIZES = frozenset({"size", "output_size", "scale_factor", "kernel_size", "norma
 _WORDS = frozenset({"mode", "reduction", "padding_mode", "align_corners"})
 
 
+_Node = TypeVar("_Node", bound=ast.AST)
+
+
 class PythonScalarInput(Rule):
     scope = Scope.FILE
     words = r"\bdef forward\b"
@@ -54,9 +57,7 @@ class PythonScalarInput(Rule):
         """Does code outside of classes call what may be a class of the file?"""
         parsed = code.module.parsed
         outside = (part for part in code.module.tree.body if not isinstance(part, ast.ClassDef))
-        called_there = {
-            _last(node.func) for part in outside for node in parsed.nodes(part) if isinstance(node, ast.Call)
-        }
+        called_there = {_last(node.func) for part in outside for node in _of(parsed, part, ast.Call)}
         return not called_there.isdisjoint(re.findall(r"\bclass (\w+)", parsed.text)) and _builds_a_model(parsed)
 
     def visit_Module(self, node: cst.Module) -> bool:
@@ -80,13 +81,17 @@ class PythonScalarInput(Rule):
 
 def _builds_a_model(parsed: Parsed) -> bool:
     """The census below, of the syntax tree that is there already."""
-    classes = [node for node in parsed.nodes(parsed.tree) if isinstance(node, ast.ClassDef)]
+    classes = _of(parsed, parsed.tree, ast.ClassDef)
     models = {node.name for node in classes if any(getattr(part, "name", "") == "forward" for part in node.body)}
-    within = {id(part) for node in classes for part in parsed.nodes(node)}
-    calls = [node for node in parsed.nodes(parsed.tree) if isinstance(node, ast.Call)]
+    within = {id(call) for node in classes for call in _of(parsed, node, ast.Call)}
+    calls = _of(parsed, parsed.tree, ast.Call)
     inside = {_last(node.func) for node in calls if id(node) in within}
     inside |= {_last(base) for node in classes for base in node.bases}
     return not models.isdisjoint({_last(node.func) for node in calls if id(node) not in within} - inside)
+
+
+def _of(parsed: Parsed, part: ast.AST, kind: type[_Node]) -> list[_Node]:
+    return [node for node in parsed.by_type(part).get(kind, ()) if isinstance(node, kind)]
 
 
 def _last(node: ast.expr) -> str:

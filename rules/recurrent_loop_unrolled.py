@@ -10,11 +10,15 @@ length never changes, the loop is fine.
 
 from __future__ import annotations
 
-from typing import ClassVar
+import ast
+from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
 from exportlint import Case, Kind, Rule, Severity, called, flat_targets
+
+if TYPE_CHECKING:
+    from exportlint import Code
 
 _SCAN = "use `nn.GRU`/`nn.LSTM`, or `torch._higher_order_ops.scan.scan`; the loop is fine where the length is fixed"
 _MESSAGE = "the loop over `{code}` carries a state from step to step and is unrolled to the sample's length"
@@ -27,6 +31,17 @@ class RecurrentLoopUnrolled(Rule):
         "BadStepLoop": Case(_MESSAGE, _SCAN),
         "BadUnbindLoop": Case(_MESSAGE, _SCAN),
     }
+
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is there a loop over a tensor, or as long as a size?"""
+        sketch = code.sketch
+        parts = (part for loop in sketch.nodes(ast.For) for part in ast.walk(loop.iter))
+        return any(
+            getattr(part, "attr", "") == "unbind" or value.is_tensor or value.kind is Kind.SIZE
+            for part in parts
+            for value in (sketch.value(part),)
+        )
 
     def visit_For(self, node: cst.For) -> None:
         case = self._case_of(_inner(node.iter))

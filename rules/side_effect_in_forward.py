@@ -11,11 +11,14 @@ by `if not torch.compiler.is_exporting():`.
 from __future__ import annotations
 
 import ast
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
 from exportlint import CONTAINER_METHODS, Case, Code, Kind, Rule, Severity, Source, called, dotted, flat_targets
+
+if TYPE_CHECKING:
+    from exportlint.static.sketch import Called, Sketch
 
 _RETURN = "return what the caller needs, or leave it out with `if not torch.compiler.is_exporting():`"
 _SHOWN = frozenset({"warning", "warn", "error", "critical", "exception", "log"})
@@ -49,6 +52,19 @@ class SideEffectInForward(Rule):
             "keep state in a registered buffer, or return it",
         ),
     }
+
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is something shown, stored outside of the module, or called for its effect alone?"""
+        sketch = code.sketch
+        written = [target.value for target in sketch.targets() if isinstance(target, ast.Subscript)]
+        written += (call.owner for call in sketch.calls if call.method in CONTAINER_METHODS and call.owner)
+        return (
+            any(True for _ in sketch.nodes(ast.Global))
+            or any(_outlives_the_call(sketch, node) for node in written)
+            or any(_shows_or_writes(sketch, call) for call in sketch.calls)
+            or any(_is_for_effect(code, node.value) for node in sketch.nodes(ast.Expr))
+        )
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)
@@ -267,3 +283,31 @@ def _is_logger(function: cst.CSTNode, name: str) -> bool:
         return True
     owner = (dotted(function.value) or "") if isinstance(function, cst.Attribute) else ""
     return owner.rpartition(".")[2].strip("_").lower() in {"logger", "log", "logging"}
+
+
+def _outlives_the_call(sketch: Sketch, node: ast.expr) -> bool:
+    """A container of the file, or a parameter's default."""
+    defaults = (default for spec in sketch.nodes(ast.arguments) for default in (*spec.defaults, *spec.kw_defaults))
+    return isinstance(node, ast.Name) and (
+        node.id not in sketch.bound or any(isinstance(default, ast.List | ast.Dict) for default in defaults)
+    )
+
+
+def _shows_or_writes(sketch: Sketch, call: Called) -> bool:
+    if call.origin in _WRITERS | _STREAMS or call.origin in {"builtins.open", "builtins.print"}:
+        return True
+    return call.method in _LOGGED and not (call.owner and sketch.value(call.owner).is_tensor)
+
+
+def _is_for_effect(code: Code, node: ast.expr) -> bool:
+    """`callback(x)`, `self.callback(x)`, `self.tracker.add(x)`."""
+    match node:
+        case ast.Call(func=ast.Name(id=name)):
+            targets = (loop.target for loop in code.sketch.nodes(ast.For))
+            return any(isinstance(target, ast.Name) and target.id == name for target in targets)
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id="self"), attr=name)
+            | ast.Attribute(value=ast.Attribute(value=ast.Name(id="self"), attr=name))
+        ):
+            return code.cls is not None and name in _given(code.cls.node)
+    return False

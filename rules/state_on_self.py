@@ -73,6 +73,14 @@ class StateOnSelf(Rule):
         ),
     }
 
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is an attribute, or what one holds, written to?"""
+        sketch = code.sketch
+        grown = (call.owner for call in sketch.calls if call.method in CONTAINER_METHODS)
+        written = (part for target in sketch.targets() for part in (target, target.value))
+        return "setattr" in sketch.methods or any(isinstance(node, ast.Attribute) for node in (*grown, *written))
+
     def __init__(self, code: Code) -> None:
         super().__init__(code)
         self._guards: list[cst.BaseExpression] = []

@@ -80,6 +80,11 @@ class SwallowedTracerError(TruthRule):
         "BadMultinomial": Case(_WAITS, "clamp the weights so that they can be sampled"),
     }
 
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is anything caught?"""
+        return "suppress" in code.sketch.methods or any(True for _ in code.sketch.nodes(ast.Try))
+
     def __init__(self, code: Code) -> None:
         super().__init__(code)
         self._tried: list[_Tried] = []

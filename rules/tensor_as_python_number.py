@@ -16,6 +16,7 @@ Instead: keep it a tensor. A table becomes a buffer, a choice of layers a select
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
@@ -24,6 +25,7 @@ from exportlint import Case, Code, Kind, Rule, Severity, called, of_a_size
 
 if TYPE_CHECKING:
     from exportlint import Value
+    from exportlint.static.sketch import Called, Sketch
 
 _ITEM = "use `.item()`, which gives a symbol, or stay with tensors (`.long()`, `.float()`)"
 _TENSOR = "stay with tensors"
@@ -32,6 +34,9 @@ _HEADS = "run all layers and take one row: `torch.stack(outs).index_select(0, in
 _NUMBER = "`{code}` needs the value of a tensor as a Python number"
 _KEYED = "`{code}` looks up a Python container by a number that was read from a tensor"
 _BUILTINS = {"int": "BadInt", "float": "BadFloat", "complex": "BadComplex"}
+_PYTHON = frozenset(
+    {f"builtins.{name}" for name in (*_BUILTINS, "range", "set", "frozenset")} | {"collections.Counter"}
+)
 _DIM_OPS = frozenset(
     {"sum", "mean", "amax", "amin", "argmax", "argmin", "softmax", "log_softmax", "cat", "stack", "norm"}
 )
@@ -85,6 +90,17 @@ class TensorAsPythonNumber(Rule):
         "BadIndexList": Case("`{code}` indexes with a list of numbers that were read", "index with the tensor itself"),
         "BadDimItem": Case("`{code}` takes its dim from a tensor", "fix the dim in the configuration"),
     }
+
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is data handed to Python's own functions or used as a key, or a number that was read used as an argument?"""
+        sketch = code.sketch
+        return (
+            any(_takes_number(sketch, call) for call in sketch.calls)
+            or any(_looks_up(sketch, node) for node in sketch.nodes(ast.Subscript))
+            or any(_repeats(sketch, node) for node in sketch.nodes(ast.BinOp))
+            or any(sketch.value(node.left).is_unbacked for node in sketch.nodes(ast.Compare))
+        )
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)
@@ -215,3 +231,26 @@ class TensorAsPythonNumber(Rule):
             torch_function = (self.code.name(index.func) or "").startswith("torch.")
             if len(index.args) == (1 if torch_function else 0):
                 self.report(node, "BadArgmaxIndex", because=value)
+
+
+def _takes_number(sketch: Sketch, call: Called) -> bool:
+    python = call.origin in _PYTHON or call.origin.startswith("math.")
+    values = (sketch.value(arg) for arg in call.arguments)
+    return call.method == "one_hot" or any(
+        value.is_unbacked or (python and (value.is_data or value.kind is Kind.CONTAINER)) for value in values
+    )
+
+
+def _looks_up(sketch: Sketch, node: ast.Subscript) -> bool:
+    indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else (node.slice,)
+    values = [sketch.value(index) for index in indices]
+    if any(value.element is not None and value.element.is_unbacked for value in values):
+        return True
+    if sketch.value(node.value).is_tensor:
+        return isinstance(node.slice, ast.Call) and values[0].is_tensor
+    return any(value.is_data for value in values)
+
+
+def _repeats(sketch: Sketch, node: ast.BinOp) -> bool:
+    values = (sketch.value(node.left), sketch.value(node.right))
+    return any(v.is_data for v in values) and any(v.kind is Kind.CONTAINER for v in values)

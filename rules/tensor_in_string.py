@@ -10,6 +10,7 @@ Instead: return the tensor and make the text outside of the model; decide with `
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
@@ -17,10 +18,11 @@ import libcst as cst
 from exportlint import Case, Kind, Rule, called
 
 if TYPE_CHECKING:
-    from exportlint import Value
+    from exportlint import Code, Value
 
 _OUTSIDE = "return the tensor and make the text outside, or decide on the value with `torch.where`"
 _TEXT = "`{code}` makes text of a tensor's value"
+_MAKES_TEXT = frozenset({"str", "ascii", "repr", "format", "chr"})
 # Text that goes there decides nothing; that it is lost is another rule's business.
 _SINKS = frozenset({"print", "warn", "warn_explicit", "debug", "info", "warning", "error", "critical", "exception"})
 _SINKS |= frozenset(
@@ -51,6 +53,16 @@ class TensorInString(Rule):
         "BadListString": Case("`{code}` makes text of a list of tensors", _OUTSIDE),
         "BadChr": Case("`{code}` makes a character of a tensor's value", _OUTSIDE),
     }
+
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is text made of data?"""
+        sketch = code.sketch
+        shown = [arg for call in sketch.calls if call.method in _MAKES_TEXT for arg in call.arguments]
+        shown += (node.value for node in sketch.nodes(ast.FormattedValue))
+        filled = (node.right for node in sketch.nodes(ast.BinOp) if isinstance(node.op, ast.Mod) and _is_text_of(node))
+        shown += (part for node in filled for part in (node, *getattr(node, "elts", ())))
+        return sketch.holds_data(shown)
 
     def visit_Raise(self, node: cst.Raise) -> bool:
         return False
@@ -116,3 +128,9 @@ class TensorInString(Rule):
 
 def _is_text(node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.SimpleString | cst.ConcatenatedString | cst.FormattedString)
+
+
+def _is_text_of(node: ast.BinOp) -> bool:
+    """`"loss %s" % loss`."""
+    left = node.left
+    return isinstance(left, ast.JoinedStr) or (isinstance(left, ast.Constant) and isinstance(left.value, str))

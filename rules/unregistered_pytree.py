@@ -22,7 +22,10 @@ import libcst as cst
 from exportlint import Case, Kind, Rule, Severity, Value, is_part
 
 if TYPE_CHECKING:
-    from exportlint.static.project import ClassInfo
+    from collections.abc import Iterator
+
+    from exportlint import Code
+    from exportlint.static.project import ClassInfo, ModuleInfo
 
 _RETURN = "return a dictionary or a tuple, or register the class with `torch.export.register_dataclass`"
 _TAKE = "take the tensors as separate arguments, or register the class with `torch.export.register_dataclass`"
@@ -58,6 +61,20 @@ class UnregisteredPytree(Rule):
         "BadDistribution": Case("`{name}` is returned and no class that pytree knows", "return its parameters"),
     }
 
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is this the forward of a whole model that takes, or returns, an object?"""
+        function = code.function
+        if function is None or code.cls is None or function.name != "forward" or isinstance(function.node, ast.Lambda):
+            return False
+        arguments = function.node.args.args
+        required = arguments[1 : len(arguments) - len(function.node.args.defaults)]
+        names = (n for arg in required if arg.annotation for n in _words(ast.unparse(arg.annotation)))
+        returned = (part for node in code.sketch.nodes(ast.Return) if node.value for part in _elements(node.value))
+        return any(_may_be_object(code, part) for part in returned) or any(
+            (found := _class_named(code.module, name)) and _fault(code.module, found) for name in names
+        )
+
     def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
         function, cls = self.code.function, self.code.cls
         if function is None or cls is None or node.name.value != "forward":
@@ -79,8 +96,8 @@ class UnregisteredPytree(Rule):
     def _argument(self, parameter: cst.Param) -> None:
         annotation = parameter.annotation.annotation if parameter.annotation else None
         for name in _names_in(annotation):
-            cls = self._class_named(name)
-            if cls and (case := self._fault(cls)):
+            cls = _class_named(self.code.module, name)
+            if cls and (case := _fault(self.code.module, cls)):
                 as_input = {"BadDataclassOutput": "BadDataclassInput", "BadNamedTupleOutput": "BadNamedTupleInput"}
                 # It may be a part of a model in another file, which makes the object itself.
                 self.report(parameter, as_input.get(case, case), at_most=Severity.WARNING, name=name)
@@ -104,46 +121,74 @@ class UnregisteredPytree(Rule):
             self.report(node, "BadSetOutput")
         elif isinstance(expression, cst.Attribute) and expression.attr.value in {"dtype", "device"}:
             self.report(node, "BadDtypeOutput")
-        elif (name := self._named_tuple(expression)) and not self._registered(name):
+        elif (name := self._named_tuple(expression)) and not _registered(self.code.module, name):
             self.report(node, "BadNamedTupleFactory", name=name)
         elif value.kind is Kind.INSTANCE and value.certain:
             self._instance(node, value)
 
     def _instance(self, node: cst.Return, value: Value) -> None:
-        if value.cls and (case := self._fault(value.cls)):
+        if value.cls and (case := _fault(self.code.module, value.cls)):
             self.report(node, case, because=value, name=value.cls.name)
         elif (name := value.name or "") in {"types.SimpleNamespace", "argparse.Namespace"}:
             self.report(node, "BadNamespaceOutput", because=value, name=name.rpartition(".")[2])
         elif (value.name or "").startswith("torch.distributions."):
             self.report(node, "BadDistribution", because=value, name=(value.name or "").rpartition(".")[2])
 
-    def _class_named(self, name: str) -> ClassInfo | None:
-        if name in self.code.module.classes:
-            return self.code.module.classes[name]
-        origin = self.code.module.imports.get(name)
-        found = self.code.module.project.find(origin) if origin else None
-        return cast("ClassInfo", found) if hasattr(found, "base_names") else None
-
-    def _fault(self, cls: ClassInfo) -> str | None:
-        """The case that an object of the class commits as an output; None for classes that pytree knows."""
-        bases = {name.rpartition(".")[2] for name in (*cls.foreign_bases, *cls.base_names)}
-        if "NamedTuple" in bases:
-            return None if self._registered(cls.name) else "BadNamedTupleOutput"
-        if any(base in _KNOWN_BASES or base.endswith("Output") for base in bases):
-            return None
-        if registered := self._registered(cls.name):
-            return None if "serialized_type_name" in registered else "BadRegisteredWithoutName"
-        return "BadDataclassOutput"
-
-    def _registered(self, name: str) -> str | None:
-        """The call of the file that registers the class with pytree."""
-        pattern = re.compile(rf"\w*register_(dataclass|pytree_node|namedtuple|constant|pytree_with_keys)\w*\({name}\b")
-        calls = (ast.unparse(node) for node in ast.walk(self.code.module.tree) if isinstance(node, ast.Call))
-        return next((text for text in calls if pattern.search(text)), None)
-
 
 def _names_in(annotation: cst.BaseExpression | None) -> list[str]:
-    """The class names of an annotation: "Batch" for `list[Batch]`, `"Batch"` and `Batch | None`."""
     if annotation is None:
         return []
-    return re.findall(r"\b[A-Za-z_]\w*", cst.Module([]).code_for_node(annotation))
+    return _words(cst.Module([]).code_for_node(annotation))
+
+
+def _elements(node: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(node, ast.Tuple | ast.List):
+        for element in node.elts:
+            yield from _elements(element)
+    else:
+        yield node
+
+
+def _may_be_object(code: Code, node: ast.expr) -> bool:
+    match node:
+        case ast.Attribute(attr="dtype" | "device"):
+            return True
+        case ast.Call(func=ast.Name(id=name)) if name in code.module.assignments:
+            return True
+    value = code.sketch.value(node)
+    faulty = value.cls is None or _fault(code.module, value.cls) is not None
+    return value.container == "set" or (value.kind is Kind.INSTANCE and faulty)
+
+
+def _words(annotation: str) -> list[str]:
+    """The class names of an annotation: "Batch" for `list[Batch]`, `"Batch"` and `Batch | None`."""
+    return re.findall(r"\b[A-Za-z_]\w*", annotation)
+
+
+def _class_named(module: ModuleInfo, name: str) -> ClassInfo | None:
+    if name in module.classes:
+        return module.classes[name]
+    origin = module.imports.get(name)
+    found = module.project.find(origin) if origin else None
+    return cast("ClassInfo", found) if hasattr(found, "base_names") else None
+
+
+def _fault(module: ModuleInfo, cls: ClassInfo) -> str | None:
+    """The case that an object of the class commits as an output; None for classes that pytree knows."""
+    bases = {name.rpartition(".")[2] for name in (*cls.foreign_bases, *cls.base_names)}
+    if "NamedTuple" in bases:
+        return None if _registered(module, cls.name) else "BadNamedTupleOutput"
+    if any(base in _KNOWN_BASES or base.endswith("Output") for base in bases):
+        return None
+    if registered := _registered(module, cls.name):
+        return None if "serialized_type_name" in registered else "BadRegisteredWithoutName"
+    return "BadDataclassOutput"
+
+
+def _registered(module: ModuleInfo, name: str) -> str | None:
+    """The call of the file that registers the class with pytree."""
+    if "register_" not in module.parsed.text:
+        return None
+    pattern = re.compile(rf"\w*register_(dataclass|pytree_node|namedtuple|constant|pytree_with_keys)\w*\({name}\b")
+    calls = (ast.unparse(node) for node in ast.walk(module.tree) if isinstance(node, ast.Call))
+    return next((text for text in calls if pattern.search(text)), None)

@@ -13,11 +13,15 @@ Instead: decide in `__init__` what Python has to decide. `clone()` copies a tens
 
 from __future__ import annotations
 
-from typing import ClassVar
+import ast
+from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
 from exportlint import Case, Kind, Rule, Severity, called
+
+if TYPE_CHECKING:
+    from exportlint import Code
 
 _INIT = "do it in `__init__` and keep the result"
 _OUT = "leave it out of the model, or put it behind `if not torch.compiler.is_exporting():`"
@@ -118,6 +122,18 @@ class UnsupportedBuiltin(Rule):
         ),
         "BadTextBuffer": Case("`{code}` reads or writes text inside the model", _OUT),
     }
+
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is one of them called, a lock held, or a class made?"""
+        sketch = code.sketch
+        contexts = (item.context_expr for node in sketch.nodes(ast.With) for item in node.items)
+        return (
+            not sketch.origins.isdisjoint(_CASE_OF.keys() | _COPIES.keys())
+            or any(call.origin == "builtins.type" and len(call.node.args) > 1 for call in sketch.calls)
+            or any(sketch.value(node).name in _LOCKS for node in contexts)
+            or any(True for _ in sketch.nodes(ast.ClassDef))
+        )
 
     def visit_Call(self, node: cst.Call) -> None:
         name = self.code.name(node.func) or ""

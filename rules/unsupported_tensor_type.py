@@ -15,11 +15,14 @@ element functions, PT2E quantization (torchao) after the export for quantized mo
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
 from exportlint import Case, Kind, Rule, Severity, called, root_name
+
+if TYPE_CHECKING:
+    from exportlint import Code
 
 _PADDED = "keep padded rows and a mask"
 _AFTER = "quantize after the export with torchao's PT2E flow"
@@ -113,6 +116,16 @@ class UnsupportedTensorType(Rule):
         "BadDlpack": Case("`{code}` hands a tensor over by its address", _DIRECT),
         "BadStorage": Case("`{code}` looks at the memory under a tensor", _DIRECT),
     }
+
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is a special tensor made, or a layer called that holds one?"""
+        names = {*code.sketch.origins, *(code.sketch.value(call.node.func).name or "" for call in code.sketch.calls)}
+        return (
+            not code.sketch.methods.isdisjoint(_METHODS)
+            or not names.isdisjoint(_CASE_OF.keys() | _CONVERTERS)
+            or any(name.startswith(_QUANTIZED) for name in names)
+        )
 
     def visit_Call(self, node: cst.Call) -> None:
         name = self.code.name(node.func) or ""

@@ -33,6 +33,10 @@ _TENSOR_NAMES = (
     "ByteTensor",
 )
 
+_ASKING = (ast.If, ast.IfExp, ast.While, ast.Assert)
+# Nodes that may show what a name is.
+_TELLING = (ast.Attribute, ast.Call, ast.BinOp, ast.Subscript, ast.Compare)
+
 
 def annotated(node: ast.expr | None, module: ModuleInfo, depth: int = 0) -> Value:
     """The value an annotation promises; UNKNOWN where it promises nothing we know."""
@@ -111,13 +115,10 @@ def _last(node: ast.expr) -> str:
 
 def used(function: FunctionInfo, name: str, layers: frozenset[str]) -> Value:
     """What the use of a parameter says it is; `layers` are the attributes of self that hold layers of torch.nn."""
-    nodes = function.module.parsed.nodes(function.node)
-    tests = {
-        id(part)
-        for node in nodes
-        if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert)
-        for part in ast.walk(node.test)
-    }
+    by_type = function.module.parsed.by_type(function.node)
+    asking = (node for each in _ASKING for node in by_type.get(each, ()))
+    tests = {id(part) for node in asking for part in ast.walk(node.test)}  # type: ignore[attr-defined] # all have one
+    nodes = [node for each in _TELLING for node in by_type.get(each, ())]
     for node in nodes:
         if (
             _is_tensor_use(node, name, function.module)

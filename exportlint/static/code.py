@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -10,12 +9,12 @@ import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from exportlint.rule import Place
-from exportlint.static.kinds import UNKNOWN, Kind, Value
-from exportlint.static.project import BUILTINS
+from exportlint.static.kinds import UNKNOWN, Value
+from exportlint.static.sketch import Sketch
 from exportlint.static.walk import Walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Mapping
 
     from libcst.metadata import CodeRange
 
@@ -49,6 +48,7 @@ class CodePiece:
         self.path = path
         self.function = function
         self.cls: ClassInfo | None = function.cls if function else None
+        self.sketch = Sketch(module, belief, function)
         self._belief = belief
         self._shift = 0
 
@@ -106,26 +106,11 @@ class CodePiece:
     def name(self, node: cst.CSTNode) -> str | None:
         match node:
             case cst.Name(value=name):
-                return self._origin(node, name)
+                return self.sketch.origin(name, self.value(node) if name in self.sketch.bound else UNKNOWN)
             case cst.Attribute(value=owner, attr=cst.Name(value=attr)):
                 inner = self.name(owner)
                 return f"{inner}.{attr}" if inner else None
         return None
-
-    def _origin(self, node: cst.Name, name: str) -> str | None:
-        if self.function is not None and name in self._locals:
-            value = self.value(node)
-            return (
-                value.name if value.kind in {Kind.FUNCTION, Kind.CLASS, Kind.UNKNOWN} and value.owner is None else None
-            )
-        return self.module.origin(name) if name in BUILTINS or not self._shadowed(name) else None
-
-    def _shadowed(self, name: str) -> bool:
-        return name in self.module.assignments and name not in self.module.imports
-
-    @cached_property
-    def _locals(self) -> frozenset[str]:
-        return frozenset(_bound(self.module.parsed.nodes(self.function.node))) if self.function else frozenset()
 
     def text(self, node: cst.CSTNode) -> str:
         whole = " ".join(self.tree.code_for_node(node).split())
@@ -150,16 +135,6 @@ class CodePiece:
         whole = (n.lineno, n.col_offset, n.end_lineno or 0, n.end_col_offset or 0)
         runs = self._belief.runs.get(whole, 1)
         return [s for s, times in self._belief.dead.items() if times >= runs and whole[:2] <= s[:2] <= whole[2:]]
-
-
-def _bound(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """The names a function binds: parameters and targets, those of nested functions included."""
-    for node in nodes:
-        match node:
-            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
-                yield name
-            case ast.ExceptHandler(name=str(name)):
-                yield name
 
 
 def _lines_of(function: FunctionInfo) -> tuple[int, int]:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import ast
 import hashlib
 import os
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from exportlint.files import SourceError, SourceFile, decode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 # A syntax tree takes some twenty times the memory of its text.
 KEPT_CHARACTERS = 4_000_000
@@ -28,7 +32,7 @@ class Parsed:
 
     tree: ast.Module
     text: str = ""
-    _nodes: dict[ast.AST, tuple[ast.AST, ...]] = field(default_factory=dict)
+    _by_type: dict[ast.AST, dict[type[ast.AST], list[ast.AST]]] = field(default_factory=dict)
 
     @cached_property
     def lines(self) -> list[str]:
@@ -49,11 +53,13 @@ class Parsed:
         calls = (n for n in nodes if isinstance(n, ast.Call) and n.args and isinstance(n.args[0], ast.Name))
         return tuple(n for n in nodes if isinstance(n, _IMPORTS)), tuple(calls)
 
-    def nodes(self, part: ast.AST) -> tuple[ast.AST, ...]:
-        """`part` and all below it, in the order of `ast.walk`; walked once."""
-        if part not in self._nodes:
-            self._nodes[part] = tuple(walked(part))
-        return self._nodes[part]
+    def by_type(self, part: ast.AST) -> Mapping[type[ast.AST], Sequence[ast.AST]]:
+        """`part` and all below it by type, each type in the order of `ast.walk`; walked once."""
+        if part not in self._by_type:
+            self._by_type[part] = found = defaultdict[type[ast.AST], list[ast.AST]](list)
+            for node in walked(part):
+                found[node.__class__].append(node)
+        return self._by_type[part]
 
 
 def walked(root: ast.AST) -> list[ast.AST]:

@@ -31,7 +31,7 @@ _SHARED = frozenset({"site-packages", "dist-packages"})
 _NOT_EXPORTED = ("Loss", "Criterion", "Metric", "Metrics")
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class FunctionInfo:
     """A function, method, nested function or lambda. `closure` holds what the enclosing function knew."""
 
@@ -41,10 +41,11 @@ class FunctionInfo:
     cls: ClassInfo | None = None
     closure: Mapping[str, Value] = field(default_factory=dict)
 
-    @property
-    def decorators(self) -> list[str]:
+    @cached_property
+    def decorators(self) -> tuple[str, ...]:
+        """The dotted origins of what decorates it; "" where that is unknown."""
         nodes = getattr(self.node, "decorator_list", [])
-        return [self.module.dotted(d.func if isinstance(d, ast.Call) else d) or "" for d in nodes]
+        return tuple(self.module.dotted(d.func if isinstance(d, ast.Call) else d) or "" for d in nodes)
 
 
 @dataclass(eq=False)

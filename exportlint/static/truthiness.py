@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from exportlint.rule import Code, Rule
+from exportlint.static.sketch import asked_for_truth
 
 if TYPE_CHECKING:
     from exportlint.static.kinds import Value
@@ -45,6 +46,11 @@ class Asked:
 
 class TruthRule(Rule):
     """A rule that judges truth values: `asked` is called once for each expression that is asked."""
+
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is any data asked for its truth?"""
+        return any(code.sketch.value(node).is_data for node in asked_for_truth(code.sketch))
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)
