@@ -12,12 +12,13 @@ Instead: make new tensors where the input is, and keep tables as buffers, which 
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Kind, Rule, Severity, called
+from exportlint import Case, Code, Kind, Rule, Severity, called
 
 _INPUT = "use `device=x.device`, `x.new_zeros(...)`, or a registered buffer"
 _MOVE = "leave the move to the caller; keep tables as buffers, which move with the module"
@@ -38,6 +39,13 @@ class DeviceLiteral(Rule):
         "BadCuda": Case("`{code}` moves a tensor to the GPU", _MOVE),
         "BadCudaFactory": Case("`{code}` makes a tensor on a GPU that is written into the model", _INPUT),
     }
+
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is a tensor moved, or a device named in a call?"""
+        return any(
+            call.method in {"cpu", "cuda"} or any(map(_names_device, call.arguments)) for call in code.sketch.calls
+        )
 
     def visit_WithItem(self, node: cst.WithItem) -> bool:
         """`with torch.device("cpu"):` is a setting, and another rule's business."""
@@ -77,3 +85,7 @@ def _keyword(call: cst.Call) -> str | None:
         if arg.keyword and arg.keyword.value == "device":
             return _literal(arg.value)
     return None
+
+
+def _names_device(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and bool(_DEVICE.fullmatch(node.value))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from exportlint import Code
+    from exportlint.static.project import ModuleInfo
 
 _SYMBOLIC = "hand the size to operators as it is: `x.shape[{dim}]` may be multiplied, divided by `//` and added"
 _WHOLE = "work on the whole tensor, or use `torch.vmap`"
@@ -70,12 +71,11 @@ class DynamicShapeFrozen(Rule):
     @classmethod
     def concerns(cls, code: Code) -> bool:
         """Does the file declare dims?"""
-        return bool(_DECLARES.search(code.module.parsed.text) and _specs(code.module.tree))
+        return bool(_declared(code.module))
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)
-        declares = code.module and _DECLARES.search(code.module.parsed.text)
-        self._specs = _specs(code.module.tree) if declares else {}
+        self._specs = _declared(code.module)
         self._names: dict[str, int] = {}
         self._rows: dict[str, set[int]] = {}
 
@@ -269,7 +269,13 @@ def _is_quotient(node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.BinaryOperation)
 
 
-_DECLARES = re.compile(r"\b(Dim|dims)\b")
+# `Dim`, or `dims` in a file that has to do with export; most files are not searched further.
+_DECLARES = re.compile(r"\bDim\b|\bexport\b.*\bdims\b|\bdims\b.*\bexport\b", re.DOTALL)
+
+
+def _declared(module: ModuleInfo) -> dict[str, set[int]]:
+    """Argument -> dims that the file declares dynamic."""
+    return _specs(module.tree) if _DECLARES.search(module.parsed.text) else {}
 
 
 @lru_cache(maxsize=64)

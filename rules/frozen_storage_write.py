@@ -13,11 +13,16 @@ Instead: write into a clone, or compute the value.
 from __future__ import annotations
 
 import ast
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
 from exportlint import Case, Code, Kind, Rule, called, flat_targets, written_in_place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from exportlint.static.sketch import Sketch
 
 _CONVERSIONS = frozenset(
     {"to", "type", "type_as", "float", "double", "half", "bfloat16", "long", "int", "short", "bool"}
@@ -40,13 +45,12 @@ class FrozenStorageWrite(Rule):
 
     @classmethod
     def concerns(cls, code: Code) -> bool:
-        """Is something converted, and something written in place?"""
+        """Is something written in place that may come out of a conversion?"""
         sketch = code.sketch
-        words = {word.arg for call in sketch.calls for word in call.node.keywords}
-        writes = bool(_WRITES & words) or any(method.endswith("_") for method in sketch.methods)
-        items = any(isinstance(target, ast.Subscript) for target in sketch.targets())
-        return not _CONVERSIONS.isdisjoint(sketch.methods) and (
-            writes or items or any(True for _ in sketch.nodes(ast.AugAssign))
+        made = (node for node in sketch.nodes(ast.Assign) if not isinstance(node.value, ast.Name | ast.Constant))
+        names = {target.id for node in made for target in node.targets if isinstance(target, ast.Name)}
+        return not _CONVERSIONS.isdisjoint(sketch.methods) and any(
+            isinstance(node, ast.Call) or (isinstance(node, ast.Name) and node.id in names) for node in _written(sketch)
         )
 
     def __init__(self, code: Code) -> None:
@@ -84,3 +88,20 @@ class FrozenStorageWrite(Rule):
                 method = called(node)
                 return method in _CONVERSIONS or (method in _VIEWS and self._is_frozen(inner))
         return False
+
+
+def _written(sketch: Sketch) -> Iterator[ast.expr]:
+    """What may be written in place, items taken off."""
+    yield from (_whole(target) for target in sketch.targets() if isinstance(target, ast.Subscript))
+    yield from (_whole(node.target) for node in sketch.nodes(ast.AugAssign))
+    for call in sketch.calls:
+        if call.owner and call.method.endswith("_"):
+            yield _whole(call.owner)
+        if _WRITES & {word.arg for word in call.node.keywords}:
+            yield from map(_whole, call.arguments)
+
+
+def _whole(node: ast.expr) -> ast.expr:
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node

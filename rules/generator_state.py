@@ -156,11 +156,15 @@ def _kept(code: Code) -> set[str]:
 
 def _gives_iterator(sketch: Sketch) -> bool:
     """Does the function yield, or may it return an iterator?"""
-    calls = (node.value for node in sketch.nodes(ast.Return) if isinstance(node.value, ast.Call))
-    functions = (sketch.value(node.func).function for node in calls)
+    returned = [node.value for node in sketch.nodes(ast.Return)]
     return (
         any(True for _ in sketch.nodes(ast.Yield))
-        or any(isinstance(node.value, ast.GeneratorExp) for node in sketch.nodes(ast.Return))
-        or any(call.origin in _LAZY or call.method in _VIEWS for call in sketch.calls)
-        or any(function is not None and _yields(function.node) for function in functions)
+        or any(isinstance(value, ast.GeneratorExp) for value in returned)
+        or any(_may_make_iterator(sketch, value.func) for value in returned if isinstance(value, ast.Call))
     )
+
+
+def _may_make_iterator(sketch: Sketch, func: ast.expr) -> bool:
+    function = sketch.value(func).function
+    view = isinstance(func, ast.Attribute) and func.attr in _VIEWS
+    return view or sketch.name(func) in _LAZY or (function is not None and _yields(function.node))

@@ -15,7 +15,7 @@ Instead: work on a copy and return what the caller needs.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import libcst as cst
 
@@ -34,9 +34,6 @@ from exportlint import (
     root_name,
     text_argument,
 )
-
-if TYPE_CHECKING:
-    from exportlint.static.sketch import Sketch
 
 _COPY = "work on a copy (`{{**batch}}`, `[*items]`) and return what the caller needs"
 _MESSAGE = "`{code}` changes a container of the caller"
@@ -62,10 +59,13 @@ class InputMutation(Rule):
     def concerns(cls, code: Code) -> bool:
         """Is a container, an object or the shape of a tensor changed that may be the caller's?"""
         sketch = code.sketch
-        changed = (call.owner for call in sketch.calls if call.method in CONTAINER_METHODS | SHAPE_METHODS)
-        owners = [*(target.value for target in sketch.targets()), *(owner for owner in changed if owner)]
-        owners += (node.target for node in sketch.nodes(ast.AugAssign))
-        return any(_may_be_given(sketch, owner) for owner in owners)
+        grown = (call.owner for call in sketch.calls if call.method in CONTAINER_METHODS)
+        reshaped = (call.owner for call in sketch.calls if call.method in SHAPE_METHODS)
+        written = [*(target.value for target in sketch.targets()), *(owner for owner in grown if owner)]
+        written += (node.target for node in sketch.nodes(ast.AugAssign))
+        return any(_may_be_given(code, node) for node in written) or any(
+            sketch.value(owner).source is Source.INPUT for owner in reshaped if owner
+        )
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)
@@ -152,10 +152,12 @@ def _innermost(node: cst.Subscript) -> cst.BaseExpression:
     return inner
 
 
-def _may_be_given(sketch: Sketch, node: ast.expr) -> bool:
-    value = sketch.value(node)
-    while isinstance(node, ast.Subscript):
+def _may_be_given(code: Code, node: ast.expr) -> bool:
+    """A container that came in, or an argument of forward of which nothing, or its class, is known."""
+    while isinstance(node, ast.Subscript) and code.sketch.value(node).source is not Source.INPUT:
         node = node.value
-    root = sketch.value(node)
-    given = value.source is Source.INPUT or root.source is Source.INPUT
-    return given or value.kind is Kind.INSTANCE or Kind.UNKNOWN in {value.kind, root.kind}
+    value = code.sketch.value(node)
+    if value.source is Source.INPUT:
+        return value.kind is not Kind.TENSOR
+    is_argument = isinstance(node, ast.Name) and code.function is not None and code.function.name == "forward"
+    return is_argument and value.kind in {Kind.UNKNOWN, Kind.INSTANCE}

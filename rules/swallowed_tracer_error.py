@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from exportlint import Value
+    from exportlint.static.sketch import Sketch
 
 _BRANCH = "write the data-dependent part with `torch.where` or `torch.cond`, and catch the one exception that is meant"
 _EX = "use an operation that reports instead of raising (`cholesky_ex`, `inv_ex`, `pinv`), and `torch.where`"
@@ -82,8 +83,12 @@ class SwallowedTracerError(TruthRule):
 
     @classmethod
     def concerns(cls, code: Code) -> bool:
-        """Is anything caught?"""
-        return "suppress" in code.sketch.methods or any(True for _ in code.sketch.nodes(ast.Try))
+        """Is anything caught that a tensor, or a module, may raise?"""
+        sketch = code.sketch
+        tried = [statement for node in sketch.nodes(ast.Try) for statement in node.body]
+        if "suppress" in sketch.methods:
+            tried += (statement for node in sketch.nodes(ast.With) for statement in node.body)
+        return any(_may_raise(sketch, part) for statement in tried for part in ast.walk(statement))
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)
@@ -217,3 +222,9 @@ def _raises_again(body: cst.BaseSuite) -> bool:
 def _returns(final: cst.Finally) -> bool:
     lines = (line for line in final.body.body if isinstance(line, cst.SimpleStatementLine))
     return any(isinstance(small, cst.Return) for line in lines for small in line.body)
+
+
+def _may_raise(sketch: Sketch, node: ast.AST) -> bool:
+    value = sketch.value(node)
+    raises = isinstance(node, ast.Attribute) and node.attr in _RAISING | _CHECKS
+    return value.is_data or value.kind is Kind.MODULE or raises

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
@@ -37,6 +37,32 @@ class Source:
         return column if text.isascii() else len(text[:column].encode())
 
 
+class Syntax:
+    """What libcst makes of a text. `shift` is what its line numbers lack."""
+
+    def __init__(self, text: str, shift: int) -> None:
+        self.shift = shift
+        self._wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
+
+    @classmethod
+    def of_function(cls, text: str, first_line: int) -> Syntax:
+        """A function is parsed alone, under an `if` that stands where the line before it stood."""
+        return cls(("if True:\n" if text[:1] in {" ", "\t"} else "\n") + text + "\n", first_line - 2)
+
+    @property
+    def tree(self) -> cst.Module:
+        return self._wrapper.module
+
+    @cached_property
+    def walk(self) -> Walk:
+        return Walk(self.tree)
+
+    @cached_property
+    def positions(self) -> Mapping[cst.CSTNode, CodeRange]:
+        # `resolve` would walk the whole tree once more, for providers that nobody asked for.
+        return PositionProvider()._gen(self._wrapper)  # type: ignore[return-value]  # noqa: SLF001 - see above
+
+
 class CodePiece:
     """Implements `exportlint.rule.Code` for a function, or for a whole file (`function` is None)."""
 
@@ -50,7 +76,6 @@ class CodePiece:
         self.cls: ClassInfo | None = function.cls if function else None
         self.sketch = Sketch(module, belief, function)
         self._belief = belief
-        self._shift = 0
 
     @cached_property
     def text_of_piece(self) -> str:
@@ -61,31 +86,27 @@ class CodePiece:
         return "\n".join(self.source.lines[first - 1 : last])
 
     @cached_property
+    def _syntax(self) -> Syntax:
+        """Kept with the file where the function is another file's, which other files run too."""
+        if self.function is None:
+            return Syntax(self.text_of_piece, 0)
+        kept = self.module.parsed.syntax
+        if self.function.node not in kept:
+            first, _ = _lines_of(self.function)
+            kept[self.function.node] = Syntax.of_function(self.text_of_piece, first)
+        return cast("Syntax", kept[self.function.node])
+
+    @property
     def tree(self) -> cst.Module:
-        return self._wrapper.module
+        return self._syntax.tree
 
-    @cached_property
+    @property
     def walk(self) -> Walk:
-        return Walk(self.tree)
-
-    @cached_property
-    def _wrapper(self) -> MetadataWrapper:
-        """A function is parsed alone, under an `if` that stands where the line before it stood."""
-        text = self.text_of_piece
-        if self.function is not None:
-            indented = text[:1] in " \t"
-            text = ("if True:\n" if indented else "\n") + text + "\n"
-            self._shift = _lines_of(self.function)[0] - 2
-        return MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
-
-    @cached_property
-    def _positions(self) -> Mapping[cst.CSTNode, CodeRange]:
-        # `resolve` would walk the whole tree once more, for providers that nobody asked for.
-        return PositionProvider()._gen(self._wrapper)  # type: ignore[return-value]  # noqa: SLF001 - see above
+        return self._syntax.walk
 
     def place(self, node: cst.CSTNode) -> Place:
-        at = self._positions[node]
-        shift = self._shift
+        at = self._syntax.positions[node]
+        shift = self._syntax.shift
         return Place(at.start.line + shift, at.start.column + 1, at.end.line + shift, at.end.column + 1)
 
     def _span(self, node: cst.CSTNode) -> tuple[int, int, int, int]:
@@ -94,7 +115,7 @@ class CodePiece:
         return (p.line, before(p.line, p.column - 1), p.end_line, before(p.end_line, p.end_column - 1))
 
     def value(self, node: cst.CSTNode) -> Value:
-        if node not in self._positions:
+        if node not in self._syntax.positions:
             return UNKNOWN
         span = self._span(node)
         found = self._belief.values.get(span)

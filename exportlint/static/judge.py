@@ -95,6 +95,7 @@ class _Unit:
                 self._functions(path)
             elif self.engine.beliefs[path].reached:
                 self.left_out.append(str(path))
+        self.parsed.forget()
         read = {str(path): self.files.digest(str(path)) for path in self.project.read}
         return Judgement(
             str(self.path), tuple(self.told), (), tuple(self.failed), read, self.project.probed, tuple(self.left_out)

@@ -28,10 +28,14 @@ _NODES = frozenset(
 
 @dataclass(eq=False)
 class Parsed:
-    """The text and the syntax tree of a file, and what several readers need of them."""
+    """The text and the syntax tree of a file, and what several readers need of them.
+
+    syntax   what a parser of ours made of a function's text, for the next file that runs the function
+    """
 
     tree: ast.Module
     text: str = ""
+    syntax: dict[ast.AST, object] = field(default_factory=dict)
     _by_type: dict[ast.AST, dict[type[ast.AST], list[ast.AST]]] = field(default_factory=dict)
 
     @cached_property
@@ -60,6 +64,11 @@ class Parsed:
             for node in walked(part):
                 found[node.__class__].append(node)
         return self._by_type[part]
+
+    def forget(self) -> None:
+        """What was made of the tree is made again when somebody asks."""
+        self.syntax.clear()
+        self._by_type.clear()
 
 
 def walked(root: ast.AST) -> list[ast.AST]:
