@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from exportlint.static.project import FunctionInfo
     from exportlint.static.script_flow import ScriptRule, argument
+    from exportlint.static.sketch import Called, Sketch, asked_for_truth
     from exportlint.static.taint import ValuesUsed, made_from_inputs, path_on_self
     from exportlint.static.truthiness import Asked, TruthRule, of_a_size
 
@@ -70,6 +71,9 @@ _HOME = {
     "FunctionInfo": "exportlint.static.project",
     "ScriptRule": "exportlint.static.script_flow",
     "argument": "exportlint.static.script_flow",
+    "Called": "exportlint.static.sketch",
+    "Sketch": "exportlint.static.sketch",
+    "asked_for_truth": "exportlint.static.sketch",
     "Asked": "exportlint.static.truthiness",
     "TruthRule": "exportlint.static.truthiness",
     "of_a_size": "exportlint.static.truthiness",
@@ -80,6 +84,7 @@ __all__ = [
     "SHAPE_METHODS",
     "Applicability",
     "Asked",
+    "Called",
     "Case",
     "Code",
     "Diagnosis",
@@ -94,6 +99,7 @@ __all__ = [
     "Scope",
     "ScriptRule",
     "Severity",
+    "Sketch",
     "Source",
     "TruthRule",
     "Use",
@@ -101,6 +107,7 @@ __all__ = [
     "Value",
     "ValuesUsed",
     "argument",
+    "asked_for_truth",
     "called",
     "diagnose",
     "dotted",

@@ -11,11 +11,12 @@ training step belongs to a method that is not exported.
 
 from __future__ import annotations
 
+import ast
 from typing import ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Kind, Rule, Severity, Source, called, flat_targets
+from exportlint import Case, Code, Kind, Rule, Severity, Source, called, flat_targets
 
 _OUTSIDE = "write the gradient out, or export the value and differentiate outside of the program"
 _TRAINING = "training steps belong to a method that is not exported"
@@ -36,9 +37,6 @@ _FUNCTIONS = {
 
 
 class AutogradInForward(Rule):
-    words = (
-        r"\b(grad|grad_and_value|vjp|jac\w+|hessian|step|backward|requires_grad_?|retain_grad|optim|func|functorch)\b"
-    )
     graph_breaks = ("GB0125", "GB0123", "GB9186", "GB0108", "GB0206", "GB7324")
     torch_says = (
         r"Unsupported Tensor\.(requires_grad_|backward)\(\) call",
@@ -64,6 +62,16 @@ class AutogradInForward(Rule):
             "`{code}` keeps a gradient for a backward pass that the program does not have", _TRAINING
         ),
     }
+
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is a gradient asked for, or an optimizer made or stepped?"""
+        sketch = code.sketch
+        return (
+            any(name in _FUNCTIONS or name.startswith("torch.optim.") for name in sketch.origins)
+            or any(isinstance(target, ast.Attribute) and target.attr == "requires_grad" for target in sketch.targets())
+            or not sketch.methods.isdisjoint({"backward", "retain_grad", "step", "requires_grad_"})
+        )
 
     def visit_Assign(self, node: cst.Assign) -> None:
         off = isinstance(node.value, cst.Name) and node.value.value == "False"

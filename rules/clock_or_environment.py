@@ -21,8 +21,7 @@ import libcst as cst
 from exportlint import Case, Kind, Rule, Severity, called
 
 if TYPE_CHECKING:
-    from exportlint import Code
-    from exportlint.static.sketch import Called, Sketch
+    from exportlint import Called, Code, Sketch
 
 _INPUT = "make it an input of forward, or read it in `__init__` when it belongs to the model"
 _INIT = "read it in `__init__`, or make it an input of forward"
@@ -61,12 +60,6 @@ _COUNTERS = frozenset({"itertools.count", "itertools.cycle"})
 
 
 class ClockOrEnvironment(Rule):
-    words = (
-        r"\b(time|datetime|date|environ|getenv|open|load|read_text|read_bytes|uuid\w*|next|pid|getpid|socket|platform"
-        r"|os|glob|argv|sleep"
-        r"|perf_counter|monotonic|now|today|urandom|secrets|exists|isfile|listdir|getcwd|gethostname|cpu_count"
-        r"|default_timer)\b"
-    )
     graph_breaks = ("GB0007", "GB0059", "GB0156")
     cases: ClassVar = {
         "BadTime": Case(_ONCE, _INPUT),

@@ -29,8 +29,7 @@ import libcst as cst
 from exportlint import Asked, Case, Code, Kind, Severity, Source, TruthRule, called, of_a_size
 
 if TYPE_CHECKING:
-    from exportlint import Value
-    from exportlint.static.sketch import Called, Sketch
+    from exportlint import Called, Sketch, Value
 
 _SELECT = "compute both sides and select with `torch.where`, or keep both in the program with `torch.cond`"
 _JOIN = "join the tests with `&`, `|` and `~`, and select with `torch.where`"
@@ -343,4 +342,4 @@ def _may_need_truth(sketch: Sketch, call: Called) -> bool:
         owner = (call.owner,) if call.owner else ()
         given = (part for arg in call.arguments for part in (arg, getattr(arg, "elt", arg), getattr(arg, "body", arg)))
         return sketch.holds_data((*owner, *given))
-    return call.method in _COMPARED or call.method == "_assert"
+    return call.method in _COMPARED or (call.method == "_assert" and sketch.holds_data(call.arguments))

@@ -16,11 +16,12 @@ known with `torch._check(kept.shape[0] > 0)` and leave the branch out.
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Asked, Case, Severity, TruthRule, of_a_size
+from exportlint import Asked, Case, Severity, TruthRule, asked_for_truth, of_a_size
 
 if TYPE_CHECKING:
     from exportlint import Code, Value
@@ -36,7 +37,6 @@ _ROWS = frozenset({"tolist", "unbind"})
 
 
 class DataDependentSizeBranch(TruthRule):
-    words = r"\b(if|while|assert|for|and|or|not)\b"
     exportdb = ("dynamic_shape_if_guard", "constrain_as_size_example")
     graph_breaks = ("GB0170", "GB0036")
     torch_says = (r"Could not guard on data-dependent expression .*Size-like symbols: u\d",)
@@ -54,8 +54,13 @@ class DataDependentSizeBranch(TruthRule):
 
     @classmethod
     def concerns(cls, code: Code) -> bool:
-        """Is there a size, or a number of rows, that depends on data?"""
-        return any(value.is_unbacked or value.unbacked for value in code.sketch.values)
+        """Is a number that was read, or a size that depends on data, asked for its truth or looped over?"""
+        sketch = code.sketch
+        loops = [loop.iter for loop in sketch.nodes(ast.For)] + [loop.iter for loop in sketch.nodes(ast.comprehension)]
+        over = (sketch.value(part) for iterated in loops for part in ast.walk(iterated))
+        return any(sketch.value(node).is_unbacked for node in asked_for_truth(sketch)) or any(
+            value.is_unbacked or value.unbacked for value in over
+        )
 
     def asked(self, asked: Asked) -> None:
         value = self.code.value(asked.node)

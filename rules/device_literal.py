@@ -30,7 +30,6 @@ _KIND_ONLY = frozenset(
 
 
 class DeviceLiteral(Rule):
-    words = r"\b(cpu|cuda|mps|xpu|hpu|npu|xla|mtia|privateuseone)\b"
     cases: ClassVar = {
         "BadFactory": Case("`{code}` makes a tensor on a device that is written into the model", _INPUT),
         "BadDeviceObject": Case("`{code}` names a device in the model", _INPUT),

@@ -269,13 +269,11 @@ def _is_quotient(node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.BinaryOperation)
 
 
-# `Dim`, or `dims` in a file that has to do with export; most files are not searched further.
-_DECLARES = re.compile(r"\bDim\b|\bexport\b.*\bdims\b|\bdims\b.*\bexport\b", re.DOTALL)
-
-
 def _declared(module: ModuleInfo) -> dict[str, set[int]]:
     """Argument -> dims that the file declares dynamic."""
-    return _specs(module.tree) if _DECLARES.search(module.parsed.text) else {}
+    text = module.parsed.text
+    mentions = "Dim" in text or ("dims" in text and "torch.export" in text)
+    return _specs(module.tree) if mentions and _DIM.search(text) else {}
 
 
 @lru_cache(maxsize=64)

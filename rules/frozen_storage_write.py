@@ -22,7 +22,8 @@ from exportlint import Case, Code, Kind, Rule, called, flat_targets, written_in_
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from exportlint.static.sketch import Sketch
+    from exportlint import Sketch
+
 
 _CONVERSIONS = frozenset(
     {"to", "type", "type_as", "float", "double", "half", "bfloat16", "long", "int", "short", "bool"}
@@ -34,7 +35,6 @@ _VIEWS = frozenset(
 
 
 class FrozenStorageWrite(Rule):
-    words = r"\.(to|type|type_as|float|double|half|bfloat16|long|int|short|bool)\("
     torch_says = (r"cannot mutate tensors with frozen storage",)
     cases: ClassVar = {
         "BadConvertedIds": Case(

@@ -18,7 +18,7 @@ import libcst as cst
 from exportlint import Case, Code, Kind, Rule, is_part
 
 if TYPE_CHECKING:
-    from exportlint.static.sketch import Sketch
+    from exportlint import Sketch
 
 _BUFFER = "keep the step in a registered buffer and compute the value from it"
 _LIST = "return a list or a tuple"
@@ -31,7 +31,6 @@ _VIEWS = frozenset({"values", "keys", "items"})
 
 
 class GeneratorState(Rule):
-    words = r"\b(next|__next__|yield|for|return)\b"
     graph_breaks = ("GB0003", "GB4347", "GB0253", "GB8335")
     torch_says = (r"Found <class '(generator|map|zip|dict_\w+)'> in output",)
     cases: ClassVar = {

@@ -47,10 +47,6 @@ _MODES = frozenset({"torch.utils._python_dispatch.TorchDispatchMode", "torch._su
 
 
 class GlobalTorchSetting(Rule):
-    words = (
-        r"\b(set_default_\w+|[gs]et_num_\w*threads|flags|verbose|sdp_kernel|\w*detect_anomaly|save_on_cpu"
-        r"|saved_tensors_hooks|with)\b"
-    )
     graph_breaks = ("GB0007", "GB0008", "GB0142", "GB0208")
     cases: ClassVar = {
         "BadDefaultDtype": Case("`{code}` changes the default dtype; the program computes with the usual one", _CALL),

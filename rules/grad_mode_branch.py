@@ -11,6 +11,7 @@ export. A branch that only saves memory, like gradient checkpointing behind `sel
 
 from __future__ import annotations
 
+import ast
 from typing import ClassVar
 
 import libcst as cst
@@ -27,7 +28,6 @@ _ASKED = {
 
 
 class GradModeBranch(Rule):
-    words = r"is_grad_enabled|is_inference|grad_fn|requires_grad"
     graph_breaks = ("GB0045", "GB0046")
     cases: ClassVar = {
         "BadGradEnabled": Case(_MESSAGE, _OPTION),
@@ -37,6 +37,17 @@ class GradModeBranch(Rule):
         "BadGradFn": Case(_MESSAGE, _OPTION),
         "BadRequiresGrad": Case(_MESSAGE, _OPTION),
     }
+
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is the gradient mode asked for, or the flag of a computed tensor?"""
+        sketch = code.sketch
+        flags = (node for node in sketch.nodes(ast.Attribute) if node.attr in {"grad_fn", "requires_grad"})
+        return (
+            not sketch.origins.isdisjoint(_ASKED)
+            or "is_inference" in sketch.methods
+            or any(sketch.value(node.value).source is Source.COMPUTED for node in flags)
+        )
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)

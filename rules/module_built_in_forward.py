@@ -38,7 +38,6 @@ _LISTS = frozenset({"ModuleList", "ModuleDict", "Sequential", "ParameterList", "
 
 
 class ModuleBuiltInForward(Rule):
-    words = r"\b(nn|Parameter|Buffer|register_\w+|add_module|append|extend|insert|update|[A-Z]\w+)\b"
     graph_breaks = ("GB0244",)
     torch_says = (r"Attempted to use `torch\.nn\.Parameter\(\)` with export",)
     cases: ClassVar = {

@@ -20,8 +20,7 @@ import libcst as cst
 from exportlint import Case, Kind, Rule, called, flat_targets
 
 if TYPE_CHECKING:
-    from exportlint import Code
-    from exportlint.static.sketch import Sketch
+    from exportlint import Code, Sketch
 
 _BEFORE = "prepare the module in `__init__` or before the export"
 _TABLES = frozenset({"_modules", "_parameters", "_buffers"})

@@ -22,8 +22,7 @@ import libcst as cst
 from exportlint import Case, Code, Kind, Rule, Severity, Source
 
 if TYPE_CHECKING:
-    from exportlint import Value
-    from exportlint.static.sketch import Sketch
+    from exportlint import Sketch, Value
 
 _VALUES = "compare values, or pass the choice in when the model is built"
 _BUILD = "decide it in `__init__`, where the real objects are at hand"
@@ -33,7 +32,6 @@ _ASKS = _STORAGE | {"id", "hash", "data_ptr", "storage_offset", "is_set_to"}
 
 
 class ObjectIdentity(Rule):
-    words = r"\b(id|hash|is|type|data_ptr|storage|untyped_storage|storage_offset|is_set_to|in)\b|\[\w+\] *="
     exportdb = ("type_reflection_method",)
     graph_breaks = ("GB0141", "GB0176", "GB0191", "GB5976")
     torch_says = (r"Cannot access data pointer of Tensor", r"call_id\(\) with", r"Data pointer comparison")

@@ -15,6 +15,7 @@ Instead:
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
@@ -112,6 +113,12 @@ class OldExportApi(ScriptRule):
         "BadMap": Case("`torch.map` does not exist", "use `torch.vmap`, or `functorch.experimental.control_flow.map`"),
         "BadScan": Case("`torch.scan` does not exist", "use `torch._higher_order_ops.scan.scan`"),
     }
+
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is a name imported or called that is gone, or an exporter called?"""
+        known = (*_GONE, *_OLD, *_EXPORTERS, "torch.export.Dim")
+        return any(name.startswith(known) for name in (*code.sketch.origins, *_imported(code)))
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)
@@ -213,3 +220,10 @@ def _names_only(spec: cst.CSTNode) -> Iterator[cst.SimpleString]:
                     yield element.value
                 else:
                     yield from _names_only(element.value)
+
+
+def _imported(code: Code) -> Iterator[str]:
+    """The dotted names that the file imports."""
+    for node in code.module.parsed.imports:
+        prefix = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+        yield from (prefix + alias.name for alias in node.names)

@@ -37,7 +37,6 @@ _PICKS = frozenset(
 
 
 class PythonRandom(Rule):
-    words = r"rand|choice|shuffle|uniform|normal|gauss|seed|sample|rng|generator|np\.|permutation"
     graph_breaks = ("GB0007", "GB0156", "GB0297")
     cases: ClassVar = {
         "BadPythonRandom": Case(_MESSAGE, _TORCH),

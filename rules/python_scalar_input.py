@@ -54,11 +54,12 @@ class PythonScalarInput(Rule):
 
     @classmethod
     def concerns(cls, code: Code) -> bool:
-        """Does code outside of classes call what may be a class of the file?"""
+        """May a forward take a number, of a class of the file that code outside of classes builds?"""
         parsed = code.module.parsed
         outside = (part for part in code.module.tree.body if not isinstance(part, ast.ClassDef))
         called_there = {_last(node.func) for part in outside for node in _of(parsed, part, ast.Call)}
-        return not called_there.isdisjoint(re.findall(r"\bclass (\w+)", parsed.text)) and _builds_a_model(parsed)
+        built = not called_there.isdisjoint(re.findall(r"\bclass (\w+)", parsed.text))
+        return built and any(map(_may_take_number, _models(parsed)))
 
     def visit_Module(self, node: cst.Module) -> bool:
         census = _Census()
@@ -79,15 +80,36 @@ class PythonScalarInput(Rule):
                 self.report(param, case, at_most=Severity.WARNING, name=param.name.value)
 
 
-def _builds_a_model(parsed: Parsed) -> bool:
-    """The census below, of the syntax tree that is there already."""
+def _models(parsed: Parsed) -> list[ast.FunctionDef]:
+    """The forwards that the census below finds, in the syntax tree that is there already."""
     classes = _of(parsed, parsed.tree, ast.ClassDef)
-    models = {node.name for node in classes if any(getattr(part, "name", "") == "forward" for part in node.body)}
     within = {id(call) for node in classes for call in _of(parsed, node, ast.Call)}
     calls = _of(parsed, parsed.tree, ast.Call)
     inside = {_last(node.func) for node in calls if id(node) in within}
     inside |= {_last(base) for node in classes for base in node.bases}
-    return not models.isdisjoint({_last(node.func) for node in calls if id(node) not in within} - inside)
+    outside = {_last(node.func) for node in calls if id(node) not in within} - inside
+    methods = (part for node in classes if node.name in outside for part in node.body)
+    return [part for part in methods if isinstance(part, ast.FunctionDef) and part.name == "forward"]
+
+
+def _may_take_number(forward: ast.FunctionDef) -> bool:
+    """Does an annotation, or a use, tell that an argument is no tensor?"""
+    arguments = (*forward.args.args[1:], *forward.args.kwonlyargs)
+    words = {word for arg in arguments if arg.annotation for word in re.findall(r"\w+", ast.unparse(arg.annotation))}
+    plain = {arg.arg for arg in arguments if arg.annotation is None}
+    return not words.isdisjoint({*_SCALARS, *_SEQUENCES, "Literal"}) or not plain.isdisjoint(_used(forward))
+
+
+def _used(forward: ast.FunctionDef) -> Iterator[str]:
+    """The names that are used as sizes, counts or words."""
+    for node in ast.walk(forward):
+        match node:
+            case ast.keyword(arg=word, value=ast.Name(id=name)) if word in _SIZES | _WORDS:
+                yield name
+            case ast.Call(func=ast.Name(id="range"), args=arguments):
+                yield from (arg.id for arg in arguments if isinstance(arg, ast.Name))
+            case ast.Compare(left=ast.Name(id=name)):
+                yield name
 
 
 def _of(parsed: Parsed, part: ast.AST, kind: type[_Node]) -> list[_Node]:

@@ -25,7 +25,6 @@ _MESSAGE = "the loop over `{code}` carries a state from step to step and is unro
 
 
 class RecurrentLoopUnrolled(Rule):
-    words = r"\bfor\b"
     cases: ClassVar = {
         "BadCellLoop": Case(_MESSAGE, _SCAN),
         "BadStepLoop": Case(_MESSAGE, _SCAN),

@@ -18,7 +18,7 @@ import libcst as cst
 from exportlint import CONTAINER_METHODS, Case, Code, Kind, Rule, Severity, Source, called, dotted, flat_targets
 
 if TYPE_CHECKING:
-    from exportlint.static.sketch import Called, Sketch
+    from exportlint import Called, Sketch
 
 _RETURN = "return what the caller needs, or leave it out with `if not torch.compiler.is_exporting():`"
 _SHOWN = frozenset({"warning", "warn", "error", "critical", "exception", "log"})
@@ -28,10 +28,6 @@ _STREAMS = frozenset({"sys.stdout.write", "sys.stderr.write"})
 
 
 class SideEffectInForward(Rule):
-    words = (
-        r"\bself\.|=\s*[\[{]|\b(print|global|open|write\w*|save|savetxt|dump|warning|warn|error|critical|exception|log|info|debug)\b"
-        r"|\.(append|extend|add|update|insert|pop|setdefault|appendleft)\(|\] *[-+*/|]?= "
-    )
     graph_breaks = ("GB0059", "GB0156", "GB0291")
     cases: ClassVar = {
         "BadPrint": Case("`{code}` prints once, while tracing", _RETURN),

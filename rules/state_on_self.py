@@ -50,7 +50,6 @@ _MOVES = frozenset(
 
 
 class StateOnSelf(Rule):
-    words = r"\b(self|setattr)\b|\.\w+ *[-+*/|]?= "
     cases: ClassVar = {
         "BadCounter": Case("`{code}` counts on the module; the count is a constant of the program", _BUFFER),
         "BadWarmUpFlag": Case("`{code}` sets a flag that sends later calls another way", _BUFFER),

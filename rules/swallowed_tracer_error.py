@@ -28,8 +28,7 @@ from exportlint import Asked, Case, Code, Kind, Severity, TruthRule, called
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from exportlint import Value
-    from exportlint.static.sketch import Sketch
+    from exportlint import Sketch, Value
 
 _BRANCH = "write the data-dependent part with `torch.where` or `torch.cond`, and catch the one exception that is meant"
 _EX = "use an operation that reports instead of raising (`cholesky_ex`, `inv_ex`, `pinv`), and `torch.where`"

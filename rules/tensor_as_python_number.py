@@ -24,8 +24,7 @@ import libcst as cst
 from exportlint import Case, Code, Kind, Rule, Severity, called, of_a_size
 
 if TYPE_CHECKING:
-    from exportlint import Value
-    from exportlint.static.sketch import Called, Sketch
+    from exportlint import Called, Sketch, Value
 
 _ITEM = "use `.item()`, which gives a symbol, or stay with tensors (`.long()`, `.float()`)"
 _TENSOR = "stay with tensors"
@@ -47,7 +46,6 @@ _LAYERS = ("ModuleList", "ModuleDict", "Sequential", "ParameterList", "Parameter
 
 
 class TensorAsPythonNumber(Rule):
-    words = r"\b(int|float|complex|range|math|item|tolist|chunk|Counter|set|one_hot)\b|\[|\.get\(| \* "
     exportdb = ("scalar_output", "constrain_as_value_example")
     graph_breaks = ("GB0109", "GB0281")
     torch_says = (

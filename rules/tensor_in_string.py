@@ -32,7 +32,6 @@ _SINKS |= frozenset({"add_scalar", "set_postfix", "set_description", "record_fun
 
 
 class TensorInString(Rule):
-    words = r"\bf[\"']|\b(str|repr|format|chr|ascii)\b|[\"'] *%"
     graph_breaks = ("GB0569", "GB0190", "GB7968")
     torch_says = (
         r"unsupported format string passed to (FakeTensor|Sym)",

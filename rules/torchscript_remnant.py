@@ -51,6 +51,12 @@ class TorchscriptRemnant(ScriptRule):
         ),
     }
 
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is anything of torch.jit called, or a method of a ScriptModule written?"""
+        called = _SCRIPTS | _TRACES | _TASKS | {"torch.jit.isinstance"}
+        return not called.isdisjoint(code.sketch.origins) or "script_method" in code.module.parsed.text
+
     def __init__(self, code: Code) -> None:
         super().__init__(code)
         self._modules: list[bool] = []

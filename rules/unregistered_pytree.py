@@ -34,7 +34,6 @@ _KNOWN_BASES = frozenset({"Tensor", "TypedDict", "OrderedDict", "ModelOutput", "
 
 
 class UnregisteredPytree(Rule):
-    words = r"\bforward\b"
     torch_says = (
         r"Found <class '[^']+'> in output, which is not a known type",
         r"Unsupported input type <class",

@@ -78,10 +78,6 @@ _CONVERTERS = frozenset(
 
 
 class UnsupportedTensorType(Rule):
-    words = (
-        r"nested|mkldnn|pack_|packed|PackedSequence|quant|sparse_|apply_|map_|masked_tensor|MaskedTensor"
-        r"|share_memory|dlpack|storage|self\.\w+\("
-    )
     graph_breaks = ("GB0087", "GB0090", "GB0055", "GB0374")
     torch_says = (
         r"_nested_tensor_from_tensor_list",

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 from exportlint.files import SourceError, SourceFile, decode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 # A syntax tree takes some twenty times the memory of its text.
 KEPT_CHARACTERS = 4_000_000
 _IMPORTS = (ast.Import, ast.ImportFrom)
+# What holds statements, or what holds those (`match_case`, `ExceptHandler`).
+_BODIES = ("body", "handlers", "orelse", "finalbody", "cases")
 _PLACELESS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
 _NODES = frozenset(
     kind for kind in vars(ast).values()
@@ -44,18 +46,8 @@ class Parsed:
 
     @cached_property
     def imports(self) -> tuple[ast.Import | ast.ImportFrom, ...]:
-        return self._indexed[0]
-
-    @cached_property
-    def calls_on_names(self) -> tuple[ast.Call, ...]:
-        """The calls whose first argument is a plain name."""
-        return self._indexed[1]
-
-    @cached_property
-    def _indexed(self) -> tuple[tuple[ast.Import | ast.ImportFrom, ...], tuple[ast.Call, ...]]:
-        nodes = walked(self.tree)
-        calls = (n for n in nodes if isinstance(n, ast.Call) and n.args and isinstance(n.args[0], ast.Name))
-        return tuple(n for n in nodes if isinstance(n, _IMPORTS)), tuple(calls)
+        """Those inside of functions and classes too."""
+        return tuple(node for node in _statements(self.tree) if isinstance(node, _IMPORTS))
 
     def by_type(self, part: ast.AST) -> Mapping[type[ast.AST], Sequence[ast.AST]]:
         """`part` and all below it by type, each type in the order of `ast.walk`; walked once."""
@@ -82,6 +74,16 @@ def walked(root: ast.AST) -> list[ast.AST]:
             elif kind in _NODES:
                 found.append(value)
     return found
+
+
+def _statements(root: ast.AST) -> Iterator[ast.stmt]:
+    """All below a module, level by level; expressions are not walked."""
+    todo: list[ast.AST] = [root]
+    for node in todo:
+        for name in _BODIES:
+            todo += getattr(node, name, ())
+        if isinstance(node, ast.stmt):
+            yield node
 
 
 class Files:

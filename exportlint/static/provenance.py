@@ -7,6 +7,7 @@ reads another syntax tree of the same file can ask.
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,6 +19,7 @@ from exportlint.static.flow import Flow
 from exportlint.static.frame import Belief, Frame, span_of
 from exportlint.static.kinds import NONE, UNKNOWN, Kind, Source, Value, join
 from exportlint.static.objects import class_assignments, defaults, nothing, of_default, on_self
+from exportlint.static.parsed import walked
 from exportlint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
 from exportlint.static.samples import as_input, samples
 
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+# A file that calls none of these hands no function to them, and is not walked to show it.
+_HANDS = re.compile(r"\b(export|draft_export|trace|explain)\(|(?<!\bre\.)\bcompile\(")
 MAX_DEPTH = 14
 MAX_CONTEXTS = 6
 
@@ -367,7 +371,8 @@ def _handed_to_export(module: ModuleInfo) -> Iterator[FunctionInfo]:
         "torch._dynamo.explain",
         "torch.export.draft_export",
     }
-    for node in module.parsed.calls_on_names:
+    text = module.parsed.text
+    for node in walked(module.tree) if not text or _HANDS.search(text) else ():
         match node:
             case ast.Call(func=func, args=[ast.Name(id=name), *_]) if (
                 name in module.functions and module.dotted(func) in takers
