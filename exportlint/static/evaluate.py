@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from exportlint.static import library, operators
@@ -35,11 +36,7 @@ class Evaluator(Calls):
         return UNKNOWN
 
     def _constant(self, node: ast.Constant) -> Value:
-        if node.value is None:
-            return NONE
-        # The text of a small int is kept: `x.shape[0]` and `x.size(0)` ask for it.
-        name = str(node.value) if isinstance(node.value, int | str) and len(str(node.value)) < 40 else None  # noqa: PLR2004
-        return replace(SCALAR, container=type(node.value).__name__, truth=bool(node.value), name=name)
+        return _of_constant(type(node.value).__name__, node.value)
 
     def _name(self, node: ast.Name) -> Value:
         known = self.frame.names.get(node.id)
@@ -325,6 +322,16 @@ def _with_step(value: Value, text: str, line: int) -> Value:
     if value.kind not in {Kind.TENSOR, Kind.UNBACKED} or (value.trail and value.trail[0] == Step(text, line)):
         return value
     return value.because(text, line)
+
+
+@lru_cache(maxsize=10_000)
+def _of_constant(kind: str, value: object) -> Value:
+    """`kind` keeps 1, 1.0 and True apart."""
+    if value is None:
+        return NONE
+    # The text of a small int is kept: `x.shape[0]` and `x.size(0)` ask for it.
+    name = str(value) if isinstance(value, int | str) and len(str(value)) < 40 else None  # noqa: PLR2004
+    return replace(SCALAR, container=kind, truth=bool(value), name=name)
 
 
 def _path(node: ast.expr) -> str | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from exportlint.files import SourceError, SourceFile, decode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 # A syntax tree takes some twenty times the memory of its text.
 KEPT_CHARACTERS = 4_000_000
@@ -56,6 +56,10 @@ class Parsed:
             for node in walked(part):
                 found[node.__class__].append(node)
         return self._by_type[part]
+
+    def mentions(self, words: Iterable[str]) -> bool:
+        """Does one of the words occur? Most trees need no walk to show that they call nothing of a kind."""
+        return not self.text or any(word in self.text for word in words)
 
     def forget(self) -> None:
         """What was made of the tree is made again when somebody asks."""

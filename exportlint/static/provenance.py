@@ -7,7 +7,6 @@ reads another syntax tree of the same file can ask.
 from __future__ import annotations
 
 import ast
-import re
 from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-# A file that calls none of these hands no function to them, and is not walked to show it.
-_HANDS = re.compile(r"\b(export|draft_export|trace|explain)\(|(?<!\bre\.)\bcompile\(")
 MAX_DEPTH = 14
 MAX_CONTEXTS = 6
 
@@ -371,8 +368,8 @@ def _handed_to_export(module: ModuleInfo) -> Iterator[FunctionInfo]:
         "torch._dynamo.explain",
         "torch.export.draft_export",
     }
-    text = module.parsed.text
-    for node in walked(module.tree) if not text or _HANDS.search(text) else ():
+    mentioned = {taker.rpartition(".")[2] for taker in takers}
+    for node in walked(module.tree) if module.parsed.mentions(f"{name}(" for name in mentioned) else ():
         match node:
             case ast.Call(func=func, args=[ast.Name(id=name), *_]) if (
                 name in module.functions and module.dotted(func) in takers

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from exportlint.static.annotations import INPUT
 from exportlint.static.kinds import SCALAR, UNKNOWN, Kind, Source, Value
+from exportlint.static.parsed import walked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,17 +22,13 @@ _TAKERS = frozenset(
 )
 
 
-# Most files call none of them, and need no walk to show it.
-_MENTIONED = re.compile(r"\b(export|draft_export|trace|export_for_training)\(")
-
-
 def samples(module: ModuleInfo) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Expressions of a model and of its inputs, which names of the file's top level explain."""
     names = module.assignments
     if "model" in names and "example_args" in names:
         yield names["model"], names["example_args"]
-    text = module.parsed.text
-    for node in ast.walk(module.tree) if not text or _MENTIONED.search(text) else ():
+    mentioned = (f"{taker.rpartition('.')[2]}(" for taker in _TAKERS)
+    for node in walked(module.tree) if module.parsed.mentions(mentioned) else ():
         match node:
             case ast.Call(func=func, args=[model, args, *_]) if module.dotted(func) in _TAKERS:
                 yield model, args
