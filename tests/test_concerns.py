@@ -1,0 +1,53 @@
+"""`Rule.concerns` spares the parsing of most code. It must never spare a finding."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from exportlint.files import SourceFile
+from exportlint.registry import RuleInfo, all_rules
+from exportlint.static.judge import judge
+from exportlint.static.parsed import Files
+
+if TYPE_CHECKING:
+    from exportlint.static.judgement import Told
+
+RULES = tuple(all_rules().values())
+
+
+def never_spared(rule: RuleInfo) -> RuleInfo:
+    """The same rule, which visits all code with its words."""
+    everything = {"concerns": classmethod(lambda _cls, _code: True), "__module__": rule.cls.__module__}
+    thorough = replace(rule)
+    vars(thorough)["cls"] = type(rule.cls.__name__, (rule.cls,), everything)
+    return thorough
+
+
+THOROUGH = tuple(map(never_spared, RULES))
+
+
+def told(path: Path, rules: tuple[RuleInfo, ...], files: Files) -> set[Told]:
+    judgement = judge(SourceFile(path, path.name), files, rules)
+    assert not judgement.failed
+    return set(judgement.told)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_nothing_is_spared_in_a_fixture(rule: RuleInfo) -> None:
+    assert told(rule.fixture, RULES, Files()) == told(rule.fixture, THOROUGH, Files())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("package", ["torch/nn", "transformers/models"])
+def test_nothing_is_spared_in_real_code(package: str) -> None:
+    """Every so many files of a package that is installed beside the tests."""
+    name, _, folder = package.partition("/")
+    root = Path(pytest.importorskip(name).__file__ or "").parent / folder
+    paths = sorted(root.rglob("modeling_*.py" if name == "transformers" else "*.py"))
+    files = Files()
+    for path in paths[:: max(1, len(paths) // 10)]:
+        assert told(path, RULES, files) == told(path, THOROUGH, files), path
