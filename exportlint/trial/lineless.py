@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from exportlint.trial.births import placed_at_birth
-from exportlint.trial.dynamic.declared import is_violation, violations
+from exportlint.trial.dynamic.violations import is_violation, violations
 
 if TYPE_CHECKING:
     from exportlint.trial.dynamic.recording import Recording

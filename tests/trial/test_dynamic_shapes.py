@@ -34,6 +34,7 @@ def found(report, stage="dynamic-shapes"):
     [
         ("Frozen", "rows = int(x.shape[0])", "dim 0 of `x`, declared dynamic as `Dim.AUTO`, became the constant 3"),
         ("Narrowed", "if x.shape[0] <= 16:", "declared dynamic (2 or more), can only be from 2 to 16"),
+        ("OneSideStaticAuto", "return x * mask.unsqueeze(-1)", "dim 1 of `mask` (static) must be equal at this line"),
     ],
 )
 def test_a_dim_that_torch_took_away_without_a_word_is_an_error_at_its_line(reports, model, line, says):
@@ -59,6 +60,11 @@ def test_a_limit_that_eager_has_too_is_a_fact_and_no_fault(reports):
             "(declared dynamic as `inner`) and dim 0 of `y` (`other`) must be equal",
         ),
         (
+            "OneSideStatic",
+            "return x * mask.unsqueeze(-1)",
+            "dim 1 of `x` (declared dynamic as `seq`) and dim 1 of `mask` (static) must be equal at this line",
+        ),
+        (
             "NarrowedNamed",
             "if x.shape[0] <= 16:",
             "declared dynamic (from 2 to 64), can only be from 2 to 16",
@@ -78,6 +84,16 @@ def test_what_torch_demands_instead_can_be_pasted(reports):
         'rows = Dim("rows", min=1)\n'
         'inner = Dim("inner", min=1, max=64)\n'
         "dynamic_shapes = {\n    'x': {0: rows, 1: inner},\n    'y': {0: inner},\n}"
+    )
+
+
+def test_a_static_dim_that_must_equal_a_declared_one_shares_its_name(reports):
+    ((_, finding),) = found(reports["OneSideStatic"], "export-non-strict")
+    assert finding.fix.description == "declare dim 1 of `mask` as `seq` too"
+    assert reports["OneSideStatic"].dynamic_shapes.partition("import Dim\n\n")[2] == (
+        'batch = Dim("batch", min=1, max=64)\n'
+        'seq = Dim("seq", min=1, max=64)\n'
+        "dynamic_shapes = {\n    'x': {0: batch, 1: seq},\n    'mask': {0: batch, 1: seq},\n}"
     )
 
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from exportlint.trial.calls import inputs_of
-from exportlint.trial.dynamic.inputs import Leaf, leaves_of
-from exportlint.trial.dynamic.reading import FROM, Size, Trace, read
+from exportlint.trial.dynamic.reading import FROM, Size, Trace
 from exportlint.trial.dynamic.saying import condition_said, declared_as, listed, names, span
 from exportlint.trial.observation import Frame, Observation, placed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from exportlint.trial.dynamic.recording import Recording
-    from exportlint.trial.loading import Loaded
+    from exportlint.trial.dynamic.inputs import Leaf
 
 Range = tuple[int, "int | None"]
+Place = tuple[str, int]  # label of a tensor, dim
+Partners = Mapping[Place, Sequence[Place]]
 Broken = tuple[str, str, tuple[Frame, ...]]  # what is wrong, what to do, where
 
 
@@ -56,8 +55,8 @@ def asked_ranges(trace: Trace) -> dict[Any, Range]:
     return found
 
 
-def constants(trace: Trace) -> Iterator[Broken]:
-    """Dims that were asked dynamic and are numbers."""
+def constants(trace: Trace, partners: Partners) -> Iterator[Broken]:
+    """Dims that were asked dynamic and are numbers, perhaps because a static dim must equal them."""
     for size, what in asked_sizes(trace):
         if not size.fixed or (size.symbol is None and not size.special):
             continue
@@ -67,6 +66,12 @@ def constants(trace: Trace) -> Iterator[Broken]:
             yield says, "export with a sample whose size there is 2 or more", ()
         else:
             frames = trace.why_fixed(size)
+            if static := partners.get((size.leaf.label, size.dim)):
+                others = " and ".join(f"dim {dim} of `{label}`" for label, dim in static)
+                mine = declared_as(what)
+                says = f"{size} (declared dynamic as `{mine}`) and {others} (static) must be equal{_here(frames)}"
+                yield says, f"declare {others} as `{mine}` too", frames
+                continue
             yield f"{says}became the constant {size.form}{_here(frames)}", _AS_IT_IS, frames
 
 
@@ -125,32 +130,6 @@ def outside(leaves: Iterable[Leaf]) -> Iterator[Broken]:
             if size < low or (high is not None and size > high):
                 says = f"the sample's dim {dim} of `{leaf.label}` is {size}, declared dynamic as `{declared_as(what)}` "
                 yield f"{says}{span(low, high)}", "give a sample within the range, or declare a wider one", ()
-
-
-def is_violation(refusal: Observation) -> bool:
-    """Did torch refuse what is declared of sizes?"""
-    return "Constraints violated" in refusal.text or " not in range [" in refusal.text
-
-
-def violations(loaded: Loaded, sizes: Recording, refusal: Observation) -> list[Observation]:
-    """Torch's "Constraints violated", one for each line that is to blame; the refusal itself where none is known."""
-    leaves = leaves_of(loaded.model(), inputs_of(loaded, 0), loaded.dynamic_shapes())
-    trace = read(sizes, leaves)
-    found = list(outside(leaves))
-    if trace and not found:
-        found = [*constants(trace), *(broken for _, broken in narrowed(trace)), *unequal(trace), *conditions(trace)]
-    by_line: dict[tuple[str, int], list[Broken]] = defaultdict(list)
-    for says, instead, frames in found:
-        place = (frames[-1].path, frames[-1].line) if frames else ("", 0)
-        by_line[place].append((says, instead, frames))
-    return [_told(refusal, group) for group in by_line.values()] or [refusal]
-
-
-def _told(refusal: Observation, group: list[Broken]) -> Observation:
-    says = "; ".join(dict.fromkeys(said for said, _, _ in group))
-    instead = "; ".join(dict.fromkeys(what for _, what, _ in group))
-    details = {**refusal.details, "says": says, "instead": instead}
-    return placed("exception", refusal.text, group[0][2], error_class=refusal.error_class, details=details)
 
 
 def differs(check: str, broken: Broken, **details: Any) -> Observation:

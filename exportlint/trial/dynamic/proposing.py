@@ -11,7 +11,7 @@ import torch
 from torch.export import Dim
 from torch.utils import _pytree as pytree
 
-from exportlint.trial.dynamic.declared import range_of, within
+from exportlint.trial.dynamic.declared import Place, range_of, within
 from exportlint.trial.dynamic.inputs import Inputs, Leaf, leaves_of, tree_of
 from exportlint.trial.dynamic.other_sizes import Beside, accepts, resized
 from exportlint.trial.dynamic.proposal import Proposal, loosened, propose
@@ -23,13 +23,13 @@ from exportlint.trial.stage import short
 from exportlint.trial.values import seed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from types import FrameType
 
     from exportlint.trial.loading import Loaded
 
-Place = tuple[str, int]  # label of a tensor, dim
 _SECONDS = 30
+_FLAT, _SIDE = 3, 16  # a picture has more dims, and no side is shorter
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,8 @@ class Proposed:
 
 def proposed(loaded: Loaded, inputs: Inputs, mode: str, free: Mapping[Place, Any]) -> Proposed:
     """`free`: the dims that may move, each with what is declared for it or None."""
-    first = {(label, dim): what for (label, dim), what in free.items() if dim == 0}
     why, outcome = "", Proposed()
-    for wanted in (free, first):
+    for wanted in _wishes(free, leaves_of(loaded.model(), inputs)):
         try:
             with _in_time():
                 return _proposed(loaded, inputs, mode, wanted, why)
@@ -65,8 +64,33 @@ def proposed(loaded: Loaded, inputs: Inputs, mode: str, free: Mapping[Place, Any
         except BaseException as exc:  # noqa: BLE001 - torch lets anything through
             outcome = Proposed(refusal=of_exception(exc))
             said = f"torch says {short(str(exc) or type(exc).__name__)}"
-        why = f"only first dims were tried; with every dim free, {said}"
+        why = why or f"not every dim was tried; with all of them free, {said}"
     return outcome
+
+
+def _wishes(free: Mapping[Place, Any], leaves: Sequence[Leaf]) -> Iterator[Mapping[Place, Any]]:
+    """All; all but the sides of pictures, whose products keep torch's solver busy (seen with windowed attention); first
+    dims."""
+    deep = (leaf for leaf in leaves if leaf.tensor.dim() > _FLAT)
+    pictures = {leaf.label for leaf in deep if min(leaf.tensor.shape[-2:]) >= _SIDE}
+    without = {(label, dim): what for (label, dim), what in free.items() if dim == 0 or label not in pictures}
+    first = {(label, dim): what for (label, dim), what in free.items() if dim == 0}
+    yield free
+    yield from [without] if without not in (free, first) else []
+    yield from [first] if first != free else []
+
+
+def traced(loaded: Loaded, inputs: Inputs, mode: str, free: Collection[Place]) -> Trace | None:
+    """What an export with just these dims free finds; None where it is refused or comes to no end."""
+    model = loaded.model()
+    shapes = tree_of(model, inputs, _give(free))
+    with recorded() as recording:
+        try:
+            with _in_time():
+                _export(loaded, inputs, shapes, mode)
+        except BaseException:  # noqa: BLE001 - torch lets anything through
+            return None
+    return read(recording, leaves_of(model, inputs, shapes))
 
 
 class _OutOfTimeError(BaseException):
@@ -116,7 +140,7 @@ def _narrow(trace: Trace, declared: Mapping[Place, Any]) -> None:
             trace.ranges[size.form] = within(range_of(what), trace.ranges[size.form])
 
 
-def _give(free: Mapping[Place, Any]) -> Callable[[str, torch.Tensor], Any]:
+def _give(free: Collection[Place]) -> Callable[[str, torch.Tensor], Any]:
     def give(label: str, tensor: torch.Tensor) -> Any:
         dims = {dim: Dim.AUTO for dim in range(tensor.dim()) if (label, dim) in free}
         return dims or None

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from exportlint.trial.calls import inputs_of
-from exportlint.trial.dynamic.declared import asked_ranges, constants, differs, narrowed, within
+from exportlint.trial.dynamic.declared import Place, asked_ranges, constants, differs, narrowed, within
 from exportlint.trial.dynamic.inputs import Inputs, leaves_of
 from exportlint.trial.dynamic.other_sizes import Beside, Tried, picks
-from exportlint.trial.dynamic.proposing import Place, Proposed, proposed
+from exportlint.trial.dynamic.partners import partners
+from exportlint.trial.dynamic.proposing import Proposed, proposed, traced
 from exportlint.trial.dynamic.reading import FROM, Pick, Trace, read
 from exportlint.trial.dynamic.saying import names, sentences
 from exportlint.trial.observation import Observation, placed
@@ -36,7 +38,7 @@ def run(request: Request) -> Answer:
     elif request.options.get("auto"):
         stage.proposal(stage.every())
     elif request.options.get("refused"):
-        stage.proposal({(leaf.label, dim): what for leaf in stage.leaves for dim, what in leaf.asked().items()})
+        stage.instead()
     return stage.answer()
 
 
@@ -76,7 +78,8 @@ class _Stage:
         if trace is None:
             return
         mode = self.request.mode
-        self.found += [differs("frozen-dim", broken, mode=mode) for broken in constants(trace)]
+        static = partners(self.request.loaded, trace)
+        self.found += [differs("frozen-dim", broken, mode=mode) for broken in constants(trace, static)]
         beside = self._beside(made.program.module())
         for root, broken in narrowed(trace):
             if self._eager_goes_on(beside, trace, root):
@@ -86,7 +89,8 @@ class _Stage:
         ones = [{root: 1} for root, (low, high) in ranges.items() if low <= 1 <= (high or 1)]
         agreed = self._try(beside, trace, [*picks(trace, inside), *ones])
         said = sentences(trace, names(trace), {root: 1 for one in ones for root in one if one in agreed})
-        self.text = "\n".join([*(f"# {sentence}" for sentence in said), f"dynamic_shapes = {self.shapes!r}"])
+        written = re.sub(r"DimHint\((\w+)\)", r"Dim.\1", repr(self.shapes))
+        self.text = "\n".join([*(f"# {sentence}" for sentence in said), f"dynamic_shapes = {written}"])
 
     def _beside(self, program: Any) -> Beside:
         eager, again = kept(self.request.folder.parent)
@@ -134,6 +138,14 @@ class _Stage:
             for dim, size in enumerate(leaf.tensor.shape)
             if others[leaf.label].shape[dim] != size
         ]
+
+    def instead(self) -> None:
+        """Of what torch refused, what could be declared: with the static dims that a declared one must equal."""
+        loaded, mode = self.request.loaded, self.request.mode
+        declared = {(leaf.label, dim): what for leaf in self.leaves for dim, what in leaf.asked().items()}
+        trace = traced(loaded, self.inputs, mode, declared)
+        static = partners(loaded, trace) if trace else {}
+        self.proposal(declared | {place: declared[one] for one, places in static.items() for place in places})
 
     def undeclared(self, places: list[Place]) -> None:
         """The other inputs need dims that nothing declares."""

@@ -82,6 +82,32 @@ class Unequal(nn.Module):
         return {"x": {0: Dim("rows"), 1: Dim("inner", max=64)}, "y": {0: Dim("other"), 1: None}}
 
 
+class OneSideStatic(nn.Module):
+    """What is declared of the mask makes a constant of the dim of `x` that it meets."""
+
+    def forward(self, x, mask):
+        return x * mask.unsqueeze(-1)
+
+    @staticmethod
+    def inputs():
+        return (torch.randn(3, 6, 4), torch.ones(3, 6))
+
+    @staticmethod
+    def dynamic_shapes():
+        batch = Dim("batch", max=64)
+        return {"x": {0: batch, 1: Dim("seq", max=64)}, "mask": {0: batch}}
+
+
+class OneSideStaticAuto(OneSideStatic):
+    @staticmethod
+    def inputs():
+        return (torch.randn(3, 6, 4), torch.ones(3, 6))
+
+    @staticmethod
+    def dynamic_shapes():
+        return {"x": {0: Dim.AUTO, 1: Dim.AUTO}, "mask": {0: Dim.AUTO}}
+
+
 class OutOfRange(nn.Module):
     """The sample breaks what is declared."""
 
