@@ -3,7 +3,8 @@
 One `Observation` is one thing worth a sentence. Which fields are filled depends on `kind`:
 
 exception    something raised, or ended the process. `text` is torch's whole message, `error_class` its dotted name
-             (None when the process ended), `frames` where. `details`: "gb_type", "cause" {error_class, text}, "draft"
+             (None when the process ended), `frames` where. `details`: "read" (what read the number that torch
+             does not know, where another line uses it), "gb_type", "cause" {error_class, text}, "draft"
              (the type of an issue of draft_export), "class" (one that export cannot flatten; with "built" the frames
              lead to the line that builds the object), "ended" (crashed or timed-out) and "output" (its last words)
 graph-break  one break of `torch._dynamo.explain`, each place once

@@ -194,8 +194,9 @@ def _finding(
     text = linecache.getline(path, line).rstrip() if path else ""
     indent = len(text) - len(text.lstrip())
     rule = rule_of(seen) or f"trial-{where.stage}"
+    says = said.says + _read_at(seen, where.root) + _called_from(seen, where.root)
     return Finding(
-        rule, place, line, indent + 1, line, len(text) + 1, severity, said.says + _called_from(seen, where.root),
+        rule, place, line, indent + 1, line, len(text) + 1, severity, says,
         Evidence.DISCOVERED, effect or {}, where.target, where.stage, tuple(_links(seen, rule)),
         Fix(said.instead) if said.instead else None, fingerprint(rule, place, text),
     )  # fmt: skip
@@ -204,6 +205,14 @@ def _finding(
 def shown(path: str, root: Path) -> str:
     """The path as findings carry it: relative to the root, with forward slashes."""
     return Path(os.path.relpath(path, root)).as_posix()
+
+
+def _read_at(seen: Observation, root: Path) -> str:
+    """What read the number that torch does not know, where another line uses it."""
+    read = seen.details.get("read")
+    return (
+        f"; {read['symbol']} is read by `{read['text']}` ({shown(read['path'], root)}:{read['line']})" if read else ""
+    )
 
 
 def _called_from(seen: Observation, root: Path) -> str:

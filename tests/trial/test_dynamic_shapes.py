@@ -103,6 +103,12 @@ def test_a_size_within_the_declared_range_that_goes_wrong_is_found_where_eager_p
     assert "with batch=1, declared dynamic: values differ" in finding.message
 
 
+def test_a_refusal_names_what_read_the_size_in_another_function(reports):
+    ((source, finding),) = found(reports["DataSized"], "export-non-strict")
+    assert source == "if rows.shape[0] == 0:"
+    assert "u0 is read by `return torch.nonzero(x > 0)` (sizes.py:" in finding.message
+
+
 def test_other_inputs_of_another_batch_say_which_declaration_frees_it(reports):
     (finding,) = merge([], [reports["OtherBatch"]], root=FILE.parent)
     assert "differ from the sample in dim 0 of `video`, and nothing declares that dynamic" in finding.message

@@ -38,6 +38,7 @@ class Recording:
 
     envs: list[Any] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
+    born: dict[str, tuple[Frame, ...]] = field(default_factory=dict)  # symbol of a number that is data -> what reads it
 
     def frames(self, what: str, subject: Any, *, last: bool = False) -> tuple[Frame, ...]:
         """Where something was decided first, or last; empty when no line of the model is known."""
@@ -57,6 +58,8 @@ def recorded() -> Iterator[Recording]:
             ("_log_guard", "guard", 1),
         ):
             undo.enter_context(_watching(name, functools.partial(_decided, recording, what, place)))
+        for name in ("create_unbacked_symint", "create_unbacked_symfloat", "create_unbacked_symbool"):
+            undo.enter_context(_watching(name, after=functools.partial(_born, recording)))
         yield recording
 
 
@@ -65,8 +68,20 @@ def _decided(recording: Recording, what: str, place: int, _env: Any, *given: Any
         recording.decisions.append(Decision(what, given[place], _user_frames()))
 
 
+def _born(recording: Recording, made: Any) -> None:
+    symbols = getattr(made.node.expr, "free_symbols", ())
+    recording.born |= {str(symbol): _user_frames() for symbol in symbols}
+
+
+def _nothing(*_given: Any) -> None:
+    pass
+
+
 @contextlib.contextmanager
-def _watching(name: str, see: Callable[..., None]) -> Iterator[None]:
+def _watching(
+    name: str, see: Callable[..., None] = _nothing, after: Callable[[Any], None] = _nothing
+) -> Iterator[None]:
+    """`see` is told the arguments of each call, `after` what it gave."""
     before = ShapeEnv.__dict__.get(name)
     if before is None:
         yield
@@ -75,7 +90,9 @@ def _watching(name: str, see: Callable[..., None]) -> Iterator[None]:
     @functools.wraps(before)
     def seen(env: Any, *args: Any, **kwargs: Any) -> Any:
         see(env, *args)
-        return before(env, *args, **kwargs)
+        made = before(env, *args, **kwargs)
+        after(made)
+        return made
 
     setattr(ShapeEnv, name, seen)
     try:

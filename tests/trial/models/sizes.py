@@ -158,3 +158,23 @@ class OtherBatch(nn.Module):
     @staticmethod
     def other_inputs():
         return (torch.randn(4, 3, 2, 4, 4),)
+
+
+def _found(x):
+    return torch.nonzero(x > 0)
+
+
+class DataSized(nn.Module):
+    """Refused where the size is used, because of what another function reads."""
+
+    def forward(self, x):
+        return self.scaled(_found(x))
+
+    def scaled(self, rows):
+        if rows.shape[0] == 0:
+            return rows
+        return rows * 2
+
+    @staticmethod
+    def inputs():
+        return (torch.randn(3, 4),)
