@@ -51,3 +51,9 @@ def test_the_smallest_submodule_that_fails_is_named_with_what_it_really_got(told
     gate, rounds = (f for f in told["findings"] if f["path"] == "two_submodules.py" and f["line"] in (9, 27))
     assert "the submodule `blocks.0` (Gate) is refused by itself with float32[3, 4]" in gate["message"]
     assert "the submodule `blocks.2` (Rounds) is refused by itself with float32[3, 4]" in rounds["message"]
+
+
+def test_what_the_refusals_leave_is_not_called_sound_where_no_program_of_it_ran(told):
+    (target,) = (target for target in told["targets"] if target["name"] == "outputs.py")
+    (soundness,) = (stage for stage in target["stages"] if stage["name"] == "soundness")
+    assert (soundness["status"], soundness["detail"]) == ("skipped", "what the refusals leave gives no program to run")

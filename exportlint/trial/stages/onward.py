@@ -17,7 +17,7 @@ from exportlint.trial.onward import answers_of, fixed_sizes, go_on
 from exportlint.trial.stages.eager import kept
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from exportlint.trial.answers import Call
     from exportlint.trial.exporting import Exported
@@ -28,27 +28,26 @@ _TWICE = (0, 0)
 _COUNT = (STATE, "baked", "stdout", "log", "files", "observe", "input-effect", "fake-tensor-left")
 
 
-def onward(request: Request) -> list[Observation]:
-    """The differences; none where the trace did not come to its end."""
+def onward(request: Request) -> list[Observation] | None:
+    """The differences; None where no program came of the trace, or one that does not run, and so nothing is known."""
     if request.loaded.export:
-        return []
-    found = in_fork(lambda: list(_differences(request)), request.folder).value or []
-    return [seen for seen in found if seen.details.get("check") in _COUNT]
+        return None
+    found = in_fork(lambda: _looked(request), request.folder).value
+    return None if found is None else [seen for seen in found if seen.details.get("check") in _COUNT]
 
 
-def _differences(request: Request) -> Iterator[Observation]:
+def _looked(request: Request) -> list[Observation] | None:
     answers = answers_of(request.loaded)
     # The same answers for both, or they would look like values of the moment.
     twin = in_fork(lambda: _twin(request, answers), request.folder).value
     exported = _program(request, answers)
     if exported is None:
-        return
-    yield from baked(literals(exported.program), twin or {})
-    yield from leaks(exported)
+        return None
+    found = [*baked(literals(exported.program), twin or {}), *leaks(exported)]
     eager, again = map(_of_sample, kept(request.folder.parent))
-    for seen in differences(eager, again, record(request.loaded, exported.module(), _TWICE)):
-        if seen.details["check"] != STATE or eager.changed:
-            yield seen
+    ran = record(request.loaded, exported.module(), _TWICE)
+    found += [seen for seen in differences(eager, again, ran) if seen.details["check"] != STATE or eager.changed]
+    return found if found or not ran.rows[0].raised else None
 
 
 def _program(request: Request, answers: Mapping[Call, Any], number: int = 0) -> Exported | None:

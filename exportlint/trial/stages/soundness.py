@@ -13,7 +13,7 @@ from exportlint.trial.isolate import in_fork
 from exportlint.trial.leftovers import graph_notes, leaks
 from exportlint.trial.observation import Observation
 from exportlint.trial.parting import at_parting
-from exportlint.trial.stage import CRASHED, DIFFERS, PASSED, Answer, Request, short, worst
+from exportlint.trial.stage import CRASHED, DIFFERS, PASSED, SKIPPED, Answer, Request, short, worst
 from exportlint.trial.stages.eager import kept
 from exportlint.trial.stages.onward import onward
 from exportlint.trial.values import compare
@@ -32,10 +32,13 @@ def run(request: Request) -> Answer:
             said.append((status, detail))
             if seen is not None:
                 request.emit(_with(seen, mode=mode))
-    for seen in onward(request) if request.options.get("onward") else ():
+    further = onward(request) if request.options.get("onward") else []
+    for seen in further or ():
         said.append((DIFFERS, short(f"without what is refused: {seen.text}")))
         request.emit(_with(seen, mode="non-strict", onward=True))
     if not said and not request.options["modes"]:
+        if further is None:
+            return Answer(SKIPPED, "what the refusals leave gives no program to run")
         return Answer(PASSED, "nothing more in what the refusals leave")
     status = worst([status for status, _ in said])
     return Answer(status, next((detail for one, detail in said if one == status), ""))
