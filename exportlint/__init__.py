@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from exportlint.rule import Case, Code, Place, Rule, Scope
     from exportlint.static.kinds import Kind, Source, Value
     from exportlint.static.lifetimes import Use, use_of
+    from exportlint.static.parsed import last_name
     from exportlint.static.patterns import (
         CONTAINER_METHODS,
         SHAPE_METHODS,
@@ -68,6 +69,7 @@ _HOME = {
     "root_name": "exportlint.static.patterns",
     "text_argument": "exportlint.static.patterns",
     "written_in_place": "exportlint.static.patterns",
+    "last_name": "exportlint.static.parsed",
     "FunctionInfo": "exportlint.static.project",
     "ScriptRule": "exportlint.static.script_flow",
     "argument": "exportlint.static.script_flow",
@@ -113,6 +115,7 @@ __all__ = [
     "dotted",
     "flat_targets",
     "is_part",
+    "last_name",
     "lint",
     "made_from_inputs",
     "of_a_size",

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import libcst as cst
 
-from exportlint import Case, Rule, Scope, Severity, called
+from exportlint import Case, Rule, Scope, Severity, called, last_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +57,7 @@ class PythonScalarInput(Rule):
         """May a forward take a number, of a class of the file that code outside of classes builds?"""
         parsed = code.module.parsed
         outside = (part for part in code.module.tree.body if not isinstance(part, ast.ClassDef))
-        called_there = {_last(node.func) for part in outside for node in _of(parsed, part, ast.Call)}
+        called_there = {last_name(node.func) for part in outside for node in _of(parsed, part, ast.Call)}
         built = not called_there.isdisjoint(re.findall(r"\bclass (\w+)", parsed.text))
         return built and any(map(_may_take_number, _models(parsed)))
 
@@ -85,9 +85,9 @@ def _models(parsed: Parsed) -> list[ast.FunctionDef]:
     classes = _of(parsed, parsed.tree, ast.ClassDef)
     within = {id(call) for node in classes for call in _of(parsed, node, ast.Call)}
     calls = _of(parsed, parsed.tree, ast.Call)
-    inside = {_last(node.func) for node in calls if id(node) in within}
-    inside |= {_last(base) for node in classes for base in node.bases}
-    outside = {_last(node.func) for node in calls if id(node) not in within} - inside
+    inside = {last_name(node.func) for node in calls if id(node) in within}
+    inside |= {last_name(base) for node in classes for base in node.bases}
+    outside = {last_name(node.func) for node in calls if id(node) not in within} - inside
     methods = (part for node in classes if node.name in outside for part in node.body)
     return [part for part in methods if isinstance(part, ast.FunctionDef) and part.name == "forward"]
 
@@ -114,10 +114,6 @@ def _used(forward: ast.FunctionDef) -> Iterator[str]:
 
 def _of(parsed: Parsed, part: ast.AST, kind: type[_Node]) -> list[_Node]:
     return [node for node in parsed.by_type(part).get(kind, ()) if isinstance(node, kind)]
-
-
-def _last(node: ast.expr) -> str:
-    return str(getattr(node, "attr", None) or getattr(node, "id", ""))
 
 
 def _annotated(node: cst.BaseExpression) -> str | None:

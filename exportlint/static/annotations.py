@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from exportlint.static import project
 from exportlint.static.kinds import NONE, SCALAR, UNKNOWN, Kind, Source, Value, join
 from exportlint.static.library import TENSOR_CALLED, TENSOR_ONLY, takes_tensor
+from exportlint.static.parsed import last_name
 
 if TYPE_CHECKING:
     from exportlint.static.project import FunctionInfo, ModuleInfo
@@ -50,7 +51,7 @@ def annotated(node: ast.expr | None, module: ModuleInfo, depth: int = 0) -> Valu
         case ast.BinOp(op=ast.BitOr(), left=left, right=right):
             return union(annotated(left, module, depth), annotated(right, module, depth))
         case ast.Subscript(value=base, slice=inside):
-            return _generic(_last(base), inside, module, depth)
+            return _generic(last_name(base), inside, module, depth)
     return _named(node, module)
 
 
@@ -85,13 +86,13 @@ def _generic(name: str, inside: ast.expr, module: ModuleInfo, depth: int) -> Val
     if name in _CONTAINERS:
         values = [annotated(p, module, depth) for p in parts if not isinstance(p, ast.Constant) or p.value is not ...]
         return Value(Kind.CONTAINER, Source.INPUT, element=values[-1] if values else None, container=_CONTAINERS[name])
-    if parts and _last(parts[0]) in _TENSOR_NAMES:  # jaxtyping: Float[Tensor, "batch dim"]
+    if parts and last_name(parts[0]) in _TENSOR_NAMES:  # jaxtyping: Float[Tensor, "batch dim"]
         return replace(INPUT, boolean=name == "Bool")
     return SCALAR if name == "Literal" else UNKNOWN
 
 
 def _named(node: ast.expr, module: ModuleInfo) -> Value:
-    name = _last(node)
+    name = last_name(node)
     if name in _TENSOR_NAMES:
         return replace(INPUT, boolean=name in {"BoolTensor", "ByteTensor"})
     if name in _SCALARS:
@@ -104,13 +105,6 @@ def _named(node: ast.expr, module: ModuleInfo) -> Value:
     if isinstance(found, project.ClassInfo):
         return Value(Kind.MODULE if found.is_module else Kind.INSTANCE, Source.INPUT, cls=found)
     return UNKNOWN
-
-
-def _last(node: ast.expr) -> str:
-    match node:
-        case ast.Attribute(attr=name) | ast.Name(id=name):
-            return name
-    return ""
 
 
 def used(function: FunctionInfo, name: str, layers: frozenset[str]) -> Value:

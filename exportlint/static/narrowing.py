@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from exportlint.static import library
 from exportlint.static.kinds import NONE, SCALAR, UNKNOWN, Kind, Source, Value
+from exportlint.static.parsed import last_name
 
 if TYPE_CHECKING:
     from exportlint.static.frame import Frame
@@ -57,7 +58,7 @@ class Narrowing:
         return None
 
     def _isinstance(self, value: Value, classes: ast.expr) -> bool | None:
-        names = {_last(c) for c in (classes.elts if isinstance(classes, ast.Tuple) else [classes])}
+        names = {last_name(c) for c in (classes.elts if isinstance(classes, ast.Tuple) else [classes])}
         if value.kind is Kind.TENSOR and value.certain and not value.maybe_none:
             return True if "Tensor" in names else False if names <= _NOT_TENSOR else None
         if value.kind in {Kind.SCALAR, Kind.NONE, Kind.CONTAINER, Kind.SIZE} and names == {"Tensor"}:
@@ -94,7 +95,7 @@ class Narrowing:
 
     def _narrow_class(self, node: ast.expr, classes: ast.expr, truth: bool) -> None:
         key, value = _key(node), self.frame.believed(node)
-        names = {_last(c) for c in (classes.elts if isinstance(classes, ast.Tuple) else [classes])}
+        names = {last_name(c) for c in (classes.elts if isinstance(classes, ast.Tuple) else [classes])}
         if key is None:
             return
         if truth and names == {"Tensor"}:
@@ -130,10 +131,3 @@ def _key(node: ast.expr) -> str | None:
         case ast.NamedExpr(target=ast.Name(id=name)):
             return name
     return None
-
-
-def _last(node: ast.expr) -> str:
-    match node:
-        case ast.Attribute(attr=name) | ast.Name(id=name):
-            return name
-    return "?"

@@ -80,6 +80,14 @@ def walked(root: ast.AST) -> list[ast.AST]:
     return found
 
 
+def last_name(node: ast.expr) -> str:
+    """ "relu" for `relu` and `F.relu`; empty for what is no name."""
+    match node:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name
+    return ""
+
+
 def _statements(root: ast.AST) -> Iterator[ast.stmt]:
     """All below a module, level by level; expressions are not walked."""
     todo: list[ast.AST] = [root]

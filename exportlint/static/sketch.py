@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from exportlint.static.frame import span_of
 from exportlint.static.kinds import UNKNOWN, Kind, Value
+from exportlint.static.parsed import last_name
 from exportlint.static.project import BUILTINS
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Sketch:
 
     @cached_property
     def calls(self) -> tuple[Called, ...]:
-        return tuple(Called(node, self.name(node.func) or "", _last_name(node.func)) for node in self.nodes(ast.Call))
+        return tuple(Called(node, self.name(node.func) or "", last_name(node.func)) for node in self.nodes(ast.Call))
 
     @cached_property
     def origins(self) -> frozenset[str]:
@@ -129,10 +130,3 @@ def asked_for_truth(sketch: Sketch) -> Iterator[ast.expr]:
     yield from (node.operand for node in sketch.nodes(ast.UnaryOp) if isinstance(node.op, ast.Not))
     yield from (test for node in sketch.nodes(ast.comprehension) for test in node.ifs)
     yield from (case.guard for node in sketch.nodes(ast.Match) for case in node.cases if case.guard)
-
-
-def _last_name(func: ast.expr) -> str:
-    match func:
-        case ast.Attribute(attr=name) | ast.Name(id=name):
-            return name
-    return ""
