@@ -22,7 +22,8 @@ class Flow(Evaluator):
     """Runs the statements of one function in one context. `run` returns True when the block ends the function."""
 
     loops = 0
-    dropped: ast.expr | None = None  # the expression of the last statement that takes no value
+    # The expression of the last statement that takes no value, or gives it to an attribute of another object.
+    dropped: ast.expr | None = None
 
     def run(self, statements: list[ast.stmt]) -> bool:
         for i, statement in enumerate(statements):
@@ -38,6 +39,8 @@ class Flow(Evaluator):
                 self.dropped = node.value
                 self.value(node.value)
             case ast.Assign():
+                if all(isinstance(t, ast.Attribute) and isinstance(t.value, ast.Attribute) for t in node.targets):
+                    self.dropped = node.value
                 new = self.value(node.value)
                 for target in node.targets:
                     self.assign(target, new)

@@ -40,6 +40,7 @@ class Engine:
         self._contexts: dict[FunctionInfo | ast.AST, int] = defaultdict(int)
         self._attributes: dict[ClassInfo, dict[str, Value]] = {}
         self._levels: dict[tuple[ModuleInfo, str], Value] = {}
+        self._bodies: dict[ClassInfo, dict[str, Value]] = {}
         self._depth = 0
         self._silent = 0
 
@@ -109,7 +110,7 @@ class Engine:
         return self._attributes[cls]
 
     def _own_attributes(self, base: ClassInfo, cls: ClassInfo) -> dict[str, Value]:
-        found = {n: self._class_level(base, e) for n, e in class_assignments(base)}
+        found = dict(self._class_levels(base))
         init = base.methods.get("__init__") or base.methods.get("__post_init__")
         if init:
             with self._silently():
@@ -128,6 +129,13 @@ class Engine:
             return frozenset()
         modules = ((n, v) for n, v in self.attributes(cls).items() if v.kind is Kind.MODULE and v.cls is None)
         return frozenset(n for n, v in modules if v.name not in library.MODULE_CONTAINERS)
+
+    def _class_levels(self, cls: ClassInfo) -> dict[str, Value]:
+        """What the class body assigns, which is the same for all classes that inherit it."""
+        if cls not in self._bodies:
+            self._bodies[cls] = {}
+            self._bodies[cls] = {name: self._class_level(cls, node) for name, node in class_assignments(cls)}
+        return self._bodies[cls]
 
     def _class_level(self, cls: ClassInfo, node: ast.expr) -> Value:
         with self._silently():
