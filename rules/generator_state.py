@@ -26,7 +26,7 @@ _LAZY = frozenset(
     {"builtins.map", "builtins.zip", "builtins.filter", "builtins.iter", "builtins.enumerate", "builtins.reversed"}
 )
 _ITERATORS = frozenset({"iter", "map", "zip", "filter", "reversed", "enumerate", "cycle", "count", "chain"})
-_ADVANCE = frozenset({"next", "__next__", "send"})
+_ADVANCE = frozenset({"__next__", "send"})
 _VIEWS = frozenset({"values", "keys", "items"})
 
 
@@ -46,7 +46,7 @@ class GeneratorState(Rule):
         """Is an iterator advanced, looped over or returned?"""
         sketch = code.sketch
         return (
-            not _ADVANCE.isdisjoint(sketch.methods)
+            not sketch.methods.isdisjoint({"next", *_ADVANCE})
             or any(isinstance(n.iter, ast.Attribute) and n.iter.attr in _kept(code) for n in sketch.nodes(ast.For))
             or (code.function is not None and code.function.name == "forward" and _gives_iterator(sketch))
         )

@@ -35,11 +35,10 @@ class RecurrentLoopUnrolled(Rule):
     def concerns(cls, code: Code) -> bool:
         """Is there a loop over a tensor, or as long as a size?"""
         sketch = code.sketch
-        parts = (part for loop in sketch.nodes(ast.For) for part in ast.walk(loop.iter))
-        return any(
-            getattr(part, "attr", "") == "unbind" or value.is_tensor or value.kind is Kind.SIZE
-            for part in parts
-            for value in (sketch.value(part),)
+        parts = [part for loop in sketch.nodes(ast.For) for part in ast.walk(loop.iter)]
+        values = map(sketch.value, parts)
+        return any(getattr(part, "attr", "") == "unbind" for part in parts) or any(
+            value.is_tensor or value.kind is Kind.SIZE for value in values
         )
 
     def visit_For(self, node: cst.For) -> None:

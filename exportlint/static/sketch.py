@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from exportlint.static.project import FunctionInfo, ModuleInfo
 
 _Node = TypeVar("_Node", bound=ast.AST)
+# libcst has one class for both.
+_TWINS: dict[type[ast.AST], type[ast.AST]] = {ast.For: ast.AsyncFor, ast.With: ast.AsyncWith}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +56,10 @@ class Sketch:
         self._nodes = module.parsed.by_type(function.node if function else module.tree)
 
     def nodes(self, kind: type[_Node]) -> Iterator[_Node]:
-        """The nodes of exactly this type."""
-        return iter(self._nodes.get(kind, ()))  # type: ignore[arg-type] # by_type puts each under its own type
+        """The nodes of this type, and their asynchronous twins."""
+        kinds = (kind, _TWINS[kind]) if kind in _TWINS else (kind,)
+        for each in kinds:
+            yield from self._nodes.get(each, ())  # type: ignore[misc] # by_type puts each under its own type
 
     def value(self, node: ast.AST) -> Value:
         """What the expression is; UNKNOWN where the engine has no belief."""
