@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 def next_step(report: Report) -> NextStep | None:
     """The one thing that brings the most: mend the first failure, or go nearer to the device."""
     failing = [(target, group[0]) for target in report.targets for group in causes(report.findings, target)]
-    loud = [(target, finding) for target, finding in failing if finding.severity is not Severity.NOTE]
+    # What did not load is said to be so, with what to do.
+    loud = [(t, finding) for t, finding in failing if finding.severity is not Severity.NOTE and finding.stage != "load"]
     if loud:
         return _after_failure(*min(loud, key=lambda pair: pair[1].severity.rank))
     exported = [target for target in report.targets if target.arguments and _exports(target)]

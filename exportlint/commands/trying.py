@@ -129,7 +129,7 @@ def examined(
         config = replace(config, torch=measured_version(installed)[0])
     gathered = static(_with_executed(found, tried), config, jobs=jobs, cache=cache)
     findings = verdict.merge(gathered.findings, tried, mode=config.mode)
-    broken = tuple(Problem(r.path or r.name, r.line, r.broken) for r in tried if r.broken)
+    broken = tuple(Problem(r.path or r.name, r.line, r.broken.removeprefix(f"{r.name}: ")) for r in tried if r.broken)
     problems = (*gathered.problems, *broken)
     ladders = tuple(_ladder(report) for report in tried)
     return replace(gathered, findings=tuple(findings), problems=problems, targets=ladders), config, tried

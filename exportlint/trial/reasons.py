@@ -15,6 +15,7 @@ from exportlint.finding import Evidence, Finding, Fix, Link, Severity, fingerpri
 from exportlint.reference import link_for_case, link_for_graph_break
 from exportlint.registry import all_rules
 from exportlint.trial.report import MODES
+from exportlint.trial.target import TARGET_ERROR
 from exportlint.trial.wording import Words, one_line, words
 
 if TYPE_CHECKING:
@@ -99,6 +100,8 @@ def _told(where: Where, seen: Observation) -> Iterator[Told]:
 
 
 def _exception(where: Where, seen: Observation) -> Iterator[Told]:
+    if seen.error_class == TARGET_ERROR:
+        return  # a mistake of whoever named the target, which is said beside the findings
     if where.stage == "draft" and "draft" not in seen.details:
         return  # draft_export itself failed; the ladder says so, and it is nothing about the model
     if where.stage in ("further", "submodules") and "ended" in seen.details:

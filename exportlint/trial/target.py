@@ -30,6 +30,9 @@ class TargetError(Exception):
     """A target that says what cannot be; the text is one sentence for the person who wrote it."""
 
 
+TARGET_ERROR = f"{TargetError.__module__}.{TargetError.__qualname__}"
+
+
 @dataclass(frozen=True)
 class Target:
     """`source` is FILE_OR_MODULE for a module target or a script, else FILE_OR_MODULE:NAME; so are the other parts.

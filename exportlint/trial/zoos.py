@@ -54,7 +54,7 @@ def _imported(target: Target) -> ModuleType:
         return importlib.import_module(str(target.zoo))
     except ModuleNotFoundError as exc:
         missing = str(exc.name).partition(".")[0]
-        raise TargetError(f"{target.source} needs {missing}, which is not installed: pip install {missing}") from exc
+        raise TargetError(f"{target.source}: needs {missing}, which is not installed: pip install {missing}") from exc
     except Exception as exc:
         raise TargetError(f"{target.source}: importing {library} raised {type(exc).__name__}: {exc}") from exc
 
