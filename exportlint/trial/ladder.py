@@ -107,8 +107,8 @@ class Climb:
 
     def _dynamic_shapes(self, exports: list[StageResult], passed: list[str]) -> Iterator[StageResult]:
         """What was declared, in the program that is held; else what could be, where somebody or other inputs ask."""
-        # In the first mode that passed only. Of 66 targets with sizes that move, 31 exported in both modes, and in strict
-        # the stage named nothing that it had not named in non-strict (once less: strict traces `int()` of a size).
+        # In the first mode that passed only: of 66 targets with sizes that move 31 exported in both modes, and in strict
+        # the stage named nothing that non-strict had not (once it named less: strict traces `int()` of a size).
         given = self.stages[0].data
         declared = given.get("dynamic_shapes") or given.get("other_inputs")
         violated = any("Constraints violated" in seen.text for stage in exports for seen in stage.observations)
