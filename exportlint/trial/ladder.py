@@ -107,7 +107,7 @@ class Climb:
 
     def _dynamic_shapes(self, exports: list[StageResult], passed: list[str]) -> Iterator[StageResult]:
         """What was declared, in the program that is held; else what could be, where somebody or other inputs ask."""
-        # In the first mode that passed only: of 66 targets with sizes that move 31 exported in both modes, and in strict
+        # In the first mode that passed only: of 66 targets with such sizes 31 exported in both modes, and in strict
         # the stage named nothing that non-strict had not (once it named less: strict traces `int()` of a size).
         given = self.stages[0].data
         declared = given.get("dynamic_shapes") or given.get("other_inputs")
