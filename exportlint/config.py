@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exportlint.errors import UserError, nearest
-from exportlint.registry import all_rules, version_key
+from exportlint.registry import TESTED_TORCH, all_rules, version_key
 from exportlint.static.suppress import UNUSED
 
 if TYPE_CHECKING:
@@ -140,11 +140,11 @@ def _upwards(paths: Sequence[str]) -> Iterable[Path]:
 
 
 def _default_version() -> str | None:
-    """The one for the torch that is installed beside exportlint, as a trial would have it; without one the newest."""
+    """The one for the torch that is installed beside exportlint, as a trial would have it; without one the tested."""
     try:
         return measured_version(version("torch"))[0]
     except PackageNotFoundError:
-        return max(_measured(), key=version_key, default=None)
+        return measured_version(TESTED_TORCH)[0]
 
 
 def _measured() -> list[str]:

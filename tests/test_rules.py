@@ -9,7 +9,7 @@ import pytest
 
 from exportlint.files import SourceFile
 from exportlint.fixture import read_fixture
-from exportlint.registry import RuleInfo, all_rules
+from exportlint.registry import TESTED_TORCH, RuleInfo, all_rules
 from exportlint.static.links import links_of
 from exportlint.static.run import StaticOptions, check
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 RULES = all_rules()
 BOTH = ("non-strict", "strict")
-# The marks say what the torch of the `dev` extra does: whoever writes a rule has that one at hand to measure with.
-MARKED = "2.13.0"
 PYPROJECT = Path(__file__).parent.parent / "pyproject.toml"
 
 
@@ -37,7 +35,7 @@ def listed(found: Iterable[tuple[int, str, str]]) -> str:
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 def test_the_findings_of_a_fixture_are_the_marked_ones(rule: RuleInfo) -> None:
     fixture = read_fixture(rule.fixture)
-    found = said(rule, fixture.torch or MARKED)
+    found = said(rule, fixture.torch or TESTED_TORCH)
     marked = {(m.line, m.kind, m.rule) for m in fixture.marks if m.kind != "missed"}
     missed = {(m.line, m.rule) for m in fixture.marks if m.kind == "missed"}
     assert not (found - marked), f"{rule.fixture}: found but not marked\n{listed(found - marked)}"
@@ -60,12 +58,12 @@ def test_torch_does_not_disprove_the_rule(rule: RuleInfo) -> None:
 
 @pytest.mark.skipif(not PYPROJECT.is_file(), reason="these tests run outside of the checkout too")
 def test_the_marks_are_for_the_torch_that_the_tests_install() -> None:
-    assert f'"torch=={MARKED}"' in PYPROJECT.read_text("utf-8")
+    assert f'"torch=={TESTED_TORCH}"' in PYPROJECT.read_text("utf-8")
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 def test_every_class_is_measured_under_the_torch_that_the_marks_are_for(rule: RuleInfo) -> None:
-    measured = rule.truth()[MARKED]
+    measured = rule.truth()[TESTED_TORCH]
     classes = {c.name for c in read_fixture(rule.fixture).classes}
     assert measured.keys() == classes, f"`exportlint truth {rule.name}` measures them"
     assert all(modes.keys() == set(BOTH) for modes in measured.values())
@@ -76,7 +74,7 @@ def test_every_good_case_exports_everywhere(rule: RuleInfo) -> None:
     good = [c.name for c in read_fixture(rule.fixture).classes if c.name.startswith("Good")]
     assert good, "a rule shows at least one near miss that is fine"
     for name in good:
-        for mode, record in rule.truth()[MARKED][name].items():
+        for mode, record in rule.truth()[TESTED_TORCH][name].items():
             assert record["outcome"] == "exports", f"{name} in {mode}: {record['outcome']}"
 
 

@@ -66,7 +66,7 @@ def rule_options(command: Command) -> Command:
         click.option(
             "--torch",
             metavar="VERSION",
-            help="Judge by what this torch version does (default: the installed one, else the newest measured).",
+            help="Judge by what this torch version does (default: the installed one; without one, the tested one).",
         ),
         click.option("--mode", type=NearChoice(tuple(MODES)), help="Mode of torch.export (default: non-strict)."),
         click.option("--ignore", multiple=True, metavar="RULES", help="Leave these rules out."),
