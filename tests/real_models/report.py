@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import re
 import sys
-import sysconfig
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -120,13 +119,13 @@ def _place(seen: Observation | None) -> str:
     return f", no line of the model; raised at `{_plain(seen.path)}:{seen.line}`" if seen.path else ""
 
 
+_INSTALLED = re.compile(r"/[^\s\"'`]+/site-packages/")
 _BYTES = re.compile(r"([\d,]+) bytes")
 
 
 def _plain(text: str) -> str:
     """One line, the same in every run: paths relative, sizes rounded, nothing that a table takes for a column."""
-    for folder in (sysconfig.get_path("purelib"), str(HERE.parents[1])):
-        text = text.replace(f"{folder}/", "")
+    text = _INSTALLED.sub("", text.replace(f"{HERE.parents[1]}/", ""))
     text = _BYTES.sub(lambda found: _size(int(found[1].replace(",", ""))), text)
     return " ".join(text.split()).replace("|", "\\|")[:500]
 
