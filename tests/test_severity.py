@@ -59,6 +59,8 @@ def test_a_case_that_nothing_fitting_measured_is_said_so(tmp_path: Path) -> None
             "torch 2.6 exports it and the program computes some",
         ),
         ("tensor-data-access", "BadDataWrite", "2.13.0", Severity.ERROR, "torch 2.13 in non-strict mode refuses"),
+        ("old-export-api", "BadExportForTraining", "2.10.0", None, "torch 2.10 exports it correctly"),
+        ("old-export-api", "BadExportForTraining", "2.13.0", Severity.ERROR, "torch 2.13 refuses to export it"),
         ("data-dependent-branch", "BadTorchAssert", "2.13.0", Severity.ERROR, "torch 2.13 refuses"),
         ("data-dependent-branch", "BadTorchAssert", "2.15.0", None, "torch 2.15 exports it correctly"),
         (
