@@ -31,6 +31,10 @@ def test_a_failure_that_no_rule_knows_is_taken_out_into_a_script() -> None:
     assert command(replace(REFUSED, rule="trial-export-non-strict")) == "exportlint trial --save-repro repro net.py"
 
 
+def test_what_did_not_load_has_said_what_to_do() -> None:
+    assert command(replace(REFUSED, rule="trial-load", stage="load")) == command()
+
+
 def test_what_exports_is_compiled_next_and_then_its_sizes_are_freed() -> None:
     assert str(command()).startswith("exportlint trial --lower ")
     assert command(replace(REFUSED, severity=Severity.NOTE)) == command()

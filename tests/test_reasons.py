@@ -12,6 +12,7 @@ from torch.export import Dim
 from exportlint.finding import Evidence, Severity
 from exportlint.trial.observation import of_exception, placed
 from exportlint.trial.reasons import NAMES, Where, findings_of
+from exportlint.trial.target import TargetError
 from exportlint.trial.wording import words
 
 HERE = Path(__file__)
@@ -197,6 +198,11 @@ def test_a_stage_that_looks_for_more_and_crashes_says_nothing_about_the_model():
     ended = placed("exception", "the process was ended by SIGSEGV", [], details={"ended": "crashed"})
     assert findings_of(Where("t", "further", HERE.parent), [ended]) == []
     assert len(findings_of(Where("t", "export-strict", HERE.parent), [ended])) == 1
+
+
+def test_a_mistake_in_naming_the_target_is_no_finding_about_the_model():
+    seen = of_exception(TargetError("there is no file"))
+    assert findings_of(Where("t", "load", HERE.parent), [seen]) == []
 
 
 def test_every_stage_has_its_name_for_select_and_ignore():

@@ -56,7 +56,13 @@ def _imported(target: Target) -> ModuleType:
         missing = str(exc.name).partition(".")[0]
         raise TargetError(f"{target.source}: needs {missing}, which is not installed: pip install {missing}") from exc
     except Exception as exc:
-        raise TargetError(f"{target.source}: importing {library} raised {type(exc).__name__}: {exc}") from exc
+        hint = _OF_ANOTHER_TORCH if "operator torchvision::" in str(exc) else ""
+        raise TargetError(f"{target.source}: importing {library} raised {type(exc).__name__}: {exc}{hint}") from exc
+
+
+_OF_ANOTHER_TORCH = (
+    "; the installed torchvision was built for another torch: install both together, pip install torch torchvision"
+)
 
 
 def _unknown(zoo: ModuleType, name: str) -> str:

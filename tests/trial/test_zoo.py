@@ -59,8 +59,9 @@ def reports(tmp_path_factory):
     home = tmp_path_factory.mktemp("zoo")
     (home / "powers_zoo.py").write_text(ZOO)
     (home / "missing_zoo.py").write_text("import a_package_that_nobody_has.models")
-    zoos = {"powers": "powers_zoo", "missing": "missing_zoo"}
-    specs = ("powers:square,width=5", "powers:sqare", "powers:square,wide", "missing:model")
+    (home / "misfit_zoo.py").write_text("raise RuntimeError('operator torchvision::nms does not exist')")
+    zoos = {"powers": "powers_zoo", "missing": "missing_zoo", "misfit": "misfit_zoo"}
+    specs = ("powers:square,width=5", "powers:sqare", "powers:square,wide", "missing:model", "misfit:model")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(home)
         options = TrialOptions(modes=("non-strict",), timeout=60)
@@ -78,6 +79,10 @@ def test_a_model_of_a_zoo_climbs_the_ladder(reports):
     [
         ("powers:sqare", "powers:sqare: there is no model 'sqare'; the nearest are square"),
         ("powers:square,wide", "write options as NAME=VALUE, not 'wide'"),
+        (
+            "misfit:model",
+            "does not exist; the installed torchvision was built for another torch: install both together",
+        ),
         ("missing:model", "needs a_package_that_nobody_has, which is not installed: pip install a_package_that_nobody"),
     ],
 )
