@@ -96,7 +96,7 @@ def _print_source(console: Console, finding: Finding, line: str | None) -> None:
     from rich.cells import cell_len  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    if line is None:
+    if not line:  # none, or nothing to point at
         return
     number = str(finding.line)
     end = finding.end_column - 1 if finding.end_line == finding.line else len(line.rstrip())
