@@ -29,6 +29,9 @@ _KIND_ONLY = frozenset(
 )
 
 
+_ASKS_DEVICE = re.compile(r"\.device\b|\bis_(cuda|mps|cpu|xpu|npu|available)\b")
+
+
 class DeviceLiteral(Rule):
     cases: ClassVar = {
         "BadFactory": Case("`{code}` makes a tensor on a device that is written into the model", _INPUT),
@@ -46,13 +49,27 @@ class DeviceLiteral(Rule):
             call.method in {"cpu", "cuda"} or any(map(_names_device, call.arguments)) for call in code.sketch.calls
         )
 
+    def __init__(self, code: Code) -> None:
+        super().__init__(code)
+        self._asked = 0
+
+    def visit_If_body(self, node: cst.If) -> None:
+        self._asked += self._asks_device(node.test)
+
+    def leave_If_body(self, node: cst.If) -> None:
+        self._asked -= self._asks_device(node.test)
+
+    def _asks_device(self, test: cst.BaseExpression) -> bool:
+        """`if x.device.type == "mps":` guards what is meant for that device only."""
+        return bool(_ASKS_DEVICE.search(self.code.text(test)))
+
     def visit_WithItem(self, node: cst.WithItem) -> bool:
         """`with torch.device("cpu"):` is a setting, and another rule's business."""
         return not isinstance(node.item, cst.Call)
 
     def visit_Call(self, node: cst.Call) -> None:
         method = called(node) or ""
-        if method in _KIND_ONLY:
+        if method in _KIND_ONLY or self._asked:
             return
         if method in {"cpu", "cuda"} and isinstance(node.func, cst.Attribute):
             self._move(node, node.func.value, method)

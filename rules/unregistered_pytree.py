@@ -115,6 +115,10 @@ class UnregisteredPytree(Rule):
             for element in expression.elements:
                 self._result(node, element.value)
             return
+        if isinstance(expression, cst.Dict):
+            for entry in expression.elements:
+                self._result(node, entry.value)
+            return
         value = self.code.value(expression)
         if value.kind is Kind.CONTAINER and value.container == "set":
             self.report(node, "BadSetOutput")
@@ -144,6 +148,9 @@ def _elements(node: ast.expr) -> Iterator[ast.expr]:
     if isinstance(node, ast.Tuple | ast.List):
         for element in node.elts:
             yield from _elements(element)
+    elif isinstance(node, ast.Dict):
+        for value in node.values:
+            yield from _elements(value)
     else:
         yield node
 

@@ -52,6 +52,8 @@ class Builtins:
             return self._getattr(first, args[1].name)
         if name == "bool" and first.kind is Kind.SCALAR:
             return replace(SCALAR, container="bool", truth=first.truth)
+        if name == "type" and len(args) == 1 and first.cls:
+            return Value(Kind.CLASS, cls=first.cls)
         if name in _NUMBERS:
             return self._number(name, args)
         if name in {"isinstance", "hasattr", "callable", "issubclass", "str", "repr", "id", "hash", "type", "format"}:

@@ -124,6 +124,8 @@ class Calls(Builtins, Narrowing):
                 return self._container_method(
                     replace(owner, container="dict" if "Dict" in (owner.name or "") else "list"), name, args, node
                 )
+            case Kind.MODULE if name in library.REGISTERED:
+                return library.registered(name)
             case Kind.INSTANCE if (owner.name or "").startswith("torch.distributions."):
                 return TENSOR
         return UNKNOWN

@@ -86,6 +86,8 @@ class Evaluator(Calls):
             return replace(SCALAR, container="bool", truth=False)  # export wants eval mode; train mode has its own rule
         if owner.cls is None:
             return self._of_foreign(owner, name)
+        if name == "__class__":
+            return Value(Kind.CLASS, cls=owner.cls)
         if method := owner.cls.method(name):
             if "builtins.property" in method.decorators or any(
                 d.endswith("cached_property") for d in method.decorators
@@ -93,6 +95,8 @@ class Evaluator(Calls):
                 return self.engine.invoke(method, owner, (), {})
             return Value(Kind.FUNCTION, function=method, owner=owner, name=name)
         found = self.engine.attributes(owner.cls).get(name)
+        if found is None and owner.kind is Kind.MODULE and name in library.REGISTERED:
+            return Value(Kind.FUNCTION, owner=owner, name=name)
         if found is None:
             return Value(Kind.UNKNOWN, on_self=True)
         found = replace(found, on_self=True)

@@ -7,8 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from exportlint.static import operators
+from exportlint.static.annotations import used
 from exportlint.static.evaluate import Evaluator
 from exportlint.static.frame import span_of
+from exportlint.static.items import parts_of_arguments
 from exportlint.static.kinds import NONE, UNKNOWN, Kind, Value, join
 from exportlint.static.project import FunctionInfo
 
@@ -44,6 +46,7 @@ class Flow(Evaluator):
                 new = self.value(node.value)
                 for target in node.targets:
                     self.assign(target, new)
+                self._told_by_use(node)
             case ast.AugAssign():
                 self._augment(node)
             case ast.AnnAssign():
@@ -82,6 +85,15 @@ class Flow(Evaluator):
                 for target in node.targets:
                     self.value(target)
         return False
+
+    def _told_by_use(self, node: ast.Assign) -> None:
+        """A part of an argument, of which nothing else is known, is what it is used as."""
+        function = self.frame.function
+        for name, maybe_none in parts_of_arguments(node, function):
+            if self.frame.names.get(name, NONE).kind is Kind.UNKNOWN:
+                found = used(function, name, self.engine.layers(function.cls))
+                if found.kind is Kind.TENSOR:
+                    self.frame.names[name] = replace(found, maybe_none=maybe_none).because(f"`{name}`", node.lineno)
 
     def _augment(self, node: ast.AugAssign) -> None:
         old = self.value(node.target)

@@ -93,6 +93,13 @@ TORCH_ONLY = frozenset(
         "expand_as"
     )
 )
+# Methods of a module that go through its tensors.
+REGISTERED = {
+    "parameters": Source.PARAMETER,
+    "named_parameters": Source.PARAMETER,
+    "buffers": Source.BUFFER,
+    "named_buffers": Source.BUFFER,
+}
 _SCALAR_FUNCTIONS = frozenset(
     f"torch.{w}"
     for w in _WORDS(
@@ -321,6 +328,13 @@ def _size(tensor: Value, dim: Value | None) -> Value:
 def module_call(name: str) -> Value:
     """What calling a layer of torch gives."""
     return Value(Kind.CONTAINER, element=TENSOR, container="tuple") if name in _RECURRENT else TENSOR
+
+
+def registered(name: str) -> Value:
+    """What `module.parameters()` and its kin give."""
+    tensor = Value(Kind.TENSOR, REGISTERED[name], on_self=True)
+    pair = Value(Kind.CONTAINER, items=(SCALAR, tensor), container="tuple")
+    return Value(Kind.CONTAINER, element=pair if name.startswith("named_") else tensor, container="generator")
 
 
 def _math(name: str, args: tuple[Value, ...]) -> Value:

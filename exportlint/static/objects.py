@@ -36,7 +36,7 @@ def of_default(node: ast.expr) -> Value:
         case ast.Constant(value=value):
             return replace(SCALAR, container=type(value).__name__)
         case ast.Tuple() | ast.List() | ast.Dict():
-            return Value(Kind.CONTAINER)
+            return Value(Kind.CONTAINER, container=type(node).__name__.lower())
         case ast.UnaryOp():
             return SCALAR
     return UNKNOWN

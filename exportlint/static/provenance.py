@@ -18,8 +18,8 @@ from exportlint.static.flow import Flow
 from exportlint.static.frame import Belief, Frame, span_of
 from exportlint.static.kinds import NONE, UNKNOWN, Kind, Source, Value, join
 from exportlint.static.objects import class_assignments, defaults, nothing, of_default, on_self
-from exportlint.static.parsed import walked
 from exportlint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
+from exportlint.static.roots import decorators, forwards, handed_to_export
 from exportlint.static.samples import as_input, samples
 
 if TYPE_CHECKING:
@@ -46,14 +46,23 @@ class Engine:
 
     def run(self, module: ModuleInfo) -> None:
         """Run every forward that the file defines, and every function it hands to export or compile."""
-        for cls in module.classes.values():
-            forward = cls.methods.get("forward")
-            if forward and cls.is_module and not cls.is_loss:
-                self.invoke(forward, Value(Kind.MODULE, cls=cls), (), {}, root=True)
-        for function in _handed_to_export(module):
+        for cls, forward in forwards(module):
+            self.invoke(forward, Value(Kind.MODULE, cls=cls), (), {}, root=True)
+            for node, decorator in decorators(forward, self.project):
+                self._decorated(node, decorator, Value(Kind.MODULE, cls=cls))
+        for function in handed_to_export(module):
             self.invoke(function, None, (), {}, root=True)
         for model, args in samples(module):
             self._sampled(module, model, args)
+
+    def _decorated(self, node: ast.expr, decorator: FunctionInfo, owner: Value) -> None:
+        """Run the function that a decorator puts in the place of a forward; the decorator itself runs before export."""
+        wrapper: FunctionInfo | None = decorator
+        with self._silently():
+            for _ in range(2 if isinstance(node, ast.Call) else 1):
+                wrapper = self.invoke(wrapper, None, (UNKNOWN,), {}).function if wrapper else None
+        if wrapper:
+            self.invoke(wrapper, None, (owner,), {}, root=True)
 
     def _sampled(self, module: ModuleInfo, model: ast.expr, args: ast.expr) -> None:
         """Run the forward of a model on what the file itself gives it."""
@@ -123,7 +132,7 @@ class Engine:
             found.update(on_self(frame.names))
         return found
 
-    def _layers(self, cls: ClassInfo | None) -> frozenset[str]:
+    def layers(self, cls: ClassInfo | None) -> frozenset[str]:
         """The attributes that hold a layer of torch.nn, which takes a tensor."""
         if cls is None or not cls.is_module:
             return frozenset()
@@ -273,7 +282,7 @@ class Engine:
             if said.kind is Kind.UNKNOWN and fallback.kind is not Kind.NONE:
                 return fallback
         if said.kind is Kind.UNKNOWN:
-            said = used(function, parameter.arg, self._layers(function.cls))
+            said = used(function, parameter.arg, self.layers(function.cls))
             said = replace(said, maybe_none=default is not None) if said.kind is not Kind.UNKNOWN else said
         return (
             said.because(f"parameter `{parameter.arg}` of {function.name}", parameter.lineno)
@@ -365,21 +374,3 @@ def _outcome(frame: Frame) -> Value:
 def _open(value: Value) -> Value:
     """A constructor argument may be anything of its kind: its default decides no test."""
     return replace(value, truth=None, name=None) if value.kind is Kind.SCALAR else value
-
-
-def _handed_to_export(module: ModuleInfo) -> Iterator[FunctionInfo]:
-    """Functions of the file that are the first argument of an export or compile call."""
-    takers = {
-        "torch.export.export",
-        "torch.compile",
-        "torch.jit.trace",
-        "torch._dynamo.explain",
-        "torch.export.draft_export",
-    }
-    mentioned = {taker.rpartition(".")[2] for taker in takers}
-    for node in walked(module.tree) if module.parsed.mentions(f"{name}(" for name in mentioned) else ():
-        match node:
-            case ast.Call(func=func, args=[ast.Name(id=name), *_]) if (
-                name in module.functions and module.dotted(func) in takers
-            ):
-                yield module.functions[name]
