@@ -11,6 +11,7 @@ Instead: a tensor for every input.
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import TYPE_CHECKING, ClassVar
 
@@ -38,6 +39,11 @@ class SameSampleTwice(ScriptRule):
         "BadRepeated": Case("`{name}` repeats the same tensors; the program ignores all but the first", _CLONE),
         "BadInList": Case(_MESSAGE, _CLONE),
     }
+
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is a model exported, or a sample kept in which a tensor may stand twice?"""
+        return super().concerns(code) or any(map(_may_repeat, _kept_samples(code)))
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)
@@ -89,6 +95,24 @@ class SameSampleTwice(ScriptRule):
     def _trust(self, known: cst.CSTNode) -> Severity:
         name = (self.code.name(known.func) or "") if isinstance(known, cst.Call) else ""
         return Severity.ERROR if name.startswith("torch.") else Severity.WARNING
+
+
+def _kept_samples(code: Code) -> Iterator[ast.expr]:
+    for node in code.sketch.nodes(ast.FunctionDef):
+        if _SAMPLES.fullmatch(node.name):
+            yield from (part.value for part in ast.walk(node) if isinstance(part, ast.Return) and part.value)
+    for assign in code.sketch.nodes(ast.Assign):
+        if any(isinstance(target, ast.Name) and _SAMPLES.fullmatch(target.id) for target in assign.targets):
+            yield assign.value
+
+
+def _may_repeat(node: ast.expr) -> bool:
+    match node:
+        case ast.BinOp(left=ast.Tuple() | ast.List(), op=ast.Mult()):
+            return True
+        case ast.Tuple() | ast.List() | ast.Dict():
+            return sum(isinstance(part, ast.Name) for part in ast.walk(node)) > 1
+    return False
 
 
 def _repeated(node: cst.CSTNode) -> cst.BaseExpression | None:

@@ -166,6 +166,31 @@ def test_a_sample_in_the_file_tells_what_a_bare_parameter_is() -> None:
     assert kinds == [Kind.TENSOR, Kind.SCALAR]
 
 
+def test_a_loss_is_not_followed_even_where_forward_calls_it() -> None:
+    code = """
+    import torch
+    class BoxLoss:
+        def __init__(self, scale): self.scale = float(scale)
+        def __call__(self, x): return x if x.sum() > 0 else -x
+    class Net(torch.nn.Module):
+        def forward(self, x: torch.Tensor, teach):
+            return BoxLoss(2)(x) if teach else x
+    """
+    path = Path("/nowhere/net.py")
+    engine = Engine(Project())
+    engine.run(engine.project.add(path, ast.parse(dedent(code))))
+    assert [function.name for function in engine.beliefs[path].reached] == ["forward"]
+
+
+@pytest.mark.parametrize(
+    ("use", "kind"),
+    [("above = a > b\nreturn x * above", Kind.TENSOR), ("above = a > b\nreturn x if above else -x", Kind.UNKNOWN)],
+)
+def test_a_comparison_tells_of_a_tensor_where_its_answer_is_kept(use: str, kind: Kind) -> None:
+    body = f"def pick(a, b):\n{indent(use, '    ')}\nreturn pick(other.first, other.second)"
+    assert value_of(body, "a").kind is kind
+
+
 def test_recursion_ends() -> None:
     body = "def down(t, n):\n    return t if n == 0 else down(t * 2, n - 1)\nreturn down(x, 3)"
     assert value_of(body, "down(x, 3)").kind in {Kind.TENSOR, Kind.UNKNOWN}

@@ -12,6 +12,8 @@ from exportlint.static.library import TENSOR_CALLED, TENSOR_ONLY, takes_tensor
 from exportlint.static.parsed import last_name
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from exportlint.static.project import FunctionInfo, ModuleInfo
 
 INPUT = Value(Kind.TENSOR, Source.INPUT)
@@ -110,8 +112,7 @@ def _named(node: ast.expr, module: ModuleInfo) -> Value:
 def used(function: FunctionInfo, name: str, layers: frozenset[str]) -> Value:
     """What the use of a parameter says it is; `layers` are the attributes of self that hold layers of torch.nn."""
     by_type = function.module.parsed.by_type(function.node)
-    asking = (node for each in _ASKING for node in by_type.get(each, ()))
-    tests = {id(part) for node in asking for part in ast.walk(node.test)}  # type: ignore[attr-defined] # all have one
+    tests = _asked(by_type)
     nodes = [node for each in _TELLING for node in by_type.get(each, ())]
     for node in nodes:
         if (
@@ -121,6 +122,16 @@ def used(function: FunctionInfo, name: str, layers: frozenset[str]) -> Value:
         ):
             return INPUT
     return next((found for node in nodes if (found := _container_use(node, name))), UNKNOWN)
+
+
+def _asked(by_type: Mapping[type[ast.AST], Sequence[ast.AST]]) -> set[int]:
+    """What is asked for its truth: the parts of tests, and what the names in them are assigned."""
+    tests = (node.test for each in _ASKING for node in by_type.get(each, ()))  # type: ignore[attr-defined] # all have
+    parts = [part for test in tests for part in ast.walk(test)]
+    names = {part.id for part in parts if isinstance(part, ast.Name)}
+    assigns = (node for node in by_type.get(ast.Assign, ()) if isinstance(node, ast.Assign))
+    named = (a.value for a in assigns if any(isinstance(t, ast.Name) and t.id in names for t in a.targets))
+    return {id(part) for part in (*parts, *named)}
 
 
 def _fed_to_layer(node: ast.AST, name: str, layers: frozenset[str]) -> bool:

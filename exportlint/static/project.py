@@ -136,6 +136,7 @@ class ClassInfo:
 
     @property
     def is_loss(self) -> bool:
+        """By its name: a loss or a metric is no part of what is exported, even where forward may call it."""
         return self.name.endswith(_NOT_EXPORTED)
 
 

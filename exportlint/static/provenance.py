@@ -161,7 +161,7 @@ class Engine:
             fields = (*zip(cls.record_fields, args, strict=False), *keywords.items())
             return Value(Kind.INSTANCE, cls=cls, fields=tuple(fields))
         init = cls.method("__init__")
-        if init is None:
+        if init is None or cls.is_loss:
             return Value(Kind.INSTANCE, cls=cls)
         frame = self._enter(init, Value(Kind.INSTANCE, cls=cls), args, keywords, root=False)
         fields = tuple((n, v.plain) for n, v in on_self(frame.names).items()) if frame else ()
@@ -182,7 +182,7 @@ class Engine:
         if not isinstance(function.node, ast.Lambda):
             if function.cls and function.cls.is_autograd_function and function.name == "forward":
                 args = (UNKNOWN, *args)
-            if "typing.overload" in function.decorators:
+            if "typing.overload" in function.decorators or (function.cls and function.cls.is_loss):
                 return UNKNOWN
         key = (
             function.node,

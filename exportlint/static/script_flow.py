@@ -43,6 +43,11 @@ class ScriptRule(Rule):
 
     scope = Scope.FILE
 
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is a model exported?"""
+        return not EXPORTERS.isdisjoint(code.sketch.origins)
+
     def __init__(self, code: Code) -> None:
         super().__init__(code)
         self._scopes: list[dict[str, cst.CSTNode]] = [{}]
