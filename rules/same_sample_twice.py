@@ -98,11 +98,13 @@ class SameSampleTwice(ScriptRule):
 
 
 def _kept_samples(code: Code) -> Iterator[ast.expr]:
-    for node in code.sketch.nodes(ast.FunctionDef):
+    functions = list(code.sketch.nodes(ast.FunctionDef))
+    for node in functions:
         if _SAMPLES.fullmatch(node.name):
             yield from (part.value for part in ast.walk(node) if isinstance(part, ast.Return) and part.value)
     for assign in code.sketch.nodes(ast.Assign):
-        if any(isinstance(target, ast.Name) and _SAMPLES.fullmatch(target.id) for target in assign.targets):
+        named = any(isinstance(target, ast.Name) and _SAMPLES.fullmatch(target.id) for target in assign.targets)
+        if named and not any(node.lineno <= assign.lineno <= (node.end_lineno or 0) for node in functions):
             yield assign.value
 
 
