@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exportlint.errors import UserError, nearest
-from exportlint.registry import TESTED_TORCH, all_rules, version_key
+from exportlint.registry import TESTED_TORCH, all_rules, measured_versions, version_key
 from exportlint.static.suppress import UNUSED
 
 if TYPE_CHECKING:
@@ -147,13 +147,9 @@ def _default_version() -> str | None:
         return measured_version(TESTED_TORCH)[0]
 
 
-def _measured() -> list[str]:
-    return sorted({one for info in all_rules().values() for one in info.truth()}, key=version_key)
-
-
 def measured_version(asked: str) -> tuple[str | None, tuple[str, ...]]:
     """The torch version whose measurements are used, and what to tell the user about the choice."""
-    measured = _measured()
+    measured = measured_versions()
     if not re.fullmatch(r"\d+(\.\d+)+\S*", asked):
         raise UserError(f"torch version `{asked}`: write it as in 2.13 or 2.13.0; measured are {', '.join(measured)}")
     return _at_most(asked, measured)

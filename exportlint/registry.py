@@ -113,6 +113,13 @@ def read_truth(folder: Path) -> Mapping[str, Mapping[str, Any]]:
     return {t["torch"]: {rule: _tried(classes) for rule, classes in t["rules"].items()} for t in files}
 
 
+def measured_versions() -> list[str]:
+    """The torch versions that truth files are named after, in ascending order."""
+    folders = {info.truth_dir for info in all_rules().values()}
+    files = (path for folder in folders for path in folder.glob("torch-*.json"))
+    return sorted({path.stem.removeprefix("torch-") for path in files}, key=version_key)
+
+
 def _tried(classes: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     kept = {
         name: {mode: record for mode, record in modes.items() if record["outcome"] != UNTRIED}

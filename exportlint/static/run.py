@@ -66,8 +66,7 @@ def check(
     shown = {str(file.path.resolve()): file.shown for file in files}
     known = Files()
     judgements = _judgements(files, known, rules, options, on_judged or _nobody)
-    verdicts = {rule.name: Verdicts(rule, options.torch, options.modes) for rule in rules}
-    joined = _Joined(shown, verdicts, known)
+    joined = _Joined(shown, _Judges(rules, options), known)
     for judgement in judgements:
         joined.take(judgement)
     findings = sorted(joined.findings(), key=lambda f: f.sort_key)
@@ -125,10 +124,23 @@ def _problems(shown: dict[str, str], judgements: Iterable[Judgement]) -> Iterato
         yield from (Problem(name, None, message) for message in judgement.failed)
 
 
+class _Judges(dict[str, Verdicts]):
+    """By rule; what was measured is read when a rule has told something."""
+
+    def __init__(self, rules: Sequence[RuleInfo], options: StaticOptions) -> None:
+        super().__init__()
+        self._rules = {rule.name: rule for rule in rules}
+        self._options = options
+
+    def __missing__(self, name: str) -> Verdicts:
+        self[name] = Verdicts(self._rules[name], self._options.torch, self._options.modes)
+        return self[name]
+
+
 class _Joined:
     """What all judgements say, by place. Of several files that run the same function, one speaks for it."""
 
-    def __init__(self, shown: dict[str, str], verdicts: dict[str, Verdicts], files: Files) -> None:
+    def __init__(self, shown: dict[str, str], verdicts: _Judges, files: Files) -> None:
         self._shown = shown
         self._verdicts = verdicts
         self._files = files
