@@ -146,3 +146,8 @@ def test_without_a_choice_the_installed_torch_is_judged_for(here: Path, monkeypa
 def test_where_no_torch_is_installed_the_tested_one_is_judged_for(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.path", [path for path in sys.path if not Path(path, "torch").is_dir()])
     assert load([], Asked()).torch == TESTED_TORCH
+
+
+def test_the_tested_torch_is_the_one_that_the_tests_install() -> None:
+    pyproject = Path(__file__).parents[1] / "pyproject.toml"
+    assert f'"torch=={TESTED_TORCH}"' in pyproject.read_text("utf-8")
