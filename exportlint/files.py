@@ -8,7 +8,7 @@ import os
 import stat
 import tokenize
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,13 +39,18 @@ class SourceError(Exception):
         self.line = line
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SourceFile:
     """One file to check. `shown` is how reports name it; `text` is set when it does not come from the disk (stdin)."""
 
     path: Path
     shown: str
     text: str | None = None
+
+    @cached_property
+    def absolute(self) -> Path:
+        """Links followed; asked for several times a file, in runs of thousands."""
+        return self.path.resolve()
 
     def read(self) -> str:
         """The source with \\n line ends; SourceError when it is not text in the encoding it declares (PEP 263)."""
@@ -70,11 +75,12 @@ def collect(paths: Sequence[str], exclude: Sequence[str] = (), root: Path | None
     excluded = [_ignore(root or Path.cwd(), exclude)] if exclude else []
     taken: dict[Path, SourceFile] = {}
     problems: dict[str, Problem] = {}
-    for path in (file for name in paths for file in _named(name, excluded)):
+    for path in (one for name in paths for one in _named(name, excluded)):
         if problem := _problem(path):
             problems[problem.path] = problem
         else:
-            taken.setdefault(path.resolve(), SourceFile(path, shown(path)))
+            file = SourceFile(path, shown(path))
+            taken.setdefault(file.absolute, file)
     return Collected(
         tuple(sorted(taken.values(), key=lambda f: f.shown)), tuple(p for _, p in sorted(problems.items()))
     )

@@ -40,7 +40,7 @@ _REPORT = "please report it at https://github.com/exportlint/exportlint/issues"
 
 def judge(file: SourceFile, files: Files, rules: Sequence[RuleInfo], asked: Collection[str] | None = None) -> Judgement:
     """Judge one file. `asked` are the absolute paths that findings are wanted for; None: all that the file leads to."""
-    path = file.path.resolve()
+    path = file.absolute
     try:
         text = text_of(file, files)
         relevant = _RELEVANT.search(text)

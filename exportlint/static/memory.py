@@ -62,7 +62,7 @@ class Memory:
 
     def recall(self, file: SourceFile, files: Files, asked: frozenset[str]) -> Judgement | None:
         """What was said of the file, if it would be said again. `asked`: the paths that findings are wanted for."""
-        path = str(file.path.resolve())
+        path = str(file.absolute)
         rows = [] if file.text is not None else self._execute(
             "SELECT judgement FROM judgements WHERE path = ? AND version = ?", path, self._version
         )  # fmt: skip

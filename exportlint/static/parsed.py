@@ -184,9 +184,9 @@ def digest(data: bytes) -> str:
 def text_of(file: SourceFile, files: Files) -> str:
     """The source of a file to check, known to `files` from here on; SourceError when it is not text."""
     if file.text is not None:
-        files.give(file.path.resolve(), file.text)
+        files.give(file.absolute, file.text)
         return file.text
     try:
-        return files.text(file.path.resolve())
+        return files.text(file.absolute)
     except OSError as error:
         raise SourceError(f"cannot be read: {error.strerror or error}") from error

@@ -63,7 +63,7 @@ class _Crew:
             else:
                 return answer
         message = f"judging this file ended the process ({_ending(code)}); please report it with the file"
-        return Judgement(str(file.path.resolve()), failed=(message,))
+        return Judgement(str(file.absolute), failed=(message,))
 
     def stop(self) -> None:
         for process in self._all:

@@ -63,7 +63,7 @@ def check(
 
     `on_judged` is told how many files are judged, and of how many, each time that the number grows.
     """
-    shown = {str(file.path.resolve()): file.shown for file in files}
+    shown = {str(file.absolute): file.shown for file in files}
     known = Files()
     judgements = _judgements(files, known, rules, options, on_judged or _nobody)
     joined = _Joined(shown, _Judges(rules, options), known)
@@ -85,7 +85,7 @@ def _judgements(
     on_judged: OnJudged,
 ) -> list[Judgement]:
     """One for each file, in the order of their paths."""
-    asked = frozenset(str(file.path.resolve()) for file in files)
+    asked = frozenset(str(file.absolute) for file in files)
     with Memory(options.cache, rules) as memory:
         found = {file: memory.recall(file, known, asked) for file in files}
         missing = [file for file, judgement in found.items() if judgement is None]
