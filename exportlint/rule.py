@@ -69,7 +69,10 @@ class Code(Protocol):
     module: ModuleInfo
     function: FunctionInfo | None
     cls: ClassInfo | None
-    sketch: Sketch
+
+    @property
+    def sketch(self) -> Sketch:
+        """The syntax of the piece, before libcst parses it."""
 
     def value(self, node: cst.CSTNode) -> Value:
         """What the expression is; UNKNOWN where the engine has no belief."""

@@ -74,8 +74,11 @@ class CodePiece:
         self.path = path
         self.function = function
         self.cls: ClassInfo | None = function.cls if function else None
-        self.sketch = Sketch(module, belief, function)
         self._belief = belief
+
+    @cached_property
+    def sketch(self) -> Sketch:
+        return Sketch(self.module, self._belief, self.function)
 
     @cached_property
     def text_of_piece(self) -> str:
