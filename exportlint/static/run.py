@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from exportlint.finding import Applicability, Finding, Fix, Link, Problem, Severity, fingerprint
@@ -66,7 +67,9 @@ def check(
     shown = {str(file.absolute): file.shown for file in files}
     known = Files()
     judgements = _judgements(files, known, rules, options, on_judged or _nobody)
-    joined = _Joined(shown, _Judges(rules, options), known)
+    by_name = {rule.name: rule for rule in rules}
+    # What was measured is read when a rule has told something.
+    joined = _Joined(shown, cache(lambda name: Verdicts(by_name[name], options.torch, options.modes)), known)
     for judgement in judgements:
         joined.take(judgement)
     findings = sorted(joined.findings(), key=lambda f: f.sort_key)
@@ -124,23 +127,10 @@ def _problems(shown: dict[str, str], judgements: Iterable[Judgement]) -> Iterato
         yield from (Problem(name, None, message) for message in judgement.failed)
 
 
-class _Judges(dict[str, Verdicts]):
-    """By rule; what was measured is read when a rule has told something."""
-
-    def __init__(self, rules: Sequence[RuleInfo], options: StaticOptions) -> None:
-        super().__init__()
-        self._rules = {rule.name: rule for rule in rules}
-        self._options = options
-
-    def __missing__(self, name: str) -> Verdicts:
-        self[name] = Verdicts(self._rules[name], self._options.torch, self._options.modes)
-        return self[name]
-
-
 class _Joined:
     """What all judgements say, by place. Of several files that run the same function, one speaks for it."""
 
-    def __init__(self, shown: dict[str, str], verdicts: _Judges, files: Files) -> None:
+    def __init__(self, shown: dict[str, str], verdicts: Callable[[str], Verdicts], files: Files) -> None:
         self._shown = shown
         self._verdicts = verdicts
         self._files = files
@@ -148,7 +138,7 @@ class _Joined:
 
     def take(self, judgement: Judgement) -> None:
         for told in judgement.told:
-            severity = self._verdicts[told.rule].severity(told.case)
+            severity = self._verdicts(told.rule).severity(told.case)
             if severity is not None and told.path in self._shown:
                 loudest = max(severity, Severity(told.at_most), key=lambda s: s.rank)
                 place = (told.path, *told.place, told.rule)
@@ -166,7 +156,7 @@ class _Joined:
                     yield self._finding(severity, told, seen)
 
     def _finding(self, severity: Severity, told: Told, seen: Counter[tuple[str, str, str]]) -> Finding:
-        verdicts, shown = self._verdicts[told.rule], self._shown[told.path]
+        verdicts, shown = self._verdicts(told.rule), self._shown[told.path]
         line = self._files.line(told.path, told.place[0])
         occurrence = seen[told.rule, told.path, line.strip()]
         seen[told.rule, told.path, line.strip()] += 1
