@@ -112,12 +112,11 @@ def _named(node: ast.expr, module: ModuleInfo) -> Value:
 def used(function: FunctionInfo, name: str, layers: frozenset[str]) -> Value:
     """What the use of a parameter says it is; `layers` are the attributes of self that hold layers of torch.nn."""
     by_type = function.module.parsed.by_type(function.node)
-    tests = _asked(by_type)
     nodes = [node for each in _TELLING for node in by_type.get(each, ())]
     for node in nodes:
         if (
             _is_tensor_use(node, name, function.module)
-            or _is_mask(node, name, tests)
+            or (_is_compared(node, name) and id(node) not in _asked(by_type))
             or _fed_to_layer(node, name, layers)
         ):
             return INPUT
@@ -141,11 +140,11 @@ def _fed_to_layer(node: ast.AST, name: str, layers: frozenset[str]) -> bool:
     return False
 
 
-def _is_mask(node: ast.AST, name: str, tests: set[int]) -> bool:
-    """`keep = scores > 0.5`: compared with a number, and the answer is kept rather than branched on."""
+def _is_compared(node: ast.AST, name: str) -> bool:
+    """`keep = scores > 0.5`: a mask, where the answer is kept rather than branched on."""
     match node:
-        case ast.Compare(left=ast.Name(id=n), ops=[ast.Gt() | ast.GtE() | ast.Lt() | ast.LtE()]) if n == name:
-            return id(node) not in tests
+        case ast.Compare(left=ast.Name(id=n), ops=[ast.Gt() | ast.GtE() | ast.Lt() | ast.LtE()]):
+            return n == name
     return False
 
 
