@@ -9,7 +9,7 @@ import pytest
 
 from exportlint.config import Asked, Config, _at_most, load
 from exportlint.errors import UserError
-from exportlint.registry import TESTED_TORCH, all_rules
+from exportlint.registry import TESTED_TORCH, all_rules, measured_versions, version_key
 
 RULE, OTHER = (*all_rules(), "unused-suppression")[:2]
 
@@ -151,3 +151,8 @@ def test_where_no_torch_is_installed_the_tested_one_is_judged_for(here: Path, mo
 def test_the_tested_torch_is_the_one_that_the_tests_install() -> None:
     pyproject = Path(__file__).parents[1] / "pyproject.toml"
     assert f'"torch=={TESTED_TORCH}"' in pyproject.read_text("utf-8")
+
+
+def test_truth_files_are_named_after_the_torch_in_them() -> None:
+    inside = {one for rule in all_rules().values() for one in rule.truth()}
+    assert measured_versions() == sorted(inside, key=version_key)
