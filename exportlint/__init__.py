@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from exportlint.diagnosis import Diagnosis, diagnose, lint
+    from exportlint.engine.source.parsed import last_name
+    from exportlint.engine.source.symbols import FunctionInfo
+    from exportlint.engine.values.abstract_value import Kind, Source, Value
     from exportlint.errors import UserError
     from exportlint.finding import Applicability, Edit, Finding, Fix, Link, Severity
-    from exportlint.rule import Case, Code, Place, Rule, Scope
-    from exportlint.static.kinds import Kind, Source, Value
-    from exportlint.static.lifetimes import Use, use_of
-    from exportlint.static.parsed import last_name
-    from exportlint.static.patterns import (
+    from exportlint.rule.base import Rule, Scope
+    from exportlint.rule.code import Code
+    from exportlint.rule.lifetimes import Use, use_of
+    from exportlint.rule.patterns import (
         CONTAINER_METHODS,
         SHAPE_METHODS,
         called,
@@ -28,58 +30,81 @@ if TYPE_CHECKING:
         text_argument,
         written_in_place,
     )
-    from exportlint.static.project import FunctionInfo
-    from exportlint.static.script_flow import ScriptRule, argument
-    from exportlint.static.sketch import Called, Sketch, asked_for_truth
-    from exportlint.static.taint import ValuesUsed, made_from_inputs, path_on_self
-    from exportlint.static.truthiness import Asked, TruthRule, of_a_size
+    from exportlint.rule.script_rule import ScriptRule, argument
+    from exportlint.rule.sketch import Called, Sketch, asked_for_truth
+    from exportlint.rule.suspicion import Case, Place
+    from exportlint.rule.taint import ValuesUsed, made_from_inputs, path_on_self
+    from exportlint.rule.truth_tests import Asked, TruthRule, of_a_size
 
 __version__ = "0.1.0"
 
-_HOME = {
-    "Diagnosis": "exportlint.diagnosis",
-    "UserError": "exportlint.errors",
-    "diagnose": "exportlint.diagnosis",
-    "lint": "exportlint.diagnosis",
-    "Applicability": "exportlint.finding",
-    "Edit": "exportlint.finding",
-    "Finding": "exportlint.finding",
-    "Fix": "exportlint.finding",
-    "Link": "exportlint.finding",
-    "Severity": "exportlint.finding",
-    "Case": "exportlint.rule",
-    "Code": "exportlint.rule",
-    "Place": "exportlint.rule",
-    "Rule": "exportlint.rule",
-    "Scope": "exportlint.rule",
-    "Kind": "exportlint.static.kinds",
-    "Source": "exportlint.static.kinds",
-    "Value": "exportlint.static.kinds",
-    "Use": "exportlint.static.lifetimes",
-    "use_of": "exportlint.static.lifetimes",
-    "ValuesUsed": "exportlint.static.taint",
-    "made_from_inputs": "exportlint.static.taint",
-    "path_on_self": "exportlint.static.taint",
-    "CONTAINER_METHODS": "exportlint.static.patterns",
-    "SHAPE_METHODS": "exportlint.static.patterns",
-    "called": "exportlint.static.patterns",
-    "dotted": "exportlint.static.patterns",
-    "flat_targets": "exportlint.static.patterns",
-    "is_part": "exportlint.static.patterns",
-    "root_name": "exportlint.static.patterns",
-    "text_argument": "exportlint.static.patterns",
-    "written_in_place": "exportlint.static.patterns",
-    "last_name": "exportlint.static.parsed",
-    "FunctionInfo": "exportlint.static.project",
-    "ScriptRule": "exportlint.static.script_flow",
-    "argument": "exportlint.static.script_flow",
-    "Called": "exportlint.static.sketch",
-    "Sketch": "exportlint.static.sketch",
-    "asked_for_truth": "exportlint.static.sketch",
-    "Asked": "exportlint.static.truthiness",
-    "TruthRule": "exportlint.static.truthiness",
-    "of_a_size": "exportlint.static.truthiness",
+_HOMES = {
+    "exportlint.diagnosis": (
+        "Diagnosis",
+        "diagnose",
+        "lint",
+    ),
+    "exportlint.engine.source.parsed": ("last_name",),
+    "exportlint.engine.source.symbols": ("FunctionInfo",),
+    "exportlint.engine.values.abstract_value": (
+        "Kind",
+        "Source",
+        "Value",
+    ),
+    "exportlint.errors": ("UserError",),
+    "exportlint.finding": (
+        "Applicability",
+        "Edit",
+        "Finding",
+        "Fix",
+        "Link",
+        "Severity",
+    ),
+    "exportlint.rule.base": (
+        "Rule",
+        "Scope",
+    ),
+    "exportlint.rule.code": ("Code",),
+    "exportlint.rule.lifetimes": (
+        "Use",
+        "use_of",
+    ),
+    "exportlint.rule.patterns": (
+        "CONTAINER_METHODS",
+        "SHAPE_METHODS",
+        "called",
+        "dotted",
+        "flat_targets",
+        "is_part",
+        "root_name",
+        "text_argument",
+        "written_in_place",
+    ),
+    "exportlint.rule.script_rule": (
+        "ScriptRule",
+        "argument",
+    ),
+    "exportlint.rule.sketch": (
+        "Called",
+        "Sketch",
+        "asked_for_truth",
+    ),
+    "exportlint.rule.suspicion": (
+        "Case",
+        "Place",
+    ),
+    "exportlint.rule.taint": (
+        "ValuesUsed",
+        "made_from_inputs",
+        "path_on_self",
+    ),
+    "exportlint.rule.truth_tests": (
+        "Asked",
+        "TruthRule",
+        "of_a_size",
+    ),
 }
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "CONTAINER_METHODS",
@@ -134,3 +159,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'exportlint' has no attribute {name!r}")
     value = globals()[name] = getattr(importlib.import_module(_HOME[name]), name)
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted((*__all__, "__version__"))

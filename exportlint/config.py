@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 from exportlint.errors import UserError, nearest
 from exportlint.registry import TESTED_TORCH, all_rules, measured_versions, version_key
-from exportlint.static.suppress import UNUSED
+from exportlint.static.suppressions import UNUSED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from exportlint.pyproject import Table, TargetTable
     from exportlint.registry import RuleInfo
+
 
 _TABLE = re.compile(rb"tool\s*\.\s*[\"']?exportlint|\[\s*tool\s*\]")  # spares other projects the TOML parser
 MODES: Mapping[str, tuple[str, ...]] = {

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from exportlint.errors import UserError
 
 if TYPE_CHECKING:
-    from exportlint.rule import Rule
+    from exportlint.rule.base import Rule
+
 
 GROUP = "exportlint.rules"
 # What the `dev` extra installs: the marks of the fixtures are for it, and the tests measure it again.
@@ -91,7 +92,7 @@ def _rules_of(package: ModuleType) -> Iterator[RuleInfo]:
 
 
 def _rule_in(module: ModuleType) -> type[Rule]:
-    from exportlint.rule import Rule  # noqa: PLC0415 (libcst, which listing the rules does not need)
+    from exportlint.rule.base import Rule  # noqa: PLC0415 (libcst, which listing the rules does not need)
 
     classes = (value for value in vars(module).values() if inspect.isclass(value))
     own = [c for c in classes if issubclass(c, Rule) and c.__module__ == module.__name__]

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from exportlint import Code
-    from exportlint.static.project import ModuleInfo
+    from exportlint.engine.source.symbols import ModuleInfo
+
 
 _SYMBOLIC = "hand the size to operators as it is: `x.shape[{dim}]` may be multiplied, divided by `//` and added"
 _WHOLE = "work on the whole tensor, or use `torch.vmap`"

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from exportlint import Code
-    from exportlint.static.parsed import Parsed
+    from exportlint.engine.source.parsed import Parsed
+
 
 _INSTEAD = "pass a tensor, or make it an argument of `__init__`"
 _SAYS = "the value given for `{name}` becomes a constant of the program"
@@ -34,8 +35,6 @@ _SEQUENCES = frozenset({"tuple", "Tuple", "list", "List", "Sequence", "Iterable"
 # Arguments of torch functions that take Python values only.
 _SIZES = frozenset({"size", "output_size", "scale_factor", "kernel_size", "normalized_shape"})
 _WORDS = frozenset({"mode", "reduction", "padding_mode", "align_corners"})
-
-
 _Node = TypeVar("_Node", bound=ast.AST)
 
 

@@ -39,7 +39,8 @@ from exportlint import (
 )
 
 if TYPE_CHECKING:
-    from exportlint.static.project import ClassInfo
+    from exportlint.engine.source.symbols import ClassInfo
+
 
 _BUFFER = "keep it in a registered buffer and write that in place"
 _IN_OUT = "keep it in a registered buffer, or take it as an argument and return it"

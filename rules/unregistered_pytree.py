@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from exportlint import Code
-    from exportlint.static.project import ClassInfo, ModuleInfo
+    from exportlint.engine.source.symbols import ClassInfo, ModuleInfo
+
 
 _RETURN = "return a dictionary or a tuple, or register the class with `torch.export.register_dataclass`"
 _TAKE = "take the tensors as separate arguments, or register the class with `torch.export.register_dataclass`"

@@ -16,6 +16,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+
 ROOT = Path(__file__).parent.parent
 
 # Longest matching name wins, on both sides; a package stands for what is in it. `exportlint` alone is its public names.
@@ -74,7 +75,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "exportlint.errors",
         "exportlint.pyproject",
         "exportlint.registry",
-        "exportlint.static.suppress",
+        "exportlint.static.suppressions",
         "exportlint.trial.reasons",
     },
     "exportlint.catalogue": {
@@ -102,7 +103,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "exportlint.registry",
         "exportlint.repro",
         "exportlint.static.run",
-        "exportlint.static.suppress",
+        "exportlint.static.suppressions",
         "exportlint.trial",
         "exportlint.truth",
         "exportlint.verdict",

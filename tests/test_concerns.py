@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from exportlint.engine.source.file_store import FileStore
 from exportlint.files import SourceFile
 from exportlint.registry import RuleInfo, all_rules
-from exportlint.static.judge import judge
-from exportlint.static.parsed import Files
+from exportlint.static.check_file import check_file
 
 if TYPE_CHECKING:
-    from exportlint.static.judgement import Told
+    from exportlint.rule.suspicion import Suspicion
+
 
 RULES = tuple(all_rules().values())
 
@@ -31,15 +32,15 @@ def never_spared(rule: RuleInfo) -> RuleInfo:
 THOROUGH = tuple(map(never_spared, RULES))
 
 
-def told(path: Path, rules: tuple[RuleInfo, ...], files: Files) -> set[Told]:
-    judgement = judge(SourceFile(path, path.name), files, rules)
+def suspicions(path: Path, rules: tuple[RuleInfo, ...], files: FileStore) -> set[Suspicion]:
+    judgement = check_file(SourceFile(path, path.name), files, rules)
     assert not judgement.failed
-    return set(judgement.told)
+    return set(judgement.suspicions)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_nothing_is_spared_in_a_fixture(rule: RuleInfo) -> None:
-    assert told(rule.fixture, RULES, Files()) == told(rule.fixture, THOROUGH, Files())
+    assert suspicions(rule.fixture, RULES, FileStore()) == suspicions(rule.fixture, THOROUGH, FileStore())
 
 
 @pytest.mark.slow
@@ -52,6 +53,6 @@ def test_nothing_is_spared_in_real_code(package: str) -> None:
     root = Path(found.origin or "").parent / folder
     paths = sorted(root.rglob("modeling_*.py" if name == "transformers" else "*.py"))
     assert paths
-    files = Files()
+    files = FileStore()
     for path in paths[:: max(1, len(paths) // 10)]:
-        assert told(path, RULES, files) == told(path, THOROUGH, files), path
+        assert suspicions(path, RULES, files) == suspicions(path, THOROUGH, files), path

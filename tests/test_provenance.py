@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exportlint.static.frame import span_of
-from exportlint.static.kinds import UNKNOWN, Kind, Source, Value
-from exportlint.static.project import Project
-from exportlint.static.provenance import Engine
+from exportlint.engine.interpreter.engine import Engine
+from exportlint.engine.source.project import Project
+from exportlint.engine.values.abstract_value import UNKNOWN, Kind, Source, Value
+from exportlint.engine.values.beliefs import span_of
 
 MODEL = """
 import torch

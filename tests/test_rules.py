@@ -9,11 +9,12 @@ import pytest
 from exportlint.files import SourceFile
 from exportlint.fixture import read_fixture
 from exportlint.registry import TESTED_TORCH, RuleInfo, all_rules
-from exportlint.static.links import links_of
-from exportlint.static.run import StaticOptions, check
+from exportlint.static.rule_links import links_of
+from exportlint.static.static_pass import StaticOptions, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
 
 RULES = all_rules()
 BOTH = ("non-strict", "strict")

@@ -9,7 +9,7 @@ import pytest
 
 from exportlint.finding import Severity
 from exportlint.registry import RuleInfo, all_rules
-from exportlint.static.severity import Verdicts
+from exportlint.static.severity import MeasuredCases
 
 BOTH = ("non-strict", "strict")
 
@@ -32,7 +32,7 @@ def test_a_case_that_a_version_could_not_try_is_judged_by_the_nearest_older_one(
         v2_6_0={"Bad": both("refused"), "BadNew": both("untried")},
         v2_10_0={"Bad": both("untried"), "BadNew": both("differs")},
     )
-    old, new = Verdicts(rule, "2.6.0", BOTH), Verdicts(rule, "2.10.0", BOTH)
+    old, new = MeasuredCases(rule, "2.6.0", BOTH), MeasuredCases(rule, "2.10.0", BOTH)
     assert new.sentence("Bad") == "torch 2.6 refuses to export it in either mode"
     assert new.severity("Bad") is Severity.ERROR
     assert old.effect("BadNew") == {}
@@ -42,8 +42,8 @@ def test_a_case_that_a_version_could_not_try_is_judged_by_the_nearest_older_one(
 
 def test_a_case_that_nothing_fitting_measured_is_said_so(tmp_path: Path) -> None:
     rule = stored(tmp_path, v2_13_0={"Bad": both("refused")})
-    assert Verdicts(rule, "2.6.0", BOTH).sentence("Bad") == "what torch 2.6 does with it is not measured"
-    assert Verdicts(rule, None, BOTH).sentence("Bad") == "torch 2.13 refuses to export it in either mode"
+    assert MeasuredCases(rule, "2.6.0", BOTH).sentence("Bad") == "what torch 2.6 does with it is not measured"
+    assert MeasuredCases(rule, None, BOTH).sentence("Bad") == "torch 2.13 refuses to export it in either mode"
 
 
 @pytest.mark.parametrize(
@@ -76,6 +76,6 @@ def test_a_case_that_nothing_fitting_measured_is_said_so(tmp_path: Path) -> None
 def test_what_changed_between_versions_is_told_as_it_was_measured(
     rule: str, case: str, torch: str, severity: Severity | None, says: str
 ) -> None:
-    verdicts = Verdicts(all_rules()[rule], torch, ("non-strict",))
+    verdicts = MeasuredCases(all_rules()[rule], torch, ("non-strict",))
     assert verdicts.severity(case) is severity
     assert says in verdicts.sentence(case)

@@ -13,13 +13,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from exportlint.engine.source.file_store import FileStore
 from exportlint.files import SourceFile
 from exportlint.registry import all_rules
-from exportlint.static.judge import judge
-from exportlint.static.parsed import Files
+from exportlint.static.check_file import check_file
 
 if TYPE_CHECKING:
     from exportlint.static.judgement import Judgement
+
 
 RULES = tuple(all_rules().values())
 HEAD = "import torch\nfrom torch import nn\nclass M(nn.Module):\n  def forward(self, x):\n"
@@ -38,7 +39,7 @@ DEEP = {
 
 
 def judged(text: str) -> Judgement:
-    return judge(SourceFile(Path("/nowhere/net.py"), "net.py", text), Files(), RULES)
+    return check_file(SourceFile(Path("/nowhere/net.py"), "net.py", text), FileStore(), RULES)
 
 
 @pytest.mark.parametrize("name", DEEP)
@@ -101,7 +102,7 @@ def test_programs_that_nobody_wrote(rule: int, seed: int) -> None:
     if text is not None:
         first = judged(text)
         assert first.failed == ()
-        assert judged(text).told == first.told
+        assert judged(text).suspicions == first.suspicions
 
 
 @pytest.mark.slow

@@ -13,8 +13,8 @@ import pytest
 
 from exportlint.files import collect
 from exportlint.registry import all_rules
-from exportlint.static import run
-from exportlint.static.run import StaticOptions, StaticReport, check
+from exportlint.static import static_pass
+from exportlint.static.static_pass import StaticOptions, StaticReport, check
 
 RULES = tuple(all_rules().values())
 HELPER = """
@@ -118,7 +118,7 @@ def test_a_cache_that_is_broken_or_cannot_be_written_is_none(project: Path) -> N
 
 
 def test_the_number_of_processes_decides_nothing(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "BYTES_WORTH_A_PROCESS", 1)
+    monkeypatch.setattr(static_pass, "BYTES_WORTH_A_PROCESS", 1)
     (project / "pkg/broken.py").write_text("def forward(:\n", "utf-8")
     (project / "pkg/deep.py").write_text(f"import torch\nx = {'-' * 100_000}1\n", "utf-8")
     one = checked("pkg", jobs=1)
@@ -149,7 +149,7 @@ def test_a_rule_that_raises_or_kills_costs_the_one_file(project: Path, rules_tha
     (project / "pkg/raising.py").write_text(OTHER.replace("return", "raise_me = 1; return"), "utf-8")
     (project / "pkg/killing.py").write_text(OTHER.replace("return", "kill_me = 1; return"), "utf-8")
     code = (
-        "from exportlint.static import run; run.BYTES_WORTH_A_PROCESS = 1\n"
+        "from exportlint.static import static_pass; static_pass.BYTES_WORTH_A_PROCESS = 1\n"
         "from exportlint.cli import main; main(['pkg', '--jobs', '2', '--output-format', 'concise'])"
     )
     done = subprocess.run(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exportlint.finding import Finding, Severity
-from exportlint.static.suppress import Applied, apply
+from exportlint.static.suppressions import Applied, apply
 
 KNOWN = ("data-dependent-branch", "data-attribute", "unused-suppression", "graph-break")
 JUDGED = ("data-dependent-branch", "data-attribute", "unused-suppression")

@@ -8,10 +8,11 @@ import libcst as cst
 import pytest
 
 from exportlint.registry import all_rules
-from exportlint.static.walk import Walk
+from exportlint.rule.walk import Walk
 
 if TYPE_CHECKING:
     from pathlib import Path
+
 
 FIXTURES = sorted({rule.fixture for rule in all_rules().values()})[::6]
 

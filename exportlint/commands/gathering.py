@@ -11,7 +11,7 @@ from exportlint.config import RuleNames
 from exportlint.files import SourceError, SourceFile, matches
 from exportlint.finding import Evidence, Finding, Problem, fingerprint
 from exportlint.output.report import Report, Target
-from exportlint.static import suppress
+from exportlint.static import suppressions as suppress
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

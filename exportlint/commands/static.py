@@ -33,7 +33,7 @@ def collected(paths: Sequence[str], stdin_filename: str | None, config: Config) 
 
 def static(found: Collected, config: Config, *, jobs: int | None = None, cache: bool = True) -> Gathered:
     """What the static pass says about the files. `jobs` None: as many processes as there are cores to use."""
-    from exportlint.static.run import StaticOptions, check  # noqa: PLC0415 (after the arguments hold)
+    from exportlint.static.static_pass import StaticOptions, check  # noqa: PLC0415 (after the arguments hold)
 
     folder = cache_folder() if cache else None
     options = StaticOptions(config.torch, config.modes, jobs or _cores(), folder)

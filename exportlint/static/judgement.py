@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any
 
-Span = tuple[int, int, int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What a rule said. `path` is absolute: a file's forward also runs functions of other files."""
-
-    path: str
-    rule: str
-    case: str
-    place: Span  # lines and columns from 1, end column exclusive
-    message: str
-    instead: str
-    at_most: str
-    links: tuple[tuple[str, str, str], ...] = ()
+from exportlint.finding import Link, Severity
+from exportlint.rule.suspicion import Place, Suspicion
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +21,7 @@ class Judgement:
     """
 
     path: str
-    told: tuple[Told, ...] = ()
+    suspicions: tuple[Suspicion, ...] = ()
     wrong: tuple[tuple[int | None, str], ...] = ()
     failed: tuple[str, ...] = ()
     read: dict[str, str | None] = field(default_factory=dict)
@@ -43,18 +30,18 @@ class Judgement:
 
     def plain(self) -> list[Any]:
         """As lists and strings, for JSON."""
-        told = [[t.path, t.rule, t.case, t.place, t.message, t.instead, t.at_most, t.links] for t in self.told]
         there = [path for path, known in self.probed.items() if known]
         absent = [path for path, known in self.probed.items() if not known]
-        return [told, self.wrong, list(self.read.items()), there, absent, self.left_out]
+        suspicions = [astuple(one) for one in self.suspicions]
+        return [suspicions, self.wrong, list(self.read.items()), there, absent, self.left_out]
 
 
 def from_plain(path: str, data: list[Any]) -> Judgement:
     """The inverse of `plain`. Raises ValueError, TypeError or IndexError for data of another form."""
-    told, wrong, read, there, absent, left_out = data
+    suspicions, wrong, read, there, absent, left_out = data
     return Judgement(
         path,
-        tuple(_told(*entry) for entry in told),
+        tuple(_suspicion(*entry) for entry in suspicions),
         tuple((line, message) for line, message in wrong),
         read=dict(read),
         probed={**dict.fromkeys(there, True), **dict.fromkeys(absent, False)},
@@ -62,9 +49,10 @@ def from_plain(path: str, data: list[Any]) -> Judgement:
     )
 
 
-def _told(
-    path: str, rule: str, case: str, place: list[int], message: str, instead: str, at_most: str, links: Any
-) -> Told:
+def _suspicion(
+    path: str, rule: str, case: str, place: list[int], message: str, suggestion: str, at_most: str, links: Any
+) -> Suspicion:
     line, column, end_line, end_column = place
-    pages = tuple((kind, name, url) for kind, name, url in links)
-    return Told(path, rule, case, (line, column, end_line, end_column), message, instead, at_most, pages)
+    where = Place(line, column, end_line, end_column)
+    pages = tuple(Link(kind, name, url) for kind, name, url in links)
+    return Suspicion(path, rule, case, where, message, suggestion, Severity(at_most), pages)

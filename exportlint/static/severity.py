@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from exportlint.registry import RuleInfo
 
+
 _DOES = {
     Outcome.EXPORTS: "exports it correctly",
     Outcome.DIFFERS: "exports it and the program computes something else, silently",
@@ -21,7 +22,7 @@ _DOES = {
 }
 
 
-class Verdicts:
+class MeasuredCases:
     """What one torch version does with the cases of a rule; a case that was not measured there is judged by the
     nearest older version that it was measured in."""
 

@@ -18,19 +18,21 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
+from exportlint.engine.source.file_store import FileStore
 from exportlint.files import SourceFile
 from exportlint.registry import all_rules
-from exportlint.static.judge import judge
-from exportlint.static.parsed import Files
+from exportlint.static.check_file import check_file
 
 SECONDS = 5.0
-FILES = Files()
+FILES = FileStore()
 
 
 def one(path: Path) -> tuple[float, tuple[str, ...], str]:
     """Processor seconds, errors of ours, and what kind of answer it was."""
     start = time.process_time()
-    judgement = judge(SourceFile(path, path.as_posix()), FILES, tuple(all_rules().values()), frozenset((str(path),)))
+    judgement = check_file(
+        SourceFile(path, path.as_posix()), FILES, tuple(all_rules().values()), frozenset((str(path),))
+    )
     answer = "told something" if judgement.told else "is not judged" if judgement.wrong else "nothing"
     return time.process_time() - start, judgement.failed, answer
 

@@ -11,7 +11,7 @@ import pytest
 from exportlint.files import SourceFile
 from exportlint.finding import Severity
 from exportlint.registry import all_rules
-from exportlint.static.run import StaticOptions, check
+from exportlint.static.static_pass import StaticOptions, check
 from exportlint.trial.report import TrialOptions
 from exportlint.trial.run import run_trials
 from exportlint.trial.target import discover

@@ -1,0 +1,59 @@
+"""What export may start from: the forwards of a file, what decorators put in their place, and functions it exports."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from exportlint.engine.source.parsed import walked
+from exportlint.engine.source.symbols import FunctionInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from exportlint.engine.source.project import Project
+    from exportlint.engine.source.symbols import ClassInfo, ModuleInfo
+
+
+def forwards(module: ModuleInfo) -> Iterator[tuple[ClassInfo, FunctionInfo]]:
+    """Each model of the file with its forward; an inherited one only where the class gives it other methods to call."""
+    models = [cls for cls in module.classes.values() if cls.is_module and not cls.is_loss]
+    for cls in models:
+        if forward := cls.methods.get("forward"):
+            yield cls, forward
+    for cls in models:
+        if "forward" not in cls.methods and (forward := cls.method("forward")) and _overrides(cls):
+            yield cls, forward
+
+
+def decorators(function: FunctionInfo, project: Project) -> Iterator[tuple[ast.expr, FunctionInfo]]:
+    """The decorators of a function that the project defines."""
+    nodes: list[ast.expr] = getattr(function.node, "decorator_list", [])
+    for node, name in zip(nodes, function.decorators, strict=True):
+        if isinstance(found := project.find(name), FunctionInfo):
+            yield node, found
+
+
+def _overrides(cls: ClassInfo) -> bool:
+    """Does it give the forward that it inherits another method to call?"""
+    return any(
+        not name.startswith("__") and any(name in base.methods for base in cls.lineage[1:]) for name in cls.methods
+    )
+
+
+def handed_to_export(module: ModuleInfo) -> Iterator[FunctionInfo]:
+    """Functions of the file that are the first argument of an export or compile call."""
+    takers = {
+        "torch.export.export",
+        "torch.compile",
+        "torch.jit.trace",
+        "torch._dynamo.explain",
+        "torch.export.draft_export",
+    }
+    mentioned = {taker.rpartition(".")[2] for taker in takers}
+    for node in walked(module.tree) if module.parsed.mentions(f"{name}(" for name in mentioned) else ():
+        match node:
+            case ast.Call(func=func, args=[ast.Name(id=name), *_]) if (
+                name in module.functions and module.dotted(func) in takers
+            ):
+                yield module.functions[name]

@@ -1,0 +1,91 @@
+"""What a name is, by how the function uses it."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from exportlint.engine.entry.annotations import INPUT
+from exportlint.engine.values.abstract_value import UNKNOWN, Kind, Source, Value
+from exportlint.engine.values.library import TENSOR_CALLED, TENSOR_ONLY, takes_tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from exportlint.engine.source.symbols import FunctionInfo, ModuleInfo
+
+
+_ASKING = (ast.If, ast.IfExp, ast.While, ast.Assert)
+# Nodes that may show what a name is.
+_TELLING = (ast.Attribute, ast.Call, ast.BinOp, ast.Subscript, ast.Compare)
+
+
+def used(function: FunctionInfo, name: str, layers: frozenset[str]) -> Value:
+    """What the use of a parameter says it is; `layers` are the attributes of self that hold layers of torch.nn."""
+    by_type = function.module.parsed.by_type(function.node)
+    nodes = [node for each in _TELLING for node in by_type.get(each, ())]
+    for node in nodes:
+        if (
+            _is_tensor_use(node, name, function.module)
+            or (_is_compared(node, name) and id(node) not in _asked(by_type))
+            or _fed_to_layer(node, name, layers)
+        ):
+            return INPUT
+    return next((found for node in nodes if (found := _container_use(node, name))), UNKNOWN)
+
+
+def _asked(by_type: Mapping[type[ast.AST], Sequence[ast.AST]]) -> set[int]:
+    """What is asked for its truth: the parts of tests, and what the names in them are assigned."""
+    tests = (node.test for each in _ASKING for node in by_type.get(each, ()))  # type: ignore[attr-defined] # all have
+    parts = [part for test in tests for part in ast.walk(test)]
+    names = {part.id for part in parts if isinstance(part, ast.Name)}
+    assigns = (node for node in by_type.get(ast.Assign, ()) if isinstance(node, ast.Assign))
+    named = (a.value for a in assigns if any(isinstance(t, ast.Name) and t.id in names for t in a.targets))
+    return {id(part) for part in (*parts, *named)}
+
+
+def _fed_to_layer(node: ast.AST, name: str, layers: frozenset[str]) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=attr), args=[ast.Name(id=n), *_]):
+            return n == name and attr in layers
+    return False
+
+
+def _is_compared(node: ast.AST, name: str) -> bool:
+    """`keep = scores > 0.5`: a mask, where the answer is kept rather than branched on."""
+    match node:
+        case ast.Compare(left=ast.Name(id=n), ops=[ast.Gt() | ast.GtE() | ast.Lt() | ast.LtE()]):
+            return n == name
+    return False
+
+
+def _container_use(node: ast.AST, name: str) -> Value | None:
+    match node:
+        case ast.Subscript(value=ast.Name(id=n), slice=ast.Constant(value=str())) if n == name:
+            return Value(Kind.CONTAINER, Source.INPUT, container="dict")
+        case ast.Attribute(value=ast.Name(id=n), attr="keys" | "items" | "setdefault") if n == name:
+            return Value(Kind.CONTAINER, Source.INPUT, container="dict")
+        case ast.Attribute(value=ast.Name(id=n), attr="append" | "extend" | "insert") if n == name:
+            return Value(Kind.CONTAINER, Source.INPUT, container="list")
+    return None
+
+
+def _is_tensor_use(node: ast.AST, name: str, module: ModuleInfo) -> bool:
+    match node:
+        case ast.Attribute(value=ast.Name(id=n), attr=attr) if n == name:
+            return attr in TENSOR_ONLY
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=n), attr=attr)) if n == name:
+            return attr in TENSOR_CALLED
+        case ast.BinOp(op=ast.MatMult(), left=left, right=right):
+            return _is_name(left, name) or _is_name(right, name)
+        case ast.Subscript(value=ast.Name(id=n), slice=ast.Tuple(elts=parts)) if n == name:
+            return any(
+                isinstance(p, ast.Slice) or (isinstance(p, ast.Constant) and p.value in (None, ...)) for p in parts
+            )
+        case ast.Call(func=ast.Attribute(), args=[ast.Name(id=n), *_]) if n == name:
+            return takes_tensor(module.dotted(node.func) or "")
+    return False
+
+
+def _is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name

@@ -1,0 +1,134 @@
+"""What a test settles, and what it tells about a name in the branch that it leads to."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from exportlint.engine.source.parsed import last_name
+from exportlint.engine.values import library
+from exportlint.engine.values.abstract_value import NONE, SCALAR, UNKNOWN, Kind, Source, Value
+
+if TYPE_CHECKING:
+    from exportlint.engine.interpreter.frame import Frame
+
+
+_NOT_TENSOR = frozenset(
+    {"int", "float", "bool", "str", "list", "tuple", "dict", "set", "Mapping", "Sequence", "Module"}
+)
+
+
+class Narrowing:
+    """The part of the evaluator that deals with tests."""
+
+    frame: Frame
+
+    def truth(self, node: ast.expr) -> bool | None:
+        """True or False where the code alone settles a test; None where it does not."""
+        match node:
+            case ast.UnaryOp(op=ast.Not(), operand=inner):
+                inside = self.truth(inner)
+                return None if inside is None else not inside
+            case ast.BoolOp():
+                return self.truth_of_parts(node)
+            case ast.Compare():
+                return self.truth_of_test(node)
+            case ast.Call(func=ast.Name(id="isinstance"), args=[subject, classes]):
+                return self._isinstance(self.frame.believed(subject), classes)
+            case ast.Call(args=[subject]) if self.frame.module.dotted(node.func) == "torch.is_tensor":
+                return self._isinstance(self.frame.believed(subject), ast.Name("Tensor"))
+        found = self.frame.believed(node)
+        return False if found.kind is Kind.NONE else found.truth
+
+    def truth_of_parts(self, node: ast.BoolOp) -> bool | None:
+        stop = isinstance(node.op, ast.Or)
+        truths = [self.truth(v) for v in node.values]
+        if stop in truths:
+            return stop
+        return None if None in truths else not stop
+
+    def truth_of_test(self, node: ast.Compare) -> bool | None:
+        match node:
+            case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
+                value = self.frame.believed(left)
+                if value.kind is Kind.NONE:
+                    return isinstance(op, ast.Is)
+                if is_object(value):
+                    return isinstance(op, ast.IsNot)
+        return None
+
+    def _isinstance(self, value: Value, classes: ast.expr) -> bool | None:
+        names = {last_name(c) for c in (classes.elts if isinstance(classes, ast.Tuple) else [classes])}
+        if value.kind is Kind.TENSOR and value.certain and not value.maybe_none:
+            return True if "Tensor" in names else False if names <= _NOT_TENSOR else None
+        if value.kind in {Kind.SCALAR, Kind.NONE, Kind.CONTAINER, Kind.SIZE} and names == {"Tensor"}:
+            return False
+        if (
+            value.kind is Kind.CONTAINER
+            and value.container in names & {"list", "tuple", "dict"}
+            and not value.maybe_none
+        ):
+            return True
+        return None
+
+    def narrow(self, test: ast.expr, truth: bool) -> None:
+        """Note what a test tells about a name in the branch where it came out as `truth`."""
+        match test:
+            case ast.UnaryOp(op=ast.Not(), operand=inner):
+                self.narrow(inner, not truth)
+            case ast.BoolOp(op=op, values=parts) if isinstance(op, ast.And) is truth:
+                for part in parts:
+                    self.narrow(part, truth)
+            case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
+                self._narrow_none(left, isinstance(op, ast.Is) is truth)
+            case ast.Call(func=ast.Name(id="isinstance"), args=[subject, classes]):
+                self._narrow_class(subject, classes, truth)
+            case ast.Call(args=[subject]) if self.frame.module.dotted(test.func) == "torch.is_tensor":
+                self._narrow_class(subject, ast.Name("Tensor"), truth)
+
+    def _narrow_none(self, node: ast.expr, is_none: bool) -> None:
+        key = _key(node)
+        if key is None:
+            return
+        value = self.frame.believed(node)
+        self.frame.names[key] = NONE if is_none and value.kind is not Kind.UNKNOWN else replace(value, maybe_none=False)
+
+    def _narrow_class(self, node: ast.expr, classes: ast.expr, truth: bool) -> None:
+        key, value = _key(node), self.frame.believed(node)
+        names = {last_name(c) for c in (classes.elts if isinstance(classes, ast.Tuple) else [classes])}
+        if key is None:
+            return
+        if truth and names == {"Tensor"}:
+            known = value.kind is Kind.TENSOR
+            self.frame.names[key] = (
+                replace(value, certain=True, maybe_none=False) if known else Value(Kind.TENSOR, Source.INPUT)
+            )
+        elif truth and names <= {"list", "tuple", "dict", "set", "Mapping", "Sequence"}:
+            self.frame.names[key] = (
+                value
+                if value.kind is Kind.CONTAINER
+                else Value(Kind.CONTAINER, value.source, container="dict" if "dict" in names else "list")
+            )
+        elif truth and names <= {"int", "float", "bool", "str"}:
+            self.frame.names[key] = SCALAR if value.kind in {Kind.TENSOR, Kind.UNKNOWN} else value
+        elif not truth and names == {"Tensor"} and value.kind is Kind.TENSOR:
+            self.frame.names[key] = UNKNOWN
+
+
+def is_object(value: Value) -> bool:
+    """Certainly not None: a tensor, a function or class, or a question of torch's that every version answers."""
+    if value.kind is Kind.TENSOR:
+        return value.certain and not value.maybe_none
+    return value.kind in {Kind.FUNCTION, Kind.CLASS} or library.is_question(value.name)
+
+
+def _key(node: ast.expr) -> str | None:
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=ast.Name(id=name), attr=attr):
+            return f"{name}.{attr}"
+        case ast.NamedExpr(target=ast.Name(id=name)):
+            return name
+    return None

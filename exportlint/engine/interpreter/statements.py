@@ -1,0 +1,207 @@
+"""Statements: how names change along a function, and which statements export can reach at all."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from exportlint.engine.entry.argument_parts import parts_of_arguments
+from exportlint.engine.entry.usage import used
+from exportlint.engine.interpreter.expressions import Expressions
+from exportlint.engine.source.symbols import FunctionInfo
+from exportlint.engine.values import operators
+from exportlint.engine.values.abstract_value import NONE, UNKNOWN, Kind, Value, join
+from exportlint.engine.values.beliefs import span_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+_LOOPS = 5
+
+
+class Statements(Expressions):
+    """Runs the statements of one function in one context. `run` returns True when the block ends the function."""
+
+    loops = 0
+    # The expression of the last statement that takes no value, or gives it to an attribute of another object.
+    dropped: ast.expr | None = None
+
+    def run(self, statements: list[ast.stmt]) -> bool:
+        for i, statement in enumerate(statements):
+            self.frame.alive.add(span_of(statement))
+            if self._one(statement):
+                self.frame.bury(statements[i + 1 :])
+                return True
+        return False
+
+    def _one(self, node: ast.stmt) -> bool:
+        handler: Callable[[ast.stmt], bool | None] | None = getattr(self, _HANDLERS.get(type(node), ""), None)
+        return bool(handler(node)) if handler else False
+
+    def _expression(self, node: ast.Expr) -> None:
+        self.dropped = node.value
+        self.value(node.value)
+
+    def _assign(self, node: ast.Assign) -> None:
+        if all(isinstance(t, ast.Attribute) and isinstance(t.value, ast.Attribute) for t in node.targets):
+            self.dropped = node.value
+        new = self.value(node.value)
+        for target in node.targets:
+            self.assign(target, new)
+        self._typed_by_use(node)
+
+    def _annotated(self, node: ast.AnnAssign) -> None:
+        if node.value:
+            self.assign(node.target, self.value(node.value))
+
+    def _return(self, node: ast.Return) -> bool:
+        self.frame.returned.append(self.value(node.value) if node.value else NONE)
+        return True
+
+    def _raise(self, node: ast.Raise) -> bool:
+        for part in filter(None, (node.exc, node.cause)):
+            self.value(part)
+        return True
+
+    def _leave_loop(self, _node: ast.Break | ast.Continue) -> bool:
+        return True
+
+    def _assert(self, node: ast.Assert) -> None:
+        self.value(node.test)
+        if node.msg:
+            self.value(node.msg)
+        self.narrow(node.test, True)
+
+    def _delete(self, node: ast.Delete) -> None:
+        for target in node.targets:
+            self.value(target)
+
+    def _typed_by_use(self, node: ast.Assign) -> None:
+        """A part of an argument, of which nothing else is known, is what it is used as."""
+        function = self.frame.function
+        for name, maybe_none in parts_of_arguments(node, function):
+            if self.frame.names.get(name, NONE).kind is Kind.UNKNOWN:
+                found = used(function, name, self.engine.layers(function.cls))
+                if found.kind is Kind.TENSOR:
+                    self.frame.names[name] = replace(found, maybe_none=maybe_none).because(f"`{name}`", node.lineno)
+
+    def _augment(self, node: ast.AugAssign) -> None:
+        old = self.value(node.target)
+        new = operators.combine(old, self.value(node.value), node.op)
+        if isinstance(node.target, ast.Name):
+            kept = old.source if old.kind is Kind.TENSOR and new.kind is Kind.TENSOR else new.source
+            self.frame.names[node.target.id] = replace(new, source=kept)
+
+    def _if(self, node: ast.If) -> bool:
+        self.value(node.test)
+        truth = self.truth(node.test)
+        if truth is not None:
+            self.frame.bury(node.orelse if truth else node.body)
+            self.narrow(node.test, truth)
+            return self.run(node.body if truth else node.orelse)
+        before = dict(self.frame.names)
+        self.narrow(node.test, True)
+        body_ends = self.run(node.body)
+        after_body = self.frame.names
+        self.frame.names = before
+        self.narrow(node.test, False)
+        else_ends = self.run(node.orelse)
+        if body_ends and else_ends:
+            return True
+        if else_ends:
+            self.frame.names = after_body
+        elif not body_ends:
+            self.frame.names = merged(after_body, self.frame.names)
+        return False
+
+    def _rounds(self) -> Iterator[None]:
+        """Two, and one where loops stand so deep in loops that the rounds would multiply beyond reason."""
+        self.loops += 1
+        try:
+            yield
+            if self.loops <= _LOOPS:
+                yield
+        finally:
+            self.loops -= 1
+
+    def _for(self, node: ast.For | ast.AsyncFor) -> None:
+        """Twice: what the first round leaves behind is what the second one meets."""
+        element = self.element_of(self.value(node.iter))
+        for _ in self._rounds():
+            before = dict(self.frame.names)
+            self.assign(node.target, element)
+            self.run(node.body)
+            self.frame.names = merged(before, self.frame.names)
+        self.run(node.orelse)
+
+    def _while(self, node: ast.While) -> None:
+        for _ in self._rounds():
+            before = dict(self.frame.names)
+            self.value(node.test)
+            if self.truth(node.test) is False:
+                self.frame.bury(node.body)
+                return
+            self.narrow(node.test, True)
+            self.run(node.body)
+            self.frame.names = merged(before, self.frame.names)
+        self.run(node.orelse)
+
+    def _with(self, node: ast.With | ast.AsyncWith) -> bool:
+        for item in node.items:
+            found = self.value(item.context_expr)
+            if found.kind is Kind.INSTANCE and found.cls:
+                for name in ("__enter__", "__exit__"):
+                    if method := found.cls.method(name):
+                        self.engine.invoke(method, found, (), {})
+            if item.optional_vars:
+                self.assign(item.optional_vars, UNKNOWN)
+        return self.run(node.body)
+
+    def _try(self, node: ast.Try) -> bool:
+        before = dict(self.frame.names)
+        body_ends = self.run(node.body) or self.run(node.orelse)
+        after = self.frame.names
+        ends = [body_ends]
+        for handler in node.handlers:
+            self.frame.names = merged(before, after) if not body_ends else dict(before)
+            ends.append(self.run(handler.body))
+            if not ends[-1]:
+                after = merged(after, self.frame.names) if not all(ends[:-1]) else self.frame.names
+        self.frame.names = after
+        return self.run(node.finalbody) or all(ends)
+
+    def _match(self, node: ast.Match) -> None:
+        subject = self.value(node.subject)
+        before = dict(self.frame.names)
+        after: dict[str, Value] | None = None
+        for case in node.cases:
+            self.frame.names = dict(before)
+            for part in ast.walk(case.pattern):
+                if isinstance(part, ast.MatchAs) and part.name:
+                    self.frame.names[part.name] = subject if part is case.pattern else self.element_of(subject)
+            if case.guard:
+                self.value(case.guard)
+            if not self.run(case.body):
+                after = self.frame.names if after is None else merged(after, self.frame.names)
+        self.frame.names = merged(before, after) if after is not None else before
+
+    def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        closure = {**self.frame.function.closure, **self.frame.names}
+        function = FunctionInfo(node.name, node, self.frame.module, self.frame.function.cls, closure)
+        self.frame.names[node.name] = Value(Kind.FUNCTION, function=function, name=node.name)
+
+
+def merged(a: dict[str, Value], b: dict[str, Value]) -> dict[str, Value]:
+    """What holds after either of two paths. A name bound on one path only is in doubt nowhere it can be read."""
+    return {name: join(a[name], b[name]) if name in a and name in b else a.get(name) or b[name] for name in {**a, **b}}
+
+
+_HANDLERS: dict[type[ast.stmt], str] = {
+    ast.Expr: "_expression", ast.Assign: "_assign", ast.AugAssign: "_augment", ast.AnnAssign: "_annotated",
+    ast.Return: "_return", ast.Raise: "_raise", ast.Break: "_leave_loop", ast.Continue: "_leave_loop",
+    ast.If: "_if", ast.For: "_for", ast.AsyncFor: "_for", ast.While: "_while", ast.With: "_with",
+    ast.AsyncWith: "_with", ast.Try: "_try", ast.Match: "_match", ast.Assert: "_assert",
+    ast.FunctionDef: "_define", ast.AsyncFunctionDef: "_define", ast.Delete: "_delete",
+}  # fmt: skip

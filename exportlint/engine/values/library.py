@@ -1,0 +1,345 @@
+"""What calls into torch, numpy and Python give back, by dotted name. Facts of the libraries' documentation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from exportlint.engine.values.abstract_value import SCALAR, SHAPE, SIZE, TENSOR, UNBACKED, UNKNOWN, Kind, Source, Value
+
+MODULE_CONTAINERS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ModuleDict"})
+TENSORS = Value(Kind.CONTAINER, element=TENSOR, container="tuple")
+
+_WORDS = str.split
+# Attributes and methods of a tensor that are not tensors.
+SCALAR_ATTRIBUTES = frozenset(
+    _WORDS(
+        "dtype device ndim is_cuda is_cpu is_mps is_meta is_quantized is_sparse is_leaf is_nested "
+        "requires_grad layout names itemsize is_mkldnn output_nr grad_fn"
+    )
+)
+_SCALAR_METHODS = frozenset(
+    _WORDS(
+        "dim ndimension is_contiguous is_floating_point is_complex is_signed is_inference element_size "
+        "get_device type storage untyped_storage data_ptr storage_offset has_names is_shared is_pinned "
+        "dense_dim sparse_dim is_same_size is_set_to __hash__ is_coalesced is_neg is_conj retain_grad "
+        "backward register_hook share_memory_"
+    )
+)
+_UNBACKED_METHODS = frozenset(_WORDS("item equal allclose is_nonzero __bool__ __int__ __float__ __index__"))
+_TUPLE_METHODS = frozenset(
+    _WORDS(
+        "split chunk unbind topk sort tensor_split split_with_sizes hsplit vsplit dsplit mode kthvalue "
+        "aminmax qr svd eig eigh lu slogdet unsafe_chunk unsafe_split frexp histogram"
+    )
+)
+_TUPLE_WITH_DIM = frozenset(_WORDS("max min median cummax cummin nanmedian"))
+_DATA_SIZED = frozenset(_WORDS("nonzero argwhere masked_select unique unique_consecutive repeat_interleave bincount"))
+_SAME_ROWS = frozenset(
+    _WORDS(
+        "float double half long int bool to type_as clone detach contiguous abs neg exp log sqrt sigmoid relu "
+        "tanh add sub mul div clamp round floor ceil squeeze_ sort flip roll masked_fill cpu cuda bfloat16 "
+        "requires_grad_"
+    )
+)
+_BOOLEAN_METHODS = frozenset(
+    _WORDS(
+        "bool eq ne lt le gt ge isnan isinf isfinite logical_and logical_or logical_not logical_xor any all "
+        "isclose signbit isin less greater less_equal greater_equal not_equal isposinf isneginf isreal"
+    )
+)
+# Views keep where a tensor lives.
+VIEWS = frozenset(
+    _WORDS(
+        "view t transpose permute detach squeeze unsqueeze expand expand_as narrow select diagonal view_as T "
+        "mT data swapaxes movedim real imag unfold as_strided"
+    )
+)
+# Methods that only tensors have, as evidence that a parameter is one. (`size`, `split`, `copy` … others have as well.)
+TENSOR_ONLY = frozenset(
+    _WORDS(
+        "view reshape permute transpose unsqueeze squeeze flatten mean sum softmax log_softmax contiguous "
+        "expand expand_as chunk norm new_zeros new_ones new_full new_empty new_tensor float long half bool "
+        "int double bfloat16 masked_fill masked_fill_ clamp clamp_ sigmoid tanh relu matmul bmm detach item "
+        "numel argmax argmin cumsum type_as view_as repeat_interleave nonzero amax amin std var prod abs exp "
+        "log sqrt pow topk unbind gather cpu unsqueeze_ squeeze_ transpose_ resize_ set_ detach_ data scatter "
+        "scatter_ index_select index_copy_ masked_select requires_grad_ t t_ mul_ add_ div_ sub_ copy_ zero_ "
+        "fill_ any all ndim shape tolist dim data_ptr to_sparse to_mkldnn is_floating_point roll tril triu "
+        "narrow"
+    )
+)
+# … and methods whose names are also those of attributes of other things.
+TENSOR_CALLED = frozenset(
+    _WORDS(
+        "size max min repeat type new eq ne lt le gt ge isnan isfinite isinf logical_not logical_and logical_or "
+        "index_add index_fill masked_scatter dot outer mm mv addmm cross sign erf rsqrt square neg floor ceil trunc"
+    )
+)
+# Functions of torch whose first argument may be a number, a list, text, a function …
+_TAKES_OTHERS = frozenset(
+    _WORDS(
+        "tensor as_tensor zeros ones empty full arange range rand randn randint randperm eye linspace logspace "
+        "scalar_tensor from_numpy complex polar normal hann_window hamming_window device dtype Size finfo iinfo "
+        "manual_seed compile cond while_loop vmap jit load save stack cat concat concatenate hstack vstack dstack "
+        "column_stack row_stack block_diag meshgrid broadcast_tensors cartesian_prod einsum Generator no_grad "
+        "autocast typename sym_int sym_float sym_max sym_min sym_not sym_sum promote_types can_cast tril_indices "
+        "triu_indices broadcast_shapes chain_matmul frombuffer asarray enable_grad inference_mode"
+    )
+)
+# Methods that neither numpy nor Python has: what they are called on is a tensor.
+TORCH_ONLY = frozenset(
+    _WORDS(
+        "unsqueeze softmax log_softmax detach masked_fill permute contiguous expand bmm sigmoid relu type_as "
+        "float long half bfloat16 masked_select index_select unbind new_zeros new_ones new_full new_tensor "
+        "expand_as"
+    )
+)
+# Methods of a module that go through its tensors.
+REGISTERED = {
+    "parameters": Source.PARAMETER,
+    "named_parameters": Source.PARAMETER,
+    "buffers": Source.BUFFER,
+    "named_buffers": Source.BUFFER,
+}
+_SCALAR_FUNCTIONS = frozenset(
+    f"torch.{w}"
+    for w in _WORDS(
+        "is_tensor is_grad_enabled is_inference_mode_enabled finfo iinfo device Size is_floating_point "
+        "is_complex is_storage is_autocast_enabled get_autocast_gpu_dtype get_autocast_dtype "
+        "get_default_dtype promote_types can_cast result_type broadcast_shapes get_num_threads "
+        "is_autocast_cpu_enabled get_rng_state get_float32_matmul_precision "
+        "are_deterministic_algorithms_enabled is_vulkan_available"
+    )
+)
+_SCALAR_PACKAGES = (
+    "torch.cuda.", "torch.backends.", "torch.jit.is_", "torch.compiler.", "torch._dynamo.", "torch.distributed.",
+    "torch.version.", "torch.mps.", "torch.xpu.", "torch.hub.", "torch.overrides.", "torch.onnx.is_in",
+)  # fmt: skip
+_DTYPES = frozenset(
+    f"torch.{w}"
+    for w in _WORDS(
+        "float16 float32 float64 bfloat16 half float double int8 int16 int32 int64 uint8 bool long int short "
+        "complex64 complex128 cfloat strided channels_last contiguous_format preserve_format float8_e4m3fn "
+        "float8_e5m2"
+    )
+)
+_FROM_DATA = frozenset({"torch.equal", "torch.allclose", "torch.is_nonzero"})
+_CONSTANT_MAKERS = frozenset(
+    f"torch.{w}"
+    for w in _WORDS("tensor as_tensor zeros ones full empty arange eye linspace logspace scalar_tensor from_numpy")
+)
+_TUPLE_FUNCTIONS = frozenset(
+    f"torch.{w}" for w in (*_TUPLE_METHODS, "meshgrid", "broadcast_tensors", "var_mean", "std_mean")
+)
+_TENSOR_PACKAGES = (
+    "torch.nn.functional.", "torch.linalg.", "torch.fft.", "torch.special.", "torch.ops.", "torch.nn.init.",
+    "torch.sparse.", "torch.nested.", "torch.signal.",
+)  # fmt: skip
+_TRUTHS = {
+    "torch.compiler.is_exporting": True,
+    "torch.compiler.is_compiling": True,
+    "torch.compiler.is_dynamo_compiling": None,  # True in strict mode only
+    "torch._dynamo.is_compiling": True,
+    "torch.jit.is_scripting": False,
+    "torch.jit.is_tracing": False,
+    "torch._jit_internal.is_scripting": False,
+    "torch._C._get_tracing_state": False,
+    "torch._C._is_tracing": False,
+    "torch.onnx.is_in_onnx_export": False,
+    "torch.overrides.has_torch_function": False,
+}
+_RECURRENT = frozenset(
+    f"torch.nn.{w}" for w in _WORDS("LSTM GRU RNN MultiheadAttention AdaptiveLogSoftmaxWithLoss LSTMCell")
+)
+
+
+def constant(name: str) -> Value | None:
+    """A dotted name that is not called: `torch.float32`, `math.pi`, `typing.TYPE_CHECKING`."""
+    if name in _DTYPES or name.startswith(("math.", "sys.", "torch.finfo")):
+        return SCALAR
+    if name == "typing.TYPE_CHECKING":
+        return replace(SCALAR, truth=False)
+    return None
+
+
+def takes_tensor(name: str) -> bool:
+    """Is the first argument of that function a tensor, whatever else it may be given?"""
+    package, _, last = name.rpartition(".")
+    if package == "torch":
+        plain = last[:1].islower() and not last.startswith(("get_", "set_", "is_", "use_", "sym_", "_"))
+        return plain and last not in _TAKES_OTHERS
+    return package in {"torch.nn.functional", "torch.linalg", "torch.fft", "torch.special"}
+
+
+def is_question(name: str | None) -> bool:
+    """A function that tells who runs the code: the tracer, TorchScript, Python."""
+    return name in _TRUTHS
+
+
+def call(name: str, args: tuple[Value, ...], keywords: frozenset[str]) -> Value:
+    """What `name(*args, **keywords)` gives, for functions and classes outside of the project."""
+    if name in _TRUTHS:
+        return replace(SCALAR, container="bool", truth=_TRUTHS[name])
+    if name.startswith("torch."):
+        return _torch(name, args, keywords)
+    if name.startswith("numpy."):
+        return Value(Kind.ARRAY, name=name)
+    if name.startswith(("math.", "operator.index", "copy.")):
+        return _math(name, args)
+    if name.startswith("einops.") and name.rpartition(".")[2] in {"rearrange", "repeat", "reduce", "einsum", "pack"}:
+        return TENSOR if any(a.kind is Kind.TENSOR for a in args) else UNKNOWN
+    if name.startswith("collections."):
+        return Value(Kind.CONTAINER, container=name, name=name, element=args[0].element if args else None)
+    if name in {"types.SimpleNamespace", "argparse.Namespace"}:
+        return Value(Kind.INSTANCE, name=name)
+    return Value(Kind.UNKNOWN, name=name)
+
+
+def _torch(name: str, args: tuple[Value, ...], keywords: frozenset[str]) -> Value:
+    last = name.rpartition(".")[2]
+    if name in _FROM_DATA:
+        return UNBACKED if any(a.kind is Kind.TENSOR for a in args) else SCALAR
+    if last == "disable":  # torch.compiler.disable(f), torch._dynamo.disable(f): f behind a graph break
+        return Value(Kind.UNKNOWN, name=name)
+    if _is_scalar(name, last):
+        return SCALAR
+    if name == "torch.numel":
+        return SIZE
+    if name.startswith("torch.nn.") and last in {"Parameter", "Buffer"}:
+        return Value(Kind.TENSOR, Source.PARAMETER if last == "Parameter" else Source.BUFFER)
+    if name.startswith("torch.nn.") and last[:1].isupper():
+        return _nn(name, args)
+    if name.startswith(("torch.optim.", "torch.distributions.", "torch.utils.", "torch.autograd.", "torch.Generator")):
+        return Value(Kind.INSTANCE, name=name)
+    if name in _CONSTANT_MAKERS:
+        return _made(name, args)
+    if name.startswith(_TENSOR_PACKAGES) or (name.count(".") == 1 and last[:1].islower()):
+        return _function(name, last, args, keywords)
+    return Value(Kind.UNKNOWN, name=name)
+
+
+def _is_scalar(name: str, last: str) -> bool:
+    """Settings, questions and dtypes: what they give is no tensor."""
+    if name.count(".") == 1 and last.startswith(("get_", "set_", "is_", "use_")):
+        return True
+    return name in _SCALAR_FUNCTIONS or name in _DTYPES or name.startswith(_SCALAR_PACKAGES)
+
+
+def _nn(name: str, args: tuple[Value, ...]) -> Value:
+    canonical = f"torch.nn.{name.rpartition('.')[2]}"
+    if canonical not in MODULE_CONTAINERS:
+        return Value(Kind.MODULE, name=canonical)
+    items = args if canonical.endswith("Sequential") else args[0].items if args else ()
+    element = args[0].element if args and args[0].element else None
+    for item in items or ():
+        element = (
+            item
+            if element is None or element == item
+            else replace(item, cls=None)
+            if item.cls is not element.cls
+            else element
+        )
+    return Value(
+        Kind.MODULE, name=canonical, items=items or None, element=element, fields=args[0].fields if args else ()
+    )
+
+
+def _made(name: str, args: tuple[Value, ...]) -> Value:
+    """A tensor made from Python values is a constant; made from tensors or sizes it is computed."""
+    flat = (*args, *(i for a in args for i in a.items or ()), *(a.element for a in args if a.element))
+    if name in {"torch.tensor", "torch.as_tensor"} and args and args[0].kind is Kind.TENSOR:
+        return replace(args[0], source=Source.COMPUTED)
+    unbacked = any(a.kind is Kind.UNBACKED for a in flat) and name not in {"torch.tensor", "torch.as_tensor"}
+    computed = any(a.kind in {Kind.TENSOR, Kind.UNBACKED} for a in flat)
+    boolean = name == "torch.tensor" and bool(args) and args[0].container == "bool"
+    return Value(Kind.TENSOR, Source.COMPUTED if computed else Source.CONSTANT, boolean=boolean, unbacked=unbacked)
+
+
+def _function(name: str, last: str, args: tuple[Value, ...], keywords: frozenset[str]) -> Value:
+    if last == "where" and len(args) == 1 and not keywords:
+        return Value(Kind.CONTAINER, element=replace(TENSOR, unbacked=True), container="tuple")
+    tensor = next((a for a in args if a.kind is Kind.TENSOR), None)
+    if tensor is not None and name.count(".") == 1 and args[0].kind is Kind.TENSOR:
+        return (
+            method(args[0], last, args[1:], keywords)
+            if last in _METHOD_LIKE
+            else replace(TENSOR, boolean=last in _BOOLEAN_METHODS)
+        )
+    if name in _TUPLE_FUNCTIONS:
+        return TENSORS
+    if last in {"cat", "stack", "concat", "concatenate"} and args and args[0].element:
+        return replace(TENSOR, unbacked=args[0].element.unbacked, boolean=args[0].element.boolean)
+    return replace(TENSOR, boolean=last in _BOOLEAN_METHODS, unbacked=last in {"nms", "batched_nms"})
+
+
+_METHOD_LIKE = _TUPLE_METHODS | _TUPLE_WITH_DIM | _DATA_SIZED | _SAME_ROWS | VIEWS
+
+
+def method(tensor: Value, name: str, args: tuple[Value, ...], keywords: frozenset[str]) -> Value:
+    """What a method of a tensor gives. Unknown methods of a tensor give tensors."""
+    if name == "size":
+        return _size(tensor, args[0] if args else None) if args else shape_of(tensor)
+    if name in {"numel", "nelement", "__len__"}:
+        return UNBACKED if tensor.unbacked else SIZE
+    if name in _UNBACKED_METHODS:
+        return UNBACKED if tensor.certain else UNBACKED.doubted()
+    if name == "tolist":
+        return Value(Kind.CONTAINER, element=UNBACKED, container="list")
+    if name == "numpy":
+        return Value(Kind.ARRAY, name="torch.Tensor.numpy")
+    if name in _SCALAR_METHODS or name == "stride":
+        return SCALAR
+    if name in _TUPLE_METHODS or (name in _TUPLE_WITH_DIM and (args or "dim" in keywords)):
+        return replace(TENSORS, element=replace(TENSOR, certain=tensor.certain))
+    if name in _DATA_SIZED:
+        return _data_sized(tensor, name, args, keywords)
+    boolean = name in _BOOLEAN_METHODS or (
+        tensor.boolean and name not in {"float", "long", "int", "to", "sum", "cumsum", "type"}
+    )
+    source = tensor.source if name in VIEWS or name.endswith("_") else Source.COMPUTED
+    if tensor.source is Source.CONSTANT:
+        source = Source.CONSTANT
+    return replace(
+        TENSOR,
+        source=source,
+        boolean=boolean,
+        certain=tensor.certain,
+        unbacked=tensor.unbacked and name in _SAME_ROWS | VIEWS,
+    )
+
+
+def _data_sized(tensor: Value, name: str, args: tuple[Value, ...], keywords: frozenset[str]) -> Value:
+    rows = replace(TENSOR, unbacked=True, certain=tensor.certain)
+    if name == "repeat_interleave":
+        return replace(rows, unbacked=bool(args) and args[0].kind is Kind.TENSOR and "output_size" not in keywords)
+    if keywords & {"as_tuple", "return_counts", "return_inverse"}:
+        return Value(Kind.CONTAINER, element=rows, container="tuple")
+    return rows
+
+
+def shape_of(tensor: Value) -> Value:
+    return replace(SHAPE, unbacked=tensor.unbacked)
+
+
+def _size(tensor: Value, dim: Value | None) -> Value:
+    first = dim is None or dim.name == "0"
+    return UNBACKED if tensor.unbacked and first else SIZE
+
+
+def module_call(name: str) -> Value:
+    """What calling a layer of torch gives."""
+    return Value(Kind.CONTAINER, element=TENSOR, container="tuple") if name in _RECURRENT else TENSOR
+
+
+def registered(name: str) -> Value:
+    """What `module.parameters()` and its kin give."""
+    tensor = Value(Kind.TENSOR, REGISTERED[name], on_self=True)
+    pair = Value(Kind.CONTAINER, items=(SCALAR, tensor), container="tuple")
+    return Value(Kind.CONTAINER, element=pair if name.startswith("named_") else tensor, container="generator")
+
+
+def _math(name: str, args: tuple[Value, ...]) -> Value:
+    if any(a.is_data for a in args):
+        return UNBACKED
+    if name.startswith("copy."):
+        return args[0] if args else UNKNOWN
+    return SIZE if any(a.kind is Kind.SIZE for a in args) else SCALAR

@@ -1,0 +1,95 @@
+"""What a rule file must say.
+
+A rule is a libcst visitor in a file of its own. The file's stem with dashes is its name, its module docstring is its
+page, and `cases` ties each message to the Bad class of the fixture that proves it, so that severity is measured.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+import libcst as cst
+
+from exportlint.finding import Severity
+from exportlint.rule.suspicion import Case, Suspicion
+
+if TYPE_CHECKING:
+    from exportlint.engine.values.abstract_value import Value
+    from exportlint.rule.code import Code
+
+
+class Scope(enum.Enum):
+    """Which code a rule reads."""
+
+    EXPORTED = "the functions that an exported forward can run"
+    FILE = "whole files: export calls, imports, definitions"
+
+
+class Rule(cst.CSTVisitor):
+    """Base of all rules. One instance visits one piece of code.
+
+    scope, words   what is read; `words` is a regular expression, code without a match is not visited
+    cases          the name of a Bad class in the fixture -> what to say
+    exportdb       cases of ExportDB it belongs to (names with underscores)
+    graph_breaks   ids such as GB0170
+    torch_says     regular expressions for torch's own words, by which a trial's failure is known to be this rule's
+    docs           pages that exist, as (title, url)
+    """
+
+    scope: ClassVar[Scope] = Scope.EXPORTED
+    words: ClassVar[str | None] = None
+    cases: ClassVar[Mapping[str, Case]] = {}
+    exportdb: ClassVar[tuple[str, ...]] = ()
+    graph_breaks: ClassVar[tuple[str, ...]] = ()
+    torch_says: ClassVar[tuple[str, ...]] = ()
+    docs: ClassVar[tuple[tuple[str, str], ...]] = ()
+
+    def __init__(self, code: Code) -> None:
+        super().__init__()
+        self.code = code
+        self.found: list[Suspicion] = []
+
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """A cheap look, at the sketch, before the code is parsed for the rule; False: the visitor finds nothing.
+
+        It may be True too often, never False too often: a test compares it with what visitors find.
+        """
+        del code
+        return True
+
+    @classmethod
+    def rule_name(cls) -> str:
+        """`data_dependent_branch.py` is `data-dependent-branch`."""
+        return cls.__module__.rpartition(".")[2].replace("_", "-")
+
+    def report(
+        self,
+        node: cst.CSTNode,
+        case: str,
+        *,
+        at_most: Severity = Severity.ERROR,
+        because: Value | None = None,
+        **words: str,
+    ) -> None:
+        """Say that `node` commits `case`. `{code}` is filled with the node's text.
+
+        at_most   caps the severity that the measured truth would give (a doubt, a habit that only might hurt)
+        because   the value whose trail the message shows
+        """
+        if not self.code.reached(node):
+            return
+        texts = {"code": self.code.text(node), **words}
+        wording = self.cases[case]
+        message = wording.message.format_map(texts) + _trail(because)
+        suggestion = wording.suggestion.format_map(texts)
+        path, place = str(self.code.module.path), self.code.place(node)
+        self.found.append(Suspicion(path, self.rule_name(), case, place, message, suggestion, at_most))
+
+
+def _trail(value: Value | None) -> str:
+    if value is None or not value.trail:
+        return ""
+    return " (" + " ← ".join(f"{step.text}, line {step.line}" for step in value.trail) + ")"

@@ -1,0 +1,200 @@
+"""One piece of source as a rule sees it: a libcst tree, and what the engine knows about every place in it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol, cast
+
+import libcst as cst
+from libcst.metadata import MetadataWrapper, PositionProvider
+
+from exportlint.engine.values.abstract_value import UNKNOWN, Value
+from exportlint.rule.sketch import Sketch
+from exportlint.rule.suspicion import Place
+from exportlint.rule.walk import Walk
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from libcst.metadata import CodeRange
+
+    from exportlint.engine.source.parsed import Parsed
+    from exportlint.engine.source.symbols import ClassInfo, FunctionInfo, ModuleInfo
+    from exportlint.engine.values.beliefs import Belief
+
+
+class Code(Protocol):
+    """The piece of source a rule looks at, and what the engine knows about it."""
+
+    path: str
+    module: ModuleInfo
+    function: FunctionInfo | None
+    cls: ClassInfo | None
+
+    @property
+    def sketch(self) -> Sketch:
+        """The syntax of the piece, before libcst parses it."""
+
+    def value(self, node: cst.CSTNode) -> Value:
+        """What the expression is; UNKNOWN where the engine has no belief."""
+
+    def name(self, node: cst.CSTNode) -> str | None:
+        """The dotted origin of a name or attribute: "torch.cond", "numpy.random.rand", "builtins.id"; else None."""
+
+    def place(self, node: cst.CSTNode) -> Place:
+        """Where the node stands in the file."""
+
+    def text(self, node: cst.CSTNode) -> str:
+        """The node's source, on one line and cut to a readable length."""
+
+    def sweep(self, visitor: cst.CSTVisitor) -> None:
+        """Run another visitor over the same piece of code; much cheaper than the tree's own `visit`."""
+
+    def reached(self, node: cst.CSTNode) -> bool:
+        """Can export run this node (False behind `is_exporting()`, a TYPE_CHECKING test, after a return …)?"""
+
+
+_READABLE = 60
+
+
+class SourceText:
+    """The text of a file, by lines; turns libcst's columns (characters) into ast's (bytes)."""
+
+    def __init__(self, parsed: Parsed) -> None:
+        self.text = parsed.text
+        self.lines = parsed.lines
+
+    def bytes_before(self, line: int, column: int) -> int:
+        text = self.lines[line - 1] if line <= len(self.lines) else ""
+        return column if text.isascii() else len(text[:column].encode())
+
+
+class Syntax:
+    """What libcst makes of a text. `shift` is what its line numbers lack."""
+
+    def __init__(self, text: str, shift: int) -> None:
+        self.shift = shift
+        self._wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
+
+    @classmethod
+    def of_function(cls, text: str, first_line: int) -> Syntax:
+        """A function is parsed alone, under an `if` that stands where the line before it stood."""
+        return cls(("if True:\n" if text[:1] in {" ", "\t"} else "\n") + text + "\n", first_line - 2)
+
+    @property
+    def tree(self) -> cst.Module:
+        return self._wrapper.module
+
+    @cached_property
+    def walk(self) -> Walk:
+        return Walk(self.tree)
+
+    @cached_property
+    def positions(self) -> Mapping[cst.CSTNode, CodeRange]:
+        # `resolve` would walk the whole tree once more, for providers that nobody asked for.
+        return PositionProvider()._gen(self._wrapper)  # type: ignore[return-value]  # noqa: SLF001 - see above
+
+
+class CodePiece:
+    """Implements `exportlint.rule.Code` for a function, or for a whole file (`function` is None)."""
+
+    def __init__(
+        self, source: SourceText, module: ModuleInfo, belief: Belief, path: str, function: FunctionInfo | None = None
+    ) -> None:
+        self.source = source
+        self.module = module
+        self.path = path
+        self.function = function
+        self.cls: ClassInfo | None = function.cls if function else None
+        self._belief = belief
+
+    @cached_property
+    def sketch(self) -> Sketch:
+        return Sketch(self.module, self._belief, self.function)
+
+    @cached_property
+    def text_of_piece(self) -> str:
+        """What rules' `words` are matched against."""
+        if self.function is None:
+            return self.source.text
+        first, last = _lines_of(self.function)
+        return "\n".join(self.source.lines[first - 1 : last])
+
+    @cached_property
+    def _syntax(self) -> Syntax:
+        """Kept with the file where the function is another file's, which other files run too."""
+        if self.function is None:
+            return Syntax(self.text_of_piece, 0)
+        kept = self.module.parsed.syntax
+        if self.function.node not in kept:
+            first, _ = _lines_of(self.function)
+            kept[self.function.node] = Syntax.of_function(self.text_of_piece, first)
+        return cast("Syntax", kept[self.function.node])
+
+    @property
+    def tree(self) -> cst.Module:
+        return self._syntax.tree
+
+    @property
+    def walk(self) -> Walk:
+        return self._syntax.walk
+
+    def place(self, node: cst.CSTNode) -> Place:
+        at = self._syntax.positions[node]
+        shift = self._syntax.shift
+        return Place(at.start.line + shift, at.start.column + 1, at.end.line + shift, at.end.column + 1)
+
+    def _span(self, node: cst.CSTNode) -> tuple[int, int, int, int]:
+        p = self.place(node)
+        before = self.source.bytes_before
+        return (p.line, before(p.line, p.column - 1), p.end_line, before(p.end_line, p.end_column - 1))
+
+    def value(self, node: cst.CSTNode) -> Value:
+        if node not in self._syntax.positions:
+            return UNKNOWN
+        span = self._span(node)
+        found = self._belief.values.get(span)
+        if found is None and isinstance(node, cst.Tuple | cst.GeneratorExp) and node.lpar:
+            line, column, end_line, end_column = span  # ast counts the parentheses of these two
+            found = self._belief.values.get((line, column - 1, end_line, end_column + 1))
+        return found or UNKNOWN
+
+    def name(self, node: cst.CSTNode) -> str | None:
+        match node:
+            case cst.Name(value=name):
+                return self.sketch.origin(name, self.value(node) if name in self.sketch.bound else UNKNOWN)
+            case cst.Attribute(value=owner, attr=cst.Name(value=attr)):
+                inner = self.name(owner)
+                return f"{inner}.{attr}" if inner else None
+        return None
+
+    def text(self, node: cst.CSTNode) -> str:
+        whole = " ".join(self.tree.code_for_node(node).split())
+        return whole if len(whole) <= _READABLE else whole[: _READABLE - 1] + "…"
+
+    def sweep(self, visitor: cst.CSTVisitor) -> None:
+        self.walk.run(visitor)
+
+    def reached(self, node: cst.CSTNode) -> bool:
+        if self.function is None:
+            return True
+        p = self._span(node)
+        position = (p[0], p[1])
+        return not any(span[:2] <= position < span[2:] for span in self._dead)
+
+    @cached_property
+    def _dead(self) -> list[tuple[int, int, int, int]]:
+        """Spans of this function that no context ran."""
+        if self.function is None:
+            return []
+        n = self.function.node
+        whole = (n.lineno, n.col_offset, n.end_lineno or 0, n.end_col_offset or 0)
+        runs = self._belief.runs.get(whole, 1)
+        return [s for s, times in self._belief.dead.items() if times >= runs and whole[:2] <= s[:2] <= whole[2:]]
+
+
+def _lines_of(function: FunctionInfo) -> tuple[int, int]:
+    """First (decorators included) and last line."""
+    node = function.node
+    first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+    return first, node.end_lineno or node.lineno

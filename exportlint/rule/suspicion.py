@@ -1,0 +1,49 @@
+"""What a rule says of a place. Needs no parser, so that a run that remembers everything loads none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from exportlint.finding import Link, Severity
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One way to commit the sin. Both texts are format strings, filled by the keywords of `report`.
+
+    `message` says what the code does ("`{code}` branches on a tensor's value"); what torch does with it is added from
+    the measured truth. `suggestion` says what to write instead.
+    """
+
+    message: str
+    suggestion: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a construct stands: lines and columns from 1, end column exclusive."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Suspicion:
+    """What a rule says of one place; the static pass makes a finding of it.
+
+    `path` is absolute: a file's forward also runs functions of other files. `at_most` caps the severity that the
+    measured truth would give. `links` are the pages of the rule, which the static pass adds.
+    """
+
+    path: str
+    rule: str
+    case: str
+    place: Place
+    message: str
+    suggestion: str
+    at_most: Severity
+    links: tuple[Link, ...] = ()

@@ -1,0 +1,161 @@
+"""One file in, what the rules say out: about the file, and about the functions of other files that it runs.
+
+Nothing is shared between files but their parsed text, so that what is said does not depend on which other files are
+checked, in which order, or in which process.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import sys
+import traceback
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from exportlint.engine.interpreter.engine import Engine
+from exportlint.engine.source.file_store import FileStore, text_of
+from exportlint.engine.source.parsed import Parsed
+from exportlint.engine.source.project import Project
+from exportlint.engine.values.beliefs import span_of
+from exportlint.files import SourceError, SourceFile, shown
+from exportlint.rule.base import Scope
+from exportlint.rule.code import CodePiece, SourceText
+from exportlint.static.judgement import Judgement
+from exportlint.static.rule_links import links_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from exportlint.engine.source.symbols import FunctionInfo
+    from exportlint.registry import RuleInfo
+    from exportlint.rule.suspicion import Suspicion
+
+
+# Python's own limit is 1000 calls; a text of 500 strings in a row is as deep a tree.
+_DEPTH = 5000
+# A file that mentions none of these defines no module, exports nothing and is not looked into.
+_RELEVANT = re.compile(r"\btorch\b|\bforward\b")
+_REPORT = "please report it at https://github.com/exportlint/exportlint/issues"
+
+
+def check_file(
+    file: SourceFile, files: FileStore, rules: Sequence[RuleInfo], asked: Collection[str] | None = None
+) -> Judgement:
+    """Judge one file. `asked` are the absolute paths that findings are wanted for; None: all that the file leads to."""
+    path = file.absolute
+    try:
+        text = text_of(file, files)
+        relevant = _RELEVANT.search(text)
+        parsed = files.parsed(path) if relevant else None
+        tree = ast.parse(text) if parsed is None else parsed.tree
+    except SourceError as error:
+        return _unread(path, files, error.line, str(error))
+    except SyntaxError as error:
+        return _unread(path, files, error.lineno, f"is not valid Python: {error.msg}")
+    except (ValueError, RecursionError, MemoryError) as error:
+        return _unread(path, files, None, f"cannot be parsed: {error or type(error).__name__}")
+    if not relevant:
+        return _unread(path, files)
+    unit = _Unit(path, parsed or Parsed(tree, text), files, rules, asked)
+    limit = sys.getrecursionlimit()
+    try:
+        sys.setrecursionlimit(max(limit, _DEPTH))
+        return unit.judged()
+    finally:
+        sys.setrecursionlimit(limit)
+        unit.project.close()
+
+
+def _unread(path: Path, files: FileStore, line: int | None = None, message: str | None = None) -> Judgement:
+    wrong = ((line, message),) if message else ()
+    return Judgement(str(path), wrong=wrong, read={str(path): files.digest(str(path))})
+
+
+@dataclass
+class _Unit:
+    """One file being judged."""
+
+    path: Path
+    parsed: Parsed
+    files: FileStore
+    rules: Sequence[RuleInfo]
+    asked: Collection[str] | None
+    suspicions: list[Suspicion] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.project = Project(self.files)
+        self.engine = Engine(self.project)
+
+    def judged(self) -> Judgement:
+        with self._guarded("the engine"):
+            self.engine.run(self.project.add(self.path, self.parsed))
+        self._whole_file()
+        for path in sorted(self.engine.beliefs):
+            if path == self.path or self.asked is None or str(path) in self.asked:
+                self._functions(path)
+            elif self.engine.beliefs[path].reached:
+                self.left_out.append(str(path))
+        self.parsed.forget()
+        read = {str(path): self.files.digest(str(path)) for path in self.project.read}
+        return Judgement(
+            str(self.path),
+            tuple(self.suspicions),
+            failed=tuple(self.failed),
+            read=read,
+            probed=self.project.probed,
+            left_out=tuple(self.left_out),
+        )
+
+    def _whole_file(self) -> None:
+        module = self.project.module(self.path)
+        piece = CodePiece(SourceText(self.parsed), module, self.engine.beliefs[self.path], shown(self.path))
+        self._visit(piece, [rule for rule in self.rules if rule.cls.scope is Scope.FILE])
+
+    def _functions(self, path: Path) -> None:
+        belief = self.engine.beliefs[path]
+        mine = [rule for rule in self.rules if rule.cls.scope is Scope.EXPORTED]
+        for function in _outermost(belief.reached):
+            source = SourceText(function.module.parsed)
+            self._visit(CodePiece(source, function.module, belief, shown(path), function), mine)
+
+    def _visit(self, piece: CodePiece, rules: Iterable[RuleInfo]) -> None:
+        """Parsed with libcst only when some rule's words occur."""
+        text = piece.text_of_piece
+        for rule in rules:
+            words = rule.cls.words
+            if words is None or re.search(words, text):
+                with self._guarded(f"the rule {rule.name}"):
+                    if rule.cls.concerns(piece):
+                        visitor = rule.cls(piece)
+                        piece.walk.run(visitor)
+                        self.suspicions += (replace(one, links=links_of(one.rule)) for one in visitor.found)
+
+    @contextmanager
+    def _guarded(self, who: str) -> Iterator[None]:
+        """An error of ours costs this part of this file only, and is said."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - whatever a rule does wrong must not stop the others
+            if os.environ.get("EXPORTLINT_TRACEBACK"):
+                traceback.print_exception(error)
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            said = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
+            self.failed.append(f"{who} failed on this file, {_REPORT}: {' '.join(said.split())}")
+
+
+def _outermost(functions: Iterable[FunctionInfo]) -> list[FunctionInfo]:
+    """The functions in the order of the source, without those that stand inside of another one."""
+    spans = {function: span_of(function.node) or (0, 0, 0, 0) for function in functions}
+    found: list[FunctionInfo] = []
+    end = (0, 0)
+    for function in sorted(spans, key=lambda f: (spans[f][:2], [-n for n in spans[f][2:]])):
+        if spans[function][2:] > end:
+            found.append(function)
+            end = spans[function][2:]
+    return found

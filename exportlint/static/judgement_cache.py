@@ -1,0 +1,145 @@
+"""Judgements of earlier runs: good as long as every file they rest on is what it was.
+
+One SQLite file, so that runs side by side and runs that are killed leave it whole. What cannot be read or written is
+not remembered; no run fails for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import sqlite3
+import time
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from exportlint import __version__
+from exportlint.registry import sources_of
+from exportlint.static.judgement import Judgement, from_plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import TracebackType
+
+    from exportlint.engine.source.file_store import FileStore
+    from exportlint.files import SourceFile
+    from exportlint.registry import RuleInfo
+
+
+KEPT_DAYS = 30
+# The folders of this package whose code decides what is said of a file.
+DECIDING = ("engine", "rule", "static")
+_SECONDS_BETWEEN_COMMITS = 1.0
+_TABLE = (
+    "CREATE TABLE IF NOT EXISTS judgements"
+    " (path TEXT, version TEXT, day INTEGER, judgement TEXT, PRIMARY KEY (path, version)) WITHOUT ROWID"
+)
+
+
+class JudgementCache:
+    """`folder` None: nothing is remembered."""
+
+    def __init__(self, folder: Path | None, rules: Iterable[RuleInfo]) -> None:
+        self._folder = folder
+        self._rules = tuple(rules)
+        self._database: sqlite3.Connection | None = None
+        self._version = ""
+        self._committed = time.monotonic()
+
+    def __enter__(self) -> JudgementCache:  # noqa: PYI034 - Self needs Python 3.11
+        if self._folder is not None:
+            self._version = _version(self._rules)
+            self._database = _opened(self._folder)
+        return self
+
+    def __exit__(self, _kind: type[BaseException] | None, _error: object, _trace: TracebackType | None) -> None:
+        """What was judged before an interruption is kept."""
+        if self._database:
+            self._execute("DELETE FROM judgements WHERE day < ?", _today() - KEPT_DAYS)
+            with suppress(sqlite3.Error):
+                self._database.commit()
+            self._database.close()
+
+    def recall(self, file: SourceFile, files: FileStore, asked: frozenset[str]) -> Judgement | None:
+        """What was said of the file, if it would be said again. `asked`: the paths that findings are wanted for."""
+        path = str(file.absolute)
+        rows = [] if file.text is not None else self._execute(
+            "SELECT judgement FROM judgements WHERE path = ? AND version = ?", path, self._version
+        )  # fmt: skip
+        for (text,) in rows:
+            try:
+                found = from_plain(path, json.loads(text))
+            except (ValueError, TypeError, IndexError):
+                return None
+            return found if asked.isdisjoint(found.left_out) and _holds(found, files) else None
+        return None
+
+    def keep(self, file: SourceFile, judgement: Judgement) -> None:
+        """An error of ours is not kept, so that it is said again."""
+        if file.text is None and not judgement.failed:
+            text = json.dumps(judgement.plain(), ensure_ascii=False, separators=(",", ":"))
+            values = (judgement.path, self._version, _today(), text)
+            self._execute("INSERT OR REPLACE INTO judgements VALUES (?, ?, ?, ?)", *values)
+        if self._database and time.monotonic() - self._committed > _SECONDS_BETWEEN_COMMITS:
+            with suppress(sqlite3.Error):
+                self._database.commit()
+            self._committed = time.monotonic()
+
+    def _execute(self, statement: str, *values: object) -> list[tuple[str]]:
+        if self._database is None:
+            return []
+        try:
+            return self._database.execute(statement, values).fetchall()
+        except (sqlite3.Error, UnicodeError):  # a name that is no text
+            return []
+
+
+def _holds(judgement: Judgement, files: FileStore) -> bool:
+    same = all(files.digest(path) == digest for path, digest in judgement.read.items())
+    return same and all(files.exists(path) == there for path, there in judgement.probed.items())
+
+
+def _opened(folder: Path) -> sqlite3.Connection | None:
+    """Made anew where it is no database."""
+    path = folder / "judgements.sqlite"
+    for _ in range(2):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / ".gitignore").write_text("*\n", "utf-8")
+            database = sqlite3.connect(path, timeout=10)
+            database.execute("PRAGMA synchronous = OFF")  # a run that is killed loses nothing by it
+            database.execute(_TABLE)
+        except sqlite3.OperationalError:
+            return None
+        except sqlite3.DatabaseError:
+            path.unlink(missing_ok=True)
+        except OSError:
+            return None
+        else:
+            return database
+    return None
+
+
+def _version(rules: Iterable[RuleInfo]) -> str:
+    """Changes with whatever decides what is said of a file: the interpreter, the parser, this package, the rules."""
+    about = hashlib.blake2b(digest_size=16)
+    for word in (__version__, platform.python_version(), version("libcst"), *(rule.name for rule in rules)):
+        about.update(word.encode() + b"\0")
+    for path in (*deciding_files(), *sources_of(rules)):
+        about.update(path.read_bytes())
+    return about.hexdigest()
+
+
+def deciding_files() -> list[Path]:
+    """Every file of this package that can change a judgement."""
+    package = Path(__file__).parents[1]
+    inside = (path for folder in DECIDING for path in (package / folder).rglob("*.*"))
+    loose = (path for path in package.glob("*.*") if path.is_file())
+    return sorted(path for path in (*loose, *inside) if path.suffix in {".py", ".json"})
+
+
+def _today() -> int:
+    return int(time.time() // 86400)

@@ -1,0 +1,78 @@
+"""Suspicions of several files become findings: of several files that run the same function, one speaks for it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import astuple
+from typing import TYPE_CHECKING
+
+from exportlint.finding import Applicability, Finding, Fix, Severity, fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from exportlint.engine.source.file_store import FileStore
+    from exportlint.rule.suspicion import Suspicion
+    from exportlint.static.judgement import Judgement
+    from exportlint.static.severity import MeasuredCases
+
+
+_Key = tuple[str, int, int, int, int, str]  # absolute path, lines and columns, rule
+_Weighed = tuple[Severity, "Suspicion"]
+
+
+class MergedSuspicions:
+    """What all judgements say, by place.
+
+    shown      absolute path of a checked file -> how reports name it; what stands in other files is left out
+    measured   what torch did with the cases of a rule, by the rule's name
+    """
+
+    def __init__(self, shown: dict[str, str], measured: Callable[[str], MeasuredCases], files: FileStore) -> None:
+        self._shown = shown
+        self._measured = measured
+        self._files = files
+        self._at: dict[_Key, dict[str, list[_Weighed]]] = defaultdict(dict)
+
+    def add(self, judgement: Judgement) -> None:
+        for suspicion in judgement.suspicions:
+            severity = self._measured(suspicion.rule).severity(suspicion.case)
+            if severity is not None and suspicion.path in self._shown:
+                capped = max(severity, suspicion.at_most, key=lambda s: s.rank)
+                key = (suspicion.path, *astuple(suspicion.place), suspicion.rule)
+                self._at[key].setdefault(judgement.path, []).append((capped, suspicion))
+
+    def findings(self) -> Iterator[Finding]:
+        seen: Counter[tuple[str, str, str]] = Counter()
+        for key in sorted(self._at):
+            by_file = self._at[key]
+            speaker = min(by_file, key=lambda path: (_loudness(by_file[path]), path != key[0], path))
+            by_case: dict[str, _Weighed] = {}
+            for severity, suspicion in by_file[speaker]:
+                by_case.setdefault(suspicion.case, (severity, suspicion))
+            yield from (self._finding(severity, suspicion, seen) for severity, suspicion in by_case.values())
+
+    def _finding(self, severity: Severity, suspicion: Suspicion, seen: Counter[tuple[str, str, str]]) -> Finding:
+        measured, shown = self._measured(suspicion.rule), self._shown[suspicion.path]
+        line = self._files.line(suspicion.path, suspicion.place.line)
+        twin = (suspicion.rule, suspicion.path, line.strip())
+        seen[twin] += 1
+        place = suspicion.place
+        return Finding(
+            suspicion.rule,
+            shown,
+            place.line,
+            place.column,
+            place.end_line,
+            place.end_column,
+            severity,
+            f"{suspicion.message}: {measured.sentence(suspicion.case)}",
+            effect=measured.effect(suspicion.case),
+            links=suspicion.links,
+            fix=Fix(suspicion.suggestion, Applicability.DISPLAY),
+            fingerprint=fingerprint(suspicion.rule, shown, line, seen[twin] - 1),
+        )
+
+
+def _loudness(weighed: Iterable[_Weighed]) -> int:
+    return min(severity.rank for severity, _ in weighed)

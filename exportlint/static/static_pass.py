@@ -1,0 +1,128 @@
+"""The static pass: files in, findings out. Nothing is imported or executed of what is read.
+
+Each file is judged for itself (`check_file`), here or in other processes, or is remembered from an earlier run. What
+several files say about the functions they share is merged (`merging`), in an order that depends on the files alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from exportlint.engine.source.file_store import FileStore
+from exportlint.finding import Finding, Problem
+from exportlint.static.judgement_cache import JudgementCache
+from exportlint.static.merging import MergedSuspicions
+from exportlint.static.severity import MeasuredCases
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from exportlint.files import SourceFile
+    from exportlint.registry import RuleInfo
+    from exportlint.static.judgement import Judgement
+
+
+# Another process has to import the parser and the rules first, which takes as long as judging so many bytes.
+BYTES_WORTH_A_PROCESS = 200_000
+OnJudged = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class StaticOptions:
+    """How the static pass runs.
+
+    torch   a measured version, None for the newest
+    modes   "non-strict", "strict" or both
+    jobs    how many processes may judge at the same time
+    cache   the folder where judgements are kept between runs; None: they are not
+    """
+
+    torch: str | None = None
+    modes: tuple[str, ...] = ("non-strict",)
+    jobs: int = 1
+    cache: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StaticReport:
+    findings: tuple[Finding, ...]
+    problems: tuple[Problem, ...]
+    files: int
+
+
+def check(
+    files: Sequence[SourceFile],
+    rules: Sequence[RuleInfo],
+    options: StaticOptions,
+    on_judged: OnJudged | None = None,
+) -> StaticReport:
+    """Judge the files. Every problem with a file is reported, and the others are still judged.
+
+    `on_judged` is told how many files are judged, and of how many, each time that the number grows.
+    """
+    shown = {str(file.absolute): file.shown for file in files}
+    known = FileStore()
+    judgements = _judgements(files, known, rules, options, on_judged or _nobody)
+    by_name = {rule.name: rule for rule in rules}
+    # What was measured is read when a rule has told something.
+    measured = cache(lambda name: MeasuredCases(by_name[name], options.torch, options.modes))
+    merged = MergedSuspicions(shown, measured, known)
+    for judgement in judgements:
+        merged.add(judgement)
+    findings = sorted(merged.findings(), key=lambda f: f.sort_key)
+    return StaticReport(tuple(findings), tuple(_problems(shown, judgements)), len(files))
+
+
+def _nobody(_done: int, _of: int) -> None:
+    pass
+
+
+def _judgements(
+    files: Sequence[SourceFile],
+    known: FileStore,
+    rules: Sequence[RuleInfo],
+    options: StaticOptions,
+    on_judged: OnJudged,
+) -> list[Judgement]:
+    """One for each file, in the order of their paths."""
+    asked = frozenset(str(file.absolute) for file in files)
+    with JudgementCache(options.cache, rules) as memory:
+        found = {file: memory.recall(file, known, asked) for file in files}
+        missing = [file for file, judgement in found.items() if judgement is None]
+        done = len(files) - len(missing)
+        for file, judgement in _judged(missing, known, asked, rules, options.jobs) if missing else ():
+            found[file] = judgement
+            memory.keep(file, judgement)
+            done += 1
+            on_judged(done, len(files))
+    return sorted((j for j in found.values() if j is not None), key=lambda j: j.path)
+
+
+def _judged(
+    files: Sequence[SourceFile], known: FileStore, asked: frozenset[str], rules: Sequence[RuleInfo], jobs: int
+) -> Iterator[tuple[SourceFile, Judgement]]:
+    jobs = min(jobs, len(files), 1 + _bytes_of(files, known) // BYTES_WORTH_A_PROCESS)
+    if jobs > 1:
+        from exportlint.static.worker_pool import judged_by_pool  # noqa: PLC0415 (a small run needs none of it)
+
+        yield from judged_by_pool(files, asked, rules, jobs)
+        return
+    from exportlint.static.check_file import check_file  # noqa: PLC0415 (libcst, which a run that remembers all does not need)
+
+    for file in files:
+        yield file, check_file(file, known, rules, asked)
+
+
+def _bytes_of(files: Sequence[SourceFile], known: FileStore) -> int:
+    return sum(known.size(file.path) for file in files)
+
+
+def _problems(shown: dict[str, str], judgements: Iterable[Judgement]) -> Iterator[Problem]:
+    for judgement in judgements:
+        name = shown[judgement.path]
+        yield from (Problem(name, line, message) for line, message in judgement.wrong)
+        yield from (Problem(name, None, message) for message in judgement.failed)

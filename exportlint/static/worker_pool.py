@@ -1,0 +1,102 @@
+"""Judging in several processes: one file at a time each; one that dies costs the file that it died of."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from exportlint.static.judgement import Judgement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from exportlint.files import SourceFile
+    from exportlint.registry import RuleInfo
+
+
+# A new interpreter, not a fork: threads and whatever the caller has open stay out of it.
+_START = (
+    "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); "
+    "from exportlint.static.worker_process import serve; serve()"
+)
+_TRIES = 2
+
+
+def judged_by_pool(
+    files: Sequence[SourceFile], asked: frozenset[str], rules: Sequence[RuleInfo], jobs: int
+) -> Iterator[tuple[SourceFile, Judgement]]:
+    """The judgement of each file, in the order in which they are ready."""
+    crew = _Pool((asked, [rule.name for rule in rules]))
+    pool = ThreadPoolExecutor(jobs)
+    try:
+        futures = {pool.submit(crew.check_file, file): file for file in files}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        crew.stop()
+
+
+class _Pool:
+    """A process for each thread that asks for judgements."""
+
+    def __init__(self, task: object) -> None:
+        self._task = task
+        self._mine = threading.local()
+        self._all: list[subprocess.Popen[bytes]] = []
+
+    def check_file(self, file: SourceFile) -> Judgement:
+        """A process may be killed for what others did to it, so the file gets a second one."""
+        code: int | None = None
+        for _ in range(_TRIES):
+            process = getattr(self._mine, "process", None) or self._start()
+            try:
+                _send(process, file)
+                answer = _receive(process)
+            except (EOFError, OSError, pickle.UnpicklingError):
+                self._mine.process = None
+                code = process.wait()
+            else:
+                return answer
+        message = f"judging this file ended the process ({_ending(code)}); please report it with the file"
+        return Judgement(str(file.absolute), failed=(message,))
+
+    def stop(self) -> None:
+        for process in self._all:
+            process.kill()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                if pipe:
+                    with suppress(OSError):
+                        pipe.close()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-c", _START]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._all.append(process)
+        self._mine.process = process
+        with suppress(OSError):  # it is dead already, which the first file finds out
+            _send(process, sys.path)
+            _send(process, self._task)
+        return process
+
+
+def _send(process: subprocess.Popen[bytes], what: Any) -> None:
+    assert process.stdin is not None  # noqa: S101 - it was opened as a pipe
+    pickle.dump(what, process.stdin)
+    process.stdin.flush()
+
+
+def _receive(process: subprocess.Popen[bytes]) -> Judgement:
+    assert process.stdout is not None  # noqa: S101 - as above
+    answer: Judgement = pickle.load(process.stdout)  # noqa: S301 - from our own process
+    return answer
+
+
+def _ending(code: int | None) -> str:
+    return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
