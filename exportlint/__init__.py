@@ -9,10 +9,11 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from exportlint.version import __version__ as __version__
+
 if TYPE_CHECKING:
-    from exportlint.diagnosis import Diagnosis, diagnose, lint
-    from exportlint.engine.source.parsed import last_name
-    from exportlint.engine.source.symbols import FunctionInfo
+    from exportlint.engine.source.parsed import Parsed, last_name
+    from exportlint.engine.source.symbols import ClassInfo, FunctionInfo, ModuleInfo
     from exportlint.engine.values.abstract_value import Kind, Source, Value
     from exportlint.errors import UserError
     from exportlint.finding import Applicability, Edit, Finding, Fix, Link, Severity
@@ -34,77 +35,31 @@ if TYPE_CHECKING:
     from exportlint.rule.sketch import Called, Sketch, asked_for_truth
     from exportlint.rule.suspicion import Case, Place
     from exportlint.rule.taint import ValuesUsed, made_from_inputs, path_on_self
-    from exportlint.rule.truth_tests import Asked, TruthRule, of_a_size
+    from exportlint.rule.truthiness import Asked, TruthRule, of_a_size
+    from exportlint.workflow.diagnosis import Diagnosis
+    from exportlint.workflow.python_api import diagnose, lint
 
-__version__ = "0.1.0"
 
-_HOMES = {
-    "exportlint.diagnosis": (
-        "Diagnosis",
-        "diagnose",
-        "lint",
-    ),
-    "exportlint.engine.source.parsed": ("last_name",),
-    "exportlint.engine.source.symbols": ("FunctionInfo",),
-    "exportlint.engine.values.abstract_value": (
-        "Kind",
-        "Source",
-        "Value",
-    ),
-    "exportlint.errors": ("UserError",),
-    "exportlint.finding": (
-        "Applicability",
-        "Edit",
-        "Finding",
-        "Fix",
-        "Link",
-        "Severity",
-    ),
-    "exportlint.rule.base": (
-        "Rule",
-        "Scope",
-    ),
-    "exportlint.rule.code": ("Code",),
-    "exportlint.rule.lifetimes": (
-        "Use",
-        "use_of",
-    ),
-    "exportlint.rule.patterns": (
-        "CONTAINER_METHODS",
-        "SHAPE_METHODS",
-        "called",
-        "dotted",
-        "flat_targets",
-        "is_part",
-        "root_name",
-        "text_argument",
-        "written_in_place",
-    ),
-    "exportlint.rule.script_rule": (
-        "ScriptRule",
-        "argument",
-    ),
-    "exportlint.rule.sketch": (
-        "Called",
-        "Sketch",
-        "asked_for_truth",
-    ),
-    "exportlint.rule.suspicion": (
-        "Case",
-        "Place",
-    ),
-    "exportlint.rule.taint": (
-        "ValuesUsed",
-        "made_from_inputs",
-        "path_on_self",
-    ),
-    "exportlint.rule.truth_tests": (
-        "Asked",
-        "TruthRule",
-        "of_a_size",
-    ),
+_NAMES_OF_MODULES = {
+    "engine.source.parsed": "Parsed last_name",
+    "engine.source.symbols": "ClassInfo FunctionInfo ModuleInfo",
+    "engine.values.abstract_value": "Kind Source Value",
+    "errors": "UserError",
+    "finding": "Applicability Edit Finding Fix Link Severity",
+    "rule.base": "Rule Scope",
+    "rule.code": "Code",
+    "rule.lifetimes": "Use use_of",
+    "rule.patterns": "CONTAINER_METHODS SHAPE_METHODS called dotted flat_targets is_part root_name text_argument"
+    " written_in_place",
+    "rule.script_rule": "ScriptRule argument",
+    "rule.sketch": "Called Sketch asked_for_truth",
+    "rule.suspicion": "Case Place",
+    "rule.taint": "ValuesUsed made_from_inputs path_on_self",
+    "rule.truthiness": "Asked TruthRule of_a_size",
+    "workflow.diagnosis": "Diagnosis",
+    "workflow.python_api": "diagnose lint",
 }
-_HOME = {name: module for module, names in _HOMES.items() for name in names}
+_MODULE_OF = {name: f"exportlint.{module}" for module, names in _NAMES_OF_MODULES.items() for name in names.split()}
 
 __all__ = [
     "CONTAINER_METHODS",
@@ -113,6 +68,7 @@ __all__ = [
     "Asked",
     "Called",
     "Case",
+    "ClassInfo",
     "Code",
     "Diagnosis",
     "Edit",
@@ -121,6 +77,8 @@ __all__ = [
     "FunctionInfo",
     "Kind",
     "Link",
+    "ModuleInfo",
+    "Parsed",
     "Place",
     "Rule",
     "Scope",
@@ -155,9 +113,9 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "testing":
         return importlib.import_module("exportlint.testing")
-    if name not in _HOME:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'exportlint' has no attribute {name!r}")
-    value = globals()[name] = getattr(importlib.import_module(_HOME[name]), name)
+    value = globals()[name] = getattr(importlib.import_module(_MODULE_OF[name]), name)
     return value
 
 

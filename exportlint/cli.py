@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from exportlint import __version__
 from exportlint.errors import UserError, nearest
+from exportlint.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
 
 COMMANDS = ("check", "trial", "explain", "rules", "truth")
 FAILED = 2

@@ -1,4 +1,4 @@
-"""What is said to a person who asked for something that is not there."""
+"""Errors that are sentences for the person who asked for something that is not there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ if TYPE_CHECKING:
 
 
 class UserError(Exception):
-    """Bad input. The text is one sentence: what, where, what to do. It is printed as it stands, exit code 2."""
+    """Bad input. The text is one sentence: what, where, what to do. It is printed as it stands, exit code 2.
+
+    >>> raise UserError("nothing is called `dta`; the nearest is `data`")
+    Traceback (most recent call last):
+    exportlint.errors.UserError: nothing is called `dta`; the nearest is `data`
+    """
 
 
 def nearest(word: str, known: Iterable[str], closeness: float = 0.6) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from pathspec import GitIgnoreSpec
 
+
 MAX_BYTES = 2_000_000
 _ENCODING = "save the file as UTF-8 or declare its encoding (PEP 263)"
 # fmt: off
@@ -169,7 +170,7 @@ class _Ignore:
     folder: str
     spec: GitIgnoreSpec
 
-    def says(self, path: str, is_folder: bool) -> bool | None:
+    def ignores(self, path: str, is_folder: bool) -> bool | None:
         relative = os.path.relpath(path, self.folder)
         return self.spec.check_file(relative.replace(os.sep, "/") + ("/" if is_folder else "")).include
 
@@ -182,7 +183,7 @@ def _ignore(folder: Path, patterns: Iterable[str]) -> _Ignore:
 
 def matches(pattern: str, folder: Path, path: str) -> bool:
     """Does a .gitignore pattern, relative to `folder`, match `path`?"""
-    return bool(_cached_ignore(folder, pattern).says(os.path.abspath(path), is_folder=False))  # noqa: PTH100 (as above)
+    return bool(_cached_ignore(folder, pattern).ignores(os.path.abspath(path), is_folder=False))  # noqa: PTH100 (as above)
 
 
 @cache
@@ -193,7 +194,7 @@ def _cached_ignore(folder: Path, pattern: str) -> _Ignore:
 def _is_ignored(path: Path, is_folder: bool, ignores: Sequence[_Ignore]) -> bool:
     """The deepest file that has an opinion decides, as in git."""
     full = os.path.abspath(path)  # noqa: PTH100 (resolve would follow the link that is being judged)
-    opinions = (ignore.says(full, is_folder) for ignore in reversed(ignores))
+    opinions = (ignore.ignores(full, is_folder) for ignore in reversed(ignores))
     return next((opinion for opinion in opinions if opinion is not None), False)
 
 

@@ -1,15 +1,22 @@
-"""The one record every part speaks: static pass, trial, verdict and output."""
+"""The one record that every part speaks: static pass, trial and output."""
 
 from __future__ import annotations
 
 import enum
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Severity(str, enum.Enum):
-    """How loud a finding is. It follows the measured truth of the chosen torch version and mode."""
+    """How loud a finding is. It follows the measured truth of the chosen torch version and mode.
+
+    >>> sorted(Severity, key=lambda severity: severity.rank)[0].value
+    'error'
+    """
 
     ERROR = "error"
     WARNING = "warning"
@@ -22,7 +29,7 @@ class Severity(str, enum.Enum):
 
 
 class Evidence(str, enum.Enum):
-    """Where the belief comes from; see DESIGN, section 2."""
+    """Where the belief comes from: read from the source, or shown or refuted by a trial."""
 
     SUSPECTED = "suspected"
     CONFIRMED = "confirmed"
@@ -30,18 +37,14 @@ class Evidence(str, enum.Enum):
     CLEARED = "cleared"
 
 
-class Outcome(str, enum.Enum):
-    """What a torch version really did with a model in a mode."""
-
-    EXPORTS = "exports"
-    DIFFERS = "differs"
-    REFUSED = "refused"
-    CRASHED = "crashed"
-    TIMED_OUT = "timed out"
-
-
 class Applicability(str, enum.Enum):
-    """May a fix be applied without a person looking at it?"""
+    """May a fix be applied without a person looking at it?
+
+    safe: yes; unsafe: it may change what the model computes; display: it is advice to read, with nothing to apply.
+
+    >>> Fix("Choose with `torch.where`.").applicability.value
+    'display'
+    """
 
     SAFE = "safe"
     UNSAFE = "unsafe"
@@ -50,7 +53,11 @@ class Applicability(str, enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A page that exists: kind is exportdb, graph-break or docs."""
+    """A page that exists: `kind` is exportdb, graph-break or docs.
+
+    >>> Link("exportdb", "cond_predicate", "https://pytorch.org/docs/main/generated/exportdb/index.html#cond-predicate").id
+    'cond_predicate'
+    """
 
     kind: str
     id: str
@@ -59,7 +66,11 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Replace start..end (line and column, both from 1, end exclusive) of a file by text."""
+    """Replace `start` to `end` (line and column, both from 1, end exclusive) of a file by `text`.
+
+    >>> Edit("net.py", start=(7, 12), end=(7, 18), text="x.detach()").text
+    'x.detach()'
+    """
 
     path: str
     start: tuple[int, int]
@@ -69,7 +80,13 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """What to write instead. With no edits it is advice to read (applicability display)."""
+    """What to write instead. With no edits it is advice to read (applicability display).
+
+    `tried` is "verified", "failed" or "not tried".
+
+    >>> Fix("Use `.detach()`.").tried
+    'not tried'
+    """
 
     description: str
     applicability: Applicability = Applicability.DISPLAY
@@ -81,8 +98,16 @@ class Fix:
 class Finding:
     """One thing torch.export refuses or gets wrong, at one place.
 
-    Lines and columns start at 1; `path` is relative to the working directory with forward slashes.
-    `effect` gives the measured outcome by mode, such as {"non-strict": "refused"}; empty: not measured.
+    rule          its name; of what no rule knows, "trial-" and the stage that found it
+    path          relative to the working directory, with forward slashes
+    line …        lines and columns start at 1; the end column is exclusive
+    effect        the measured outcome by mode, such as {"non-strict": "refused"}; empty: not measured
+    target        the target of the trial that found, confirmed or refuted it, and `stage` where
+    fingerprint   stays the same when the line moves
+
+    >>> finding = Finding("tensor-data-access", "net.py", 7, 12, 7, 18, Severity.ERROR, "`x.data` reads past autograd")
+    >>> finding.evidence.value
+    'suspected'
     """
 
     rule: str

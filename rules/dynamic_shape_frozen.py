@@ -23,8 +23,7 @@ from exportlint import Case, Rule, Severity, called
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from exportlint import Code
-    from exportlint.engine.source.symbols import ModuleInfo
+    from exportlint import Code, ModuleInfo
 
 
 _SYMBOLIC = "hand the size to operators as it is: `x.shape[{dim}]` may be multiplied, divided by `//` and added"
@@ -45,7 +44,8 @@ _TO_ROWS = frozenset(
 
 class DynamicShapeFrozen(Rule):
     words = r"\b(shape|size|len|for|list|unbind)\b"
-    torch_says = (r"Constraints violated", r"Guard failed: .*size\(\)\[\d+\]", r"declared dynamic")
+    torch_says = (r"Constraints violated", r"Guard failed: .*size\(\)\[\d+\]")
+    checks = ("frozen-dim", "narrowed-dim", "sizes")
     cases: ClassVar = {
         "BadInt": Case("`{code}` makes a constant of dim {dim}, which is declared dynamic", _SYMBOLIC),
         "BadLen": Case("`{code}` makes a constant of dim {dim}, which is declared dynamic", "use `x.shape[{dim}]`"),

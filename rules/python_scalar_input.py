@@ -24,8 +24,7 @@ from exportlint import Case, Rule, Scope, Severity, called, last_name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from exportlint import Code
-    from exportlint.engine.source.parsed import Parsed
+    from exportlint import Code, Parsed
 
 
 _INSTEAD = "pass a tensor, or make it an argument of `__init__`"

@@ -39,7 +39,7 @@ from exportlint import (
 )
 
 if TYPE_CHECKING:
-    from exportlint.engine.source.symbols import ClassInfo
+    from exportlint import ClassInfo
 
 
 _BUFFER = "keep it in a registered buffer and write that in place"

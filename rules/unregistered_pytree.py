@@ -24,8 +24,7 @@ from exportlint import Case, Kind, Rule, Severity, Value, is_part
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from exportlint import Code
-    from exportlint.engine.source.symbols import ClassInfo, ModuleInfo
+    from exportlint import ClassInfo, Code, ModuleInfo
 
 
 _RETURN = "return a dictionary or a tuple, or register the class with `torch.export.register_dataclass`"

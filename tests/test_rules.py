@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from exportlint.files import SourceFile
-from exportlint.fixture import read_fixture
 from exportlint.registry import TESTED_TORCH, RuleInfo, all_rules
 from exportlint.static.rule_links import links_of
 from exportlint.static.static_pass import StaticOptions, check
+from exportlint.truth.fixture import read_fixture
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,1 +1,1 @@
-"""One file a command; `command` in it is what click runs. Imported only when the command is called."""
+"""One file a command of the command line: options in, a printed report and an exit code out."""

@@ -6,12 +6,11 @@ from typing import Any
 
 import click
 
-from exportlint import config as configuration
 from exportlint.commands.options import Output, Trying, flat, output_options, rule_options, split, trying_options
 from exportlint.commands.reporting import finish
-from exportlint.commands.static import collected, static
-from exportlint.config import Asked
+from exportlint.config.settings import CommandLine, load_config
 from exportlint.errors import UserError
+from exportlint.workflow.linting import collect_files, lint_files
 
 
 @click.command("check")
@@ -28,27 +27,28 @@ def command(paths: tuple[str, ...], **options: Any) -> int:
     PATH is a file, a folder, a glob pattern, or `-` for stdin; the default is the working directory.
     """
     output, how = split(options, Output), split(options, Trying)
-    asked = Asked(flat(options["select"]), flat(options["ignore"]), options["mode"], options["torch"])
+    asked = CommandLine(flat(options["select"]), flat(options["ignore"]), options["mode"], options["torch"])
     named = paths or (".",)
     near = [options["stdin_filename"] or "." if path == "-" else path for path in named]
     if options["trial"]:
         return _with_trial(named, near, asked, output, how, cache=not options["no_cache"])
     _refuse_trial_options(how)
-    config = configuration.load(near, asked)
-    found = collected(named, options["stdin_filename"], config)
-    return finish(static(found, config, jobs=how.jobs, cache=not options["no_cache"]), config, output)
+    config = load_config(near, asked)
+    found = collect_files(named, options["stdin_filename"], config)
+    return finish(lint_files(found, config, jobs=how.jobs, cache=not options["no_cache"]), config, output)
 
 
 def _with_trial(
-    paths: tuple[str, ...], near: list[str], asked: Asked, output: Output, how: Trying, *, cache: bool
+    paths: tuple[str, ...], near: list[str], asked: CommandLine, output: Output, how: Trying, *, cache: bool
 ) -> int:
     if "-" in paths:
         raise UserError("--trial runs files: write the source to one instead of piping it to `-`")
-    from exportlint.commands import trying  # noqa: PLC0415 (the trial's modules, only when asked for)
+    from exportlint.commands.trial_run import try_and_report  # noqa: PLC0415 (the trial's modules, only when asked for)
+    from exportlint.workflow.target_choice import discovered  # noqa: PLC0415 (as above)
 
-    config = configuration.load(near, asked)
-    found = collected(paths, None, config)
-    return trying.finish(trying.discovered(found), found, config, output, how, cache=cache)
+    config = load_config(near, asked)
+    found = collect_files(paths, None, config)
+    return try_and_report(discovered(found), found, config, output, how, cache=cache)
 
 
 def _refuse_trial_options(how: Trying) -> None:

@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 
 import click
 
-from exportlint.config import MODES
+from exportlint.config.settings import MODE_CHOICES
 from exportlint.errors import UserError, nearest
 from exportlint.output import FORMATS
+from exportlint.trial.protocol.options import DEFAULT_MEMORY_GB, DEFAULT_SECONDS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -68,7 +69,9 @@ def rule_options(command: Command) -> Command:
             metavar="VERSION",
             help="Judge by what this torch version does (default: the installed one; without one, the tested one).",
         ),
-        click.option("--mode", type=NearChoice(tuple(MODES)), help="Mode of torch.export (default: non-strict)."),
+        click.option(
+            "--mode", type=NearChoice(tuple(MODE_CHOICES)), help="Mode of torch.export (default: non-strict)."
+        ),
         click.option("--ignore", multiple=True, metavar="RULES", help="Leave these rules out."),
         click.option("--select", multiple=True, metavar="RULES", help="Only these rules; a,b or repeated."),
     ):
@@ -93,38 +96,55 @@ def output_options(command: Command) -> Command:
     return command
 
 
+_MORE_RESULTS = (
+    click.option(
+        "--show",
+        multiple=True,
+        type=NearChoice(("graph",)),
+        help="graph: also print the exported program, with source lines.",
+    ),
+    click.option(
+        "--save-repro",
+        type=click.Path(path_type=Path, file_okay=False),
+        metavar="DIR",
+        help="Write a script for each failure that fails in the same way without exportlint.",
+    ),
+)
+_INTERPRETER = click.Path(path_type=Path, exists=True, dir_okay=False)
+_MEANS = (
+    click.option("--python", type=_INTERPRETER, help="The interpreter that has torch (default: this one)."),
+    click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Files, or targets, at the same time."),
+    click.option(
+        "--memory",
+        type=click.FloatRange(min=0.1),
+        metavar="GB",
+        help=f"Memory limit of one stage (default: {DEFAULT_MEMORY_GB:g}).",
+    ),
+    click.option(
+        "--timeout",
+        type=click.FloatRange(min=0.1),
+        metavar="SECONDS",
+        help=f"Time limit of one stage (default: {DEFAULT_SECONDS:g}).",
+    ),
+)
+_MORE_STAGES = (
+    click.option(
+        "--dynamic",
+        type=NearChoice(("auto",)),
+        help="auto: find out which dims can be declared dynamic, try it, and print the `dynamic_shapes`.",
+    ),
+    click.option(
+        "--lower",
+        multiple=True,
+        metavar="TARGETS",
+        help="Also compile for these and run the result: none (default), or aotinductor,executorch.",
+    ),
+)
+
+
 def trying_options(command: Command) -> Command:
     """--lower, --dynamic, --timeout, --memory, --jobs, --python, --save-repro, --show."""
-    interpreter = click.Path(path_type=Path, exists=True, dir_okay=False)
-    for option in (
-        click.option(
-            "--show",
-            multiple=True,
-            type=NearChoice(("graph",)),
-            help="graph: also print the exported program, with source lines.",
-        ),
-        click.option(
-            "--save-repro",
-            type=click.Path(path_type=Path, file_okay=False),
-            metavar="DIR",
-            help="Write a script for each failure that fails in the same way without exportlint.",
-        ),
-        click.option("--python", type=interpreter, help="The interpreter that has torch (default: this one)."),
-        click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Files, or targets, at the same time."),
-        click.option("--memory", type=click.FloatRange(min=0.1), metavar="GB", help="Memory limit of one stage."),
-        click.option("--timeout", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Time limit of one stage."),
-        click.option(
-            "--dynamic",
-            type=NearChoice(("auto",)),
-            help="auto: find out which dims can be declared dynamic, try it, and print the `dynamic_shapes`.",
-        ),
-        click.option(
-            "--lower",
-            multiple=True,
-            metavar="TARGETS",
-            help="Also compile for these and run the result: none (default), or aotinductor,executorch.",
-        ),
-    ):
+    for option in (*_MORE_RESULTS, *_MEANS, *_MORE_STAGES):
         command = option(command)
     return command
 

@@ -1,4 +1,4 @@
-"""Printing a report, and how the run ended."""
+"""Print a report, and say by the exit code how the run ended."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from exportlint.commands.gathering import Gathered, report
 from exportlint.errors import UserError
 from exportlint.finding import Severity
 from exportlint.output import render
 from exportlint.output.report import Look, Report
+from exportlint.workflow.messages import say
+from exportlint.workflow.report_building import Gathered, build_report
 
 if TYPE_CHECKING:
     from exportlint.commands.options import Output
-    from exportlint.config import Config
+    from exportlint.config.settings import Config
+
 
 CLEAN, FINDINGS, FAILED = 0, 1, 2
 PLAIN_WIDTH = 100
@@ -26,9 +28,9 @@ PLAIN_WIDTH = 100
 
 def finish(gathered: Gathered, config: Config, output: Output) -> int:
     """Print what the configuration and the comments leave of what was found; the exit code."""
-    made = report(gathered, config, show_cleared=output.show_cleared, show_suppressed=output.show_suppressed)
+    made = build_report(gathered, config, show_cleared=output.show_cleared, show_suppressed=output.show_suppressed)
     if made.targets:
-        from exportlint.commands.advice import next_step  # noqa: PLC0415 (the trial's modules, after trials only)
+        from exportlint.workflow.next_step import next_step  # noqa: PLC0415 (the trial's modules, after trials only)
 
         made = replace(made, next_step=next_step(made))
     text = render(output.output_format, made, _look(output))
@@ -91,8 +93,3 @@ def _mode(path: Path) -> int:
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
-
-
-def say(text: str) -> None:
-    """One line to the person, beside the report."""
-    print(f"exportlint: {text}", file=sys.stderr)  # noqa: T201

@@ -1,4 +1,4 @@
-"""`exportlint rules`."""
+"""`exportlint rules`: list the rules, with what was measured."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import click
 from exportlint.commands.options import NearChoice
 from exportlint.commands.reporting import write
 from exportlint.registry import RuleInfo, all_rules
+from exportlint.trial.protocol.outcomes import MODES
 
 
 @click.command("rules")
 @click.option("--output-format", type=NearChoice(("full", "json")), default="full", help="full (default) | json")
 def command(output_format: str) -> int:
     """List every installed rule with what the newest measured torch does with the code it finds."""
-    from exportlint.catalogue import MODES, measured, versions  # noqa: PLC0415 (tabulate, for this command only)
+    from exportlint.pages.catalogue import measured, versions  # noqa: PLC0415 (tabulate, for this command only)
 
     newest = versions()[:1]
     if output_format == "json":
@@ -34,7 +35,7 @@ def command(output_format: str) -> int:
 
 
 def _as_data(info: RuleInfo) -> dict[str, Any]:
-    from exportlint.catalogue import MODES, measured, versions  # noqa: PLC0415 (as above)
+    from exportlint.pages.catalogue import measured, versions  # noqa: PLC0415 (as above)
 
     return {
         "rule": info.name,

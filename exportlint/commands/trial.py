@@ -6,9 +6,8 @@ from typing import Any
 
 import click
 
-from exportlint import config as configuration
 from exportlint.commands.options import Output, Trying, flat, output_options, rule_options, split, trying_options
-from exportlint.config import Asked
+from exportlint.config.settings import CommandLine, load_config
 from exportlint.errors import UserError
 from exportlint.files import Collected
 
@@ -48,15 +47,18 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], names: tuple[str, ...
     torch.onnx.export, torch.jit or torch.compile is tried.
     Without any target, those of pyproject.toml are tried.
     """
-    from exportlint.commands import trying  # noqa: PLC0415 (the trial's modules, when the arguments hold)
+    from exportlint.commands.trial_run import try_and_report  # noqa: PLC0415 (the trial's modules, when they are needed)
+    from exportlint.workflow.target_choice import chosen  # noqa: PLC0415 (as above)
 
     output, how = split(options, Output), split(options, Trying)
-    asked = Asked(flat(options.pop("select")), flat(options.pop("ignore")), options.pop("mode"), options.pop("torch"))
-    config = configuration.load([path.partition(".py:")[0] for path in paths] or ["."], asked)
-    chosen = trying.chosen(paths, options, names, config, ctx.meta.get(_OF_SCRIPT))
-    if not chosen:
+    asked = CommandLine(
+        flat(options.pop("select")), flat(options.pop("ignore")), options.pop("mode"), options.pop("torch")
+    )
+    config = load_config([path.partition(".py:")[0] for path in paths] or ["."], asked)
+    targets = chosen(paths, options, names, config, ctx.meta.get(_OF_SCRIPT))
+    if not targets:
         raise UserError(
             "there is no target: name a file with `model` and `example_args`, a script, or a model of a library "
             "(transformers:bert), or give --model and --args"
         )
-    return trying.finish(chosen, Collected((), ()), config, output, how)
+    return try_and_report(targets, Collected((), ()), config, output, how)

@@ -1,4 +1,4 @@
-"""`exportlint truth`."""
+"""`exportlint truth`: measure what the installed torch does with the fixtures."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ def command(rules: tuple[str, ...], python: Path | None, jobs: int) -> int:
 
     A rule that is not written yet can be measured as soon as its fixture stands.
     """
-    from exportlint.truth import main_measure  # noqa: PLC0415 (the trial's modules, for this command only)
+    from exportlint.truth.truth_files import measure_rules  # noqa: PLC0415 (the trial's modules, for this command only)
 
-    return main_measure(list(rules), python, jobs)
+    return measure_rules(list(rules), python, jobs)

@@ -1,0 +1,1 @@
+"""Abstract interpretation of source files: their text in, what each expression may be out. Knows no rule."""

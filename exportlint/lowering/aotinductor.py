@@ -1,4 +1,4 @@
-"""AOTInductor: a shared library in a .pt2 package, loaded without Python. Runs in the child."""
+"""AOTInductor: a shared library in a .pt2 package, loaded without Python."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from exportlint.lowering.lowered import COMPILED, Call, Lowered, lower_with, skipped
-from exportlint.trial.stage import short
+from exportlint.lowering.backend import COMPILED, CallLowered, Lowered, Reason, lower_with, skipped
+from exportlint.trial.protocol.shortening import short
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
 
 # The wrapper is glue between kernels: compiling it without optimisation halves the time and changes no kernel.
 CONFIGS = {"aot_inductor.compile_wrapper_opt_level": "O0"}
@@ -39,12 +40,12 @@ class AOTInductor:
         )
         return path
 
-    def load(self, artefact: Path) -> Call:
+    def load(self, artefact: Path) -> CallLowered:
         package = torch._inductor.aoti_load_package(str(artefact))  # noqa: SLF001 - its documented name
         return lambda args, kwargs: package(*args, **kwargs)
 
-    def explain(self, exc: BaseException) -> str:
-        return f"{type(exc).__name__}: {short(str(exc))}"
+    def explain(self, exc: BaseException) -> Reason:
+        return Reason(f"{type(exc).__name__}: {short(str(exc))}")
 
 
 def missing_compiler() -> str | None:

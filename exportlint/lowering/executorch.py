@@ -1,4 +1,4 @@
-"""ExecuTorch: a .pte file for devices, run by its own runtime. Runs in the child."""
+"""ExecuTorch: a .pte file for devices, run by its own runtime."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from torch.utils import _pytree as pytree
 
-from exportlint.lowering.lowered import COMPILED, Call, Lowered, lower_with, skipped
-from exportlint.trial.stage import short
+from exportlint.lowering.backend import COMPILED, CallLowered, Lowered, Reason, lower_with, skipped
+from exportlint.trial.protocol.shortening import short
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     import torch
+
 
 # executorch/runtime/core/error.h; the runtime's exceptions carry the number alone.
 ERRORS = {
@@ -76,7 +77,7 @@ class ExecuTorch:
         path.write_bytes(lowered.buffer)
         return path
 
-    def load(self, artefact: Path) -> Call:
+    def load(self, artefact: Path) -> CallLowered:
         from executorch.runtime import Runtime  # noqa: PLC0415 (the package may be missing)
 
         method = Runtime.get().load_program(artefact).load_method("forward")
@@ -95,13 +96,14 @@ class ExecuTorch:
         ordered = reorder_kwargs(kwargs, self.spec.in_spec)
         return list(pytree.tree_leaves((args, ordered)))
 
-    def explain(self, exc: BaseException) -> str:
-        said = short(str(exc))
-        if found := _CODE.search(said):
-            said += f" ({ERRORS.get(int(found[1], 16), 'unknown')})"
-            if absent := self._absent():
-                said += f"; this runtime has no kernel for {', '.join(absent)}"
-        return f"{type(exc).__name__}: {said}"
+    def explain(self, exc: BaseException) -> Reason:
+        text = f"{type(exc).__name__}: {short(str(exc))}"
+        found = _CODE.search(str(exc))
+        if found is None:
+            return Reason(text)
+        text += f" ({ERRORS.get(int(found[1], 16), 'unknown')})"
+        absent = tuple(self._absent())
+        return Reason(f"{text}; this runtime has no kernel for {', '.join(absent)}" if absent else text, absent)
 
     def _absent(self) -> list[str]:
         from executorch.runtime import Runtime  # noqa: PLC0415 (the package may be missing)

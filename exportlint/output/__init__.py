@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 FORMATS = {
     "full": "exportlint.output.full",
     "concise": "exportlint.output.concise",
-    "json": "exportlint.output.contract",
+    "json": "exportlint.output.json_report",
     "github": "exportlint.output.github",
 }
 

@@ -1,4 +1,4 @@
-"""The order in which a report is read: target by target, cause by cause, the most decisive first."""
+"""Order a report as it is read: target by target, cause by cause, the most decisive first."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from exportlint.finding import Evidence, Finding
+from exportlint.trial.protocol.stages import stage_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from exportlint.output.report import Report, Target
+    from exportlint.output.report import Report
+    from exportlint.trial.protocol.result import TargetReport
+
 
 _TRIED = (Evidence.CONFIRMED, Evidence.DISCOVERED)
 # The head of what stands behind all targets.
@@ -30,7 +33,7 @@ class Cause:
 class Part:
     """A target with its causes; None: findings that are no target's, each alone."""
 
-    target: Target | None
+    target: TargetReport | None
     causes: tuple[Cause, ...]
 
 
@@ -50,19 +53,24 @@ def _headed(groups: list[list[Finding]]) -> Iterator[Cause]:
         yield Cause(tuple(group), head)
 
 
-def causes(findings: Iterable[Finding], target: Target) -> list[list[Finding]]:
+def causes(findings: Iterable[Finding], target: TargetReport) -> list[list[Finding]]:
     """The target's findings, those of one cause together; causes and findings with the most decisive one first."""
     own = sorted((finding for finding in findings if finding.target == target.name), key=_cause)
     groups = [sorted(group, key=lambda f: _weight(f, target)) for _, group in groupby(own, key=_cause)]
     return sorted(groups, key=lambda group: _weight(group[0], target))
 
 
+def names_only_its_stage(finding: Finding) -> bool:
+    """Does no rule know it, so that it is called by the stage that found it?"""
+    return finding.stage is not None and finding.rule == stage_named(finding.stage).rule
+
+
 def _cause(finding: Finding) -> tuple[str, str]:
     """The rule; what no rule knows is called by its stage, and there the words tell the causes apart."""
-    return finding.rule, finding.message if finding.rule == f"trial-{finding.stage}" else ""
+    return finding.rule, finding.message if names_only_its_stage(finding) else ""
 
 
-def _weight(finding: Finding, target: Target) -> tuple[object, ...]:
+def _weight(finding: Finding, target: TargetReport) -> tuple[object, ...]:
     """What fails before what is suspected, what fails early before what fails late: it hides what comes after."""
     stages = [stage.name for stage in target.stages]
     stage = stages.index(finding.stage) if finding.stage in stages else len(stages)

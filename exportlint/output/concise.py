@@ -8,7 +8,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from exportlint.finding import Finding
-    from exportlint.output.report import Look, Report, Target
+    from exportlint.output.report import Look, Report
+    from exportlint.trial.protocol.result import TargetReport
 
 
 def render(report: Report, look: Look) -> str:
@@ -29,5 +30,5 @@ def _line(finding: Finding, report: Report) -> str:
     return f"{place}: {finding.severity.value}[{finding.rule}]{report.aside(finding)} {message}"
 
 
-def _ladder(target: Target) -> str:
+def _ladder(target: TargetReport) -> str:
     return f"target {target.name}: " + ", ".join(f"{stage.name} {stage.status}" for stage in target.stages)

@@ -7,9 +7,9 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from exportlint.finding import Evidence, Finding
-from exportlint.output.causes import BESIDE, Cause, parts
+from exportlint.output.causes import BESIDE, Cause, names_only_its_stage, parts
 from exportlint.output.graph import print_graph
-from exportlint.output.ladder import print_ladder
+from exportlint.output.ladder_table import print_ladder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from exportlint.output.report import Look, Report
+
 
 LEAST, MOST_LINKS = 40, 3
 
@@ -28,7 +29,7 @@ def render(report: Report, look: Look) -> str:
     console = _console(look)
     for part in parts(report):
         if part.target:
-            print_ladder(console, part.target, report.torch)
+            print_ladder(console, part.target, report.other_torch(part.target))
             if part.target.graph:
                 print_graph(console, part.target.graph)
         elif report.targets:
@@ -69,12 +70,12 @@ def _console(look: Look) -> Console:
 def _print_cause(console: Console, report: Report, cause: Cause) -> None:
     if cause.head:
         console.print(cause.head, style="headline", soft_wrap=True)
-    said: set[tuple[str, str]] = set()
+    printed: set[tuple[str, str]] = set()
     for finding in cause.findings:
-        _print_finding(console, finding, report, said)
+        _print_finding(console, finding, report, printed)
 
 
-def _print_finding(console: Console, finding: Finding, report: Report, said: set[tuple[str, str]]) -> None:
+def _print_finding(console: Console, finding: Finding, report: Report, printed: set[tuple[str, str]]) -> None:
     """`said`: the facts that were already printed for the same cause; this finding's are added."""
     from rich.text import Text  # noqa: PLC0415
 
@@ -86,9 +87,9 @@ def _print_finding(console: Console, finding: Finding, report: Report, said: set
     console.print(Text.assemble((f"{gutter}--> ", "gutter"), place), soft_wrap=True)
     _print_source(console, finding, report.source(finding.path, finding.line))
     for label, text in _facts(finding):
-        if (label, text) not in said:
+        if (label, text) not in printed:
             _print_hanging(console, f"{gutter} = ", Text.assemble((f"{label}: ", "label"), text))
-            said.add((label, text))
+            printed.add((label, text))
     console.print()
 
 
@@ -121,7 +122,7 @@ def _facts(finding: Finding) -> Iterator[tuple[str, str]]:
     if finding.fix:
         tried = "" if finding.fix.tried == "not tried" else f" ({finding.fix.tried})"
         yield "instead", finding.fix.description + tried
-    most = len(finding.links) if finding.rule == f"trial-{finding.stage}" else MOST_LINKS
+    most = len(finding.links) if names_only_its_stage(finding) else MOST_LINKS
     for link in finding.links[:most]:
         yield "see", f"{link.kind} {link.id} {link.url}"
     if more := len(finding.links[most:]):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from exportlint.output.report import Look, Report
 
+
 MOST = 10
 LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 

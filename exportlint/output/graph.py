@@ -1,14 +1,16 @@
-"""An exported program, line by line of the source it came from; trial/stages/graph.py says what the data holds."""
+"""Show an exported program by source line; `trial/child/stages/graph.py` describes the data."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
     from rich.console import Console
+
 
 LABEL = 12
 

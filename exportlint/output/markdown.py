@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 from tabulate import tabulate
 
 from exportlint.output.causes import BESIDE, Cause, parts
+from exportlint.output.ladder_table import shown_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
     from exportlint.finding import Finding
-    from exportlint.output.report import Report, Target
+    from exportlint.output.report import Report
+    from exportlint.trial.protocol.result import TargetReport
+
 
 MOST = 500  # GitHub refuses a summary of more than 1 MiB
 HEADS = ["severity", "rule", "place", "what", "instead"]
@@ -42,9 +45,9 @@ def _blocks(report: Report) -> Iterator[str]:
         yield _code("sh", report.next_step.command)
 
 
-def _ladder(target: Target, report: Report) -> Iterator[str]:
-    yield f"### target {cell(target.name + target.other_torch(report.torch))}"
-    rows = [(stage.name, stage.status, stage.shown_seconds, stage.detail) for stage in target.stages]
+def _ladder(target: TargetReport, report: Report) -> Iterator[str]:
+    yield f"### target {cell(target.name + report.other_torch(target))}"
+    rows = [(stage.name, stage.status, shown_seconds(stage), stage.full_detail) for stage in target.stages]
     yield table(["stage", "status", "seconds", "detail"], rows)
     if target.dynamic_shapes:
         yield "dynamic shapes:"

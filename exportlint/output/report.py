@@ -5,52 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from exportlint.finding import Finding, Problem, Severity
+from exportlint.trial.protocol.stages import SCRIPT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """One step of a target's ladder. `detail` is one line; `repros` are scripts that fail in the same way."""
-
-    name: str
-    status: str
-    seconds: float
-    detail: str
-    repros: tuple[str, ...] = ()
-
-    @property
-    def shown_seconds(self) -> str:
-        return "" if self.status == "skipped" else f"{self.seconds:.2f}"
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Everything tried on one target. `arguments`: what `exportlint trial` is given to try it again.
-
-    `torch` is the version that it was tried with. `graph` is the exported program, as trial/stages/graph.py describes
-    it, where it is to be shown.
-    """
-
-    name: str
-    stages: tuple[Stage, ...]
-    dynamic_shapes: str | None = None
-    arguments: str = ""
-    graph: Mapping[str, Any] | None = None
-    torch: str | None = None
-
-    def other_torch(self, torch: str | None) -> str:
-        """To be said behind the name, where the report's words are about another torch."""
-        return f", tried with torch {self.torch}" if self.torch and self.torch.partition("+")[0] != torch else ""
-
-    @property
-    def is_script(self) -> bool:
-        """Not a model, but the script whose run gave some."""
-        return any(stage.name == "script" for stage in self.stages)
+    from exportlint.trial.protocol.result import TargetReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +50,7 @@ class Report:
     findings: tuple[Finding, ...] = ()
     cleared: tuple[Finding, ...] = ()
     suppressed: tuple[Finding, ...] = ()
-    targets: tuple[Target, ...] = ()
+    targets: tuple[TargetReport, ...] = ()
     problems: tuple[Problem, ...] = ()
     show_cleared: bool = False
     show_suppressed: bool = False
@@ -117,6 +80,11 @@ class Report:
         counts = Counter(finding.rule for finding in self.findings)
         return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
+    def other_torch(self, target: TargetReport) -> str:
+        """To be said behind the target's name, where it was tried with another torch than the report speaks of."""
+        torch = target.torch
+        return f", tried with torch {torch}" if torch and torch.partition("+")[0] != self.torch else ""
+
     @property
     def headline(self) -> str:
         """The run in one sentence."""
@@ -129,7 +97,8 @@ class Report:
 
     @property
     def _tried(self) -> str:
-        tried = [target for target in self.targets if not target.is_script]
+        # A script is no model: its run gave some.
+        tried = [target for target in self.targets if target.stage(SCRIPT.name) is None]
         return f" and {_plural(len(tried), 'target')}" if tried else ""
 
     @property

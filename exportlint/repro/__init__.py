@@ -1,1 +1,1 @@
-"""A failure of a trial as a script of its own, that fails in the same way without exportlint."""
+"""A trial's report in, scripts out that fail in the same way without exportlint."""

@@ -1,9 +1,13 @@
-"""The second half of a script: what failed, by stage, and for a difference by what differs."""
+"""Write the second half of a script: what failed, by stage, and for a difference by what differs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from exportlint.trial.protocol.call_plan import CALL_PLAN
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 EXPORT = """\
 def export(number=0):
@@ -19,10 +23,10 @@ def export(number=0):
     return None, {cls}.export({strict})
 """
 CALLS = """\
-def calls(program, draws):
+def calls(program, input_sets):
     rows = []
-    for number, draw in enumerate(draws):
-        args, kwargs = inputs(draw)
+    for number, input_set in enumerate(input_sets):
+        args, kwargs = inputs(input_set)
         seed(100 + number)
         output = program(*args, **kwargs)
         rows.append([x.detach().clone() if isinstance(x, torch.Tensor) else x for x in leaves([output, args, kwargs])])
@@ -54,7 +58,7 @@ def printed(program):
     import io
 
     with contextlib.redirect_stdout(io.StringIO()) as out:
-        calls(program, {draws})
+        calls(program, {input_sets})
     return out.getvalue()
 
 
@@ -66,7 +70,7 @@ def logged(program):
     texts, handler = [], logging.Handler(level=0)
     handler.emit = lambda entry: entry.name.startswith("torch") or texts.append(entry.getMessage())
     logging.getLogger().addHandler(handler)
-    calls(program, {draws})
+    calls(program, {input_sets})
     logging.getLogger().removeHandler(handler)
     return texts
 
@@ -112,19 +116,19 @@ assert ours[0] == ours[1] or theirs[0] != theirs[1], "eager moves from call to c
 """
 _BUFFERS = """\
 eager = reference()
-calls(eager, {draws})
-calls(exported, {draws})
+calls(eager, {input_sets})
+calls(exported, {input_sets})
 theirs = dict(exported.named_buffers())
 for name, value in eager.named_buffers():
     if name in theirs:
         torch.testing.assert_close(theirs[name], value, equal_nan=True, msg=lambda text: f"buffer {{name}}: {{text}}")
 """
 
-# By `details["check"]`; `draws` are the calls up to the one that differs.
+# By `details["check"]`; `input_sets` are the calls up to the one that differs.
 _CHECKS = {
-    "output": PROGRAM + "same(calls(reference(), {draws}), calls(exported, {draws}))\n",
-    "raises": PROGRAM + "calls(reference(), {draws})\ncalls(exported, {draws})\n",
-    "raises-in-eager-only": PROGRAM + "calls(exported, {draws})\ncalls(reference(), {draws})\n",
+    "output": PROGRAM + "same(calls(reference(), {input_sets}), calls(exported, {input_sets}))\n",
+    "raises": PROGRAM + "calls(reference(), {input_sets})\ncalls(exported, {input_sets})\n",
+    "raises-in-eager-only": PROGRAM + "calls(exported, {input_sets})\ncalls(reference(), {input_sets})\n",
     "frozen": PROGRAM + _FROZEN,
     "stdout": _PRINTED + PROGRAM + "ours, theirs = printed(reference()), printed(exported)\n"
     "assert ours == theirs, f'eager printed {{ours!r}}, the exported program {{theirs!r}}'\n",
@@ -133,26 +137,21 @@ _CHECKS = {
     "buffer": PROGRAM + _BUFFERS,
     "baked": _LITERALS.replace("{", "{{").replace("}", "}}"),
     "fake-tensor-left": _FAKE.replace("{", "{{").replace("}", "}}"),
-    "eager-after-export": "before = calls(model(), {draws})\nmade, _ = export()\nsame(before, calls(made, {draws}))\n",
+    "eager-after-export": "before = calls(model(), {input_sets})\nmade, _ = export()\n"
+    "same(before, calls(made, {input_sets}))\n",
 }
 _CHECKS["state"] = _CHECKS["input-effect"] = _CHECKS["output"]
 
-PLAN = (0, 0, 1, 1)
 LOAD = "model()\ninputs()\nshapes()\n"
 EAGER = "args, kwargs = inputs()\nseed(100)\nreference()(*args, **kwargs)\n"
-FURTHER = {
-    "decompose": "program = program.run_decompositions()\nexported = program.module()\n",
-    "save-load": "import io\n\nfile = io.BytesIO()\ntorch.export.save(program, file)\nfile.seek(0)\n"
-    "program = torch.export.load(file)\nexported = program.module()\n",
-}
 
 
 def difference(details: Mapping[str, Any]) -> str | None:
     """Code that shows what a comparison with eager found; None for a check that only exportlint makes."""
     body = _CHECKS.get(str(details.get("check")))
-    # A draw is called twice: call 1 of draw 0 is the second of the plan.
-    last = 2 * int(details.get("draw") or 0) + int(details.get("call") or 0)
-    return body.format(draws=PLAN[: last + 1]) if body else None
+    # Each input set is called twice: call 1 of input set 0 is the second of the plan.
+    last = 2 * int(details.get("input_set") or 0) + int(details.get("call") or 0)
+    return body.format(input_sets=CALL_PLAN[: last + 1]) if body else None
 
 
 # For a stage that goes on from the exported program; compiled kernels add up in another order.

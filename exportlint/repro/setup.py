@@ -1,18 +1,21 @@
-"""The first half of a script: the model and its inputs, made as the trial made them."""
+"""Write the first half of a script: the model and its inputs, made as the trial made them."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from exportlint.trial.target import Target, TargetKind, is_file_source
+from exportlint.trial.protocol.stages import LOAD
+from exportlint.trial.protocol.target import Target, TargetKind, is_file_source
 
 if TYPE_CHECKING:
-    from exportlint.trial.report import TargetReport
+    from collections.abc import Iterator, Sequence
+
+    from exportlint.trial.protocol.result import TargetReport
+
 
 START = """\
 import copy
@@ -67,20 +70,24 @@ def as_tuple(args):
 
 
 def setup(report: TargetReport, file: str, *, others: bool) -> list[str] | None:
-    """Blocks of code that define `model()`, `inputs(draw)`, `shapes()` and `reference()`; None where nothing names the
-    model. `file` will lie beside the script, with the parts that the trial kept of a live model. `others`: draw 1 is
-    asked for, the target's other inputs or values drawn anew."""
+    """Blocks of code that define `model()`, `inputs(input_set)`, `shapes()` and `reference()`.
+
+    file     will lie beside the script, with the parts that the trial kept of a live model
+    others   input set 1 is asked for: the target's other inputs, or other values of the sample's shapes
+
+    None where nothing names the model.
+    """
     target, homes = report.target, Homes()
     if target is None or (parts := _parts(report, target, homes, file)) is None:
         return None
     files = [FROM_FILE] if any("from_file(" in line for line in homes.lines) else []
     made = [MADE] if target.kind is TargetKind.CALLABLES else []
     loading = "\n".join([f"sys.path.insert(0, {str(Path.cwd())!r})", *homes.lines, ""])
-    redrawing = [_redrawing()] if others and parts.others is None else []
-    return [START, *files, *made, loading, *redrawing, parts.code(others=others)]
+    new_values = [_making_new_values()] if others and parts.others is None else []
+    return [START, *files, *made, loading, *new_values, parts.code(others=others)]
 
 
-def _parts(report: TargetReport, target: Target, homes: Homes, file: str) -> Parts | None:
+def _parts(report: TargetReport, target: Target, homes: Homes, file: str) -> TargetCode | None:
     match target.kind:
         case TargetKind.MODULE:
             return _of_module(target, homes)
@@ -88,19 +95,19 @@ def _parts(report: TargetReport, target: Target, homes: Homes, file: str) -> Par
             return _of_fixture(target, homes)
         case TargetKind.CALLABLES:
             return _of_callables(target, homes)
-    load = report.stage("load")
+    load = report.stage(LOAD.name)
     if load and (code := load.data.get("code")):
         return _of_zoo(code, homes)
-    return _of_file(file, report.parts.search, homes) if report.parts and report.parts.file else None
+    return _of_file(file, report.kept_model.search, homes) if report.kept_model and report.kept_model.file else None
 
 
-def _redrawing() -> str:
-    """Other values of the same shapes are drawn by the very functions that the trial uses."""
-    return "\n\n\n".join(_functions("redraw", "_redrawn")) + "\n"
+def _making_new_values() -> str:
+    """The very functions by which the trial makes other values of the same shapes."""
+    return "\n\n\n".join(_functions("with_other_values", "_other_tensor")) + "\n"
 
 
 def _functions(*names: str) -> Iterator[str]:
-    text = (Path(__file__).parents[1] / "trial" / "values.py").read_text("utf-8")
+    text = (Path(__file__).parents[1] / "trial" / "child" / "execution" / "input_sets.py").read_text("utf-8")
     for node in ast.parse(text).body:
         if isinstance(node, ast.FunctionDef) and node.name in names:
             bare = ast.get_source_segment(text, node) or ""
@@ -148,7 +155,7 @@ def _package_root(path: Path) -> Path | None:
 
 
 @dataclass(frozen=True)
-class Parts:
+class TargetCode:
     """Expressions that make the parts of a target anew."""
 
     model: str
@@ -159,43 +166,44 @@ class Parts:
     others: str | None = None
 
     def code(self, *, others: bool) -> str:
-        chosen = f"({self.others} if draw else {self.args})" if others and self.others else self.args
-        redrawn = "copied(redraw((args, kwargs), draw)) if draw else " if others and not self.others else ""
+        chosen = f"({self.others} if input_set else {self.args})" if others and self.others else self.args
+        anew = "copied(with_other_values((args, kwargs), input_set)) if input_set else "
+        changed = anew if others and not self.others else ""
         return (
             f"def model():\n    seed(0)\n    return {self.model}\n\n\n"
             f"def reference():\n    seed(0)\n    return {self.reference}\n\n\n"
-            f"def inputs(draw=0):\n    seed(7 + draw)\n    args, kwargs = {chosen}, {self.kwargs}\n"
-            f"    return {redrawn}(args, kwargs)\n\n\n"
+            f"def inputs(input_set=0):\n    seed(7 + input_set)\n    args, kwargs = {chosen}, {self.kwargs}\n"
+            f"    return {changed}(args, kwargs)\n\n\n"
             f"def shapes():\n    return {self.shapes}\n"
         )
 
 
-def _of_module(target: Target, homes: Homes) -> Parts:
+def _of_module(target: Target, homes: Homes) -> TargetCode:
     home = homes.name(target.source)
     example = f"copied({home}.example_args)"
     args = f"{example} if isinstance({home}.example_args, tuple) else ({example},)"
     kwargs = f"copied(getattr({home}, 'example_kwargs', None)) or {{}}"
     shapes = f"getattr({home}, 'dynamic_shapes', None)"
-    return Parts(f"copied({home}.model)", f"({args})", kwargs, shapes)
+    return TargetCode(f"copied({home}.model)", f"({args})", kwargs, shapes)
 
 
-def _of_callables(target: Target, homes: Homes) -> Parts:
+def _of_callables(target: Target, homes: Homes) -> TargetCode:
     def called(source: str | None, wrap: str = "{}") -> str | None:
         return wrap.format(f"{homes.attribute(source)}()") if source else None
 
     args, others = called(target.args, "as_tuple({})"), called(target.other_args, "as_tuple({})")
     kwargs, shapes = called(target.kwargs, "{} or {{}}"), called(target.dynamic_shapes)
     model = f"made({homes.attribute(target.source)})"
-    return Parts(model, args or "()", kwargs or "{}", shapes or "None", others=others)
+    return TargetCode(model, args or "()", kwargs or "{}", shapes or "None", others=others)
 
 
-def _of_zoo(code: Sequence[str], homes: Homes) -> Parts:
+def _of_zoo(code: Sequence[str], homes: Homes) -> TargetCode:
     imported, model, args, kwargs = code
     homes.lines.append(imported)
-    return Parts(model, args, kwargs)
+    return TargetCode(model, args, kwargs)
 
 
-def _of_file(file: str, search: Sequence[str], homes: Homes) -> Parts:
+def _of_file(file: str, search: Sequence[str], homes: Homes) -> TargetCode:
     if search:
         homes.lines.append(f"sys.path += [folder for folder in {list(search)!r} if folder not in sys.path]")
     homes.lines += [
@@ -203,17 +211,17 @@ def _of_file(file: str, search: Sequence[str], homes: Homes) -> Parts:
         'parts = torch.load(file, map_location="cpu", weights_only=False)',
     ]
     model, args, kwargs = (f'copied(parts["{part}"])' for part in ("model", "args", "kwargs"))
-    return Parts(model, args, kwargs, 'parts["shapes"]', others=None)
+    return TargetCode(model, args, kwargs, 'parts["shapes"]', others=None)
 
 
-def _of_fixture(target: Target, homes: Homes) -> Parts:
+def _of_fixture(target: Target, homes: Homes) -> TargetCode:
     cls = homes.attribute(target.source)
     model = f"{cls}()" if _has_member(target, "export") else f"{cls}().eval()"
     reference = f"{cls}.reference()" if _has_member(target, "reference") else "model()"
     others = f"{cls}.other_inputs()" if _has_member(target, "other_inputs") else None
     kwargs = f"{cls}.kwargs()" if _has_member(target, "kwargs") else "{}"
     shapes = f"{cls}.dynamic_shapes()" if _has_member(target, "dynamic_shapes") else "None"
-    return Parts(model, f"{cls}.inputs()", kwargs, shapes, reference, others)
+    return TargetCode(model, f"{cls}.inputs()", kwargs, shapes, reference, others)
 
 
 def own_export(target: Target) -> bool:

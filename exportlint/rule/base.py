@@ -7,7 +7,6 @@ page, and `cases` ties each message to the Bad class of the fixture that proves 
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
@@ -16,26 +15,52 @@ from exportlint.finding import Severity
 from exportlint.rule.suspicion import Case, Suspicion
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from exportlint.engine.values.abstract_value import Value
     from exportlint.rule.code import Code
 
 
 class Scope(enum.Enum):
-    """Which code a rule reads."""
+    """Which code a rule reads.
+
+    >>> Rule.scope
+    <Scope.EXPORTED: 'the functions that an exported forward can run'>
+    """
 
     EXPORTED = "the functions that an exported forward can run"
     FILE = "whole files: export calls, imports, definitions"
 
 
 class Rule(cst.CSTVisitor):
-    """Base of all rules. One instance visits one piece of code.
+    """Base of all rules: a libcst visitor, of which one instance visits one piece of code.
+
+    A class sets these:
 
     scope, words   what is read; `words` is a regular expression, code without a match is not visited
     cases          the name of a Bad class in the fixture -> what to say
     exportdb       cases of ExportDB it belongs to (names with underscores)
     graph_breaks   ids such as GB0170
     torch_says     regular expressions for torch's own words, by which a trial's failure is known to be this rule's
+    checks         checks of a trial whose differences are this rule's, by the names in `trial.protocol.observation`
     docs           pages that exist, as (title, url)
+
+    >>> from exportlint import Case
+    >>> from exportlint.testing import code_of
+    >>> class DataAccess(Rule):
+    ...     cases = {"BadData": Case("`{code}` reads past autograd", "Use `.detach()`.")}
+    ...     def visit_Attribute(self, node):
+    ...         if node.attr.value == "data" and self.code.value(node.value).is_tensor:
+    ...             self.report(node, "BadData")
+    >>> rule = DataAccess(code_of('''
+    ... from torch import nn
+    ... class Net(nn.Module):
+    ...     def forward(self, x):
+    ...         return self.settings.data, x.data
+    ... ''', "forward"))
+    >>> rule.code.sweep(rule)
+    >>> [(found.place.line, found.message) for found in rule.found]
+    [(5, '`x.data` reads past autograd')]
     """
 
     scope: ClassVar[Scope] = Scope.EXPORTED
@@ -44,6 +69,7 @@ class Rule(cst.CSTVisitor):
     exportdb: ClassVar[tuple[str, ...]] = ()
     graph_breaks: ClassVar[tuple[str, ...]] = ()
     torch_says: ClassVar[tuple[str, ...]] = ()
+    checks: ClassVar[tuple[str, ...]] = ()
     docs: ClassVar[tuple[tuple[str, str], ...]] = ()
 
     def __init__(self, code: Code) -> None:
@@ -74,10 +100,12 @@ class Rule(cst.CSTVisitor):
         because: Value | None = None,
         **words: str,
     ) -> None:
-        """Say that `node` commits `case`. `{code}` is filled with the node's text.
+        """Say that `node` is an instance of `case`. Nothing is said of code that export cannot reach.
 
+        case      a key of `cases`
         at_most   caps the severity that the measured truth would give (a doubt, a habit that only might hurt)
         because   the value whose trail the message shows
+        words     fill the texts of the case; `{code}` is filled with the node's text
         """
         if not self.code.reached(node):
             return

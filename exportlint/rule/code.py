@@ -24,7 +24,23 @@ if TYPE_CHECKING:
 
 
 class Code(Protocol):
-    """The piece of source a rule looks at, and what the engine knows about it."""
+    """The piece of source a rule looks at, and what the engine knows about it.
+
+    path       as findings name it
+    module     the file that it stands in
+    function   None where the piece is a whole file; `cls` the function's class, if it has one
+
+    >>> from exportlint.testing import code_of
+    >>> code = code_of('''
+    ... import torch.nn.functional as F
+    ... from torch import nn
+    ... class Net(nn.Module):
+    ...     def forward(self, x):
+    ...         return F.relu(x)
+    ... ''', "forward")
+    >>> code.cls.name, sorted(code.sketch.origins)
+    ('Net', ['torch.nn.functional.relu'])
+    """
 
     path: str
     module: ModuleInfo
@@ -70,16 +86,18 @@ class SourceText:
 
 
 class Syntax:
-    """What libcst makes of a text. `shift` is what its line numbers lack."""
+    """What libcst makes of a text. `shift` is what its line numbers lack; `is_indented`: it stands under an `if`."""
 
-    def __init__(self, text: str, shift: int) -> None:
+    def __init__(self, text: str, shift: int, *, is_indented: bool = False) -> None:
         self.shift = shift
+        self._is_indented = is_indented
         self._wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
 
     @classmethod
     def of_function(cls, text: str, first_line: int) -> Syntax:
         """A function is parsed alone, under an `if` that stands where the line before it stood."""
-        return cls(("if True:\n" if text[:1] in {" ", "\t"} else "\n") + text + "\n", first_line - 2)
+        is_indented = text[:1] in {" ", "\t"}
+        return cls(("if True:\n" if is_indented else "\n") + text + "\n", first_line - 2, is_indented=is_indented)
 
     @property
     def tree(self) -> cst.Module:
@@ -87,7 +105,7 @@ class Syntax:
 
     @cached_property
     def walk(self) -> Walk:
-        return Walk(self.tree)
+        return Walk(self.tree, self.tree.body[0] if self._is_indented else None)
 
     @cached_property
     def positions(self) -> Mapping[cst.CSTNode, CodeRange]:

@@ -18,7 +18,11 @@ _SILENT = CONTAINER_METHODS - {"pop", "popleft", "popitem", "setdefault"}
 
 @dataclass(slots=True)
 class Use:
-    """How one call uses an attribute. `early` reads happen where the call may not have set it yet."""
+    """How often one call reads and sets an attribute. `early` reads happen where the call may not have set it yet.
+
+    >>> Use(early=1, late=0, sets=2).read
+    True
+    """
 
     early: int = 0
     late: int = 0
@@ -34,15 +38,20 @@ def use_of(attribute: str, methods: Mapping[str, ast.FunctionDef], entry: str = 
 
     attribute   the name after `self.`; "meter.count" for an attribute of an attribute
     methods     the methods of the object by name, inherited ones included
+
+    >>> import ast
+    >>> forward = ast.parse("def forward(self, x):\\n    self.n += 1\\n    return x * self.n").body[0]
+    >>> use_of("n", {"forward": forward}).early
+    1
     """
-    walk = _Walk(attribute, methods)
+    walk = _CallOrder(attribute, methods)
     if entry in methods:
         walk.method(entry, known=False)
     return walk.use
 
 
 @dataclass(slots=True)
-class _Walk:
+class _CallOrder:
     """Statements in their order; `known` says that this call has set the attribute by then."""
 
     attribute: str

@@ -31,7 +31,15 @@ CONTAINER_METHODS = frozenset(
 
 
 def flat_targets(node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
-    """What an assignment, a `del` or a `for` gives new values to, with tuples, lists and stars taken apart."""
+    """What an assignment, a `del` or a `for` gives new values to, with tuples, lists and stars taken apart.
+
+    node   a statement of libcst, or a part of one; any other node gives nothing
+
+    >>> import libcst as cst
+    >>> assignment = cst.parse_statement("a, (b.c, *d) = values").body[0]
+    >>> [cst.Module([]).code_for_node(target) for target in flat_targets(assignment)]
+    ['a', 'b.c', 'd']
+    """
     match node:
         case cst.Assign(targets=targets):
             for target in targets:
@@ -51,7 +59,12 @@ def written_in_place(node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
     """The expressions whose values an assignment or a call writes in place, should they be tensors.
 
     `x[0] = 1`, `x += 1`, `x[0] += 1`, `x.add_(1)`, `torch.add(a, b, out=x)`, `F.relu(x, inplace=True)`,
-    `nn.init.ones_(x)`.
+    `nn.init.ones_(x)`. By the names alone: whether they are tensors, `Code.value` knows.
+
+    >>> import libcst as cst
+    >>> call = cst.parse_expression("torch.add(a, b, out=total)")
+    >>> [cst.Module([]).code_for_node(written) for written in written_in_place(call)]
+    ['total']
     """
     match node:
         case cst.AugAssign(target=cst.Subscript(value=written)) | cst.AugAssign(target=written):
@@ -99,7 +112,12 @@ def _displayed(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
 
 
 def called(call: cst.Call) -> str | None:
-    """The last name of what is called: "append" for `self.past.append(x)`, "print" for `print(x)`."""
+    """The last name of what is called; None where it is no name, as in `table[0](x)`.
+
+    >>> import libcst as cst
+    >>> called(cst.parse_expression("self.past.append(x)"))
+    'append'
+    """
     match call.func:
         case cst.Attribute(attr=cst.Name(value=name)) | cst.Name(value=name):
             return name
@@ -107,7 +125,12 @@ def called(call: cst.Call) -> str | None:
 
 
 def root_name(node: cst.CSTNode) -> str | None:
-    """The name a chain of attributes, items and calls starts with: "self" for `self.store["k"].t()`."""
+    """The name a chain of attributes, items and calls starts with; None where it starts with anything else.
+
+    >>> import libcst as cst
+    >>> root_name(cst.parse_expression("self.store['k'].t()"))
+    'self'
+    """
     while not isinstance(node, cst.Name):
         match node:
             case cst.Attribute(value=inner) | cst.Subscript(value=inner) | cst.Call(func=inner):
@@ -118,7 +141,12 @@ def root_name(node: cst.CSTNode) -> str | None:
 
 
 def dotted(node: cst.CSTNode) -> str | None:
-    """ "self.store.k" for a plain chain of names, else None."""
+    """A plain chain of names as text, else None.
+
+    >>> import libcst as cst
+    >>> dotted(cst.parse_expression("self.store.k")), dotted(cst.parse_expression("self.store[0]"))
+    ('self.store.k', None)
+    """
     match node:
         case cst.Name(value=name):
             return name
@@ -128,7 +156,12 @@ def dotted(node: cst.CSTNode) -> str | None:
 
 
 def text_argument(call: cst.Call, index: int = 0) -> str | None:
-    """The value of a plain string argument: "bias" for `delattr(self, "bias")` at 1."""
+    """The value of a plain string argument, by its place (from 0); None where there is none.
+
+    >>> import libcst as cst
+    >>> text_argument(cst.parse_expression("delattr(self, 'bias')"), 1)
+    'bias'
+    """
     if index < len(call.args) and isinstance(text := call.args[index].value, cst.SimpleString):
         value = text.evaluated_value
         return value if isinstance(value, str) else None
@@ -136,7 +169,19 @@ def text_argument(call: cst.Call, index: int = 0) -> str | None:
 
 
 def is_part(cls: ClassInfo) -> bool:
-    """Does another class of the file make such an object, or take one in its constructor, to have it as a part?"""
+    """Does another class of the file make such an object, or take one in its constructor, to have it as a part?
+
+    >>> from exportlint.testing import code_of
+    >>> code = code_of('''
+    ... import torch
+    ... class Head(torch.nn.Module): ...
+    ... class Net(torch.nn.Module):
+    ...     def __init__(self):
+    ...         self.head = Head()
+    ... ''')
+    >>> {name: is_part(cls) for name, cls in code.module.classes.items()}
+    {'Head': True, 'Net': False}
+    """
     names = frozenset(one.name for one in cls.lineage)
     return any(names & used for other, used in _used_by(cls.module.tree).items() if other not in names)
 

@@ -42,7 +42,26 @@ UNKNOWN_NODE = cst.Ellipsis()
 
 
 class ScriptRule(Rule):
-    """A rule over whole files that can ask what a name was bound to last."""
+    """A rule over whole files that can ask what a name was bound to last.
+
+    >>> import libcst as cst
+    >>> from exportlint.testing import code_of
+    >>> class Exported(ScriptRule):
+    ...     def visit_Call(self, node):
+    ...         if (model := self.exported(node)) is not None:
+    ...             origin, steps = self.unchained(model)
+    ...             self.chain = [self.code.text(part) for part in (origin, *steps)]
+    >>> code = code_of('''
+    ... import torch
+    ... model = torch.nn.ReLU()
+    ... model.eval()
+    ... torch.export.export(model, (torch.ones(3),))
+    ... ''')
+    >>> rule = Exported(code)
+    >>> code.sweep(rule)
+    >>> rule.chain
+    ['torch.nn.ReLU()', 'model.eval()']
+    """
 
     scope = Scope.FILE
 
@@ -173,7 +192,12 @@ class ScriptRule(Rule):
 
 
 def argument(call: cst.Call, index: int, keyword: str) -> cst.BaseExpression | None:
-    """An argument by its place or its name; None where stars hide it."""
+    """An argument by its place (from 0) or its name; None where there is none, or stars hide it.
+
+    >>> import libcst as cst
+    >>> argument(cst.parse_expression("export(model, args=(x,))"), 0, "mod").value
+    'model'
+    """
     for i, arg in enumerate(call.args):
         if arg.star:
             return None

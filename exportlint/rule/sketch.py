@@ -29,7 +29,13 @@ _TWINS: dict[type[ast.AST], type[ast.AST]] = {ast.For: ast.AsyncFor, ast.With: a
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A call. `origin` is the dotted origin of what is called, `method` its last name; "" where there is none."""
+    """A call. `origin` is the dotted origin of what is called, `method` its last name; "" where there is none.
+
+    >>> import ast
+    >>> call = Called(ast.parse("x.add_(y, alpha=2)", mode="eval").body, "", "add_")
+    >>> ast.unparse(call.owner), [ast.unparse(argument) for argument in call.arguments]
+    ('x', ['y', '2'])
+    """
 
     node: ast.Call
     origin: str
@@ -48,7 +54,19 @@ class Called:
 
 
 class Sketch:
-    """A function, or a whole file (`function` is None)."""
+    """The `ast` nodes of a function, or of a whole file, with what the engine knows of each.
+
+    >>> import ast
+    >>> from exportlint.testing import code_of
+    >>> sketch = code_of('''
+    ... from torch import nn
+    ... class Net(nn.Module):
+    ...     def forward(self, x):
+    ...         return x * x.shape[0]
+    ... ''', "forward").sketch
+    >>> [(ast.unparse(node), sketch.value(node).kind.value) for node in sketch.nodes(ast.Subscript)]
+    [('x.shape[0]', 'size')]
+    """
 
     def __init__(self, module: ModuleInfo, belief: Belief, function: FunctionInfo | None) -> None:
         self._module = module
@@ -99,8 +117,8 @@ class Sketch:
     def origin(self, name: str, value: Value) -> str | None:
         """What a plain name stands for; `value` is what the engine knows of it."""
         if name in self.bound:
-            told = value.kind in {Kind.FUNCTION, Kind.CLASS, Kind.UNKNOWN} and value.owner is None
-            return value.name if told else None
+            is_name = value.kind in {Kind.FUNCTION, Kind.CLASS, Kind.UNKNOWN} and value.owner is None
+            return value.name if is_name else None
         shadowed = name in self._module.assignments and name not in self._module.imports
         return self._module.origin(name) if name in BUILTINS or not shadowed else None
 
@@ -126,7 +144,14 @@ class Sketch:
 
 
 def asked_for_truth(sketch: Sketch) -> Iterator[ast.expr]:
-    """The expressions whose truth decides something: tests, and the operands of `and`, `or` and `not`."""
+    """The expressions whose truth decides something: tests, and the operands of `and`, `or` and `not`.
+
+    >>> import ast
+    >>> from exportlint.testing import code_of
+    >>> sketch = code_of("import torch\\nif a or not b: pass").sketch
+    >>> [ast.unparse(node) for node in asked_for_truth(sketch)]
+    ['a or not b', 'a', 'not b', 'b']
+    """
     yield from (node.test for node in sketch.nodes(ast.If))
     yield from (node.test for node in sketch.nodes(ast.While))
     yield from (node.test for node in sketch.nodes(ast.IfExp))

@@ -11,10 +11,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One way to commit the sin. Both texts are format strings, filled by the keywords of `report`.
+    """One way to do what a rule is about. Both texts are format strings, filled by the keywords of `Rule.report`.
 
-    `message` says what the code does ("`{code}` branches on a tensor's value"); what torch does with it is added from
-    the measured truth. `suggestion` says what to write instead.
+    message      what the code does; what torch does with it is added from the measured truth
+    suggestion   what to write instead
+
+    >>> case = Case("`{code}` branches on a tensor's value", "Choose with `torch.where`.")
+    >>> case.message.format(code="x.sum() > 0")
+    "`x.sum() > 0` branches on a tensor's value"
     """
 
     message: str
@@ -23,7 +27,11 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a construct stands: lines and columns from 1, end column exclusive."""
+    """Where a construct stands: lines and columns from 1, end column exclusive.
+
+    >>> Place(line=7, column=12, end_line=7, end_column=23).end_column
+    23
+    """
 
     line: int
     column: int

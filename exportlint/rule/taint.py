@@ -24,6 +24,12 @@ class ValuesUsed(cst.CSTVisitor):
     """The names whose values an expression uses, and the attributes of self as paths ("state", "meter.count").
 
     Visit an expression with it and read `names` and `own`; `own` holds "*" for a `getattr` with a computed name.
+
+    >>> import libcst as cst
+    >>> used = ValuesUsed()
+    >>> _ = cst.parse_expression("self.meter.count + len(x) + y").visit(used)
+    >>> sorted(used.names), sorted(used.own)
+    (['y'], ['meter', 'meter.count'])
     """
 
     def __init__(self) -> None:
@@ -79,7 +85,17 @@ class _Flow(cst.CSTVisitor):
 
 
 def made_from_inputs(function: cst.CSTNode, is_tensor: Callable[[cst.Name], bool]) -> set[str]:
-    """The parameters for which `is_tensor` holds somewhere, and all names that are made from their values."""
+    """The parameters for which `is_tensor` holds somewhere, and all names that are made from their values.
+
+    >>> import libcst as cst
+    >>> function = cst.parse_statement('''
+    ... def forward(self, x, scale):
+    ...     size = x.shape[0]
+    ...     y = x * scale
+    ... ''')
+    >>> sorted(made_from_inputs(function, lambda name: name.value == "x"))
+    ['x', 'y']
+    """
     function.visit(flow := _Flow())
     names = {name.value for name in flow.names if name.value in flow.parameters and is_tensor(name)}
     for _ in range(_ROUNDS):
@@ -88,6 +104,11 @@ def made_from_inputs(function: cst.CSTNode, is_tensor: Callable[[cst.Name], bool
 
 
 def path_on_self(node: cst.CSTNode) -> str:
-    """The "meter.count" of `self.meter.count`, else the empty string."""
+    """The path of an attribute of self, else the empty string.
+
+    >>> import libcst as cst
+    >>> path_on_self(cst.parse_expression("self.meter.count")), path_on_self(cst.parse_expression("meter.count"))
+    ('meter.count', '')
+    """
     name = dotted(node) or ""
     return name.removeprefix("self.") if name.startswith("self.") else ""

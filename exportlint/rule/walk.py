@@ -28,14 +28,18 @@ _SOURCE_ORDER: dict[type[cst.CSTNode], tuple[str, ...]] = {
     cst.MatchCase: ("pattern", "guard", "body"),
 }
 _LAYOUT = re.compile(r"white|lines|_par$|^[lr]par$|comma|semicolon|header|footer|^eol|indent|newline|bracket|brace")
-Event = tuple[int, int, "Callable[[cst.CSTNode], object]", cst.CSTNode, bool]
+Visit = tuple[int, int, "Callable[[cst.CSTNode], object]", cst.CSTNode, bool]
 
 
 class Walk:
-    """The nodes of a tree by type, each with the numbers at which it is entered and left. Layout is left out."""
+    """The nodes of a tree by type, each with the numbers at which it is entered and left. Layout is left out.
 
-    def __init__(self, tree: cst.CSTNode) -> None:
+    `hidden` is a node that no visitor meets; what is in it, they do.
+    """
+
+    def __init__(self, tree: cst.CSTNode, hidden: cst.CSTNode | None = None) -> None:
         self._clock = 0
+        self._hidden = hidden
         self._by_type: dict[str, list[cst.CSTNode]] = defaultdict(list)
         self._times: dict[cst.CSTNode, tuple[int, int]] = {}
         self._number(tree)
@@ -43,7 +47,8 @@ class Walk:
     def _number(self, node: cst.CSTNode) -> None:
         enter = self._clock
         self._clock += 1
-        self._by_type[type(node).__name__].append(node)
+        if node is not self._hidden:
+            self._by_type[type(node).__name__].append(node)
         for name in _children_of(type(node)):
             for child in _nodes(getattr(node, name)):
                 self._number(child)
@@ -53,13 +58,13 @@ class Walk:
     def run(self, visitor: cst.CSTVisitor) -> None:
         """Call the visitor's `visit_…` and `leave_…` methods; a visit that returns False leaves out the children."""
         skip_until = -1
-        for when, _, method, node, entering in sorted(self._events(visitor), key=lambda e: e[:2]):
+        for when, _, method, node, entering in sorted(self._visits(visitor), key=lambda e: e[:2]):
             if when < skip_until:
                 continue
             if method(node) is False and entering:
                 skip_until = self._times[node][1]
 
-    def _events(self, visitor: cst.CSTVisitor) -> Iterator[Event]:
+    def _visits(self, visitor: cst.CSTVisitor) -> Iterator[Visit]:
         for hook, kind, type_name, attribute in _hooks(type(visitor)):
             method = getattr(visitor, hook)
             for node in self._by_type.get(type_name, ()):

@@ -145,8 +145,8 @@ class _Unit:
             if os.environ.get("EXPORTLINT_TRACEBACK"):
                 traceback.print_exception(error)
             where = traceback.extract_tb(error.__traceback__)[-1]
-            said = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
-            self.failed.append(f"{who} failed on this file, {_REPORT}: {' '.join(said.split())}")
+            text = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
+            self.failed.append(f"{who} failed on this file, {_REPORT}: {' '.join(text.split())}")
 
 
 def _outermost(functions: Iterable[FunctionInfo]) -> list[FunctionInfo]:

@@ -16,9 +16,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from exportlint import __version__
 from exportlint.registry import sources_of
 from exportlint.static.judgement import Judgement, from_plain
+from exportlint.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 KEPT_DAYS = 30
 # The folders of this package whose code decides what is said of a file.
-DECIDING = ("engine", "rule", "static")
+DECIDING = ("engine", "reference", "rule", "static")
 _SECONDS_BETWEEN_COMMITS = 1.0
 _TABLE = (
     "CREATE TABLE IF NOT EXISTS judgements"

@@ -1,4 +1,4 @@
-"""Suspicions of several files become findings: of several files that run the same function, one speaks for it."""
+"""Join the suspicions of several files into findings: of several files that run one function, one speaks for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _Key = tuple[str, int, int, int, int, str]  # absolute path, lines and columns, rule
-_Weighed = tuple[Severity, "Suspicion"]
+_Judged = tuple[Severity, "Suspicion"]
 
 
 class MergedSuspicions:
@@ -32,7 +32,7 @@ class MergedSuspicions:
         self._shown = shown
         self._measured = measured
         self._files = files
-        self._at: dict[_Key, dict[str, list[_Weighed]]] = defaultdict(dict)
+        self._at: dict[_Key, dict[str, list[_Judged]]] = defaultdict(dict)
 
     def add(self, judgement: Judgement) -> None:
         for suspicion in judgement.suspicions:
@@ -46,8 +46,8 @@ class MergedSuspicions:
         seen: Counter[tuple[str, str, str]] = Counter()
         for key in sorted(self._at):
             by_file = self._at[key]
-            speaker = min(by_file, key=lambda path: (_loudness(by_file[path]), path != key[0], path))
-            by_case: dict[str, _Weighed] = {}
+            speaker = min(by_file, key=lambda path: (_rank(by_file[path]), path != key[0], path))
+            by_case: dict[str, _Judged] = {}
             for severity, suspicion in by_file[speaker]:
                 by_case.setdefault(suspicion.case, (severity, suspicion))
             yield from (self._finding(severity, suspicion, seen) for severity, suspicion in by_case.values())
@@ -55,8 +55,8 @@ class MergedSuspicions:
     def _finding(self, severity: Severity, suspicion: Suspicion, seen: Counter[tuple[str, str, str]]) -> Finding:
         measured, shown = self._measured(suspicion.rule), self._shown[suspicion.path]
         line = self._files.line(suspicion.path, suspicion.place.line)
-        twin = (suspicion.rule, suspicion.path, line.strip())
-        seen[twin] += 1
+        same_line = (suspicion.rule, suspicion.path, line.strip())
+        seen[same_line] += 1
         place = suspicion.place
         return Finding(
             suspicion.rule,
@@ -70,9 +70,9 @@ class MergedSuspicions:
             effect=measured.effect(suspicion.case),
             links=suspicion.links,
             fix=Fix(suspicion.suggestion, Applicability.DISPLAY),
-            fingerprint=fingerprint(suspicion.rule, shown, line, seen[twin] - 1),
+            fingerprint=fingerprint(suspicion.rule, shown, line, seen[same_line] - 1),
         )
 
 
-def _loudness(weighed: Iterable[_Weighed]) -> int:
-    return min(severity.rank for severity, _ in weighed)
+def _rank(judged: Iterable[_Judged]) -> int:
+    return min(severity.rank for severity, _ in judged)

@@ -1,11 +1,12 @@
-"""How loud a suspicion is, and what it says torch does: read from the measured truth, never decided here."""
+"""Decide how severe a suspicion is, and what it says torch does, from the measured truth."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from exportlint.finding import Outcome, Severity
+from exportlint.finding import Severity
 from exportlint.registry import version_key
+from exportlint.trial.protocol.outcomes import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,12 +59,12 @@ class MeasuredCases:
         if not effect:
             return f"what torch{_release(self._torch)} does with it is not measured"
         chosen = [m for m in self._modes if m in effect] or list(effect)
-        said = {mode: _DOES[Outcome(effect[mode])] for mode in (*chosen, *(m for m in effect if m not in chosen))}
+        effects = {mode: _DOES[Outcome(effect[mode])] for mode in (*chosen, *(m for m in effect if m not in chosen))}
         torch = f"torch{_release(self._measured(case)[0])}"
-        if len(set(said.values())) == 1:
-            text = f"{torch} {next(iter(said.values()))} in either mode"
+        if len(set(effects.values())) == 1:
+            text = f"{torch} {next(iter(effects.values()))} in either mode"
         else:
-            text = f"{torch} " + "; ".join(f"in {mode} mode {does}" for mode, does in said.items())
+            text = f"{torch} " + "; ".join(f"in {mode} mode {does}" for mode, does in effects.items())
         later = next((x for mode in chosen if (x := self._later(case, mode))), None)
         return f"{text}, and {later}" if later else text
 

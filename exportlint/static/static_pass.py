@@ -16,6 +16,7 @@ from exportlint.finding import Finding, Problem
 from exportlint.static.judgement_cache import JudgementCache
 from exportlint.static.merging import MergedSuspicions
 from exportlint.static.severity import MeasuredCases
+from exportlint.trial.protocol.outcomes import NON_STRICT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -42,7 +43,7 @@ class StaticOptions:
     """
 
     torch: str | None = None
-    modes: tuple[str, ...] = ("non-strict",)
+    modes: tuple[str, ...] = (NON_STRICT,)
     jobs: int = 1
     cache: Path | None = None
 
@@ -62,13 +63,13 @@ def check(
 ) -> StaticReport:
     """Judge the files. Every problem with a file is reported, and the others are still judged.
 
-    `on_judged` is told how many files are judged, and of how many, each time that the number grows.
+    `on_judged` is called with how many files are judged, and of how many, each time that the number grows.
     """
     shown = {str(file.absolute): file.shown for file in files}
     known = FileStore()
     judgements = _judgements(files, known, rules, options, on_judged or _nobody)
     by_name = {rule.name: rule for rule in rules}
-    # What was measured is read when a rule has told something.
+    # What was measured is read only when a rule has reported something.
     measured = cache(lambda name: MeasuredCases(by_name[name], options.torch, options.modes))
     merged = MergedSuspicions(shown, measured, known)
     for judgement in judgements:

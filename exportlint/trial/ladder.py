@@ -1,175 +1,207 @@
-"""One target's climb: which stage follows which, and what is skipped because of what."""
+"""Run the stages of one target in order, and skip those that cannot run or would say nothing new."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from exportlint.trial.processes import Processes
-from exportlint.trial.report import FAILED, Event, Parts, StageResult, TargetReport, TrialOptions
-from exportlint.trial.target import TargetKind
+from exportlint.trial.findings.wording.finding_messages import stage_detail
+from exportlint.trial.findings.wording.size_messages import shapes_text
+from exportlint.trial.protocol.outcomes import FAILED, NON_STRICT, PASSED, REFUSED, SKIPPED
+from exportlint.trial.protocol.result import Event, StageResult, TargetReport
+from exportlint.trial.protocol.stages import EAGER, GRAPH, LADDER, LOAD, StageKind, lowering
+from exportlint.trial.protocol.target import TargetKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
-    from exportlint.trial.server import Server
-    from exportlint.trial.target import Target
+    from exportlint.trial.protocol.options import TrialOptions
+    from exportlint.trial.protocol.result import KeptModel
+    from exportlint.trial.protocol.stages import Stage
+    from exportlint.trial.protocol.target import Target
+
 
 # Made by a run, by a caller's process, by a library.
 _LIVE = (TargetKind.SEEN, TargetKind.OBJECTS, TargetKind.ZOO)
 
 
+class Runner(Protocol):
+    """Runs stages of one target. `exportlint.trial.parent.stage_runner` does it in processes."""
+
+    def load(self) -> StageResult:
+        """Import the target and make it once."""
+
+    def fresh(self, stage: Stage, **options: Any) -> StageResult:
+        """A stage that starts afresh."""
+
+    def export(self, stage: Stage) -> StageResult:
+        """An export; the program of the first that passes is kept for the stages that follow."""
+
+    def following(self, stage: Stage, **options: Any) -> StageResult:
+        """A stage that goes on from the program that is kept."""
+
+    def kept_model(self, folder: Path) -> KeptModel:
+        """The model and its inputs in a new file of the folder."""
+
+
 @dataclass
 class Climb:
-    """Everything tried on one target."""
+    """Everything tried on one target. `lowerings`: name -> module of those that are asked for."""
 
-    server: Server
+    runner: Runner
     target: Target
     options: TrialOptions
-    lowerings: Mapping[str, str]
-    on_event: Callable[[Event], None]
-    stages: list[StageResult] = field(default_factory=list)
+    lowerings: Mapping[str, str] = field(default_factory=dict)
+    on_event: Callable[[Event], None] = lambda _event: None
+    results: dict[str, StageResult] = field(default_factory=dict)
     graph: Mapping[str, Any] | None = None
-    processes: Processes = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.processes = Processes(self.server, self.target, self.options, self.on_event)
 
     def report(self) -> TargetReport:
         """Climb, and say what happened."""
-        try:
-            for stage in self._ladder():
-                self.stages.append(stage)
-                self.on_event(Event(self.target.name, stage.name, stage.status, stage.seconds, stage.detail))
-            parts = self._kept_parts()
-        finally:
-            self.processes.close()
-        return replace(self._report(), parts=parts)
+        for stage in self.stages():
+            why = self.reason_to_skip(stage)
+            self._add(skipped(stage, why) if why else self._run(stage))
+        if self.options.graph and self._modes(PASSED):
+            self._describe_graph()
+        kept = self._kept_model()
+        return replace(self._report(), kept_model=kept)
 
-    def _ladder(self) -> Iterator[StageResult]:
-        load = self.processes.load()
-        yield load
-        if not load.passed:
-            yield from self._skip(self._names(), "the target did not load")
-            return
-        eager = self.processes.stage("eager", "eager")
-        yield eager
-        if eager.status not in ("passed", "refused"):
+    def stages(self) -> Iterator[Stage]:
+        """The rows of the ladder, those of the chosen modes and lowerings only."""
+        yield from (stage for stage in LADDER if stage.mode in (None, *self.options.modes))
+        yield from map(lowering, self.lowerings)
+
+    def reason_to_skip(self, stage: Stage) -> str | None:
+        """Why the stage has nothing to do after what happened so far; None where it runs."""
+        if stage.kind is StageKind.LOAD:
+            return None
+        if not self.results[LOAD.name].passed:
+            return "the target did not load"
+        if stage.kind is StageKind.EAGER:
+            return None
+        eager = self.results[EAGER.name]
+        if eager.status not in (PASSED, REFUSED):
             # It ended its process, or never came back; tracing it runs the same code.
-            yield from self._skip(self._names()[1:], f"eager {eager.status}")
-            return
-        if eager.passed:
-            yield self.processes.stage("explain", "explain")
-        else:
-            yield from self._skip(["explain"], "eager raised")
-        exports = [self.processes.export(f"export-{mode}") for mode in self.options.modes]
-        yield from exports
-        if eager.passed:
-            yield from self._after_exports(exports)
-        else:
-            rest = self._names()[self._names().index("draft") :]
-            yield from self._skip(rest, "eager raised: nothing to compare with")
+            return f"eager {eager.status}"
+        if stage.kind is StageKind.EXPORT:
+            return None
+        if not eager.passed:
+            return "eager raised" if stage.kind is StageKind.INFORM else "eager raised: nothing to compare with"
+        return self._reason_after_exports(stage)
 
-    def _after_exports(self, exports: list[StageResult]) -> Iterator[StageResult]:
-        accepted = [stage.name.removeprefix("export-") for stage in exports if stage.data.get("exported")]
-        passed = [stage.name.removeprefix("export-") for stage in exports if stage.passed]
-        if len(passed) == len(exports):
-            yield from self._skip(["draft", "further", "submodules"], "nothing failed")
-        else:
-            yield self.processes.stage("draft", "draft")
-            yield from self._further(refused=[mode for mode in self.options.modes if mode not in accepted])
-        onward = "non-strict" in self.options.modes and "non-strict" not in accepted
-        if accepted or onward:
-            yield self.processes.stage("soundness", "soundness", modes=accepted, onward=onward)
-        else:
-            yield from self._skip(["soundness"], "nothing was exported")
-        yield from self._dynamic_shapes(exports, passed)
-        for name, (module, options) in self._from_program(passed).items():
-            if passed:
-                yield self.processes.following(name, module, **options)
-            else:
-                yield from self._skip([name], "no export passed")
-        if self.options.graph and passed:
-            yield from self._described(passed[0])
+    def _reason_after_exports(self, stage: Stage) -> str | None:
+        passed, accepted = self._modes(PASSED), self._accepted()
+        match stage.kind:
+            case StageKind.DRAFT | StageKind.REFUSALS if len(passed) == len(self.options.modes):
+                return "nothing failed"
+            case StageKind.REFUSALS if not self._refused():
+                return "nothing was refused"
+            case StageKind.COMPARE if not accepted and not self._may_tolerate_refusals():
+                return "nothing was exported"
+            case StageKind.FROM_PROGRAM if not passed:
+                return "no export passed"
+            case StageKind.SIZES:
+                return self._reason_for_sizes()
+        return None
 
-    def _described(self, mode: str) -> Iterator[StageResult]:
+    def _reason_for_sizes(self) -> str | None:
+        """What was declared, in the program that is kept; else what could be, where somebody or other inputs ask."""
+        given = self.results[LOAD.name].data
+        if not self._modes(PASSED) and not self._violated():
+            return "no export passed"
+        if given.get("declared_shapes") or given.get("other_inputs") or self.options.dynamic == "auto":
+            return None
+        return "nothing is declared dynamic; `--dynamic auto` proposes what could be"
+
+    def _run(self, stage: Stage) -> StageResult:
+        self.on_event(Event(self.target.name, stage.name, "running"))
+        passed = self._modes(PASSED)
+        match stage.kind:
+            case StageKind.LOAD:
+                return self.runner.load()
+            case StageKind.EXPORT:
+                return self.runner.export(stage)
+            case StageKind.REFUSALS:
+                return self.runner.fresh(stage, modes=self._refused())
+            case StageKind.COMPARE:
+                tolerant = self._may_tolerate_refusals()
+                return self.runner.fresh(stage, modes=self._accepted(), tolerant=tolerant)
+            case StageKind.SIZES:
+                # In the first mode that passed only: of 66 targets with such sizes 31 exported in both modes, and in
+                # strict the stage named nothing that non-strict had not (once less: strict traces `int()` of a size).
+                options = {"auto": self.options.dynamic == "auto", "refused": self._violated() and not passed}
+                return self.runner.following(stage, mode=(passed or self.options.modes)[0], **options)
+            case StageKind.FROM_PROGRAM:
+                module = {"lowering": self.lowerings[stage.lowering]} if stage.lowering else {}
+                return self.runner.following(stage, mode=passed[0], **module)
+        return self.runner.fresh(stage)
+
+    def _add(self, result: StageResult) -> None:
+        if result.detail is None:
+            detail, error_class = stage_detail(result)
+            result = replace(result, detail=detail, error_class=error_class)
+        self.results[result.name] = result
+        self.on_event(Event(self.target.name, result.name, result.status, result.seconds, result.full_detail))
+
+    def _modes(self, status: str) -> list[str]:
+        """The modes whose export ended so."""
+        exports = ((stage.mode, self.results.get(stage.name)) for stage in LADDER if stage.mode)
+        return [mode for mode, result in exports if mode and result and result.status == status]
+
+    def _accepted(self) -> list[str]:
+        """The modes in which torch gave a program, whatever that computes."""
+        return [stage.mode for stage in LADDER if stage.mode and self._data(stage).get("exported")]
+
+    def _refused(self) -> list[str]:
+        return [mode for mode in self.options.modes if mode not in self._accepted()]
+
+    def _may_tolerate_refusals(self) -> bool:
+        """Can the error-tolerant export, which is non-strict, show what the refusals leave?"""
+        return NON_STRICT in self._refused()
+
+    def _violated(self) -> bool:
+        """Did torch refuse what is declared of sizes?"""
+        exports = (self.results[stage.name] for stage in LADDER if stage.mode and stage.name in self.results)
+        return any("Constraints violated" in seen.text for result in exports for seen in result.observations)
+
+    def _data(self, stage: Stage) -> Mapping[str, Any]:
+        return self.results[stage.name].data if stage.name in self.results else {}
+
+    def _describe_graph(self) -> None:
         """The program, to be shown; a stage of the ladder only where that failed."""
-        result = self.processes.following("graph", "graph", mode=mode)
+        result = self.runner.following(GRAPH, mode=self._modes(PASSED)[0])
         self.graph = result.data.get("graph")
         if not result.passed:
-            yield result
+            self._add(result)
 
-    def _kept_parts(self) -> Parts | None:
+    def _kept_model(self) -> KeptModel | None:
         """Of a failure that is to be shown without a trial, the model and inputs that no code names."""
-        is_named = self.target.kind not in _LIVE or self.stages[0].data.get("code")
-        failed = self.stages[0].passed and any(stage.status in FAILED for stage in self.stages)
-        return self.processes.parts(self.options.parts) if self.options.parts and failed and not is_named else None
-
-    def _dynamic_shapes(self, exports: list[StageResult], passed: list[str]) -> Iterator[StageResult]:
-        """What was declared, in the program that is held; else what could be, where somebody or other inputs ask."""
-        # In the first mode that passed only: of 66 targets with such sizes 31 exported in both modes, and in strict
-        # the stage named nothing that non-strict had not (once it named less: strict traces `int()` of a size).
-        given = self.stages[0].data
-        declared = given.get("dynamic_shapes") or given.get("other_inputs")
-        violated = any("Constraints violated" in seen.text for stage in exports for seen in stage.observations)
-        auto = self.options.dynamic == "auto"
-        options = {"mode": (passed or self.options.modes)[0], "auto": auto, "refused": violated and not passed}
-        if not passed and not violated:
-            yield from self._skip(["dynamic-shapes"], "no export passed")
-        elif declared or auto:
-            yield self.processes.following("dynamic-shapes", "dynamic_shapes", **options)
-        else:
-            why = "nothing is declared dynamic; `--dynamic auto` proposes what could be"
-            yield from self._skip(["dynamic-shapes"], why)
-
-    def _from_program(self, passed: list[str]) -> dict[str, tuple[str, dict[str, Any]]]:
-        """The stages that go on from an exported program: name -> module and options."""
-        mode = passed[0] if passed else ""
-        stages: dict[str, tuple[str, dict[str, Any]]] = {
-            name: (name.replace("-", "_"), {"mode": mode}) for name in ("decompose", "save-load")
-        }
-        lower = {f"lower-{name}": ("lower", {"lowering": lowering}) for name, lowering in self.lowerings.items()}
-        return stages | {name: (module, {**options, "mode": mode}) for name, (module, options) in lower.items()}
-
-    def _further(self, refused: list[str]) -> Iterator[StageResult]:
-        if refused:
-            yield self.processes.stage("further", "further", modes=refused)
-            yield self.processes.stage("submodules", "submodules", mode=refused[0])
-        else:
-            yield from self._skip(["further", "submodules"], "nothing was refused")
-
-    def _names(self) -> list[str]:
-        exports = [f"export-{mode}" for mode in self.options.modes]
-        return [
-            "eager",
-            "explain",
-            *exports,
-            "draft",
-            "further",
-            "submodules",
-            "soundness",
-            "dynamic-shapes",
-            *self._from_program([]),
-        ]
-
-    def _skip(self, names: list[str], why: str) -> Iterator[StageResult]:
-        for name in names:
-            yield StageResult(name, "skipped", detail=why)
+        load, folder = self.results[LOAD.name], self.options.kept_models
+        is_named = self.target.kind not in _LIVE or load.data.get("code")
+        failed = load.passed and any(result.status in FAILED for result in self.results.values())
+        return self.runner.kept_model(folder) if folder and failed and not is_named else None
 
     def _report(self) -> TargetReport:
         data: dict[str, Any] = {}
-        for stage in self.stages:
-            data |= stage.data
+        for result in self.results.values():
+            data |= result.data
         executed = {path: frozenset(lines) for path, lines in data.get("executed", {}).items()}
+        found = data.get("dynamic_shapes")
+        shapes = shapes_text(found) if found else data.get("declared_shapes")
         return TargetReport(
             self.target.name,
             self.target.path,
             self.target.line,
-            tuple(self.stages),
+            tuple(self.results.values()),
             executed,
-            data.get("dynamic_shapes"),
-            self.processes.broken,
-            self.server.facts["torch"],
-            self.target,
-            self.graph,
+            shapes,
+            broken=data.get("broken"),
+            target=self.target,
+            graph=self.graph,
         )
+
+
+def skipped(stage: Stage, why: str) -> StageResult:
+    """The result of a stage that had nothing to do."""
+    return StageResult(stage.name, SKIPPED, detail=why)

@@ -1,27 +1,29 @@
-"""The first of several ways to build and call a model that runs, and the code of it. Runs in the child."""
+"""Build and call variants of a model until one runs; with the code that makes it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
-Way = TypeVar("Way")
-Inputs = tuple[tuple[Any, ...], dict[str, Any]]
-Code = tuple[str, str]  # an import, and the expression that makes the model
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+Variant = TypeVar("Variant")
+ModelInputs = tuple[tuple[Any, ...], dict[str, Any]]
+ModelCode = tuple[str, str]  # an import, and the expression that makes the model
 _MOST_IN_LINE = 4
-Built = tuple[Any, tuple[Any, ...], dict[str, Any], Code]
+Built = tuple[Any, tuple[Any, ...], dict[str, Any], ModelCode]
 
 
 def first_that_runs(
-    ways: Iterable[Way], make: Callable[[Way], Any], inputs: Callable[[Any], Iterable[Inputs]]
-) -> tuple[Way, Any, tuple[Any, ...], dict[str, Any]]:
-    """The way, its model and inputs that it accepts. RuntimeError with the first reason when there is none."""
+    variants: Iterable[Variant], make: Callable[[Variant], Any], inputs: Callable[[Any], Iterable[ModelInputs]]
+) -> tuple[Variant, Any, tuple[Any, ...], dict[str, Any]]:
+    """The variant, its model and inputs that it accepts. RuntimeError with the first reason when there is none."""
     why: Exception | None = None
-    for way in ways:
+    for variant in variants:
         try:
-            model = make(way).eval()
+            model = make(variant).eval()
             for args, kwargs in inputs(model):
                 try:
                     with torch.no_grad():
@@ -29,7 +31,7 @@ def first_that_runs(
                 except Exception as exc:  # noqa: BLE001 - other inputs may do
                     why = why or exc
                 else:
-                    return way, model, args, kwargs
+                    return variant, model, args, kwargs
         except Exception as exc:  # noqa: BLE001 - another way may do
             why = why or exc
     raise RuntimeError(f"no way to build and call it was found ({type(why).__name__}: {str(why)[:200]})")

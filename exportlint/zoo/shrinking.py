@@ -1,4 +1,4 @@
-"""A configuration made small by what its fields are called, whatever the architecture. Runs in the child."""
+"""Make a configuration small by what its fields are called, whatever the architecture."""
 
 from __future__ import annotations
 

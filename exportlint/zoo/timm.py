@@ -1,14 +1,16 @@
-"""`timm:resnet18`: a model of PyTorch Image Models. Runs in the child."""
+"""`timm:resnet18`: a model of PyTorch Image Models."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import timm
 import torch
 
 from exportlint.zoo.running import Built, call, first_that_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _BATCH, _SMALL = 2, 64
 

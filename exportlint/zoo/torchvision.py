@@ -1,14 +1,16 @@
-"""`torchvision:resnet18`: a model of torchvision, for pictures, video, detection or optical flow. Runs in the child."""
+"""`torchvision:resnet18`: a model of torchvision, for pictures, video, detection or optical flow."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torchvision.models
 
 from exportlint.zoo.running import Built, call, first_that_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 _BATCH = 2
 
@@ -29,9 +31,9 @@ def build(name: str, options: Mapping[str, Any]) -> Built:
         return torchvision.models.get_model(name, **chosen(more))
 
     # Detection would load the weights of its backbone; only some transformers can be made for small pictures.
-    ways: list[dict[str, Any]] = [{"weights_backbone": None}, {"image_size": 64}, {}]
-    way, model, args, kwargs = first_that_runs(ways, make, _inputs)
-    code = f"{call('torchvision.models.get_model', chosen(way), name)}.eval()"
+    variants: list[dict[str, Any]] = [{"weights_backbone": None}, {"image_size": 64}, {}]
+    variant, model, args, kwargs = first_that_runs(variants, make, _inputs)
+    code = f"{call('torchvision.models.get_model', chosen(variant), name)}.eval()"
     return model, args, kwargs, ("import torchvision", code)
 
 

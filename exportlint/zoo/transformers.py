@@ -1,4 +1,4 @@
-"""`transformers:bert`: an architecture of transformers, or one of its classes, made small. Runs in the child."""
+"""`transformers:bert`: an architecture of transformers, or one of its classes, made small."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 import transformers
 from transformers.models.auto import modeling_auto
 
-from exportlint.zoo.running import Built, Inputs, call, first_that_runs
+from exportlint.zoo.running import Built, ModelInputs, call, first_that_runs
 from exportlint.zoo.shrinking import shrunk
 
 _BATCH, _LENGTH = 2, 8
@@ -69,7 +69,7 @@ _GROUPS = (
 )
 
 
-def _inputs(model: Any) -> Iterator[Inputs]:
+def _inputs(model: Any) -> Iterator[ModelInputs]:
     known = set(inspect.signature(model.forward).parameters)
     main = model.main_input_name if isinstance(model.main_input_name, str) else "input_ids"
     for group in dict.fromkeys(((main,), (main, "decoder_input_ids"), *_GROUPS)):

@@ -33,7 +33,7 @@ def one(path: Path) -> tuple[float, tuple[str, ...], str]:
     judgement = check_file(
         SourceFile(path, path.as_posix()), FILES, tuple(all_rules().values()), frozenset((str(path),))
     )
-    answer = "told something" if judgement.told else "is not judged" if judgement.wrong else "nothing"
+    answer = "suspicions" if judgement.suspicions else "is not judged" if judgement.wrong else "nothing"
     return time.process_time() - start, judgement.failed, answer
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from exportlint.finding import Applicability, Edit, Evidence, Finding, Fix, Link, Problem, Severity
-from exportlint.output.report import NextStep, Report, Stage, Target
+from exportlint.output.report import NextStep, Report
+from exportlint.trial.protocol.result import StageResult, TargetReport
+from exportlint.trial.protocol.target import Target, TargetKind
 
 SOURCE = {
     "src/model.py": [
@@ -88,16 +90,25 @@ SILENT = Finding(
     fingerprint="7",
 )
 
-TARGET = Target(
+TARGET = TargetReport(
     "src/model.py:Net",
+    "src/model.py",
+    2,
     (
-        Stage("load", "passed", 0.1234, "9.1 M parameters"),
-        Stage("export-non-strict", "refused", 1.5, "torch.fx.GuardOnDataDependentSymNode: " + "u0 " * 30),
-        Stage("soundness", "differs", 0.9, "strict: values differ"),
-        Stage("lower-executorch", "skipped", 0, "nothing was exported"),
+        StageResult("load", "passed", 0.1234, "9.1 M parameters"),
+        StageResult(
+            "export-non-strict",
+            "refused",
+            1.5,
+            " ".join(["u0"] * 30),
+            error_class="torch.fx.GuardOnDataDependentSymNode",
+        ),
+        StageResult("soundness", "differs", 0.9, "strict: values differ"),
+        StageResult("lower-executorch", "skipped", 0, "nothing was exported"),
     ),
+    {},
     '{"x": {0: Dim("batch", min=2)}}',
-    "src/model.py:Net",
+    target=Target("src/model.py:Net", TargetKind.FIXTURE, "src/model.py:Net"),
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -16,8 +17,10 @@ from exportlint.finding import Finding, Severity
 from exportlint.output import FORMATS, markdown, render
 from exportlint.output.markdown import cell
 from exportlint.output.report import Look, Report
+from exportlint.trial.protocol.outcomes import Outcome
+from exportlint.trial.protocol.stages import GRAPH, LADDER, SCRIPT, lowering
 
-SNAPSHOTS = Path(__file__).parent.parent / "snapshots"
+SNAPSHOTS = Path(__file__).with_name("snapshots")
 SCHEMA = json.loads((files("exportlint.output") / "schema-1.json").read_text("utf-8"))
 
 
@@ -106,6 +109,13 @@ def test_a_graph_is_shown_line_by_line_of_the_source(tmp_path: Path) -> None:
 @pytest.mark.parametrize("report", [REPORT, CLEAN, replace(REPORT, show_cleared=False, show_suppressed=False)])
 def test_json_keeps_its_schema(report: Report) -> None:
     jsonschema.validate(json.loads(render("json", report, Look())), SCHEMA)
+
+
+def test_the_schema_and_the_table_of_stages_name_the_same_stages() -> None:
+    names, of_lowerings = SCHEMA["$defs"]["stage-name"]["anyOf"]
+    assert set(names["enum"]) == {stage.name for stage in (SCRIPT, *LADDER, GRAPH)}
+    assert re.match(of_lowerings["pattern"], lowering("onnxruntime").name)
+    assert SCHEMA["$defs"]["outcome"]["enum"] == [outcome.value for outcome in Outcome]
 
 
 def test_json_stages_point_at_their_findings() -> None:

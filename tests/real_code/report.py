@@ -23,6 +23,7 @@ from exportlint.registry import all_rules
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+
 HERE = Path(__file__).resolve().parent
 PAGE = HERE / "REPORT.md"
 FILES_AT_ONCE = 200

@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
-from exportlint.trial.report import Event, StageResult, TargetReport, TrialOptions
+from exportlint.trial.discovery import from_text
+from exportlint.trial.protocol.options import TrialOptions
 from exportlint.trial.run import run_trials
-from exportlint.trial.target import from_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from exportlint.trial.observation import Observation
+    from exportlint.trial.protocol.observation import Observation
+    from exportlint.trial.protocol.result import Event, StageResult, TargetReport
+
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE / "REPORT.md"

@@ -12,9 +12,9 @@ from exportlint.files import SourceFile
 from exportlint.finding import Severity
 from exportlint.registry import all_rules
 from exportlint.static.static_pass import StaticOptions, check
-from exportlint.trial.report import TrialOptions
+from exportlint.trial.discovery import discover
+from exportlint.trial.protocol.options import TrialOptions
 from exportlint.trial.run import run_trials
-from exportlint.trial.target import discover
 
 pytestmark = pytest.mark.slow
 

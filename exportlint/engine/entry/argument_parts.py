@@ -1,4 +1,4 @@
-"""Names that hold a part of an argument: what they are is told by how they are used, as it is for parameters."""
+"""Infer what a part of an argument is from how the function uses it, as is done for parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that a file itself gives example inputs to: the sample tells what the parameters of their forward are."""
+"""Find the models that a file itself gives example inputs to: the sample shows what the parameters of forward are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a name is, by how the function uses it."""
+"""Infer what a name is from how the function uses it."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Runs every forward in the abstract: entries and values in, a belief about each expression out."""

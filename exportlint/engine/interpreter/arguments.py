@@ -1,4 +1,4 @@
-"""What the parameters of a function are when it is called: by what is passed, else by what the function says and does."""
+"""What the parameters of a function are when it is called: what is passed, else what the function itself shows."""
 
 from __future__ import annotations
 
@@ -77,17 +77,19 @@ class Call:
     def _by_itself(
         self, engine: Interpreter, parameter: ast.arg, passed: Value | None, default: ast.expr | None
     ) -> Value:
-        said = annotated(parameter.annotation, self.function.module)
+        promised = annotated(parameter.annotation, self.function.module)
         if default is not None and passed is None:
             fallback = of_default(default)
-            if said.kind is Kind.UNKNOWN and fallback.kind is not Kind.NONE:
+            if promised.kind is Kind.UNKNOWN and fallback.kind is not Kind.NONE:
                 return fallback
-            if said.kind is not Kind.UNKNOWN and fallback.kind is Kind.NONE:
-                said = replace(said, maybe_none=True)
-        if said.kind is Kind.UNKNOWN:
-            said = used(self.function, parameter.arg, engine.layers(self.function.cls))
-            said = replace(said, maybe_none=default is not None) if said.kind is not Kind.UNKNOWN else said
-        return said
+            if promised.kind is not Kind.UNKNOWN and fallback.kind is Kind.NONE:
+                promised = replace(promised, maybe_none=True)
+        if promised.kind is Kind.UNKNOWN:
+            promised = used(self.function, parameter.arg, engine.layers(self.function.cls))
+            promised = (
+                replace(promised, maybe_none=default is not None) if promised.kind is not Kind.UNKNOWN else promised
+            )
+        return promised
 
 
 def _rest(values: tuple[Value, ...]) -> Value:

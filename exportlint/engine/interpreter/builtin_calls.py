@@ -1,4 +1,4 @@
-"""What calls of Python's own functions give: `len`, `max`, `zip`, `getattr` …"""
+"""Evaluate calls of Python's own functions: `len`, `max`, `zip`, `getattr` …"""
 
 from __future__ import annotations
 

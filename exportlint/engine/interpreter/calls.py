@@ -1,4 +1,4 @@
-"""What a call gives."""
+"""Evaluate calls: what a function, a method or a class gives, of the project, of torch or of Python."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from exportlint.engine.values import library
 from exportlint.engine.values.abstract_value import NONE, SCALAR, TENSOR, UNKNOWN, Kind, Value, join
 
 if TYPE_CHECKING:
-    from exportlint.engine.interpreter.frame import Frame
+    from exportlint.engine.interpreter.environment import Environment
     from exportlint.engine.interpreter.interface import Interpreter
     from exportlint.engine.source.symbols import FunctionInfo
 
@@ -25,7 +25,7 @@ _LOOPING = frozenset({"torch._higher_order_ops.while_loop", "torch._higher_order
 class CallExpressions(BuiltinCalls, Narrowing):
     """The part of the evaluator that deals with calls."""
 
-    frame: Frame
+    env: Environment
     engine: Interpreter
 
     def value(self, node: ast.expr) -> Value:
@@ -61,13 +61,13 @@ class CallExpressions(BuiltinCalls, Narrowing):
         return value.items if value.items is not None else (self.element_of(value),)
 
     def _super(self) -> Value:
-        owner = self.frame.names.get("self", UNKNOWN)
-        return Value(Kind.UNKNOWN, name="super", cls=self.frame.function.cls, owner=owner) if owner.cls else UNKNOWN
+        owner = self.env.names.get("self", UNKNOWN)
+        return Value(Kind.UNKNOWN, name="super", cls=self.env.function.cls, owner=owner) if owner.cls else UNKNOWN
 
     def result(self, function: Value, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.Call) -> Value:
         """What `function(*args, **keywords)` gives."""
         if isinstance(node.func, ast.Attribute) and (up := self._super_method(node.func)):
-            return self.engine.invoke(up, self.frame.names["self"], args, keywords)
+            return self.engine.invoke(up, self.env.names["self"], args, keywords)
         if function.function is not None:
             return self.engine.invoke(function.function, function.owner, args, keywords)
         match function.kind:
@@ -86,7 +86,7 @@ class CallExpressions(BuiltinCalls, Narrowing):
         return UNKNOWN
 
     def _super_method(self, func: ast.Attribute) -> FunctionInfo | None:
-        inner = self.frame.believed(func.value) if isinstance(func.value, ast.Call) else UNKNOWN
+        inner = self.env.believed(func.value) if isinstance(func.value, ast.Call) else UNKNOWN
         owner = inner.owner
         return owner.cls.method(func.attr, after=inner.cls) if inner.name == "super" and owner and owner.cls else None
 
@@ -158,7 +158,7 @@ class CallExpressions(BuiltinCalls, Narrowing):
     def _grow(self, node: ast.Call, owner: Value, new: Value) -> None:
         if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
             element = join(owner.element, new) if owner.element else new
-            self.frame.names[node.func.value.id] = replace(owner, element=element, items=None)
+            self.env.names[node.func.value.id] = replace(owner, element=element, items=None)
 
     def _named_function(self, name: str, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value:
         if name.startswith("builtins."):

@@ -13,10 +13,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from exportlint.engine.entry.definitions import class_assignments, defaults, nothing, on_self
-from exportlint.engine.entry.entry_points import decorators, forwards, handed_to_export
+from exportlint.engine.entry.export_roots import decorators, forwards, handed_to_export
 from exportlint.engine.entry.samples import as_input, samples
 from exportlint.engine.interpreter.arguments import Call
-from exportlint.engine.interpreter.frame import Frame
+from exportlint.engine.interpreter.environment import Environment
 from exportlint.engine.interpreter.function_run import FunctionRun
 from exportlint.engine.source.symbols import ClassInfo, FunctionInfo, ModuleInfo
 from exportlint.engine.values import library
@@ -71,7 +71,7 @@ class Engine:
     def _sampled(self, module: ModuleInfo, model: ast.expr, args: ast.expr) -> None:
         """Run the forward of a model on what the file itself gives it."""
         with self._silently():
-            flow = FunctionRun(self, Frame(FunctionInfo("<module>", nothing(), module), {}))
+            flow = FunctionRun(self, Environment(FunctionInfo("<module>", nothing(), module), {}))
             owner, given = flow.value(model), flow.value(args)
         forward = owner.cls.method("forward") if owner.kind is Kind.MODULE and owner.cls else None
         if forward and given.items:
@@ -126,11 +126,11 @@ class Engine:
         if init:
             owner = Value(Kind.MODULE if cls.is_module else Kind.INSTANCE, cls=cls)
             with self._silently():
-                frame = Frame(init, Call(init, owner, (), {}, root=True).names(self))
+                env = Environment(init, Call(init, owner, (), {}, root=True).names(self))
                 for name, _ in defaults(init.node):
-                    frame.names[name] = _open(frame.names[name])
-                FunctionRun(self, frame).run(init.node.body)  # type: ignore[arg-type] # a def, whose body is a list
-            found.update(on_self(frame.names))
+                    env.names[name] = _open(env.names[name])
+                FunctionRun(self, env).run(init.node.body)  # type: ignore[arg-type] # a def, whose body is a list
+            found.update(on_self(env.names))
         return found
 
     def layers(self, cls: ClassInfo | None) -> frozenset[str]:
@@ -163,8 +163,8 @@ class Engine:
         init = cls.method("__init__")
         if init is None or cls.is_loss:
             return Value(Kind.INSTANCE, cls=cls)
-        frame = self._entered(Call(init, Value(Kind.INSTANCE, cls=cls), args, keywords))
-        fields = tuple((n, v.plain) for n, v in on_self(frame.names).items()) if frame else ()
+        env = self._entered(Call(init, Value(Kind.INSTANCE, cls=cls), args, keywords))
+        fields = tuple((n, v.plain) for n, v in on_self(env.names).items()) if env else ()
         return Value(Kind.INSTANCE, cls=cls, fields=fields)
 
     # Calls.
@@ -194,11 +194,11 @@ class Engine:
         )
         if key not in self._results:
             self._results[key] = UNKNOWN  # recursion ends here
-            frame = self._entered(Call(function, owner, args, keywords, root))
-            self._results[key] = _outcome(frame) if frame else UNKNOWN
+            env = self._entered(Call(function, owner, args, keywords, root))
+            self._results[key] = _outcome(env) if env else UNKNOWN
         return self._results[key]
 
-    def _entered(self, call: Call) -> Frame | None:
+    def _entered(self, call: Call) -> Environment | None:
         """Run the body; None where calls are too deep, or the function was run for enough kinds of arguments."""
         node = call.function.node
         if self._depth >= MAX_DEPTH or (not self._silent and self._contexts[node] >= MAX_CONTEXTS):
@@ -207,34 +207,34 @@ class Engine:
             self._contexts[node] += 1
         self._depth += 1
         try:
-            frame = Frame(call.function, call.names(self))
-            run = FunctionRun(self, frame)
+            env = Environment(call.function, call.names(self))
+            run = FunctionRun(self, env)
             if isinstance(node, ast.Lambda):
-                frame.returned.append(run.value(node.body))
+                env.returned.append(run.value(node.body))
             elif not run.run(node.body):
-                frame.returned.append(NONE)
+                env.returned.append(NONE)
         finally:
             self._depth -= 1
         if not self._silent:
-            self._keep(frame)
-        return frame
+            self._keep(env)
+        return env
 
     def before_export(self, function: FunctionInfo, node: ast.expr) -> Value:
         """The value of an expression beside a function, such as a default, which runs before export does."""
         with self._silently():
-            return FunctionRun(self, Frame(function, {})).value(node)
+            return FunctionRun(self, Environment(function, {})).value(node)
 
-    def _keep(self, frame: Frame) -> None:
-        belief = self.beliefs[frame.module.path]
-        if frame.function.name != "<lambda>":
-            belief.reached.setdefault(frame.function)
-        for span, value in frame.values.items():
+    def _keep(self, env: Environment) -> None:
+        belief = self.beliefs[env.module.path]
+        if env.function.name != "<lambda>":
+            belief.reached.setdefault(env.function)
+        for span, value in env.values.items():
             old = belief.values.get(span)
             if old is None or old.kind is Kind.UNKNOWN or (value.is_data and not old.is_data):
                 belief.values[span] = value
-        for span in frame.dead - frame.alive - frame.values.keys():
+        for span in env.dead - env.alive - env.values.keys():
             belief.dead[span] = belief.dead.get(span, 0) + 1
-        whole = span_of(frame.function.node)
+        whole = span_of(env.function.node)
         if whole:
             belief.runs[whole] = belief.runs.get(whole, 0) + 1
 
@@ -253,14 +253,14 @@ class Engine:
             self._silent -= 1
 
 
-def _outcome(frame: Frame) -> Value:
-    if frame.yielded:
-        element = frame.yielded[0]
-        for value in frame.yielded[1:]:
+def _outcome(env: Environment) -> Value:
+    if env.yielded:
+        element = env.yielded[0]
+        for value in env.yielded[1:]:
             element = join(element, value)
         return Value(Kind.CONTAINER, container="generator", element=element)
-    whole = frame.returned[0] if frame.returned else NONE
-    for value in frame.returned[1:]:
+    whole = env.returned[0] if env.returned else NONE
+    for value in env.returned[1:]:
         whole = join(whole, value)
     return whole
 

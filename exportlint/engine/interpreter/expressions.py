@@ -1,4 +1,4 @@
-"""What an expression is, given what the names in it are. One method for each kind of expression."""
+"""Evaluate expressions, given what the names in them are. One method for each kind of expression."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _DISPLAYS = {ast.List: "list", ast.Tuple: "tuple", ast.Set: "set"}
 
 
 class Expressions(CallExpressions):
-    """Evaluates expressions of one function in one context; `frame` holds the names, `engine` the project's memory."""
+    """Evaluates expressions of one function in one context; `env` holds the names, `engine` the project's memory."""
 
     def value(self, node: ast.expr) -> Value:
         """The expression's value, remembered for the rules."""
         handler: Callable[[ast.expr], Value] = getattr(self, _HANDLERS.get(type(node), "_children"))
         found = handler(node)
-        self.frame.believe(node, found)
+        self.env.believe(node, found)
         return found
 
     def _children(self, node: ast.expr) -> Value:
@@ -52,14 +52,14 @@ class Expressions(CallExpressions):
         return _of_constant(type(node.value).__name__, node.value)
 
     def _name(self, node: ast.Name) -> Value:
-        known = self.frame.names.get(node.id)
+        known = self.env.names.get(node.id)
         if known is None:
-            known = self.frame.function.closure.get(node.id)
-        return known if known is not None else self.engine.module_level(self.frame.module, node.id)
+            known = self.env.function.closure.get(node.id)
+        return known if known is not None else self.engine.module_level(self.env.module, node.id)
 
     def _attribute(self, node: ast.Attribute) -> Value:
         owner = self.value(node.value)
-        written = self.frame.names.get(_path(node) or "")
+        written = self.env.names.get(_path(node) or "")
         if written is not None:
             return written
         return self.attribute(owner, node.attr, node)
@@ -78,7 +78,7 @@ class Expressions(CallExpressions):
                 return Value(Kind.CONFIG, name=name, on_self=owner.on_self)
             case Kind.SHAPE | Kind.CONTAINER:
                 return Value(Kind.FUNCTION, owner=owner, name=name)
-        dotted = self.frame.module.dotted(node) if owner.name else None
+        dotted = self.env.module.dotted(node) if owner.name else None
         if dotted:
             return self.engine.dotted(dotted)
         return Value(Kind.UNKNOWN, name=f"{owner.name}.{name}" if owner.name else None, on_self=owner.on_self)
@@ -131,7 +131,7 @@ class Expressions(CallExpressions):
 
     def _subscript(self, node: ast.Subscript) -> Value:
         owner, index = self.value(node.value), self.value(node.slice)
-        if (written := self.frame.names.get(_path(node) or "")) is not None:
+        if (written := self.env.names.get(_path(node) or "")) is not None:
             return written
         match owner.kind:
             case Kind.TENSOR:
@@ -205,7 +205,7 @@ class Expressions(CallExpressions):
         for i, operand in enumerate(node.values):
             values.append(self.value(operand))
             if self.truth(operand) is stop:
-                self.frame.bury(node.values[i + 1 :])
+                self.env.bury(node.values[i + 1 :])
                 break
         if stop and is_object(values[0]) and values[0].kind is not Kind.TENSOR:
             return values[0]
@@ -217,12 +217,12 @@ class Expressions(CallExpressions):
         self.value(node.test)
         truth = self.truth(node.test)
         if truth is not None:
-            self.frame.bury([node.orelse if truth else node.body])
+            self.env.bury([node.orelse if truth else node.body])
             return self.value(node.body if truth else node.orelse)
         return join(self.narrowed(node.test, node.body, True), self.narrowed(node.test, node.orelse, False))
 
     def narrowed(self, test: ast.expr, node: ast.expr, truth: bool) -> Value:
-        with self.frame.branch():
+        with self.env.branch():
             self.narrow(test, truth)
             return self.value(node)
 
@@ -247,7 +247,7 @@ class Expressions(CallExpressions):
         return Value(Kind.CONTAINER, container="dict", element=operators.joined(values), fields=fields)
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
-        with self.frame.branch():
+        with self.env.branch():
             for generator in node.generators:
                 self.assign(generator.target, self.element_of(self.value(generator.iter)))
                 for test in generator.ifs:
@@ -260,9 +260,9 @@ class Expressions(CallExpressions):
             return Value(Kind.CONTAINER, container=name, element=self.value(node.elt))
 
     def _lambda(self, node: ast.Lambda) -> Value:
-        closure = {**self.frame.function.closure, **self.frame.names}
+        closure = {**self.env.function.closure, **self.env.names}
         return Value(
-            Kind.FUNCTION, function=FunctionInfo("<lambda>", node, self.frame.module, self.frame.function.cls, closure)
+            Kind.FUNCTION, function=FunctionInfo("<lambda>", node, self.env.module, self.env.function.cls, closure)
         )
 
     def _named(self, node: ast.NamedExpr) -> Value:
@@ -285,15 +285,15 @@ class Expressions(CallExpressions):
 
     def _yield(self, node: ast.Yield | ast.YieldFrom) -> Value:
         found = self.value(node.value) if node.value else NONE
-        self.frame.yielded.append(self.element_of(found) if isinstance(node, ast.YieldFrom) else found)
+        self.env.yielded.append(self.element_of(found) if isinstance(node, ast.YieldFrom) else found)
         return UNKNOWN
 
     def assign(self, target: ast.expr, new: Value) -> None:
         """Bind a target, unpacking what can be unpacked."""
         match target:
             case ast.Name(id=name):
-                self.frame.believe(target, new)
-                self.frame.names[name] = _with_step(new, f"`{name}`", target.lineno)
+                self.env.believe(target, new)
+                self.env.names[name] = _with_step(new, f"`{name}`", target.lineno)
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 self._unpack(parts, new)
             case ast.Starred(value=inner):
@@ -315,9 +315,9 @@ class Expressions(CallExpressions):
         if isinstance(target, ast.Subscript):
             self.value(target.slice)
         before = self._attribute(target) if isinstance(target, ast.Attribute) else self._subscript(target)
-        self.frame.believe(target, before)
+        self.env.believe(target, before)
         if path := _path(target):
-            self.frame.names[path] = replace(new, on_self=True) if path.startswith("self.") else new
+            self.env.names[path] = replace(new, on_self=True) if path.startswith("self.") else new
 
     def element_of(self, value: Value) -> Value:
         """What iterating gives."""

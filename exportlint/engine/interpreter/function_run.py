@@ -1,4 +1,4 @@
-"""One run of the body of a function: statements and expressions, and what only constructors do."""
+"""Run the body of one function: statements and expressions, and what only constructors do."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from exportlint.engine.interpreter.statements import Statements
 from exportlint.engine.values.abstract_value import UNKNOWN, Kind, Source, Value
 
 if TYPE_CHECKING:
-    from exportlint.engine.interpreter.frame import Frame
+    from exportlint.engine.interpreter.environment import Environment
     from exportlint.engine.interpreter.interface import Interpreter
 
 
 class FunctionRun(Statements):
-    """The run of one function's body; `engine` knows all other functions, `frame` holds the names."""
+    """The run of one function's body; `engine` knows all other functions, `env` holds the names."""
 
-    def __init__(self, engine: Interpreter, frame: Frame) -> None:
+    def __init__(self, engine: Interpreter, env: Environment) -> None:
         self.engine = engine
-        self.frame = frame
+        self.env = env
 
     def result(self, function: Value, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.Call) -> Value:
         """Also what only matters in constructors: register_buffer and its kin, and `Function.apply`."""
@@ -28,15 +28,15 @@ class FunctionRun(Statements):
             case ast.Attribute(value=ast.Name(id="self"), attr="register_buffer") if args and args[0].name:
                 new = args[1] if len(args) > 1 else keywords.get("tensor", UNKNOWN)
                 kept = replace(new, source=Source.BUFFER, on_self=True) if new.kind is Kind.TENSOR else new
-                self.frame.names[f"self.{args[0].name}"] = (
+                self.env.names[f"self.{args[0].name}"] = (
                     kept if new.kind is not Kind.UNKNOWN else Value(Kind.TENSOR, Source.BUFFER)
                 )
             case ast.Attribute(
                 value=ast.Name(id="self"), attr="register_parameter" | "add_module" | "register_module"
             ) if args and args[0].name:
-                self.frame.names[f"self.{args[0].name}"] = args[1] if len(args) > 1 else UNKNOWN
+                self.env.names[f"self.{args[0].name}"] = args[1] if len(args) > 1 else UNKNOWN
             case ast.Attribute(value=owner, attr="apply"):
-                base = self.frame.believed(owner)
+                base = self.env.believed(owner)
                 if (
                     base.kind is Kind.CLASS
                     and base.cls

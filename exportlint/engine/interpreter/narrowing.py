@@ -1,4 +1,4 @@
-"""What a test settles, and what it tells about a name in the branch that it leads to."""
+"""Narrow what a name may be in the branch that a test leads to, and decide tests that are settled."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from exportlint.engine.values import library
 from exportlint.engine.values.abstract_value import NONE, SCALAR, UNKNOWN, Kind, Source, Value
 
 if TYPE_CHECKING:
-    from exportlint.engine.interpreter.frame import Frame
+    from exportlint.engine.interpreter.environment import Environment
 
 
 _NOT_TENSOR = frozenset(
@@ -22,7 +22,7 @@ _NOT_TENSOR = frozenset(
 class Narrowing:
     """The part of the evaluator that deals with tests."""
 
-    frame: Frame
+    env: Environment
 
     def truth(self, node: ast.expr) -> bool | None:
         """True or False where the code alone settles a test; None where it does not."""
@@ -35,10 +35,10 @@ class Narrowing:
             case ast.Compare():
                 return self.truth_of_test(node)
             case ast.Call(func=ast.Name(id="isinstance"), args=[subject, classes]):
-                return self._isinstance(self.frame.believed(subject), classes)
-            case ast.Call(args=[subject]) if self.frame.module.dotted(node.func) == "torch.is_tensor":
-                return self._isinstance(self.frame.believed(subject), ast.Name("Tensor"))
-        found = self.frame.believed(node)
+                return self._isinstance(self.env.believed(subject), classes)
+            case ast.Call(args=[subject]) if self.env.module.dotted(node.func) == "torch.is_tensor":
+                return self._isinstance(self.env.believed(subject), ast.Name("Tensor"))
+        found = self.env.believed(node)
         return False if found.kind is Kind.NONE else found.truth
 
     def truth_of_parts(self, node: ast.BoolOp) -> bool | None:
@@ -51,7 +51,7 @@ class Narrowing:
     def truth_of_test(self, node: ast.Compare) -> bool | None:
         match node:
             case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
-                value = self.frame.believed(left)
+                value = self.env.believed(left)
                 if value.kind is Kind.NONE:
                     return isinstance(op, ast.Is)
                 if is_object(value):
@@ -84,36 +84,36 @@ class Narrowing:
                 self._narrow_none(left, isinstance(op, ast.Is) is truth)
             case ast.Call(func=ast.Name(id="isinstance"), args=[subject, classes]):
                 self._narrow_class(subject, classes, truth)
-            case ast.Call(args=[subject]) if self.frame.module.dotted(test.func) == "torch.is_tensor":
+            case ast.Call(args=[subject]) if self.env.module.dotted(test.func) == "torch.is_tensor":
                 self._narrow_class(subject, ast.Name("Tensor"), truth)
 
     def _narrow_none(self, node: ast.expr, is_none: bool) -> None:
         key = _key(node)
         if key is None:
             return
-        value = self.frame.believed(node)
-        self.frame.names[key] = NONE if is_none and value.kind is not Kind.UNKNOWN else replace(value, maybe_none=False)
+        value = self.env.believed(node)
+        self.env.names[key] = NONE if is_none and value.kind is not Kind.UNKNOWN else replace(value, maybe_none=False)
 
     def _narrow_class(self, node: ast.expr, classes: ast.expr, truth: bool) -> None:
-        key, value = _key(node), self.frame.believed(node)
+        key, value = _key(node), self.env.believed(node)
         names = {last_name(c) for c in (classes.elts if isinstance(classes, ast.Tuple) else [classes])}
         if key is None:
             return
         if truth and names == {"Tensor"}:
             known = value.kind is Kind.TENSOR
-            self.frame.names[key] = (
+            self.env.names[key] = (
                 replace(value, certain=True, maybe_none=False) if known else Value(Kind.TENSOR, Source.INPUT)
             )
         elif truth and names <= {"list", "tuple", "dict", "set", "Mapping", "Sequence"}:
-            self.frame.names[key] = (
+            self.env.names[key] = (
                 value
                 if value.kind is Kind.CONTAINER
                 else Value(Kind.CONTAINER, value.source, container="dict" if "dict" in names else "list")
             )
         elif truth and names <= {"int", "float", "bool", "str"}:
-            self.frame.names[key] = SCALAR if value.kind in {Kind.TENSOR, Kind.UNKNOWN} else value
+            self.env.names[key] = SCALAR if value.kind in {Kind.TENSOR, Kind.UNKNOWN} else value
         elif not truth and names == {"Tensor"} and value.kind is Kind.TENSOR:
-            self.frame.names[key] = UNKNOWN
+            self.env.names[key] = UNKNOWN
 
 
 def is_object(value: Value) -> bool:

@@ -1,4 +1,4 @@
-"""Statements: how names change along a function, and which statements export can reach at all."""
+"""Follow statements: how names change along a function, and which statements export can reach at all."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Statements(Expressions):
 
     def run(self, statements: list[ast.stmt]) -> bool:
         for i, statement in enumerate(statements):
-            self.frame.alive.add(span_of(statement))
+            self.env.alive.add(span_of(statement))
             if self._one(statement):
-                self.frame.bury(statements[i + 1 :])
+                self.env.bury(statements[i + 1 :])
                 return True
         return False
 
@@ -57,7 +57,7 @@ class Statements(Expressions):
             self.assign(node.target, self.value(node.value))
 
     def _return(self, node: ast.Return) -> bool:
-        self.frame.returned.append(self.value(node.value) if node.value else NONE)
+        self.env.returned.append(self.value(node.value) if node.value else NONE)
         return True
 
     def _raise(self, node: ast.Raise) -> bool:
@@ -80,40 +80,40 @@ class Statements(Expressions):
 
     def _typed_by_use(self, node: ast.Assign) -> None:
         """A part of an argument, of which nothing else is known, is what it is used as."""
-        function = self.frame.function
+        function = self.env.function
         for name, maybe_none in parts_of_arguments(node, function):
-            if self.frame.names.get(name, NONE).kind is Kind.UNKNOWN:
+            if self.env.names.get(name, NONE).kind is Kind.UNKNOWN:
                 found = used(function, name, self.engine.layers(function.cls))
                 if found.kind is Kind.TENSOR:
-                    self.frame.names[name] = replace(found, maybe_none=maybe_none).because(f"`{name}`", node.lineno)
+                    self.env.names[name] = replace(found, maybe_none=maybe_none).because(f"`{name}`", node.lineno)
 
     def _augment(self, node: ast.AugAssign) -> None:
         old = self.value(node.target)
         new = operators.combine(old, self.value(node.value), node.op)
         if isinstance(node.target, ast.Name):
             kept = old.source if old.kind is Kind.TENSOR and new.kind is Kind.TENSOR else new.source
-            self.frame.names[node.target.id] = replace(new, source=kept)
+            self.env.names[node.target.id] = replace(new, source=kept)
 
     def _if(self, node: ast.If) -> bool:
         self.value(node.test)
         truth = self.truth(node.test)
         if truth is not None:
-            self.frame.bury(node.orelse if truth else node.body)
+            self.env.bury(node.orelse if truth else node.body)
             self.narrow(node.test, truth)
             return self.run(node.body if truth else node.orelse)
-        before = dict(self.frame.names)
+        before = dict(self.env.names)
         self.narrow(node.test, True)
         body_ends = self.run(node.body)
-        after_body = self.frame.names
-        self.frame.names = before
+        after_body = self.env.names
+        self.env.names = before
         self.narrow(node.test, False)
         else_ends = self.run(node.orelse)
         if body_ends and else_ends:
             return True
         if else_ends:
-            self.frame.names = after_body
+            self.env.names = after_body
         elif not body_ends:
-            self.frame.names = merged(after_body, self.frame.names)
+            self.env.names = merged(after_body, self.env.names)
         return False
 
     def _rounds(self) -> Iterator[None]:
@@ -130,22 +130,22 @@ class Statements(Expressions):
         """Twice: what the first round leaves behind is what the second one meets."""
         element = self.element_of(self.value(node.iter))
         for _ in self._rounds():
-            before = dict(self.frame.names)
+            before = dict(self.env.names)
             self.assign(node.target, element)
             self.run(node.body)
-            self.frame.names = merged(before, self.frame.names)
+            self.env.names = merged(before, self.env.names)
         self.run(node.orelse)
 
     def _while(self, node: ast.While) -> None:
         for _ in self._rounds():
-            before = dict(self.frame.names)
+            before = dict(self.env.names)
             self.value(node.test)
             if self.truth(node.test) is False:
-                self.frame.bury(node.body)
+                self.env.bury(node.body)
                 return
             self.narrow(node.test, True)
             self.run(node.body)
-            self.frame.names = merged(before, self.frame.names)
+            self.env.names = merged(before, self.env.names)
         self.run(node.orelse)
 
     def _with(self, node: ast.With | ast.AsyncWith) -> bool:
@@ -160,37 +160,37 @@ class Statements(Expressions):
         return self.run(node.body)
 
     def _try(self, node: ast.Try) -> bool:
-        before = dict(self.frame.names)
+        before = dict(self.env.names)
         body_ends = self.run(node.body) or self.run(node.orelse)
-        after = self.frame.names
+        after = self.env.names
         ends = [body_ends]
         for handler in node.handlers:
-            self.frame.names = merged(before, after) if not body_ends else dict(before)
+            self.env.names = merged(before, after) if not body_ends else dict(before)
             ends.append(self.run(handler.body))
             if not ends[-1]:
-                after = merged(after, self.frame.names) if not all(ends[:-1]) else self.frame.names
-        self.frame.names = after
+                after = merged(after, self.env.names) if not all(ends[:-1]) else self.env.names
+        self.env.names = after
         return self.run(node.finalbody) or all(ends)
 
     def _match(self, node: ast.Match) -> None:
         subject = self.value(node.subject)
-        before = dict(self.frame.names)
+        before = dict(self.env.names)
         after: dict[str, Value] | None = None
         for case in node.cases:
-            self.frame.names = dict(before)
+            self.env.names = dict(before)
             for part in ast.walk(case.pattern):
                 if isinstance(part, ast.MatchAs) and part.name:
-                    self.frame.names[part.name] = subject if part is case.pattern else self.element_of(subject)
+                    self.env.names[part.name] = subject if part is case.pattern else self.element_of(subject)
             if case.guard:
                 self.value(case.guard)
             if not self.run(case.body):
-                after = self.frame.names if after is None else merged(after, self.frame.names)
-        self.frame.names = merged(before, after) if after is not None else before
+                after = self.env.names if after is None else merged(after, self.env.names)
+        self.env.names = merged(before, after) if after is not None else before
 
     def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        closure = {**self.frame.function.closure, **self.frame.names}
-        function = FunctionInfo(node.name, node, self.frame.module, self.frame.function.cls, closure)
-        self.frame.names[node.name] = Value(Kind.FUNCTION, function=function, name=node.name)
+        closure = {**self.env.function.closure, **self.env.names}
+        function = FunctionInfo(node.name, node, self.env.module, self.env.function.cls, closure)
+        self.env.names[node.name] = Value(Kind.FUNCTION, function=function, name=node.name)
 
 
 def merged(a: dict[str, Value], b: dict[str, Value]) -> dict[str, Value]:

@@ -8,9 +8,7 @@ changes.
 
 from __future__ import annotations
 
-import ast
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exportlint.engine.source.file_store import FileStore
@@ -18,7 +16,9 @@ from exportlint.engine.source.parsed import Parsed
 from exportlint.engine.source.symbols import ModuleInfo, Symbol
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 # What marks the folder of a project, and folders that hold many projects which are not each other's.

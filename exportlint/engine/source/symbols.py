@@ -9,11 +9,11 @@ import ast
 import builtins
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from exportlint.engine.source.parsed import Parsed
 
@@ -28,6 +28,10 @@ class FunctionInfo:
     """A function, method, nested function or lambda.
 
     `closure` holds what the enclosing function knew of its names, as values of the engine.
+
+    >>> from exportlint.testing import code_of
+    >>> code_of("import torch\\n@torch.no_grad()\\ndef f(): ...").module.functions["f"].decorators
+    ('torch.no_grad',)
     """
 
     name: str
@@ -45,7 +49,13 @@ class FunctionInfo:
 
 @dataclass(eq=False)
 class ClassInfo:
-    """A class of the project."""
+    """A class of the project.
+
+    >>> from exportlint.testing import code_of
+    >>> module = code_of("import torch\\nclass A(torch.nn.Module): ...\\nclass B(A): ...").module
+    >>> [cls.name for cls in module.classes["B"].lineage], module.classes["B"].is_module
+    (['B', 'A'], True)
+    """
 
     name: str
     node: ast.ClassDef
@@ -137,7 +147,12 @@ class ClassInfo:
 
 @dataclass(eq=False)
 class ModuleInfo:
-    """One parsed file. `name` is the dotted name it is imported by."""
+    """One parsed file. `name` is the dotted name it is imported by.
+
+    >>> from exportlint.testing import code_of
+    >>> code_of("import torch.nn.functional as F").module.origin("F")
+    'torch.nn.functional'
+    """
 
     name: str
     path: Path

@@ -1,4 +1,4 @@
-"""What an expression is, as far as reading the code can tell. The words are those of DESIGN, section 5."""
+"""What an expression is, as far as reading the code can tell: its kind, where it comes from, how certain that is."""
 
 from __future__ import annotations
 
@@ -11,6 +11,12 @@ if TYPE_CHECKING:
 
 
 class Kind(enum.Enum):
+    """What sort of thing an expression is. UNKNOWN never makes an error.
+
+    >>> UNKNOWN.kind is Kind.UNKNOWN
+    True
+    """
+
     TENSOR = "tensor"
     CONTAINER = "container"  # list, tuple, set, dict … ; `element` says of what, if known
     SHAPE = "shape"  # x.shape, x.size()
@@ -28,7 +34,11 @@ class Kind(enum.Enum):
 
 
 class Source(enum.Enum):
-    """Where a tensor comes from; rules about state and in-place writes ask for it."""
+    """Where a tensor comes from; rules about state and in-place writes ask for it.
+
+    >>> TENSOR.source
+    <Source.COMPUTED: 'computed'>
+    """
 
     COMPUTED = "computed"
     INPUT = "input"
@@ -52,6 +62,10 @@ class Value:
 
     `certain` is False where the expression is a tensor on one path and something else, or unknown, on another.
     `name` is the dotted origin of functions, classes and modules of libraries ("torch.cond").
+
+    >>> mask = Value(Kind.TENSOR, Source.INPUT, boolean=True).because("mask", 12)
+    >>> mask.is_data, mask.doubted().is_data, mask.trail[0].line
+    (True, False, 12)
     """
 
     kind: Kind

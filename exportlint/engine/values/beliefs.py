@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import ast
+
     from exportlint.engine.source.symbols import FunctionInfo
     from exportlint.engine.values.abstract_value import Value
 

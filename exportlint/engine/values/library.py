@@ -292,6 +292,11 @@ def method(tensor: Value, name: str, args: tuple[Value, ...], keywords: frozense
         return replace(TENSORS, element=replace(TENSOR, certain=tensor.certain))
     if name in _DATA_SIZED:
         return _data_sized(tensor, name, args, keywords)
+    return _computed(tensor, name)
+
+
+def _computed(tensor: Value, name: str) -> Value:
+    """A tensor that a method makes of another: its storage, its rows, whether it holds booleans."""
     boolean = name in _BOOLEAN_METHODS or (
         tensor.boolean and name not in {"float", "long", "int", "to", "sum", "cumsum", "type"}
     )

@@ -160,6 +160,22 @@ class Right(nn.Module):
         return (torch.ones(3),)
 
 
+class KeepsACache(nn.Module):
+    """A buffer that is not saved is a constant of the program, which every run writes into."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("cache", torch.zeros(4, 3), persistent=False)
+
+    def forward(self, x):
+        self.cache[1] = x
+        return self.cache.sum(0)
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(3),)
+
+
 class RandomOnPurpose(nn.Module):
     """Randomness that the exported program has as well."""
 

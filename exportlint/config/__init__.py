@@ -1,0 +1,1 @@
+"""Settings: `[tool.exportlint]` and the command line in, one checked configuration out."""

@@ -1,0 +1,138 @@
+"""Join `[tool.exportlint]` and the command line into one configuration."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from exportlint.config.torch_version import default_version, measured_version
+from exportlint.errors import UserError, nearest
+from exportlint.registry import all_rules
+from exportlint.static.suppressions import UNUSED
+from exportlint.trial.protocol.outcomes import MODES, NON_STRICT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from exportlint.config.pyproject import Table, TargetTable
+    from exportlint.registry import RuleInfo
+
+
+_TABLE = re.compile(rb"tool\s*\.\s*[\"']?exportlint|\[\s*tool\s*\]")  # spares other projects the TOML parser
+# What `--mode` and the key `mode` take -> the modes that they stand for.
+MODE_CHOICES: Mapping[str, tuple[str, ...]] = {**{mode: (mode,) for mode in MODES}, "both": MODES}
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """What the command line says; None and () where it is silent."""
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    mode: str | None = None
+    torch: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything a run needs to know, decided. Patterns and files of targets are relative to `root`."""
+
+    root: Path
+    select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    mode: str
+    torch: str | None
+    torch_chosen: bool
+    remarks: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    targets: Mapping[str, TargetTable] = field(default_factory=dict)
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        return MODE_CHOICES[self.mode]
+
+    @property
+    def all_rules_run(self) -> bool:
+        return not self.select and not self.ignore
+
+    def wants(self, rule: str) -> bool:
+        """Is the rule selected and not ignored?"""
+        return (not self.select or rule in self.select) and rule not in self.ignore
+
+    def rules(self) -> tuple[RuleInfo, ...]:
+        return tuple(info for name, info in all_rules().items() if self.wants(name))
+
+
+class RuleNames(Collection[str]):
+    """Every name that a finding can carry. Those of trials are looked up only for a name that no rule file has."""
+
+    def __contains__(self, name: object) -> bool:
+        return name == UNUSED or name in all_rules() or name in self._of_trials()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*all_rules(), *self._of_trials(), UNUSED))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    @staticmethod
+    def _of_trials() -> tuple[str, ...]:
+        from exportlint.trial.findings.rule_names import trial_rule_names  # noqa: PLC0415 (reads entry points)
+
+        return trial_rule_names()
+
+
+def load_config(paths: Sequence[str], asked: CommandLine) -> Config:
+    """The configuration nearest to `paths`, overruled by the command line. UserError says what is wrong with either."""
+    known = RuleNames()
+    for option, rules in (("--select", asked.select), ("--ignore", asked.ignore)):
+        for rule in rules:
+            if rule not in known:
+                raise UserError(
+                    f"{option}: there is no rule `{rule}`{nearest(rule, known)}; `exportlint rules` lists them"
+                )
+    root, table = _nearest_table(paths, known)
+    wanted = asked.torch or (table.torch if table else None)
+    torch, remarks = measured_version(wanted) if wanted else (default_version(), ())
+    mode = asked.mode or (table.mode if table else NON_STRICT)
+    if table is None:
+        return Config(root, asked.select, asked.ignore, mode, torch, wanted is not None, remarks)
+    return Config(
+        root,
+        asked.select or tuple(table.select or ()),
+        (*table.ignore, *asked.ignore),
+        mode,
+        torch,
+        wanted is not None,
+        remarks,
+        tuple(table.exclude),
+        {glob: tuple(rules) for glob, rules in table.per_file_ignores.items()},
+        table.targets,
+    )
+
+
+def _nearest_table(paths: Sequence[str], known: RuleNames) -> tuple[Path, Table | None]:
+    """The folder and table of the nearest pyproject.toml that has one, from what all `paths` share upwards."""
+    for folder in _upwards(paths):
+        path = folder / "pyproject.toml"
+        if path.is_file() and _TABLE.search(path.read_bytes()):
+            from exportlint.config.pyproject import read  # noqa: PLC0415 (msgspec and TOML, for projects with a table)
+
+            if table := read(path, known, MODE_CHOICES):
+                return folder, table
+    return Path.cwd(), None
+
+
+def _upwards(paths: Sequence[str]) -> Iterable[Path]:
+    absolute = [Path(path).absolute() for path in paths] or [Path.cwd()]
+    folders = [path if path.is_dir() else path.parent for path in absolute]
+    try:
+        shared = Path(os.path.commonpath(folders))
+    except ValueError:  # several drives of a Windows machine
+        shared = Path.cwd()
+    return (shared, *shared.parents)

@@ -1,0 +1,86 @@
+"""The contract that other programs build on; schema-1.json beside this file describes it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from exportlint.finding import Finding, Fix, Severity
+from exportlint.version import __version__
+
+if TYPE_CHECKING:
+    from exportlint.output.report import Look, Report
+    from exportlint.trial.protocol.result import TargetReport
+
+
+VERSION = 1
+
+
+def render(report: Report, look: Look) -> str:
+    del look  # the same on a terminal, in a pipe and in a file
+    return json.dumps(as_data(report), indent=2) + "\n"
+
+
+def as_data(report: Report) -> dict[str, Any]:
+    """The report as plain data, in the order of the schema."""
+    shown = report.shown
+    return {
+        "version": VERSION,
+        "exportlint": __version__,
+        "torch": report.torch,
+        "mode": report.mode,
+        "findings": [_finding(finding, report) for finding in shown],
+        "targets": [_target(target, shown) for target in report.targets],
+        "summary": {
+            "files": report.files,
+            **{f"{severity.value}s": report.count(severity) for severity in Severity},
+            "suppressed": len(report.suppressed),
+            "cleared": len(report.cleared),
+        },
+    }
+
+
+def _finding(finding: Finding, report: Report) -> dict[str, Any]:
+    data = {
+        "rule": finding.rule,
+        "path": finding.path,
+        "line": finding.line,
+        "column": finding.column,
+        "end_line": finding.end_line,
+        "end_column": finding.end_column,
+        "severity": finding.severity.value,
+        "message": finding.message,
+        "evidence": finding.evidence.value,
+        "effect": dict(finding.effect),
+        "target": finding.target,
+        "stage": finding.stage,
+        "links": [{"kind": link.kind, "id": link.id, "url": link.url} for link in finding.links],
+        "fix": _fix(finding.fix) if finding.fix else None,
+        "fingerprint": finding.fingerprint,
+    }
+    # Said only with --show-suppressed, where a reader could not tell such a finding from one that counts.
+    return {**data, "suppressed": True} if "suppressed" in report.aside(finding) else data
+
+
+def _fix(fix: Fix) -> dict[str, Any]:
+    edits = [{"path": e.path, "start": list(e.start), "end": list(e.end), "text": e.text} for e in fix.edits]
+    return {
+        "description": fix.description,
+        "applicability": fix.applicability.value,
+        "edits": edits,
+        "tried": fix.tried,
+    }
+
+
+def _target(target: TargetReport, shown: tuple[Finding, ...]) -> dict[str, Any]:
+    stages = [
+        {
+            "name": stage.name,
+            "status": stage.status,
+            "seconds": round(stage.seconds, 3),
+            "detail": stage.full_detail,
+            "findings": [i for i, f in enumerate(shown) if (f.target, f.stage) == (target.name, stage.name)],
+        }
+        for stage in target.stages
+    ]
+    return {"name": target.name, "stages": stages, "dynamic_shapes": target.dynamic_shapes}

@@ -1,0 +1,54 @@
+"""Show the ladder of a target as a table: one line a stage."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from exportlint.trial.protocol.outcomes import SKIPPED
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from exportlint.trial.protocol.result import StageResult, TargetReport
+
+
+HEADS = ("  stage", "status", "seconds")
+LEAST = 30
+
+
+def print_ladder(console: Console, target: TargetReport, other_torch: str = "") -> None:
+    """`other_torch`: said behind the name, where the report's other words are about another torch."""
+    from rich.table import Table  # noqa: PLC0415 (50 ms)
+    from rich.text import Text  # noqa: PLC0415
+
+    console.print(f"target {target.name}{other_torch}", style="headline", soft_wrap=True)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="label")
+    for head in (*HEADS, "detail"):
+        table.add_column(head, justify="right" if head == "seconds" else "left", no_wrap=head != "detail")
+    rows = [(f"  {s.name}", s.status, shown_seconds(s)) for s in target.stages]
+    room = console.width - sum(max(map(len, column)) + 2 for column in zip(HEADS, *rows, strict=True))
+    for stage, (name, status, seconds) in zip(target.stages, rows, strict=True):
+        detail = Text(stage.brief_detail)
+        detail.truncate(max(LEAST, room), overflow="ellipsis")  # the findings below say all of it
+        table.add_row(name, Text(status, style=f"status.{status}"), seconds, detail)
+    console.print(table)
+    if target.dynamic_shapes:
+        _print_shapes(console, target.dynamic_shapes)
+    for stage in target.stages:
+        for repro in stage.repros:
+            console.print(f"  {stage.name} again: python {repro}", soft_wrap=True)
+    console.print()
+
+
+def shown_seconds(stage: StageResult) -> str:
+    return "" if stage.status == SKIPPED else f"{stage.seconds:.2f}"
+
+
+def _print_shapes(console: Console, text: str) -> None:
+    """On lines of their own, to be copied, where there are several."""
+    if "\n" not in text:
+        console.print(f"  dynamic shapes: {text}", soft_wrap=True)
+        return
+    console.print("  dynamic shapes:", style="label")
+    for line in text.split("\n"):
+        console.print(f"    {line}".rstrip(), soft_wrap=True)

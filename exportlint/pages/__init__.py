@@ -1,0 +1,1 @@
+"""Rules, fixtures, truth and torch's reference in; the pages that people read out."""

@@ -1,0 +1,148 @@
+"""Make the pages that people read from rules, fixtures and truth.
+
+`python -m exportlint.pages.catalogue` writes them anew. A test fails while they are stale.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from exportlint.errors import UserError
+from exportlint.output.markdown import table
+from exportlint.registry import TESTED_TORCH, RuleInfo, all_rules, version_key
+from exportlint.trial.protocol.outcomes import MODES
+from exportlint.trial.protocol.stages import LADDER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from exportlint.truth.fixture import Fixture, FixtureClass
+
+
+NOTE = "<!-- Written by `python -m exportlint.pages.catalogue` from rules, fixtures and measurements. -->"
+
+
+def source(fixture: Fixture, found: FixtureClass) -> str:
+    """The text of one class of the fixture, decorators included."""
+    return "\n".join(fixture.path.read_text("utf-8").split("\n")[found.line - 1 : found.end_line])
+
+
+def outcome(record: Mapping[str, Any]) -> str:
+    """What one record of a truth file says, in a word or two."""
+    return "fails later" if record["outcome"] == "exports" and record.get("then") else str(record["outcome"])
+
+
+def measured(info: RuleInfo, version: str, mode: str) -> str:
+    """What the version did with the Bad classes: `refused`, or `refused 5, differs 2`; empty when not measured."""
+    classes = info.truth().get(version, {})
+    bad = [modes[mode] for name, modes in classes.items() if name.startswith("Bad") and mode in modes]
+    counts = Counter(outcome(one) for one in bad)
+    if len(counts) == 1:
+        return next(iter(counts))
+    return ", ".join(f"{name} {number}" for name, number in counts.most_common())
+
+
+def versions() -> list[str]:
+    """Every measured torch version, the newest first."""
+    found = {version for info in all_rules().values() for version in info.truth()}
+    return sorted(found, key=version_key, reverse=True)
+
+
+def rules_page() -> str:
+    """rules/README.md: the tested torch first, since that is the one that people install; then the others."""
+    others = [version for version in versions() if version != TESTED_TORCH]
+    return "\n".join(
+        [
+            "# The rules",
+            "",
+            NOTE,
+            "",
+            "What torch did with the `Bad…` models of the rule's fixture: `refused` (torch says no), `differs` (it",
+            "exports, and the program computes something else), `crashed`, `timed out`, or `exports` (and agrees with",
+            "eager: there the rule is silent or leaves a note). `fails later`: it exports and agrees, and a later step",
+            "such as the decomposition fails. A model that a version cannot define is not counted.",
+            "`exportlint explain RULE` shows the models.",
+            "",
+            _table([TESTED_TORCH], with_summary=True),
+            "",
+            "## Other versions",
+            "",
+            _table(others, with_summary=False),
+            "",
+        ]
+    )
+
+
+def _table(columns: list[str], *, with_summary: bool) -> str:
+    summary = ["what it finds"] if with_summary else []
+    headers = ["rule", *summary, *(f"torch {version}, {mode}" for version in columns for mode in MODES)]
+    rows = [
+        [
+            _link(info),
+            *([info.summary] if with_summary else []),
+            *(measured(info, version, mode) for version in columns for mode in MODES),
+        ]
+        for info in all_rules().values()
+        if _is_ours(info)
+    ]
+    return table(headers, rows)
+
+
+def _is_ours(info: RuleInfo) -> bool:
+    """The pages of this repository list what ships with it, whatever else is installed."""
+    return info.cls.__module__.startswith("exportlint_rules.")
+
+
+def _link(info: RuleInfo) -> str:
+    return f"[{info.name}]({info.cls.__module__.rpartition('.')[2]}.py)"
+
+
+def stages_table() -> str:
+    """Every stage of the ladder, and what it does."""
+    return table(["stage", "what it does"], [[f"`{stage.name}`", stage.summary] for stage in LADDER])
+
+
+def folders_table() -> str:
+    """Every folder of the package, and what goes in and comes out, as its `__init__` says."""
+    package = Path(__file__).parents[1]
+    files = sorted(package.rglob("__init__.py"), key=lambda path: path.parent.parts)
+    named = [(path.parent.relative_to(package.parent).as_posix(), _docstring(path)) for path in files]
+    return table(["folder", "in, and out"], [[f"`{folder}/`", text] for folder, text in named])
+
+
+def _docstring(path: Path) -> str:
+    return (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").partition("\n")[0]
+
+
+def with_table(page: str, name: str, text: str) -> str:
+    """The page with the text between its markers `<!-- name -->` and `<!-- /name -->`."""
+    start, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+    before, found, rest = page.partition(start)
+    _, closed, after = rest.partition(end)
+    if not (found and closed):
+        raise UserError(f"the table `{name}` goes between the markers {start} and {end}; add them")
+    return f"{before}{start}\n{text}\n{end}{after}"
+
+
+def pages(root: Path) -> Iterator[tuple[Path, str]]:
+    """Every page of the repository that is written by machine, or holds such a table, as path and text."""
+    yield root / "rules/README.md", rules_page()
+    for name, (page, made) in _TABLES.items():
+        path = root / page
+        yield path, with_table(path.read_text("utf-8"), name, made())
+
+
+_TABLES: dict[str, tuple[str, Callable[[], str]]] = {
+    "stages": ("docs/targets-and-trials.md", stages_table),
+    "folders": ("docs/architecture.md", folders_table),
+}
+
+
+if __name__ == "__main__":
+    for path, text in pages(Path(__file__).parents[2]):
+        path.write_text(text, "utf-8")
+        sys.stdout.write(f"{path}\n")

@@ -1,0 +1,111 @@
+"""What a rule, an ExportDB case, a tag or a graph-break id means; offline, as plain text."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+from exportlint.errors import UserError, nearest
+from exportlint.pages.catalogue import measured, source, versions
+from exportlint.reference import lookup
+from exportlint.reference.stored import stored
+from exportlint.registry import RuleInfo, all_rules
+from exportlint.trial.protocol.outcomes import MODES
+from exportlint.truth.fixture import Fixture, read_fixture
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from exportlint.reference.torch_sources import ExportDBCase, GraphBreak
+
+
+def explain(word: str) -> str:
+    """The page for `word`. UserError with the nearest word when there is none."""
+    rule = all_rules().get(word.replace("_", "-"))
+    case = lookup.exportdb_case(word)
+    gap = lookup.graph_break(word)
+    if rule:
+        blocks = _rule(rule)
+    elif case:
+        blocks = _case(case)
+    elif gap:
+        blocks = _graph_break(gap)
+    elif cases := lookup.cases_by_tag(word):
+        blocks = _tag(word, cases)
+    else:
+        raise UserError(
+            f"nothing is called `{word}`{nearest(word, _words())}; "
+            "`explain` knows rules, ExportDB cases and tags, and graph-break ids such as GB0170"
+        )
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _words() -> list[str]:
+    return [*all_rules(), *stored().cases, *lookup.tags(), *stored().graph_breaks]
+
+
+def _rule(info: RuleInfo) -> Iterator[str]:
+    yield f"{info.name}\n{'=' * len(info.name)}"
+    yield info.page
+    yield _measured(info)
+    if info.fixture.is_file():
+        yield from _examples(read_fixture(info.fixture))
+    yield _see(info)
+
+
+def _measured(info: RuleInfo) -> str:
+    rows = [(version, [measured(info, version, mode) for mode in MODES]) for version in versions()]
+    lines = [f"  torch {version}: {_by_mode(outcomes)}" for version, outcomes in rows if any(outcomes)]
+    return "\n".join(["What torch did with the models that fail:", *lines]) if lines else ""
+
+
+def _by_mode(outcomes: list[str]) -> str:
+    return "; ".join(f"{mode}: {outcome}" for mode, outcome in zip(MODES, outcomes, strict=True) if outcome)
+
+
+def _examples(fixture: Fixture) -> Iterator[str]:
+    for title, good in (("Fails", False), ("Exports", True)):
+        if found := next((cls for cls in fixture.classes if cls.good is good), None):
+            yield f"{title}:\n\n{textwrap.indent(source(fixture, found), '    ')}"
+    captions = [f"  {cls.name}: {cls.caption.partition(chr(10))[0]}" for cls in fixture.classes if not cls.good]
+    yield "\n".join([f"All measured ways to fail ({fixture.path.name}):", *captions])
+
+
+def _see(info: RuleInfo) -> str:
+    cases = (lookup.link_for_case(name) for name in info.cls.exportdb)
+    gaps = (lookup.link_for_graph_break(name) for name in info.cls.graph_breaks)
+    lines = [f"  {link.kind} {link.id}: {link.url}" for link in (*cases, *gaps) if link]
+    lines += [f"  {title}: {url}" for title, url in info.cls.docs]
+    return "\n".join(["See:", *lines]) if lines else ""
+
+
+def _case(case: ExportDBCase) -> Iterator[str]:
+    yield f"ExportDB case {case.name}"
+    yield case.summary
+    label = "supported" if case.supported else "not supported"
+    yield f"torch {stored().torch} labels it {label}; tags: {', '.join(case.tags) or 'none'}."
+    yield textwrap.indent(case.source.strip("\n"), "    ")
+    yield _rules_of("exportdb", case.name)
+    link = lookup.link_for_case(case.name)
+    yield f"See: {link.url}" if link else ""
+
+
+def _graph_break(gap: GraphBreak) -> Iterator[str]:
+    yield f"Graph break {gap.id}: {gap.title}"
+    yield gap.explanation
+    yield "\n".join(["What torch suggests:", *(f"  - {hint}" for hint in gap.hints)]) if gap.hints else ""
+    yield f"torch adds as context: {gap.context}" if gap.context else ""
+    yield _rules_of("graph_breaks", gap.id)
+    link = lookup.link_for_graph_break(gap.id)
+    yield f"See: {link.url}" if link else ""
+
+
+def _rules_of(kind: str, name: str) -> str:
+    names = [info.name for info in all_rules().values() if name in getattr(info.cls, kind)]
+    return f"Rules of exportlint: {', '.join(names)}" if names else ""
+
+
+def _tag(tag: str, cases: Iterable[ExportDBCase]) -> Iterator[str]:
+    yield f"ExportDB cases tagged {tag}"
+    yield "\n".join(f"  {case.name}: {case.summary.partition(chr(10))[0]}" for case in cases)
+    yield "`exportlint explain CASE` shows one of them."

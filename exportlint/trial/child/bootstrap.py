@@ -1,0 +1,34 @@
+"""Started by path, under any interpreter: `python bootstrap.py SOCKET_FD`.
+
+The interpreter of `--python` need not have exportlint installed: the package is taken from this folder, by its file. A
+target that imports exportlint itself, as a project's tests do, gets the same one.
+"""
+
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+
+def main() -> None:
+    # Python puts a script's folder first on the path; a target's `import report` must not find ours.
+    del sys.path[0]
+    home = Path(__file__).resolve().parents[2]
+    spec = spec_from_file_location("exportlint", home / "__init__.py", submodule_search_locations=[str(home)])
+    assert spec, "the file is there"  # noqa: S101 - for mypy
+    assert spec.loader  # noqa: S101
+    sys.modules["exportlint"] = module_from_spec(spec)
+    spec.loader.exec_module(sys.modules["exportlint"])
+    from exportlint.trial.child.server.fork_server import serve  # noqa: PLC0415 - only importable now
+
+    serve(int(sys.argv[1]), requests)
+
+
+def requests() -> Any:
+    """What the processes do; it needs torch, which the server loads first, or says that it is missing."""
+    from exportlint.trial.child.requests import Requests  # noqa: PLC0415 - see above
+
+    return Requests()
+
+
+main()

@@ -1,0 +1,139 @@
+"""Compare what was declared with what the trace made of it: dims that are constants, or narrower than asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from exportlint.trial.child.dynamic_shapes.facts import dims_of, expression
+from exportlint.trial.child.dynamic_shapes.size_names import declared_as, names
+from exportlint.trial.child.dynamic_shapes.symbolic_trace import FROM
+from exportlint.trial.protocol.observation import Observation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from exportlint.trial.child.dynamic_shapes.input_tensors import InputTensor
+    from exportlint.trial.child.dynamic_shapes.symbolic_trace import InputSize, SymbolicTrace
+    from exportlint.trial.protocol.frames import Frame
+    from exportlint.trial.protocol.size_facts import Fact
+
+
+Range = tuple[int, "int | None"]
+DimPlace = tuple[str, int]  # label of a tensor, dim
+EqualDims = Mapping[DimPlace, Sequence[DimPlace]]
+
+
+class BrokenDeclaration(NamedTuple):
+    """What is wrong with a declaration, and the line that makes it so."""
+
+    fact: Fact
+    frames: tuple[Frame, ...] = ()
+
+    def observed(self, check: str, **details: Any) -> Observation:
+        """As a difference of the exported program."""
+        return Observation("difference", details={"check": check, "sizes": [self.fact], **details}).at(self.frames)
+
+
+def range_of(what: Any) -> Range:
+    """The sizes that a declaration allows; for Dim.AUTO and Dim.DYNAMIC those that torch traces."""
+    low: Any = getattr(what, "min", None)
+    high: Any = getattr(what, "max", None)
+    default = 0 if hasattr(what, "__name__") else FROM
+    return int(low) if low is not None else default, int(high) if _finite(high) else None
+
+
+def within(one: Range, other: Range) -> Range:
+    """What both allow."""
+    highs = [high for _, high in (one, other) if high is not None]
+    return max(one[0], other[0]), min(highs, default=None)
+
+
+def _finite(bound: Any) -> bool:
+    return bound is not None and str(bound) != "int_oo" and bound < 1 << 62
+
+
+def asked_sizes(trace: SymbolicTrace) -> Iterator[tuple[InputSize, Any]]:
+    """Every dim that was declared dynamic, with its declaration."""
+    for size in trace.sizes:
+        if (what := size.tensor.asked().get(size.dim)) is not None:
+            yield size, what
+
+
+def asked_ranges(trace: SymbolicTrace) -> dict[Any, Range]:
+    """Symbol -> the sizes that were asked for it; what several dims ask holds together. Plain dims only."""
+    found: dict[Any, Range] = {}
+    for size, what in asked_sizes(trace):
+        if not size.fixed and size.form.is_Symbol:
+            asked = range_of(what)
+            found[size.form] = within(asked, found.get(size.form, asked))
+    return found
+
+
+def constants(trace: SymbolicTrace, equal: EqualDims) -> Iterator[BrokenDeclaration]:
+    """Dims that were asked dynamic and are numbers, perhaps because a static dim must equal them."""
+    for size, what in asked_sizes(trace):
+        if size.fixed and (size.symbol is not None or size.special):
+            yield _constant(trace, size, declared_as(what), equal.get(size.place, ()))
+
+
+def _constant(trace: SymbolicTrace, size: InputSize, declared: str, static: Sequence[DimPlace]) -> BrokenDeclaration:
+    about = {"dim": list(size.place), "declared": declared}
+    if size.special:
+        return BrokenDeclaration({"fact": "special", **about, "sample": size.sample})
+    frames = trace.why_fixed(size)
+    here = bool(frames)
+    if static:
+        return BrokenDeclaration(
+            {"fact": "equals-static", **about, "others": list(map(list, static)), "here": here}, frames
+        )
+    return BrokenDeclaration({"fact": "constant", **about, "value": int(size.form), "here": here}, frames)
+
+
+def narrowed(trace: SymbolicTrace) -> Iterator[tuple[Any, BrokenDeclaration]]:
+    """Symbols whose range is smaller than what was asked."""
+    called = names(trace)
+    for root, (low, high) in asked_ranges(trace).items():
+        least, most = trace.ranges[root]
+        if (most is not None and (high is None or high > most)) or least > max(low, FROM):
+            frames = trace.why_narrowed(root)
+            fact = {"fact": "narrowed", "dims": dims_of(trace.of(root)), "name": called[root], "here": bool(frames)}
+            yield root, BrokenDeclaration({**fact, "asked": [low, high], "range": [least, most]}, frames)
+
+
+def conditions(trace: SymbolicTrace) -> Iterator[BrokenDeclaration]:
+    """What must hold that no declaration says."""
+    called = names(trace)
+    for condition in trace.conditions:
+        if condition.symbols & set(asked_ranges(trace)):
+            if condition.multiple:
+                root, number = condition.multiple
+                what = {"name": called.get(root, str(root)), "multiple": number}
+            else:
+                what = {"expression": expression(condition, called)}
+            yield BrokenDeclaration({"fact": "condition", **what}, condition.frames)
+
+
+def unequal(trace: SymbolicTrace) -> Iterator[BrokenDeclaration]:
+    """Dims that must be equal and are declared as different ones."""
+    first: dict[Any, tuple[InputSize, str]] = {}
+    for size, what in asked_sizes(trace):
+        if size.fixed:
+            continue
+        other, other_declared = first.setdefault(size.form, (size, declared_as(what)))
+        if other_declared != declared_as(what):
+            frames = trace.why_equal(size) or trace.why_equal(other)
+            fact = {"fact": "unequal", "dim": list(size.place), "declared": declared_as(what), "here": bool(frames)}
+            about_other = {"other": list(other.place), "other_declared": other_declared}
+            yield BrokenDeclaration({**fact, **about_other}, frames)
+
+
+def outside(tensors: Iterable[InputTensor]) -> Iterator[BrokenDeclaration]:
+    """Samples that are outside of their own declared range."""
+    for tensor in tensors:
+        for dim, what in tensor.asked().items():
+            low, high = range_of(what)
+            size = int(tensor.value.shape[dim])
+            if size < low or (high is not None and size > high):
+                about = {"dim": [tensor.label, dim], "declared": declared_as(what)}
+                yield BrokenDeclaration({"fact": "outside", **about, "sample": size, "asked": [low, high]})

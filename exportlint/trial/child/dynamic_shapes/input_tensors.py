@@ -1,0 +1,123 @@
+"""The tensors among a model's inputs, by the names that people, torch and `dynamic_shapes` give them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.export.dynamic_shapes import _combine_args
+from torch.utils import _pytree as pytree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from exportlint.trial.child.execution.input_sets import Inputs
+
+
+@dataclass(frozen=True)
+class InputTensor:
+    """A tensor: `label` is for people ("batch['mask']"), `names` are torch's own, by mode and version."""
+
+    label: str
+    names: tuple[str, ...]
+    value: torch.Tensor
+    declared: Any = None
+
+    def asked(self) -> dict[int, Any]:
+        """Dim -> what was declared for it, where that leaves it dynamic."""
+        given = self.declared
+        if isinstance(given, (tuple, list)):
+            given = dict(enumerate(given))
+        if not isinstance(given, dict):
+            return {}
+        rank = self.value.dim()
+        return {dim % rank: what for dim, what in given.items() if rank and is_dynamic(what)}
+
+
+def is_dynamic(what: Any) -> bool:
+    """Neither None, a number nor Dim.STATIC."""
+    return what is not None and not isinstance(what, int) and hint(what) != "STATIC"
+
+
+def hint(what: Any) -> str | None:
+    """AUTO, DYNAMIC or STATIC; None for a named Dim. A hint was an enum before 2.7."""
+    return getattr(getattr(what, "type", what), "name", None)
+
+
+def input_tensors(model: Any, inputs: Inputs, declared: Any = None) -> list[InputTensor]:
+    """Every tensor of the inputs with its declaration. A declaration of another structure counts as none: torch itself
+    refuses it, and says so."""
+    args, kwargs = inputs
+    combined = _combine_args(model, args, kwargs)
+    flat = {id(value): index for index, value in reversed(list(enumerate(pytree.tree_leaves((args, kwargs)))))}
+    given = {id(tensor): path for path, tensor, _ in _walk((args, kwargs), None, "")}
+    top = _top(model, inputs, declared, list(combined))
+    return [
+        InputTensor(
+            f"{name}{path}",
+            (f"L['{name}']{path}", f"L['flat_args'][{flat.get(id(tensor))}]", f"L['args']{given.get(id(tensor))}"),
+            tensor,
+            spec,
+        )
+        for name, value in combined.items()
+        for path, tensor, spec in _walk(value, top.get(name), "")
+    ]
+
+
+def _top(model: Any, inputs: Inputs, declared: Any, names: list[str]) -> dict[str, Any]:
+    """By argument, whatever form it was given in: dict, list, ShapesCollection, AdditionalInputs."""
+    if hasattr(declared, "dynamic_shapes"):
+        declared = declared.dynamic_shapes(model, *inputs)
+    if isinstance(declared, dict):
+        return declared
+    return dict(zip(names, declared, strict=False)) if isinstance(declared, (tuple, list)) else {}
+
+
+def _walk(value: Any, spec: Any, path: str) -> Iterator[tuple[str, torch.Tensor, Any]]:
+    if isinstance(value, torch.Tensor):
+        yield path, value, spec
+        return
+    for index, (key, child) in enumerate(_children(value)):
+        yield from _walk(child, _part(spec, index, key), f"{path}{key}")
+
+
+def _part(spec: Any, index: int, key: str) -> Any:
+    if isinstance(spec, dict):
+        return next((part for name, part in spec.items() if f"[{name!r}]" == key), None)
+    return spec[index] if isinstance(spec, (tuple, list)) and index < len(spec) else None
+
+
+def _children(value: Any) -> list[tuple[str, Any]]:
+    """The parts of a container as pytree sees them, with what is written to reach each."""
+    node = pytree.SUPPORTED_NODES.get(_node_type(value))
+    if node is None:
+        return []
+    if node.flatten_with_keys_fn is not None:
+        return [(str(key), child) for key, child in node.flatten_with_keys_fn(value)[0]]
+    return [(f"[{index}]", child) for index, child in enumerate(node.flatten_fn(value)[0])]
+
+
+def _node_type(value: Any) -> Any:
+    return pytree._get_node_type(value)  # noqa: SLF001 - what torch.export itself asks; it knows named tuples
+
+
+def tree_of(model: Any, inputs: Inputs, give: Callable[[str, torch.Tensor], Any]) -> dict[str, Any]:
+    """A `dynamic_shapes` for the inputs: `give(label, tensor)` for tensors, None for what is none."""
+    return {name: _tree(value, name, give) for name, value in _combine_args(model, *inputs).items()}
+
+
+def _tree(value: Any, path: str, give: Callable[[str, torch.Tensor], Any]) -> Any:
+    if isinstance(value, torch.Tensor):
+        return give(path, value)
+    kind = _node_type(value)
+    if kind not in pytree.SUPPORTED_NODES:
+        return None
+    parts = [_tree(child, f"{path}{key}", give) for key, child in _children(value)]
+    if isinstance(value, dict):
+        return type(value)(zip(value, parts, strict=True))
+    if kind in pytree.BUILTIN_TYPES:
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    # A class of one's own is declared by the list, or the tuple, that it is flattened into.
+    flat = pytree.SUPPORTED_NODES[kind].flatten_fn(value)[0]
+    return type(flat)(parts) if isinstance(flat, (list, tuple)) else parts

@@ -1,0 +1,1 @@
+"""A loaded target in, an exported program out, or every refusal and graph break with its place."""

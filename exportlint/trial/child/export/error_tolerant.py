@@ -1,0 +1,214 @@
+"""Export in non-strict mode past torch's refusals: what eager gave there stands in, so that one run meets them all."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch._subclasses.functional_tensor import FunctionalTensor
+from torch.utils import _pytree as pytree
+
+from exportlint.trial.child.execution.input_sets import inputs_of
+from exportlint.trial.child.export.export_call import Exported
+from exportlint.trial.child.export.torch_calls import CallPlace, EagerResults, NumberedCalls
+from exportlint.trial.child.loading.seeding import seed
+from exportlint.trial.protocol.exceptions import of_exception
+from exportlint.trial.protocol.frames import summary_frames
+from exportlint.trial.protocol.observation import Observation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from exportlint.trial.child.loading.loaded import Loaded
+
+
+@dataclass
+class TolerantExport:
+    """An export that went on: every refusal at its line, and the program where the trace came to its end."""
+
+    refusals: list[Observation] = field(default_factory=list)
+    exported: Exported | None = None
+
+
+def tolerant_export(loaded: Loaded, results: Mapping[CallPlace, Any], number: int = 0) -> TolerantExport:
+    """Export with eager's results at hand; `number` seeds the randomness during the trace."""
+    tracer = _TolerantTracer(results)
+    exported = _export(loaded, number, tracer)
+    if exported is None and tracer.data_reads and _lost_data(tracer.refusals[-1]):
+        # Torch finds the tensor that `.data` hid only when the trace is over, and names no line. A trace that reads
+        # through `.detach()` instead shows that this was it, and what else there is.
+        end = tracer.refusals[-1]
+        tracer = _TolerantTracer(results, detach=True)
+        exported = _export(loaded, number, tracer)
+        lost = Observation(end.kind, end.text, end.error_class)
+        tracer.refusals += [lost.at(frames) for frames in tracer.data_reads.values()]
+    return TolerantExport(tracer.refusals, exported)
+
+
+def with_fixed_sizes(loaded: Loaded, results: Mapping[CallPlace, Any], number: int = 0) -> Exported | None:
+    """The same with every dimension constant, for a target that breaks what it declares of them."""
+    return _export(loaded, number, _TolerantTracer(results, detach=True), shapes=False)
+
+
+def swallowed_refusal(loaded: Loaded) -> Observation | None:
+    """The first of torch's refusals that the model's own code caught, so that the export passed all the same."""
+    tracer = _TolerantTracer(eager_results(loaded), forgiving=False)
+    exported = _export(loaded, 0, tracer)
+    return tracer.refusals[0] if exported is not None and tracer.refusals else None
+
+
+def eager_results(loaded: Loaded) -> Mapping[CallPlace, Any]:
+    """What eager gives, call by call, on the sample."""
+    model = loaded.eager()
+    args, kwargs = inputs_of(loaded, 0)
+    seed(0)
+    kept = EagerResults()
+    # Eager `torch.cond` compiles, and that fails under a mode: what was asked until then counts.
+    with kept, suppress(Exception):
+        model(*args, **kwargs)
+    return kept.results
+
+
+def _export(loaded: Loaded, number: int, tracer: _TolerantTracer, *, shapes: bool = True) -> Exported | None:
+    model = loaded.model()
+    args, kwargs = inputs_of(loaded, 0)
+    dynamic = loaded.dynamic_shapes() if shapes else None
+    seed(number)
+    try:
+        with tracer.inside(model):
+            program = torch.export.export(model, args, kwargs or None, dynamic_shapes=dynamic, strict=False)
+    except BaseException as exc:  # noqa: BLE001 - torch lets anything through
+        tracer.refusals.append(of_exception(exc))
+        return None
+    return Exported(model, program)
+
+
+def _lost_data(seen: Observation) -> bool:
+    return "found a fake tensor in the exported program constant" in seen.text and seen.user is None
+
+
+class _TolerantTracer(NumberedCalls):
+    """Notes what torch refuses, and lets eager's result stand in.
+
+    refusals    each with the stack of the model's code
+    data_reads  line -> the stack of a read through `.data`
+    """
+
+    def __init__(self, results: Mapping[CallPlace, Any], *, detach: bool = False, forgiving: bool = True) -> None:
+        super().__init__()
+        self._results = results
+        self._detach = detach
+        self._forgiving = forgiving
+        self._depth = 0
+        self._values: dict[Any, Any] = {}  # symbol of a data-dependent number -> what it was in eager
+        self._stand_ins: set[int] = set()
+        self._held: list[Any] = []  # an id says nothing once its object is gone
+        self.refusals: list[Observation] = []
+        self.data_reads: dict[tuple[str | None, int | None], Any] = {}
+
+    def __torch_function__(self, func: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        place = self.place(func)
+        if getattr(func, "__self__", None) is torch.Tensor.data:  # `x.data`, and `x.data = y`
+            self._note_data_read()
+            func = torch.Tensor.detach if self._detach and len(args) == 1 else func
+        self._depth += 1
+        try:
+            found = func(*args, **(kwargs or {}))
+        except Exception as exc:
+            if place not in self._results:
+                raise
+            if not any(id(leaf) in self._stand_ins for leaf in pytree.tree_leaves((args, kwargs))):
+                self._note_refusal(exc)
+            if not self._forgiving:
+                raise
+            return self._stand_in(self._results[place])
+        finally:
+            self._depth -= 1
+        self._learn(found, self._results.get(place))
+        return found
+
+    @contextmanager
+    def inside(self, model: Any) -> Iterator[None]:
+        """Watch the model's forward, and what Python asks of a symbolic number while it runs."""
+        forward = model.forward
+
+        @wraps(forward)
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return forward(*args, **kwargs)
+
+        with ExitStack() as patches:
+            patches.enter_context(patch.object(model, "forward", watched))
+            # Methods of their own: no mode hears of them.
+            for cls in (FakeTensor, FunctionalTensor):
+                if tolist := vars(cls).get("tolist"):
+                    patches.enter_context(patch.object(cls, "tolist", self._noting(tolist)))
+            for cls, name in _ASKED:
+                if asked := getattr(cls, name, None):
+                    patches.enter_context(patch.object(cls, name, self._asking(asked)))
+            yield
+
+    def _noting(self, method: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return lambda tensor: self.__torch_function__(method, (), (tensor,))
+
+    def _asking(self, asked: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """`if n > 3`, `range(n)` of a number that is data: torch raises in Python, not in a torch function."""
+
+        def answer(number: Any) -> Any:
+            try:
+                return asked(number)
+            except Exception as exc:
+                known = number.node.expr.xreplace(self._values)
+                if self._depth or getattr(known, "free_symbols", None):
+                    raise
+                self._note_refusal(exc)
+                return _ASKED_FOR[asked.__name__](known)
+
+        return answer
+
+    def _note_refusal(self, exc: Exception) -> None:
+        # The exception was caught on its way: what called the function stands in no traceback of it.
+        outer = summary_frames(traceback.extract_stack(sys._getframe(2)))  # noqa: SLF001 - the documented way
+        self.refusals.append(of_exception(exc).at(outer))
+
+    def _note_data_read(self) -> None:
+        frames = summary_frames(traceback.extract_stack(sys._getframe(2)))  # noqa: SLF001 - as above
+        seen = Observation("note").at(frames)
+        self.data_reads[seen.user_path, seen.user_line] = seen.frames
+
+    def _stand_in(self, result: Any) -> Any:
+        for leaf in pytree.tree_leaves(result):
+            if isinstance(leaf, torch.Tensor):
+                self._stand_ins.add(id(leaf))
+        self._held.append(result)
+        return result
+
+    def _learn(self, found: Any, result: Any) -> None:
+        """Which number of eager stands behind a symbol that the trace made."""
+        if isinstance(found, (torch.SymInt, torch.SymFloat)) and isinstance(result, (int, float)):
+            if getattr(found.node.expr, "is_Symbol", False):
+                self._values.setdefault(found.node.expr, found.node.expr * 0 + result)
+        elif isinstance(found, torch.Tensor) and isinstance(result, torch.Tensor) and found.ndim == result.ndim:
+            self._learn(list(found.shape), list(result.shape))
+        elif isinstance(found, (list, tuple)) and isinstance(result, (list, tuple)):
+            for one, other in zip(found, result, strict=False):
+                self._learn(one, other)
+
+
+_ASKED_FOR: dict[str, Callable[[Any], Any]] = {
+    "__bool__": bool,
+    "__int__": int,
+    "__index__": int,
+    "__float__": float,
+    "__hash__": lambda n: hash(int(n)),
+}
+_ASKED = [
+    (cls, name) for cls in (torch.SymBool, torch.SymInt, torch.SymFloat) for name in _ASKED_FOR if name in vars(cls)
+]

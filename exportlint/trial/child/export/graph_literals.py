@@ -1,0 +1,60 @@
+"""Read the literals of an exported graph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import torch
+
+from exportlint.trial.child.execution.graph_places import constant_place
+from exportlint.trial.child.execution.pytree_leaves import snapshot
+from exportlint.trial.protocol.frames import message_frames
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+T = TypeVar("T")
+
+
+def literals(program: Any) -> dict[str, Any]:
+    """Node by node: what is called, the numbers and texts it is called with, and where the code stands.
+
+    Plain data that pickles; empty for a program that is no ExportedProgram.
+    """
+    if not isinstance(program, torch.export.ExportedProgram):
+        return {}
+    nodes = [(str(node.target), _plain((node.args, node.kwargs)), place_of(node)) for node in program.graph.nodes]
+    constants = {name: repr(snapshot(value)) for name, value in program.constants.items()}
+    places = {name: [list(frame) for frame in constant_place(program, name)] for name in constants}
+    return {"nodes": nodes, "constants": constants, "places": places}
+
+
+def _plain(value: Any) -> Any:
+    return [text for _, text in _numbers(value)]
+
+
+def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, (bool, int, float, str)):
+        yield path, repr(value)
+    elif isinstance(value, (list, tuple)):
+        for index, item in enumerate(value):
+            yield from _numbers(item, f"{path}[{index}]")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _numbers(item, f"{path}[{key!r}]")
+
+
+def place_of(node: Any) -> list[list[Any]]:
+    return [list(frame) for frame in message_frames(node.meta.get("stack_trace") or "")]
+
+
+def perturbed(function: Callable[[], T]) -> T:
+    """Call it where objects lie elsewhere in memory: a fork has the very addresses of its parent."""
+    ballast = [object() for _ in range(54_321)]
+    kept = ballast[::3]
+    del ballast
+    try:
+        return function()
+    finally:
+        del kept

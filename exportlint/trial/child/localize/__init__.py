@@ -1,0 +1,1 @@
+"""A refusal or a difference in, the source line that it belongs to out."""

@@ -1,0 +1,1 @@
+"""Processes from inside: a request in, a fork that answers it out."""

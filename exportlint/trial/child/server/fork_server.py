@@ -1,0 +1,199 @@
+"""Serve the processes of a trial: one that has torch, a fork of it for each target, a fork of that for each stage.
+
+A stage that is held keeps its process, and the program that it exported, when it has answered: the stages that go
+on from there are forks of it. Server and target processes only fork and wait; the one thing a target process runs is
+the import of the target. The server runs no operator on more than a number, so that no thread pool exists before a
+fork. Talk is JSON lines over a socket; a file descriptor travels with a request where the fork needs a line of its own
+to the parent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import warnings
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+
+from exportlint.trial.child.server.process_control import (
+    adopt_orphans,
+    die_with_parent,
+    leave,
+    leave_if_stray,
+    settle,
+    tell_stack_on_signal,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+# Modules that every stage needs and that take long to load; the last ones are absent in some versions.
+_PRELOAD = (
+    "torch.export",
+    "torch._dynamo",
+    "torch.export._trace",
+    "torch.fx.experimental.symbolic_shapes",
+    "torch._decomp.decompositions",
+    "torch._export.serde.serialize",
+    "torch._dynamo.functional_export",
+    "torch.export._draft_export",
+)
+
+
+class Work(Protocol):
+    """What the processes do for the parent. `exportlint.trial.child.requests` implements it."""
+
+    def load_target(self, request: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
+        """Import a target: what was loaded (None where that failed), and the answer to the parent."""
+
+    def run_forked(self, request: Mapping[str, Any], loaded: Any, exported: Any, fds: list[int]) -> None:
+        """Run a stage or a script, in a process of its own. `exported`: the program that this stage works on."""
+
+
+def serve(fd: int, work: Callable[[], Work]) -> None:
+    """The server: load torch, then fork a process for every target the parent names. Ends when the parent hangs up.
+
+    `work` is asked for once torch is loaded, which it may import.
+    """
+    die_with_parent()
+    # The terminal's Ctrl-C is the parent's to answer.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = socket.socket(fileno=fd)
+    parent.sendall(json.dumps(_load_torch()).encode() + b"\n")
+    while True:
+        message, fds, _, _ = socket.recv_fds(parent, 65536, 1)
+        if not message:
+            return
+        pid = os.fork()
+        if pid == 0:
+            parent.close()
+            _leave_group()
+            run_target(work(), socket.socket(fileno=fds[0]), Path(json.loads(message)["output"]))
+        for line in fds:
+            os.close(line)
+        parent.sendall(json.dumps({"pid": pid}).encode() + b"\n")
+        _reap()
+
+
+def _load_torch() -> Mapping[str, Any]:
+    sys.dont_write_bytecode = True  # a trial leaves no __pycache__ beside the target
+    try:
+        import torch  # noqa: PLC0415 - the server says so where it is missing
+    except ImportError as exc:
+        return {"missing": str(exc), "python": sys.executable}
+    torch.set_num_threads(1)
+    for name in (*_PRELOAD, *_own_modules()):
+        with contextlib.suppress(ImportError), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            importlib.import_module(name)
+    _count_no_devices(torch)
+    return {"torch": torch.__version__, "python": ".".join(map(str, sys.version_info[:2])), "platform": _platform()}
+
+
+def _own_modules() -> list[str]:
+    """All code of this process: a run that lasts an hour must not take up what is edited meanwhile."""
+    child = Path(__file__).parents[1]
+    package = __name__.removesuffix(".server.fork_server")
+    files = (path.relative_to(child).with_suffix("") for path in sorted(child.rglob("*.py")))
+    return [".".join((package, *path.parts)) for path in files if path.name not in ("__init__", "bootstrap")]
+
+
+def _count_no_devices(torch: Any) -> None:
+    """Where no GPU is, exporting lets a CUDA build believe in eight. Its first backward pass after that would start a
+    thread for each, and then no fork could differentiate; but devices are counted once, at the first pass of all."""
+    if torch.version.cuda and not torch.cuda.device_count():
+        torch.ones((), requires_grad=True).backward()
+
+
+def _platform() -> str:
+    return f"{sys.platform}-{os.uname().machine}"
+
+
+def _reap() -> None:
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def _leave_group() -> None:
+    os.setsid()
+    die_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def run_target(work: Work, line: socket.socket, output: Path, loaded: Any = None) -> NoReturn:
+    """A target's process: the first message names the target, each later one a stage, and brings its answer line.
+
+    Instead of a target it may be a script, whose run leaves processes of this kind with what is `loaded` already.
+    """
+    settle()
+    tell_stack_on_signal(output)
+    adopt_orphans()
+    serve_stages(work, line, loaded)
+
+
+def serve_stages(work: Work, line: socket.socket, loaded: Any, exported: Any = None) -> NoReturn:
+    """Run a stage in a fork for every message; `exported` is what a held stage exported, for those that follow."""
+    while True:
+        message, fds, _, _ = socket.recv_fds(line, 1 << 20, 2)
+        if not message:
+            leave(0)
+        request = json.loads(message)
+        if "target" in request and loaded is not None:
+            _send(line, {"loaded": True})
+        elif "target" in request:
+            loaded, answer = work.load_target(request)
+            leave_if_stray()
+            _send(line, answer)
+        elif "ended" in request:
+            _send(line, {"exit": _wait(request["ended"], line)})
+        else:
+            pid = os.fork()
+            if pid == 0:
+                line.close()
+                _leave_group()
+                _leave_after(partial(work.run_forked, request, loaded, exported, fds))
+            for fd in fds:
+                os.close(fd)
+            _send(line, {"pid": pid})
+            if not _is_held(request):
+                _send(line, {"exit": _wait(pid, line)})
+
+
+def _is_held(request: Mapping[str, Any]) -> bool:
+    return bool(request.get("held"))
+
+
+def _send(line: socket.socket, message: Mapping[str, Any]) -> None:
+    line.sendall(json.dumps(message).encode() + b"\n")
+
+
+def _wait(pid: int, line: socket.socket) -> int:
+    """The exit code of the stage. When the parent is gone, the stage goes too."""
+    while True:
+        try:
+            done, status = os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:  # the target's import has the signal of ended children ignored
+            done, status = pid, 0
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        if select.select([line], [], [], 0.02)[0] and not line.recv(1, socket.MSG_PEEK):
+            os.killpg(pid, signal.SIGKILL)
+            leave(1)
+
+
+def _leave_after(run: Callable[[], None]) -> NoReturn:
+    """A stage that closed its own answer line must not come back into the loop of the target's process."""
+    try:
+        run()
+        leave(0)
+    finally:
+        leave(1)

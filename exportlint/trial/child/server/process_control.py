@@ -1,0 +1,92 @@
+"""Begin and end the processes of a trial, and let them tell where they are."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import faulthandler
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# As it was before any model was imported, which may put something else in its place.
+process_id = os.getpid
+
+
+def wait(pid: int) -> int:
+    """The exit code of a fork. A model that has the signal of ended children ignored lets nobody know it."""
+    try:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    except ChildProcessError:
+        return 0
+
+
+_settled = 0
+
+
+def settle() -> None:
+    """This process answers for itself from now on; what a model forks off it does not."""
+    global _settled  # noqa: PLW0603 - one place for a process, as its number is
+    _settled = process_id()
+
+
+def leave_if_stray() -> None:
+    """A model that forks comes back twice, and only one of the two may answer."""
+    if process_id() != _settled:
+        leave(0)
+
+
+def leave(code: int) -> NoReturn:
+    """End a fork without running what the server or the target registered for exit."""
+    with contextlib.suppress(BaseException):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)
+
+
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+
+
+def die_with_parent() -> None:
+    """Ask the kernel to kill this process when its parent is gone, even by SIGKILL. Linux only; elsewhere the parent's
+    own cleaning has to do."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of what a stage started and left running, so that it can be found and ended. Linux only."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+_stacks: Path | None = None
+
+
+def tell_stack_on_signal(output: Path) -> None:
+    """Send stdout and stderr to `output`; crashes, and the parent's SIGUSR1, leave the Python stack beside it.
+
+    Each process has a file of its own: two that answer into one write between each other's words.
+    """
+    global _stacks  # noqa: PLW0603 - one place for a process and all it forks, as the signal's handler is
+    fd = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(fd, 1)
+    os.dup2(fd, 2)
+    os.close(fd)
+    if _stacks is None:
+        os.register_at_fork(after_in_child=_own_stack)
+    _stacks = output
+    _own_stack()
+
+
+def _own_stack() -> None:
+    with contextlib.suppress(OSError):
+        stack = os.open(f"{_stacks}.stack.{process_id()}", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        faulthandler.enable(file=stack, all_threads=False)
+        faulthandler.register(signal.SIGUSR1, file=stack, all_threads=False)

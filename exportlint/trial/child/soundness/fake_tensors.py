@@ -1,0 +1,44 @@
+"""Check: no tensor of the trace, which has no data, is left in the program or in the model that was exported."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from exportlint.trial.child.execution.graph_places import constant_place
+from exportlint.trial.child.execution.pytree_leaves import is_fake
+from exportlint.trial.protocol.observation import Observation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from exportlint.trial.child.soundness.subject import Subject
+
+
+def fakes_in_program(subject: Subject) -> Iterator[Observation]:
+    """Constants without data."""
+    if not subject.exported.is_program:
+        return
+    program = subject.exported.program
+    for name, value in program.constants.items():
+        if is_fake(value):
+            yield _left("constants", name).at(constant_place(program, name))
+
+
+def fakes_in_model(subject: Subject) -> Iterator[Observation]:
+    """Attributes and buffers of the model that was exported."""
+    yield from fakes_left_in(subject.exported.model)
+
+
+def fakes_left_in(model: Any) -> Iterator[Observation]:
+    """The same of any model; nothing for what is no module."""
+    for name, module in model.named_modules() if isinstance(model, torch.nn.Module) else ():
+        held = {**vars(module), **dict(module.named_buffers(recurse=False))}
+        for key, value in held.items():
+            if is_fake(value) or (isinstance(value, (list, tuple)) and any(map(is_fake, value))):
+                yield _left("model", f"{name}.{key}".lstrip("."))
+
+
+def _left(where: str, name: str) -> Observation:
+    return Observation("difference", details={"check": "fake-tensor-left", "where": where, "name": name})

@@ -1,0 +1,42 @@
+"""A program beside eager on the sample: one call, which decides whether other stages go on from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from exportlint.trial.child.execution.call_record import record_calls
+from exportlint.trial.child.execution.eager_records import kept_records
+from exportlint.trial.child.execution.request import StageAnswer, StageRequest
+from exportlint.trial.child.localize.value_divergence import at_divergence
+from exportlint.trial.child.server.forks import in_fork
+from exportlint.trial.child.soundness.differences import differences
+from exportlint.trial.protocol.outcomes import CRASHED, DIFFERS, PASSED
+from exportlint.trial.protocol.shortening import short
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+_SAMPLE = (0,)
+
+# A program that computes the right thing goes on to the lowerings, whatever it no longer prints.
+_COUNT = ("output", "input-effect", "raises", "raises-in-eager-only")
+
+
+def compared_on_sample(
+    request: StageRequest, module: Callable[[], Callable[..., Any]], detail: str = ""
+) -> StageAnswer:
+    """Call what `module` gives, in a fork, so that the program stays as it is. `detail` is said where both agree."""
+    eager, again = kept_records(request.folder.parent)
+    if eager.calls[0].raised:
+        return StageAnswer(PASSED, "eager raises: nothing to compare with")
+    theirs = in_fork(lambda: record_calls(request.loaded, module(), _SAMPLE), request.folder)
+    if theirs.raised:
+        request.emit(theirs.raised)
+        return StageAnswer(CRASHED, None)
+    if theirs.ended:
+        return StageAnswer(CRASHED, short(theirs.ended))
+    found = [seen for seen in differences(eager, again, theirs.value) if seen.check in _COUNT]
+    for difference in found:
+        request.emit(at_divergence(request, difference, module, request.mode))
+    return StageAnswer(DIFFERS, None) if found else StageAnswer(PASSED, detail)

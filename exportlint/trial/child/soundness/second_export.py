@@ -1,0 +1,47 @@
+"""Check: a second export gives the same literals. Those that change were baked while tracing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from exportlint.trial.child.export.export_call import export
+from exportlint.trial.child.export.graph_literals import literals, perturbed
+from exportlint.trial.protocol.frames import Frame
+from exportlint.trial.protocol.observation import Observation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from exportlint.trial.child.execution.request import StageRequest
+    from exportlint.trial.child.soundness.subject import Subject
+
+
+def baked_literals(subject: Subject) -> Iterator[Observation]:
+    """Literals that differ between the export and a second one."""
+    if subject.exported.is_program and subject.second_export is not None:
+        yield from changed_literals(literals(subject.exported.program), subject.second_export)
+
+
+def literals_of_second_export(request: StageRequest, mode: str) -> dict[str, Any]:
+    """Export with another seed, and where objects lie elsewhere in memory. To be run in a fork."""
+    return literals(perturbed(lambda: export(request.loaded, mode, number=1)).program)
+
+
+def changed_literals(ours: Mapping[str, Any], second: Mapping[str, Any]) -> Iterator[Observation]:
+    """Literals that differ between two exports of the same model with the same inputs."""
+    if not ours or not second:
+        return
+    pairs = list(zip(ours["nodes"], second["nodes"], strict=False))
+    if len(ours["nodes"]) != len(second["nodes"]) or any(a[0] != b[0] for a, b in pairs):
+        return  # another graph is no longer a question of literals
+    for (operator, first, place), (_, other, _) in pairs:
+        for a, b in zip(first, other, strict=False):
+            if a != b:
+                yield _baked(place, operator=operator, ours=a, theirs=b)
+    for name, value in ours["constants"].items():
+        if second["constants"].get(name, value) != value:
+            yield _baked(ours["places"][name], constant=name)
+
+
+def _baked(place: list[list[Any]], **fields: Any) -> Observation:
+    return Observation("difference", details={"check": "baked", **fields}).at([Frame(*frame) for frame in place])

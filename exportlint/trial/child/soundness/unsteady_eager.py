@@ -1,0 +1,18 @@
+"""Check: eager repeats itself. Where it does not, its values are not compared, which is said."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from exportlint.trial.child.soundness.differences import is_unsteady
+from exportlint.trial.protocol.observation import Observation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from exportlint.trial.child.soundness.subject import Subject
+
+
+def unsteady_eager(subject: Subject) -> Iterator[Observation]:
+    if is_unsteady(subject.eager, subject.again):
+        yield Observation("note", details={"note": "eager-unstable"})

@@ -1,0 +1,60 @@
+"""decompose: the exported program in Core ATen operators, run beside eager. What compilers for devices start from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from exportlint.trial.child.execution.request import StageAnswer, StageRequest
+from exportlint.trial.child.export.export_call import export
+from exportlint.trial.child.soundness.sample_comparison import compared_on_sample
+from exportlint.trial.protocol.exceptions import of_exception
+from exportlint.trial.protocol.frames import message_frames
+from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.protocol.outcomes import REFUSED, SKIPPED
+from exportlint.trial.protocol.shortening import short
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+# For a script that shows the failure without exportlint: from `program` to `exported`, which is called as the model is.
+REPRO = "program = program.run_decompositions()\nexported = program.module()\n"
+
+
+def run(request: StageRequest) -> StageAnswer:
+    """Operators that stay outside of the core set are notes, each at the first line that needs it."""
+    exported = request.exported or export(request.loaded, request.mode)
+    if not exported.is_program:
+        return StageAnswer(SKIPPED, "the target's own export call gives no ExportedProgram")
+    try:
+        program = exported.program.run_decompositions()
+    except BaseException as exc:  # noqa: BLE001 - torch lets anything through
+        request.emit(of_exception(exc))
+        return StageAnswer(REFUSED, None)
+    outside = list(_outside_core(program))
+    for seen in outside:
+        request.emit(seen)
+    names = ", ".join(seen.details["operator"] for seen in outside)
+    return compared_on_sample(
+        request, program.module, short(f"not in Core ATen: {names}") if names else "all Core ATen"
+    )
+
+
+def _outside_core(program: Any) -> Iterator[Observation]:
+    known: set[str] = set()
+    for node in program.graph.nodes:
+        operator = node.target
+        if not isinstance(operator, torch._ops.OpOverload) or torch.Tag.core in operator.tags:  # noqa: SLF001 - no public name
+            continue
+        name = str(operator)
+        if name not in known and not _is_check(name):
+            known.add(name)
+            frames = message_frames(node.meta.get("stack_trace") or "")
+            yield Observation("note", details={"note": "non-core", "operator": name}).at(frames)
+
+
+def _is_check(name: str) -> bool:
+    """Assertions on sizes and values, which backends drop."""
+    return name.startswith(("aten._assert", "aten.sym_constrain", "aten.sym_"))

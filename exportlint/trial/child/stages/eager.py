@@ -1,0 +1,82 @@
+"""eager: the model runs on its sample. Records the executed lines, and the calls that later stages compare with."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from exportlint.trial.child.execution.call_record import INPUTS, RunRecord, record_calls
+from exportlint.trial.child.execution.eager_records import keep_records
+from exportlint.trial.child.execution.executed_lines import Lines, recorded_lines
+from exportlint.trial.child.execution.input_sets import inputs_of
+from exportlint.trial.child.execution.pytree_leaves import leaves
+from exportlint.trial.child.execution.request import StageAnswer, StageRequest
+from exportlint.trial.child.execution.state import state_reader
+from exportlint.trial.child.localize.state_ablation import mattering_state
+from exportlint.trial.child.localize.state_writes import writing_lines
+from exportlint.trial.child.server.forks import ForkResult, in_fork
+from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.protocol.outcomes import CRASHED, PASSED, REFUSED
+from exportlint.trial.protocol.shortening import short
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from exportlint.trial.protocol.frames import Frame
+
+
+def run(request: StageRequest) -> StageAnswer:
+    """Two eager runs in two processes: the one records its lines, the other shows whether eager repeats itself."""
+    again = in_fork(lambda: _fresh_run(request), request.folder)
+    places = in_fork(lambda: _writing_lines(request, again.value), request.folder) if again.ok else again
+    lines: Lines = defaultdict(set)
+    with recorded_lines(lines):
+        first = _fresh_run(request)
+    executed = {"executed": {path: sorted(found) for path, found in lines.items()}}
+    if not again.ok:
+        return _failed(request, again, executed)
+    first = replace(first, changed={**first.changed, **(places.value or {})})
+    names = [name for name in first.changed if name != INPUTS]
+    first = replace(first, mattering=frozenset(mattering_state(request.loaded, names, request.folder)))
+    keep_records(request.folder.parent, first, again.value)
+    sample = first.calls[0]
+    if sample.raised:
+        request.emit(sample.raised)
+        return StageAnswer(REFUSED, None, executed)
+    for seen in _notes(first):
+        request.emit(seen)
+    return StageAnswer(PASSED, "", executed)
+
+
+def _fresh_run(request: StageRequest) -> RunRecord:
+    return record_calls(request.loaded, request.loaded.eager())
+
+
+def _writing_lines(request: StageRequest, seen: RunRecord) -> dict[str, Frame]:
+    """The lines that change what the record found changed; "inputs" for writes into the arguments."""
+    loaded = request.loaded
+    model = loaded.eager()
+    given = [inputs_of(loaded, input_set) for input_set in sorted({call.input_set for call in seen.calls})]
+    watched = {name: state_reader(model, name) for name in seen.changed} | {
+        INPUTS: lambda: [value for _, value in leaves(given)]
+    }
+    return writing_lines(lambda: [model(*args, **kwargs) for args, kwargs in given], watched)
+
+
+def _failed(request: StageRequest, again: ForkResult, data: dict[str, Any]) -> StageAnswer:
+    if again.raised:
+        request.emit(again.raised)
+        return StageAnswer(REFUSED, short(again.raised.text), data)
+    return StageAnswer(CRASHED, again.ended or "", data)
+
+
+def _notes(first: RunRecord) -> Iterator[Observation]:
+    for call in first.calls:
+        if call.raised:
+            details = {"note": "input-set-refused", "input_set": call.input_set}
+            yield Observation("note", call.raised.first_line, details=details)
+    for name, frame in first.changed.items():
+        note = "inputs-changed" if name == INPUTS else "attribute-changed"
+        details = {"note": note, "attribute": name, "matters": name in (first.mattering or ())}
+        yield Observation("note", details=details).at([frame] if frame else [])

@@ -1,0 +1,33 @@
+"""export-non-strict and export-strict: export, then the exported program on the sample beside eager."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from exportlint.trial.child.dynamic_shapes.shape_decisions import recorded_decisions
+from exportlint.trial.child.execution.request import StageAnswer, StageRequest
+from exportlint.trial.child.export.export_call import export, refused_bare, warning_observations, warnings_kept
+from exportlint.trial.child.localize.refusal_lines import located_refusal
+from exportlint.trial.child.soundness.sample_comparison import compared_on_sample
+from exportlint.trial.protocol.exceptions import of_exception
+from exportlint.trial.protocol.outcomes import PASSED, REFUSED
+
+
+def run(request: StageRequest) -> StageAnswer:
+    """One call only: second calls and other values are the soundness stage's. The program is there for what follows."""
+    if bare := refused_bare(request.loaded, request.mode):
+        request.emit(bare)
+    with warnings_kept() as warned, recorded_decisions() as decisions:
+        try:
+            exported = export(request.loaded, request.mode)
+        except BaseException as exc:  # noqa: BLE001 - torch lets anything through, SystemExit of the model included
+            seen = of_exception(exc)
+            for part in located_refusal(request, seen, decisions):
+                request.emit(part)
+            return StageAnswer(REFUSED, None)
+        finally:
+            for warning in warning_observations(list(warned)):
+                request.emit(warning)
+    request.tell({"exported": True})
+    answer = compared_on_sample(request, exported.module)
+    return replace(answer, exported=replace(exported, sizes=decisions)) if answer.status == PASSED else answer

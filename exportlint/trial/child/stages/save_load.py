@@ -1,0 +1,38 @@
+"""save-load: the exported program is written, read again, and run beside eager."""
+
+from __future__ import annotations
+
+import torch
+
+from exportlint.trial.child.execution.request import StageAnswer, StageRequest
+from exportlint.trial.child.export.export_call import export
+from exportlint.trial.child.localize.construction_site import at_construction
+from exportlint.trial.child.soundness.sample_comparison import compared_on_sample
+from exportlint.trial.protocol.exceptions import of_exception
+from exportlint.trial.protocol.outcomes import REFUSED, SKIPPED
+
+# For a script that shows the failure without exportlint: from `program` to `exported`, which is called as the model is.
+REPRO = """\
+import io
+
+file = io.BytesIO()
+torch.export.save(program, file)
+file.seek(0)
+program = torch.export.load(file)
+exported = program.module()
+"""
+
+
+def run(request: StageRequest) -> StageAnswer:
+    """The detail is the size of the file."""
+    exported = request.exported or export(request.loaded, request.mode)
+    if not exported.is_program:
+        return StageAnswer(SKIPPED, "the target's own export call gives no ExportedProgram")
+    file = request.folder / "program.pt2"
+    try:
+        torch.export.save(exported.program, file)
+        program = torch.export.load(file)
+    except BaseException as exc:  # noqa: BLE001 - torch lets anything through
+        request.emit(at_construction(request, of_exception(exc)))
+        return StageAnswer(REFUSED, None)
+    return compared_on_sample(request, program.module, f"{file.stat().st_size / 1000:.1f} kB")

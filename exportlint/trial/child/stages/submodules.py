@@ -1,0 +1,124 @@
+"""submodules: which parts of a refused model are refused by themselves, with the inputs that they really got; of those
+inside each other only the smallest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from exportlint.trial.child.execution.call_text import arguments_text
+from exportlint.trial.child.execution.input_sets import Inputs, inputs_of
+from exportlint.trial.child.execution.pytree_leaves import leaves
+from exportlint.trial.child.execution.request import StageAnswer, StageRequest
+from exportlint.trial.child.loading.loaded import copied
+from exportlint.trial.child.loading.seeding import seed
+from exportlint.trial.child.localize.construction_site import unknown_class
+from exportlint.trial.child.server.forks import in_fork
+from exportlint.trial.protocol.frames import Frame, is_user_path
+from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.protocol.outcomes import CRASHED, PASSED, REFUSED, SKIPPED, STRICT
+from exportlint.trial.protocol.shortening import short
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+
+# Each costs an export.
+_MOST = 24
+_MOST_BYTES = 512 << 20
+
+
+def run(request: StageRequest) -> StageAnswer:
+    """`modes` in the options are those that refuse the whole; the first is asked."""
+    model = request.loaded.eager()
+    if request.loaded.export or not isinstance(model, torch.nn.Module):
+        return StageAnswer(SKIPPED, "the target is no module that export is called on")
+    search = _Search(request, model, _inputs_got(request, model))
+    smallest = list(search.failing(""))
+    for path in smallest:
+        request.emit(search.refusal(path))
+    if not smallest:
+        return StageAnswer(PASSED, "no submodule is refused by itself")
+    return StageAnswer(REFUSED, short(f"refused by themselves: {', '.join(smallest)}"))
+
+
+def _inputs_got(request: StageRequest, model: torch.nn.Module) -> dict[str, Inputs]:
+    """The arguments of the first call of every submodule, by path."""
+    got: dict[str, Inputs] = {}
+    held = 0
+
+    def keep(path: str, _module: Any, args: Any, kwargs: Any) -> None:
+        nonlocal held
+        held += sum(leaf.nbytes for _, leaf in leaves((args, kwargs)) if isinstance(leaf, torch.Tensor))
+        if path not in got and held < _MOST_BYTES:
+            got[path] = copied((args, kwargs))
+
+    for path, module in model.named_modules():
+        module.register_forward_pre_hook(partial(keep, path), with_kwargs=True)
+    args, kwargs = inputs_of(request.loaded, 0)
+    seed(0)
+    with torch.no_grad():
+        model(*args, **kwargs)
+    return got
+
+
+@dataclass
+class _Search:
+    request: StageRequest
+    model: torch.nn.Module
+    got: Mapping[str, Inputs]
+    refusals: dict[str, Observation] = field(default_factory=dict)
+    _judged: dict[str, str | None] = field(default_factory=dict)  # what a module looks like -> the path that is refused
+
+    def failing(self, above: str) -> Iterator[str]:
+        """The smallest failing submodules inside one that fails."""
+        for path in self._inside(above):
+            if self._fails(path):
+                yield from list(self.failing(path)) or [path]
+
+    def _inside(self, above: str) -> list[str]:
+        """The nearest submodules that were called: a ModuleList never is."""
+        under = [path for path in self.got if path and path != above and path.startswith(f"{above}." if above else "")]
+        return [path for path in under if not any(path.startswith(f"{other}.") for other in under)]
+
+    def _fails(self, path: str) -> bool:
+        module, (args, kwargs) = self.model.get_submodule(path), self.got[path]
+        if type(module).__module__.partition(".")[0] == "torch" and not self._inside(path):
+            return False  # torch's own layers are what export is made for
+        alike = f"{type(module)} {module!r} {arguments_text(args, kwargs)}"
+        if alike not in self._judged and len(self._judged) < _MOST:
+            export = partial(_export, self.request, path, self.got[path])
+            result = in_fork(export, self.request.folder)
+            ended = Observation("exception", result.ended, details={"ended": CRASHED}) if result.ended else None
+            seen = result.raised or ended
+            failed = seen is not None and not _of_its_edge(seen)
+            self._judged[alike] = path if failed else None
+            if seen is not None:
+                self.refusals[path] = seen
+        return self._judged.get(alike) == path
+
+    def refusal(self, path: str) -> Observation:
+        """The refusal of a submodule, at its forward where torch names no line."""
+        seen, module = self.refusals[path], self.model.get_submodule(path)
+        code = getattr(type(module).forward, "__code__", None)
+        frames = seen.frames
+        if seen.user is None and code is not None and is_user_path(code.co_filename):
+            frames = (Frame(code.co_filename, code.co_firstlineno, "forward", ""),)
+        args, kwargs = self.got[path]
+        within = {"submodule": path, "class_name": type(module).__name__, "inputs": arguments_text(args, kwargs)}
+        return seen.with_details(**within, mode=self.request.options["modes"][0]).at(frames)
+
+
+def _of_its_edge(seen: Observation) -> bool:
+    """Is it about what goes in and out, which between submodules is nobody's business?"""
+    return unknown_class(seen) is not None or "Unsupported input type" in seen.text
+
+
+def _export(request: StageRequest, path: str, inputs: Inputs) -> None:
+    module = request.loaded.model().get_submodule(path)
+    args, kwargs = inputs
+    seed(0)
+    torch.export.export(module, tuple(args), kwargs or None, strict=request.options["modes"][0] == STRICT)

@@ -1,0 +1,142 @@
+"""Find the targets that text names, or that files declare, without running a file."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from exportlint.trial.protocol.target import Target, TargetError, TargetKind, is_file_source, split_source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+
+def from_callables(
+    model: str,
+    args: str,
+    *,
+    name: str | None = None,
+    kwargs: str | None = None,
+    dynamic_shapes: str | None = None,
+    other_args: str | None = None,
+) -> Target:
+    """A target of the command line: each part is FILE_OR_MODULE:CALLABLE.
+
+    Raises TargetError where a part has no colon or names a file that does not exist.
+    """
+    parts = {"model": model, "args": args, "kwargs": kwargs, "dynamic-shapes": dynamic_shapes, "other-args": other_args}
+    split = {key: split_source(key, part) for key, part in parts.items() if part is not None}
+    home, attribute = split["model"]
+    path = home if is_file_source(home) else None
+    line = _line_of(path, attribute) if path else None
+    return Target(
+        name or model, TargetKind.CALLABLES, model, args, kwargs, dynamic_shapes, other_args, path=path, line=line
+    )
+
+
+def from_mapping(name: str, table: Mapping[str, Any]) -> Target:
+    """A target of `[tool.exportlint.targets.NAME]`: the keys model, args, kwargs, dynamic-shapes, other-args."""
+    keys = {key.replace("_", "-"): value for key, value in table.items()}
+    if unknown := sorted(set(keys) - {"model", "args", "kwargs", "dynamic-shapes", "other-args"}):
+        raise TargetError(f"target {name!r}: unknown key {unknown[0]!r}")
+    for key in ("model", "args"):
+        if key not in keys:
+            raise TargetError(f"target {name!r}: the key {key!r} is missing")
+    for key, value in keys.items():
+        if not isinstance(value, str):
+            raise TargetError(f"target {name!r}: {key} must be text of the form FILE_OR_MODULE:CALLABLE")
+    return from_callables(
+        keys["model"],
+        keys["args"],
+        name=name,
+        kwargs=keys.get("kwargs"),
+        dynamic_shapes=keys.get("dynamic-shapes"),
+        other_args=keys.get("other-args"),
+    )
+
+
+def from_text(text: str, arguments: Sequence[str] | None = None) -> list[Target]:
+    """What a person writes after `exportlint trial`: a file, a folder, or FILE.py:CLASS for a fixture class.
+
+    A file that declares no target is a script to run, with `arguments`; None: there was no `--`.
+    """
+    if ".py:" in text:
+        home, _, name = text.rpartition(":")
+        if not Path(home).is_file():
+            raise TargetError(f"{text}: there is no file {home}")
+        return [Target(text, TargetKind.FIXTURE, text, path=home, line=_line_of(home, name))]
+    if not Path(text).exists():
+        raise TargetError(f"{text}: no such file or folder (what a script is to be given stands after `--`)")
+    declared = discover([Path(text)])
+    if declared and arguments is not None:
+        raise TargetError(f"{text} declares a target, so it is not run as a script: leave out `--` and what follows")
+    if declared or not Path(text).is_file():
+        return declared
+    if Path(text).suffix != ".py":
+        raise TargetError(f"{text} is no Python file, so there is no script to run")
+    return [Target(text, TargetKind.SCRIPT, text, path=text, line=1, arguments=tuple(arguments or ()))]
+
+
+def from_zoo(text: str, zoos: Mapping[str, str]) -> Target | None:
+    """LIBRARY:MODEL or LIBRARY:MODEL,OPTION=VALUE…, where `zoos` has the library; None when it is something else."""
+    library, _, model = text.partition(":")
+    if not model or library not in zoos:
+        return None
+    return Target(text, TargetKind.ZOO, text, zoo=zoos[library])
+
+
+def discover(paths: Iterable[Path]) -> list[Target]:
+    """Every module target and fixture class in the given files and folders, found by reading only."""
+    return [target for file in _files(paths) for target in _targets_of(file)]
+
+
+def _files(paths: Iterable[Path]) -> Iterator[Path]:
+    for path in paths:
+        if path.is_dir():
+            yield from sorted(file for file in path.rglob("*.py") if not any(p.startswith(".") for p in file.parts[1:]))
+        else:
+            yield path
+
+
+def _targets_of(file: Path) -> Iterator[Target]:
+    try:
+        tree = ast.parse(file.read_text("utf-8"))
+    except (OSError, SyntaxError, ValueError):
+        return  # the static pass says what is wrong with the file
+    path = file.as_posix()
+    names = {name: node.lineno for node in tree.body for name in _assigned(node)}
+    if {"model", "example_args"} <= names.keys():
+        yield Target(path, TargetKind.MODULE, path, path=path, line=names["model"])
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and is_fixture_class(node):
+            source = f"{path}:{node.name}"
+            yield Target(source, TargetKind.FIXTURE, source, path=path, line=node.lineno)
+
+
+def _assigned(node: ast.stmt) -> Iterator[str]:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    for target in targets:
+        yield from (name.id for name in ast.walk(target) if isinstance(name, ast.Name))
+
+
+def is_fixture_class(node: ast.ClassDef) -> bool:
+    """Does the class have a static method `inputs`?"""
+    return any(
+        isinstance(item, ast.FunctionDef)
+        and item.name == "inputs"
+        and any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in item.decorator_list)
+        for item in node.body
+    )
+
+
+def _line_of(path: str, attribute: str) -> int | None:
+    try:
+        body = ast.parse(Path(path).read_text("utf-8")).body
+    except (OSError, SyntaxError, ValueError):
+        return None
+    head = attribute.partition(".")[0]
+    for node in body:
+        if getattr(node, "name", None) == head or head in _assigned(node):
+            return node.lineno
+    return None

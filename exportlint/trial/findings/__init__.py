@@ -1,0 +1,1 @@
+"""Observations in, findings out: classified, worded, deduplicated, joined with static suspicions."""

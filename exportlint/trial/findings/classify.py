@@ -1,0 +1,217 @@
+"""Turn observations into findings of the trial: which rule, how severe, where, with links that exist."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from exportlint.finding import Link, Severity
+from exportlint.reference.lookup import link_for_case, link_for_graph_break
+from exportlint.registry import all_rules
+from exportlint.trial.findings.trial_finding import TrialFinding
+from exportlint.trial.findings.wording.finding_messages import (
+    difference_words,
+    exception_words,
+    graph_break_words,
+    note_words,
+    submodule_words,
+    warning_words,
+)
+from exportlint.trial.protocol.frames import is_installed
+from exportlint.trial.protocol.outcomes import MODES, NON_STRICT, OUTCOME_OF, Outcome
+from exportlint.trial.protocol.stages import Stage, StageKind
+from exportlint.trial.protocol.target import TARGET_ERROR
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from exportlint.trial.findings.wording.torch_messages import Words
+    from exportlint.trial.protocol.observation import Observation
+
+
+@dataclass(frozen=True, slots=True)
+class StageContext:
+    """Whose stage it was: paths become relative to `root`; `path` and `line` stand in where torch names no line."""
+
+    target: str
+    stage: Stage
+    root: Path
+    path: str | None = None
+    line: int | None = None
+
+
+def classify(where: StageContext, seen: Observation, changed: str | None = None) -> Iterator[TrialFinding]:
+    """What an observation says that is worth a finding.
+
+    `changed` names what the line changes, where a difference was placed at such a line.
+    """
+    match seen.kind:
+        case "exception":
+            yield from _exception(where, seen)
+        case "graph-break":
+            yield _finding(where, seen, "graph-break", graph_break_words(seen), Severity.NOTE)
+        case "difference":
+            yield _difference(where, seen, changed)
+        case "warning":
+            if _TELLING.search(seen.text):
+                yield _finding(where, seen, "warning", warning_words(seen), Severity.NOTE)
+        case "note":
+            yield from _note(where, seen)
+
+
+def _exception(where: StageContext, seen: Observation) -> Iterator[TrialFinding]:
+    ended = seen.details.get("ended")
+    match where.stage.kind:
+        case _ if seen.error_class == TARGET_ERROR:
+            return  # a mistake of whoever named the target, which is said beside the findings
+        case StageKind.DRAFT if "draft" not in seen.details:
+            return  # draft_export itself failed; the ladder says so, and it is nothing about the model
+        case StageKind.REFUSALS if ended:
+            return  # these look for more of what is known; that one of them ended is nothing more about the model
+    words = exception_words(where.stage, seen, known=rule_of(seen) is not None)
+    severity = Severity.NOTE if where.stage.kind is StageKind.INFORM else Severity.ERROR
+    if "submodule" in seen.details:
+        yield _finding(where, seen, "submodule", words, severity, within=submodule_words(seen))
+        return
+    outcome = OUTCOME_OF[str(ended)] if ended else Outcome.REFUSED
+    yield _finding(where, seen, "refused", words, severity, outcome)
+
+
+def _measured(stage: Stage, seen: Observation, outcome: Outcome | None) -> dict[str, str]:
+    """What the mode of the observation did; empty where it belongs to no mode, or says nothing about one."""
+    mode = seen.details.get("mode") or (NON_STRICT if stage.kind is StageKind.DRAFT else stage.mode)
+    return {str(mode): outcome.value} if mode in MODES and outcome else {}
+
+
+# A program that is right but no longer prints is no error.
+_HARMLESS = ("stdout", "log", "files")
+_OF_A_SIZE = re.compile(r"\.(size\(\)|shape)\[")
+
+
+def _difference(where: StageContext, seen: Observation, changed: str | None) -> TrialFinding:
+    check = str(seen.check)
+    severity = Severity.WARNING if check in _HARMLESS else Severity.ERROR
+    words = difference_words(where.stage, seen, changed)
+    about_a_size = _OF_A_SIZE.search(seen.text) is not None
+    return _finding(where, seen, check, words, severity, Outcome.DIFFERS, about_a_size=about_a_size)
+
+
+# Most warnings are about torch's own future; these are about the model.
+_TELLING = re.compile(
+    r"side effects happened|were assigned during export|mutated (?:input|buffer)|lru_cache", re.IGNORECASE
+)
+
+
+# Notes that say how to read the other observations of a trial, and nothing to people.
+_FOR_THE_PARENT = frozenset({"input-set-refused", "attribute-changed", "inputs-changed", "eager-unstable", "size"})
+
+
+def _note(where: StageContext, seen: Observation) -> Iterator[TrialFinding]:
+    match seen.details:
+        case {"note": "training-mode" as family, **rest}:
+            # Dropout in the program may be wanted; statistics of each batch that every call changes hardly are.
+            severity = Severity.WARNING if rest.get("learns") else Severity.NOTE
+        case {"note": "unused-input", "input": subject}:
+            family, severity = f"unused-input {subject}", Severity.NOTE
+        case {"note": "non-core", "operator": subject}:
+            family, severity = f"non-core {subject}", Severity.NOTE
+        case {"note": name} if name in _FOR_THE_PARENT:
+            return
+        case {"note": name}:
+            family, severity = str(name), Severity.NOTE
+    yield _finding(where, seen, family, note_words(seen), severity)
+
+
+def _finding(
+    where: StageContext,
+    seen: Observation,
+    family: str,
+    words: Words,
+    severity: Severity,
+    outcome: Outcome | None = None,
+    **rest: Any,
+) -> TrialFinding:
+    path, line = seen.user_path or where.path, (seen.user_line if seen.user else where.line) or 1
+    measured = _measured(where.stage, seen, outcome)
+    rule = rule_of(seen)
+    return TrialFinding(
+        family,
+        rule,
+        shown(path, where.root) if path else where.target,
+        line,
+        linecache.getline(path, line).rstrip() if path else "",
+        severity,
+        words,
+        where.target,
+        where.stage,
+        placed=seen.user is not None,
+        measured=measured,
+        effect=measured,
+        links=tuple(_links(seen, rule)),
+        read_at=_read_at(seen, where.root),
+        called_from=_called_from(seen, where.root),
+        **rest,
+    )
+
+
+def shown(path: str, root: Path) -> str:
+    """The path as findings carry it: relative to the root, with forward slashes."""
+    return Path(os.path.relpath(path, root)).as_posix()
+
+
+def _read_at(seen: Observation, root: Path) -> str:
+    """What read the number that torch does not know, where another line uses it."""
+    read = seen.details.get("read")
+    if not read:
+        return ""
+    return f"; {read['symbol']} is read by `{read['text']}` ({shown(read['path'], root)}:{read['line']})"
+
+
+def _called_from(seen: Observation, root: Path) -> str:
+    """Where the project's own code enters the library whose line is named."""
+    if not seen.user_path or not is_installed(seen.user_path):
+        return ""
+    own = [frame for frame in seen.frames if Path(frame.path).is_relative_to(root) and not is_installed(frame.path)]
+    return f" (called from {shown(own[-1].path, root)}:{own[-1].line})" if own else ""
+
+
+def rule_of(seen: Observation) -> str | None:
+    """The rule that declares these words or this check as its own, or, alone among all, this graph break."""
+    by_check = _rules_by_check().get(str(seen.check)) if seen.kind == "difference" else None
+    if seen.kind not in ("exception", "graph-break", "warning") and by_check is None:
+        return None
+    by_words = [(len(found[0]), name) for name, pattern in _patterns() if (found := pattern.search(seen.text))]
+    if by_words:  # the longest match is the most exact one
+        return max(by_words, key=lambda pair: pair[0])[1]
+    by_id = [name for name, info in all_rules().items() if seen.gb_id and seen.gb_id in info.cls.graph_breaks]
+    return by_check or (by_id[0] if len(by_id) == 1 else None)
+
+
+@cache
+def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple((name, re.compile(said)) for name, info in all_rules().items() for said in info.cls.torch_says)
+
+
+@cache
+def _rules_by_check() -> dict[str, str]:
+    return {check: name for name, info in all_rules().items() for check in info.cls.checks}
+
+
+_EXPORTDB = re.compile(r"exportdb/index\.html#([\w-]+)")
+
+
+def _links(seen: Observation, rule: str | None) -> Iterator[Link]:
+    """Pages that exist only: of the break, of cases that the message names, of the rule's cases."""
+    if seen.gb_id and (link := link_for_graph_break(seen.gb_id)):
+        yield link
+    names = _EXPORTDB.findall(seen.text)
+    info = all_rules().get(rule) if rule else None
+    cases = [*names, *(info.cls.exportdb if info and seen.kind == "exception" else ())]
+    for name in dict.fromkeys(case.replace("-", "_") for case in cases):
+        if link := link_for_case(name):
+            yield link

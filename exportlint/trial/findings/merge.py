@@ -1,0 +1,157 @@
+"""Join static suspicions with what trials found: suspected, confirmed, discovered, cleared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from exportlint.finding import Evidence, Finding
+from exportlint.trial.findings.agreement import agrees
+from exportlint.trial.findings.classify import shown
+from exportlint.trial.findings.deduplicate import findings_of
+from exportlint.trial.findings.reaching_lines import reaching_lines
+from exportlint.trial.findings.trial_finding import TrialFinding, united
+from exportlint.trial.protocol.outcomes import MODES, NON_STRICT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from exportlint.trial.protocol.result import TargetReport
+
+
+ExecutedLines = Mapping[str, frozenset[int]]
+
+
+def merge(
+    findings: Sequence[Finding], reports: Sequence[TargetReport], *, mode: str = NON_STRICT, root: Path | None = None
+) -> list[Finding]:
+    """Every finding of both kinds, each place and reason once.
+
+    `findings` is what the static pass suspects, `mode` (non-strict, strict or both) what severity follows; paths are
+    relative to `root`, the working directory by default.
+    """
+    root = (root or Path.cwd()).resolve()
+    modes = MODES if mode == "both" else (mode,)
+    evidence = _MergedEvidence(findings, root)
+    for report in reports:
+        executed = _executed(report, root)
+        for found in findings_of(report, root, modes):
+            evidence.add(found, executed)
+        if all(agrees(report, mode) for mode in modes):
+            evidence.clear(report.name, executed)
+    return evidence.result()
+
+
+def _executed(report: TargetReport, root: Path) -> ExecutedLines:
+    """The lines that eager ran, by the path that findings carry."""
+    return {shown(str(Path(path).resolve()), root): lines for path, lines in report.executed.items()}
+
+
+@dataclass
+class _MergedEvidence:
+    """Static findings by index, as they are confirmed or cleared one by one; and what only trials found."""
+
+    static: Sequence[Finding]
+    root: Path
+    confirmed: dict[int, Finding] = field(default_factory=dict)
+    cleared: dict[int, str] = field(default_factory=dict)
+    discovered: dict[tuple[str, int, str, str], TrialFinding] = field(default_factory=dict)
+
+    def add(self, found: TrialFinding, executed: ExecutedLines) -> None:
+        """Join what a trial of a target found to the suspicion it is about, or keep it for itself."""
+        index = self._at_place(found) if found.placed else self._by_elimination(found, executed)
+        if index is None and found.placed:
+            index = self._above(found)
+        if index is not None:
+            self.confirmed[index] = _confirmed(self.confirmed.get(index, self.static[index]), found)
+            return
+        key = (found.path, found.line, found.name, found.family)
+        known = self.discovered.get(key)
+        self.discovered[key] = united(known, found) if known else found
+
+    def _at_place(self, found: TrialFinding) -> int | None:
+        """The static finding at the same place; of several, the one of the same rule, then the most severe."""
+        if not found.of_export:
+            return None
+        here = [
+            (static.rule != found.name, static.severity.rank, index)
+            for index, static in enumerate(self.static)
+            if static.path == found.path and static.line <= found.line <= static.end_line
+        ]
+        return min(here)[2] if here else None
+
+    def _above(self, found: TrialFinding) -> int | None:
+        """A line that no rule knows: the nearest suspicion that predicts it, of those that reach the line."""
+        if not found.of_export or not found.measured or found.rule is not None:
+            return None
+        for line in reaching_lines(str(self.root / found.path), found.line):
+            for index, static in enumerate(self.static):
+                here = static.path == found.path and static.line == line
+                if here and any(static.effect.get(mode) == outcome for mode, outcome in found.measured.items()):
+                    return index
+        return None
+
+    def _by_elimination(self, found: TrialFinding, executed: ExecutedLines) -> int | None:
+        """Torch names no line: the one suspicion among the lines that ran which predicts just this outcome, or, of what
+        comes after the export and no suspicion predicts, is of the rule that knows torch's words."""
+        predicted = found.of_export and bool(found.effect)
+        own = [
+            index
+            for index, static in enumerate(self.static)
+            if _ran(static, executed)
+            and (static.rule == found.name or (predicted and found.rule is None))
+            and (_predicts(static, found) or not predicted)
+        ]
+        return own[0] if len(own) == 1 else None
+
+    def clear(self, target: str, executed: ExecutedLines) -> None:
+        """The suspicions whose lines ran in a target that exports and agrees with eager, in every mode that counts."""
+        for index, static in enumerate(self.static):
+            if _ran(static, executed):
+                self.cleared.setdefault(index, target)
+
+    def result(self) -> list[Finding]:
+        joined = [self._final(index, static) for index, static in enumerate(self.static)]
+        alone = [found.finding() for found in self.discovered.values()]
+        return sorted([*joined, *alone], key=lambda finding: finding.sort_key)
+
+    def _final(self, index: int, static: Finding) -> Finding:
+        if index in self.confirmed:
+            return self.confirmed[index]
+        if index in self.cleared:
+            return replace(static, evidence=Evidence.CLEARED, target=self.cleared[index])
+        return static
+
+
+def _ran(static: Finding, executed: ExecutedLines) -> bool:
+    lines = executed.get(static.path, frozenset())
+    return any(line in lines for line in range(static.line, static.end_line + 1))
+
+
+def _predicts(static: Finding, found: TrialFinding) -> bool:
+    return all(static.effect.get(mode) == outcome for mode, outcome in found.measured.items())
+
+
+_ONLY = "; torch names no line, and of those that ran only this one is suspected of it"
+
+
+def _confirmed(static: Finding, found: TrialFinding) -> Finding:
+    """The static rule, message and fix; the trial's target, stage, words, links and measured effect."""
+    tried = found.finding()
+    message = static.message
+    if static.evidence is not Evidence.CONFIRMED:
+        above = f" (line {tried.line})" if found.placed and tried.line > static.end_line else ""
+        message += f"; tried{above}: {tried.message}" + ("" if found.placed else _ONLY)
+    return replace(
+        static,
+        evidence=Evidence.CONFIRMED,
+        severity=min(static.severity, tried.severity, key=lambda severity: severity.rank),
+        message=message,
+        effect={**static.effect, **tried.effect},
+        target=static.target or tried.target,
+        stage=static.stage or tried.stage,
+        links=tuple(dict.fromkeys((*static.links, *tried.links))),
+        fix=static.fix or tried.fix,
+    )

@@ -1,0 +1,16 @@
+"""Name the findings that no rule declares as its own: after the stage that found them."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import entry_points
+
+from exportlint.trial.protocol.stages import LADDER, LOWERINGS, StageKind, lowering
+
+
+@cache
+def trial_rule_names() -> tuple[str, ...]:
+    """Each name that a trial can give, lowerings of installed packages included."""
+    stages = [stage for stage in LADDER if stage.kind is not StageKind.LOAD]
+    lowerings = [lowering(point.name) for point in sorted(entry_points(group=LOWERINGS), key=lambda p: p.name)]
+    return tuple(stage.rule for stage in (*stages, *lowerings))

@@ -1,0 +1,106 @@
+"""What a trial found, as fields: compared, joined and judged as such, and made a `Finding` at the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from exportlint.finding import Evidence, Finding, Fix, Link, Severity, fingerprint
+from exportlint.trial.findings.wording.finding_messages import effect_in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from exportlint.trial.findings.wording.torch_messages import Words
+    from exportlint.trial.protocol.stages import Stage
+
+
+# These are no failure of export, so they are not what the static pass suspected.
+BESIDE_EXPORT = ("graph-break", "warning", "training-mode")
+
+
+@dataclass(frozen=True, slots=True)
+class TrialFinding:
+    """One thing that a trial found at one place.
+
+    family     what makes two of them one: `refused`, `graph-break`, or which check of a comparison failed
+    rule       the rule that knows it as its own; None: it is called by its stage
+    line_text  the source of the line
+    placed     torch named the line, or a comparison did; else the place is the target's
+    measured   what the mode did that found it; `effect` also what the other mode did
+    within     what is said of a submodule, where a refusal at the same line says the rest
+    read_at    where the number was read that torch does not know; called_from: where the project enters a library
+    """
+
+    family: str
+    rule: str | None
+    path: str
+    line: int
+    line_text: str
+    severity: Severity
+    words: Words
+    target: str
+    stage: Stage
+    placed: bool = True
+    measured: Mapping[str, str] = field(default_factory=dict)
+    effect: Mapping[str, str] = field(default_factory=dict)
+    links: tuple[Link, ...] = ()
+    within: str = ""
+    read_at: str = ""
+    called_from: str = ""
+    about_a_size: bool = False
+
+    @property
+    def of_export(self) -> bool:
+        """Is it a failure of export, which the static pass can have suspected?"""
+        return self.family not in BESIDE_EXPORT and self.stage.of_export
+
+    @property
+    def name(self) -> str:
+        """Of its rule, or of its stage."""
+        return self.rule or self.stage.rule
+
+    @property
+    def message(self) -> str:
+        """The whole message, without a final stop."""
+        effect = f" ({effect_in_words(self.effect)})" if self.effect else ""
+        before = f"{self.within}: " if self.family == "submodule" else ""
+        after = f"; {self.within}" if self.within and not before else ""
+        return f"{before}{self.words.message}{self.read_at}{self.called_from}{effect}{after}"
+
+    def finding(self) -> Finding:
+        """As reports carry it; the whole line is marked."""
+        indent = len(self.line_text) - len(self.line_text.lstrip())
+        return Finding(
+            self.name,
+            self.path,
+            self.line,
+            indent + 1,
+            self.line,
+            len(self.line_text) + 1,
+            self.severity,
+            self.message,
+            Evidence.DISCOVERED,
+            dict(self.effect),
+            self.target,
+            self.stage.name,
+            self.links,
+            Fix(self.words.suggestion) if self.words.suggestion else None,
+            fingerprint(self.name, self.path, self.line_text),
+        )
+
+
+def united(first: TrialFinding, other: TrialFinding) -> TrialFinding:
+    """One finding of two stages: the earlier words, unless only the later ones are known to a rule."""
+    named, plain = (other, first) if first.rule is None and other.rule is not None else (first, other)
+    words = replace(named.words, suggestion=named.words.suggestion or plain.words.suggestion)
+    return replace(
+        named,
+        words=words,
+        severity=min(first.severity, other.severity, key=lambda severity: severity.rank),
+        target=first.target,
+        stage=first.stage,
+        measured={**other.measured, **first.measured},
+        effect={**other.effect, **first.effect},
+        links=tuple(dict.fromkeys((*named.links, *plain.links))),
+    )

@@ -1,0 +1,166 @@
+"""Word what a stage saw beside what eager does, each as one sentence; `protocol.observation` describes the fields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from exportlint.trial.findings.wording.size_messages import wrong_declaration
+
+if TYPE_CHECKING:
+    from exportlint.trial.protocol.observation import Observation
+
+
+Details = Mapping[str, Any]
+
+
+def in_words(seen: Observation, *, with_divergence: bool = True) -> str:
+    """The sentence of a difference or a note; of anything else, the words that torch or the model said.
+
+    `with_divergence`: also why it stands at its line, where eager and the program diverge there.
+    """
+    name = seen.check if seen.kind == "difference" else seen.details.get("note")
+    words = _SENTENCES.get(str(name))
+    plain = words(seen) if words else seen.text or _fields(seen, str(name))
+    return plain + (_divergence(seen.details.get("divergence")) if with_divergence else "")
+
+
+# Where an observation stands and applies, which every sentence leaves to the finding around it.
+_ELSEWHERE = frozenset({"check", "note", "mode", "tolerant", "divergence", "input_set", "call", "step"})
+
+
+def _fields(seen: Observation, name: str) -> str:
+    """Of a check or note without a sentence of its own: its name, and the fields that it filled."""
+    fields = ", ".join(f"{key} {value}" for key, value in seen.details.items() if key not in _ELSEWHERE)
+    return f"{name}: {fields}" if fields else name
+
+
+def _value(details: Details, other: str = "exported") -> str:
+    """How two values differ. `other` is what is beside eager."""
+    match details["what"]:
+        case "values":
+            return f"values differ by up to {details['max_error']:.4g}"
+        case "value":
+            return f"eager {details['ours']}, {other} {details['theirs']}"
+        case "eager-only" | "program-only" as side:
+            who, value = ("eager", "ours") if side == "eager-only" else ("the exported program", "theirs")
+            return f"only {who} returns {details['output'] or 'a value'} ({details[value]})"
+        case "order":
+            return "the order of the values is another"
+    return f"{details['what']}: eager {details['ours']}, {other} {details['theirs']}"
+
+
+def _at_its_path(details: Details, other: str = "exported") -> str:
+    return f"{details['output']}: {_value(details, other)}".lstrip(": ")
+
+
+def _after_export(seen: Observation) -> str:
+    text = _at_its_path(seen.details, "then") if "what" in seen.details else seen.text
+    return f"eager after the export is not eager before: {text}"
+
+
+def _baked(seen: Observation) -> str:
+    details = seen.details
+    if "constant" in details:
+        return f"baked while tracing: constant {details['constant']!r} has other values in every export"
+    calls = f"with {details['ours']} in one export and with {details['theirs']} in the next"
+    return f"baked while tracing: {details['operator']} was called {calls}"
+
+
+def _fake(seen: Observation) -> str:
+    name = seen.details["name"]
+    if seen.details["where"] == "constants":
+        return f"constant {name!r} of the exported program is a FakeTensor, without data"
+    return f"the export left a FakeTensor in the model's attribute {name!r}: eager is broken from now on"
+
+
+def _files(seen: Observation) -> str:
+    details = seen.details
+    how = f"{details['ours']} times ({', '.join(details['events'])})"
+    return f"eager reaches outside {how}, the exported program {details['theirs']} times"
+
+
+def _frozen(seen: Observation) -> str:
+    return f"eager gives another value at every call ({_value(seen.details)}), the exported program always the same"
+
+
+def _observed(seen: Observation) -> str:
+    return f"eager changed {seen.details['before']} to {seen.details['after']}, the exported program left it"
+
+
+def _sizes(seen: Observation) -> str:
+    wrong = _at_its_path(seen.details) if "what" in seen.details else seen.text
+    where = ", and here eager goes another way than for the sample" if seen.frames else ""
+    return f"with {_tried(seen.details)}, declared dynamic: {wrong}{where}"
+
+
+def _tried(details: Details) -> str:
+    return ", ".join(f"{name}={size}" for name, size in details["tried"])
+
+
+def _declaration(seen: Observation) -> str:
+    return wrong_declaration(seen.details["sizes"][0])[0]
+
+
+def _lowered(seen: Observation) -> str:
+    """Of a lowering: where, in which call, and how."""
+    details = seen.details
+    which = "the first call" if details["call"] == 0 else "the second call, after an equal first one"
+    return f"compare: {details['output'] or 'the output'} of {which}: {_lowered_value(details)}"
+
+
+def _lowered_value(details: Details) -> str:
+    match details["what"]:
+        case "structure":
+            return "the structure of the output is another"
+        case "values":
+            return f"values differ by up to {details['max_error']:.4g}"
+        case "value":
+            return f"eager gives {details['ours']}, the lowered program {details['theirs']}"
+    return str(details["what"])
+
+
+def _of_values(seen: Observation) -> str:
+    return _lowered(seen) if seen.details.get("step") == "compare" else _at_its_path(seen.details)
+
+
+_SENTENCES: Mapping[str, Callable[[Observation], str]] = {
+    "output": _of_values,
+    "state": _of_values,
+    "input-effect": _of_values,
+    "raises-in-eager-only": lambda seen: f"eager raises, the exported program does not: {seen.details['raised']}",
+    "stdout": lambda seen: f"eager printed {seen.details['ours']!r}, the exported program {seen.details['theirs']!r}",
+    "log": lambda seen: f"eager logged {seen.details['ours']} records, the exported program {seen.details['theirs']}",
+    "files": _files,
+    "buffer": lambda seen: f"buffer {seen.details['output']} after the calls: {_value(seen.details)}",
+    "observe": _observed,
+    "frozen": _frozen,
+    "baked": _baked,
+    "eager-after-export": _after_export,
+    "fake-tensor-left": _fake,
+    "frozen-dim": _declaration,
+    "narrowed-dim": _declaration,
+    "static-dim": _declaration,
+    "sizes": _sizes,
+    "input-set-refused": lambda seen: f"eager refuses the values drawn anew: {seen.text}",
+    "attribute-changed": lambda seen: f"eager changes {seen.details['attribute']}, which is no buffer",
+    "inputs-changed": lambda _seen: "eager writes into its inputs",
+    "unused-input": lambda seen: f"the exported program never uses its input {seen.details['input']!r}",
+    "training-mode": lambda seen: f"exported in training mode: {', '.join(seen.details['modules'][:5])}",
+    "eager-unstable": lambda _seen: "eager gives other values in every run",
+    "non-core": lambda seen: (
+        f"`{seen.details['operator']}` is not in the Core ATen operator set: a backend for devices may not have it"
+    ),
+    "size": lambda seen: f"eager refuses {_tried(seen.details)}: {seen.text}",
+}
+
+
+def _divergence(why: Details | None) -> str:
+    match why:
+        case {"why": "caught", "line": line, "torch_says": text}:
+            return f"; this caught torch's refusal to trace line {line}: {text}"
+        case {"why": "branch"}:
+            return "; eager and the trace part here"
+        case {"why": "operation", "name": name}:
+            return f"; `{name}` is the first operation whose result the program does not have"
+    return ""

@@ -1,0 +1,117 @@
+"""Findings in words: each message is made once, from the fields of what a trial found."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from exportlint.trial.findings.wording.difference_messages import in_words
+from exportlint.trial.findings.wording.size_messages import wrong_declaration
+from exportlint.trial.findings.wording.torch_messages import Words, one_line, torch_words
+from exportlint.trial.protocol.outcomes import MODES, Outcome
+from exportlint.trial.protocol.shortening import short
+from exportlint.trial.protocol.stages import StageKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from exportlint.trial.protocol.observation import Observation
+    from exportlint.trial.protocol.result import StageResult
+    from exportlint.trial.protocol.stages import Stage
+
+
+_MESSAGES = {
+    "output": "the exported program gives other values than eager{others}: {text}",
+    "state": "the second call of the exported program differs from eager's: {text}",
+    "input-effect": "the exported program leaves other values in its inputs than eager: {text}",
+    "raises": "the exported program raises where eager does not{others}: {text}",
+    "eager-after-export": "the export changed the model itself: {text}",
+    "sizes": "the exported program is wrong for another size: {text}",
+    "baked": "a value of the moment of the export is fixed in the program: {text}",
+}
+_KEEP = "keep what must outlive a call in a buffer (`register_buffer`), or return it"
+_EVAL = "call `.eval()` before the export; torch.export keeps the mode of the moment for good"
+_INPUTS = "give example inputs that the model accepts"
+
+
+def exception_words(stage: Stage, seen: Observation, *, known: bool) -> Words:
+    """Of what torch refused, or of what ended a stage. `known`: a rule knows it as its own."""
+    if ended := seen.details.get("ended"):
+        return Words(f"{stage.name} {str(ended).replace('-', ' ')}: {one_line(seen.text)}")
+    words = torch_words(seen)
+    if stage.kind is StageKind.EAGER:
+        return Words(f"eager itself raises: {words.message}", None if known else _INPUTS)
+    if facts := seen.details.get("sizes"):
+        pairs = [wrong_declaration(fact) for fact in facts]
+        messages, suggestions = (dict.fromkeys(part) for part in zip(*pairs, strict=True))
+        return Words("; ".join(messages), "; ".join(suggestions))
+    if summary := seen.details.get("summary"):
+        return Words(f"{stage.name}, {one_line(str(summary))}")
+    return words
+
+
+def graph_break_words(seen: Observation) -> Words:
+    """Of a break that torch.compile would make."""
+    words = torch_words(seen)
+    return Words(f"torch.compile breaks the graph here (export may still pass): {words.message}", words.suggestion)
+
+
+def submodule_words(seen: Observation) -> str:
+    """Which submodule it is that is refused by itself."""
+    details = seen.details
+    what = f"`{details['submodule']}` ({details['class_name']})"
+    return f"the submodule {what} is refused by itself with {details['inputs']}"
+
+
+def difference_words(stage: Stage, seen: Observation, changed: str | None = None) -> Words:
+    """Of a disagreement with eager. `changed`: what the line changes, where it stands at such a line."""
+    text = seen.first_line if seen.check == "raises" else in_words(seen)
+    text = one_line(f"{text}; this line changes `{changed}`" if changed else text)
+    others = " on other inputs than the sample" if seen.details.get("input_set") else ""
+    message = _MESSAGES.get(str(seen.check), "{text}").format(text=text, others=others)
+    if stage.lowering:
+        message = f"{stage.name}, {text}"
+    if seen.details.get("tolerant"):
+        message += ", as a trace shows that went on after the refusals"
+    if facts := seen.details.get("sizes"):
+        return Words(message, wrong_declaration(facts[0])[1])
+    return Words(message, _KEEP if seen.check == "state" else None)
+
+
+def warning_words(seen: Observation) -> Words:
+    """Of a warning of torch that is about the model."""
+    return Words(f"torch warns while it exports: {one_line(seen.text)}")
+
+
+def note_words(seen: Observation) -> Words:
+    """Of a fact that is worth a finding."""
+    return Words(in_words(seen), _EVAL if seen.details.get("note") == "training-mode" else None)
+
+
+def effect_in_words(effect: Mapping[str, str]) -> str:
+    """ "refused in either mode", or what each mode does."""
+    if len(effect) == len(MODES) and len(set(effect.values())) == 1:
+        return f"{next(iter(effect.values()))} in either mode"
+    exports = Outcome.EXPORTS.value
+    return ", ".join(
+        f"{outcome} and agrees with eager in {mode} mode" if outcome == exports else f"{outcome} in {mode} mode"
+        for mode, outcome in effect.items()
+    )
+
+
+def stage_detail(result: StageResult) -> tuple[str, str | None]:
+    """The one line of a stage that left it to us, and the class of what was raised, where it is about that."""
+    if result.status == "differs":
+        seen = next(seen for seen in result.observations if seen.kind == "difference")
+        return short(_with_mode(result, seen)), None
+    raised = [seen for seen in result.observations if seen.kind == "exception"]
+    if raised:
+        return raised[-1].first_line, raised[-1].error_class
+    return (short(_with_mode(result, result.observations[0])) if result.observations else ""), None
+
+
+def _with_mode(result: StageResult, seen: Observation) -> str:
+    """Soundness looks at several modes, so it says in which, and looks closely, so it says why."""
+    if result.row.kind is not StageKind.COMPARE:
+        return in_words(seen, with_divergence=False)
+    text = in_words(seen)
+    return f"without what is refused: {text}" if seen.details.get("tolerant") else f"{seen.details['mode']}: {text}"

@@ -1,0 +1,118 @@
+"""Talk to the process that has torch: start it, ask it for target processes, leave none behind."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from exportlint.trial.parent.connection import Connection, Reply
+from exportlint.trial.parent.limits import kill_group
+from exportlint.trial.parent.stack_dumps import tail
+from exportlint.trial.parent.target_process import TargetProcess
+from exportlint.trial.parent.unavailable import TrialUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from exportlint.trial.protocol.options import Limits
+    from exportlint.trial.protocol.target import Target
+
+
+_START_SECONDS = 180.0
+
+
+class Server:
+    """A process that has torch loaded and forks one process for each target."""
+
+    def __init__(self, python: Path | None, folder: Path) -> None:
+        self.folder = folder
+        self._lock = threading.Lock()
+        self._output = folder / "server"
+        self._waiting: dict[str, TargetProcess] = {}
+        self._hosts: list[TargetProcess] = []
+        ours, theirs = socket.socketpair()
+        self._line = Connection(ours)
+        command = [
+            str(python or sys.executable),
+            str(Path(__file__).parents[1] / "child" / "bootstrap.py"),
+            str(theirs.fileno()),
+        ]
+        self._process = self._started(command, theirs)
+        self.facts = self._ready(command[0])
+
+    def _started(self, command: list[str], theirs: socket.socket) -> subprocess.Popen[bytes]:
+        # What torch and its compilers keep between calls goes away with the run.
+        kept = {"TMPDIR": str(self.folder), "TORCHINDUCTOR_CACHE_DIR": str(self.folder / "inductor")}
+        environment = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", **os.environ, **kept}
+        with theirs, self._output.open("wb") as output:
+            try:
+                return subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    pass_fds=[theirs.fileno()],
+                    start_new_session=True,
+                    env=environment,
+                )
+            except OSError as exc:
+                raise TrialUnavailable(f"cannot start {command[0]}: {exc.strerror}") from exc
+
+    def _ready(self, python: str) -> Mapping[str, Any]:
+        try:
+            facts = self._line.read(_START_SECONDS)
+        except EOFError:
+            facts = None
+        if facts is None:
+            self.close()
+            raise TrialUnavailable(f"{python} did not start the trial: {tail(self._output) or 'it said nothing'}")
+        if "missing" in facts:
+            self.close()
+            raise TrialUnavailable(
+                f"a trial needs torch, and {facts['python']} has none ({facts['missing']}); "
+                f"install it: {facts['python']} -m pip install torch"
+            )
+        return facts
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def target_process(self, name: str) -> TargetProcess:
+        """A fresh fork, its folder below the run's; or the process in which a script's run left the target."""
+        if name in self._waiting:
+            return self._waiting.pop(name)
+        folder = Path(tempfile.mkdtemp(prefix="target-", dir=self.folder))
+        ours, theirs = socket.socketpair()
+        with theirs, self._lock:
+            self._line.send({"output": str(folder / "output"), "name": name}, theirs.fileno())
+            try:
+                answer = self._line.read(30.0)
+            except EOFError:
+                answer = None
+        if answer is None:
+            raise TrialUnavailable(f"the process that holds torch is gone: {tail(self._output)}")
+        return TargetProcess(Connection(ours), answer["pid"], folder)
+
+    def script(self, target: Target, limits: Limits) -> Reply:
+        """Run a script; the processes of the targets that it gives wait here."""
+        host = self.target_process(target.name)
+        self._hosts.append(host)  # it adopts those processes, and stays for them
+        reply, lines = host.script(target, limits)
+        for message, line in zip(reply.targets, lines, strict=True):
+            process = TargetProcess(Connection(line), message["pid"], Path(message["folder"]))
+            self._waiting[message["target"]["name"]] = process
+        return reply
+
+    def close(self) -> None:
+        for process in (*self._waiting.values(), *self._hosts):
+            process.close()
+        kill_group(self._process.pid)
+        self._line.socket.close()
+        self._process.wait()

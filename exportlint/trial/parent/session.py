@@ -1,0 +1,86 @@
+"""Start the process that has torch, keep it as long as trials need it, and end it."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import shutil
+import signal
+import tempfile
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from exportlint.trial.parent.unavailable import TrialUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+
+@contextlib.contextmanager
+def session(python: Path | None) -> Iterator[Any]:
+    """A server in a temporary folder; both are gone afterwards, whatever happened."""
+    with _terminated_like_interrupted(), _served(python) as server:
+        yield server
+
+
+_stays: dict[tuple[int, Path | None], Any] = {}
+
+
+@contextlib.contextmanager
+def kept_session(python: Path | None) -> Iterator[Any]:
+    """A server that stays until this process ends, so that its next trial need not load torch again."""
+    key = (os.getpid(), python)  # a fork has a server of its own
+    if key not in _stays or not _stays[key].alive:
+        stack = contextlib.ExitStack()
+        _stays[key] = stack.enter_context(_served(python))
+        atexit.register(_closed, stack, os.getpid())
+    yield _stays[key]
+
+
+def _closed(stack: contextlib.ExitStack, pid: int) -> None:
+    if os.getpid() == pid:
+        stack.close()
+
+
+@contextlib.contextmanager
+def _served(python: Path | None) -> Iterator[Any]:
+    if not hasattr(os, "fork"):
+        raise TrialUnavailable("a trial needs fork(), which this system does not have; run it on Linux, macOS or WSL")
+    try:
+        from exportlint.trial.parent.server import Server  # noqa: PLC0415 - psutil comes with the extra, and is said so
+    except ImportError as exc:
+        raise TrialUnavailable(f"a trial needs psutil and torch ({exc}); pip install 'exportlint[torch]'") from exc
+    folder = Path(tempfile.mkdtemp(prefix="exportlint-"))
+    try:
+        server = Server(python, folder)
+        try:
+            yield server
+        finally:
+            server.close()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _terminated_like_interrupted() -> Iterator[None]:
+    """SIGTERM unwinds the stack as Ctrl-C does. Signals are the main thread's; elsewhere nothing is changed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def search_path() -> list[str]:
+    """Where `module:callable` is looked for: the working directory, as `python -m` would."""
+    return [os.getcwd()]  # noqa: PTH109 - sys.path wants text

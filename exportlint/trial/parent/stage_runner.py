@@ -1,0 +1,113 @@
+"""Which process of a target runs a stage.
+
+The first export that passes is held: decomposing, saving and lowering go on from its program, and need no other export.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from exportlint.trial.parent.endings import died, gone, one_line, result_of
+from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.protocol.outcomes import REFUSED
+from exportlint.trial.protocol.result import KeptModel, StageResult
+from exportlint.trial.protocol.stages import KEEP_MODEL, LOAD
+from exportlint.trial.protocol.target import TargetKind
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from exportlint.trial.parent.server import Server
+    from exportlint.trial.parent.target_process import TargetProcess
+    from exportlint.trial.protocol.options import TrialOptions
+    from exportlint.trial.protocol.stages import Stage
+    from exportlint.trial.protocol.target import Target
+
+
+@dataclass
+class StageRunner:
+    """Implements `exportlint.trial.ladder.Runner`; leaving it ends the target's processes."""
+
+    server: Server
+    target: Target
+    options: TrialOptions
+    _process: TargetProcess | None = None
+    _held: TargetProcess | None = None
+
+    def __enter__(self) -> StageRunner:  # noqa: PYI034 - Self needs Python 3.11
+        return self
+
+    def __exit__(self, _kind: type[BaseException] | None, _error: object, _trace: TracebackType | None) -> None:
+        for process in (self._held, self._process):
+            if process is not None:
+                process.close()
+
+    def load(self) -> StageResult:
+        """Import the target and make it once. `data["broken"]` says why that could not be done, as a sentence."""
+        self._process = self.server.target_process(self.target.name)
+        imported = self._process.load(self.target, [os.getcwd(), *self.target.search], self.options.limits)  # noqa: PTH109 - sys.path wants text
+        answer = next((m for m in imported.messages if "loaded" in m or "error" in m), None)
+        if answer is None:
+            result = died(LOAD.name, imported)
+            return _broken(result, f"target {self.target.name}: importing it: {result.detail}")
+        if "error" in answer:
+            seen = Observation.from_dict(answer["observation"])
+            detail = one_line(self._named(answer["error"]))
+            return _broken(StageResult(LOAD.name, REFUSED, imported.seconds, detail, (seen,)), answer["error"])
+        made = self.fresh(LOAD)
+        if not made.passed:
+            made = _broken(made, made.data.get("broken") or f"target {self.target.name}: {made.detail}")
+        given_to = f", given to {self.target.given_to}" if self.target.given_to and made.passed else ""
+        return replace(made, seconds=made.seconds + imported.seconds, detail=f"{made.detail or ''}{given_to}")
+
+    def _named(self, error: str) -> str:
+        """A zoo's errors speak of the model, whose name the ladder adds; other targets' name what is wrong."""
+        return f"{self.target.name}: {error}" if self.target.kind is TargetKind.ZOO else error
+
+    def fresh(self, stage: Stage, **options: Any) -> StageResult:
+        """A stage that starts afresh, in a fork of the target's process."""
+        if self._process is None:
+            return gone(stage.name)
+        try:
+            return result_of(stage.name, self._process.stage(stage, options, self.options.limits))
+        except (EOFError, OSError):
+            return gone(stage.name)
+
+    def export(self, stage: Stage) -> StageResult:
+        """An export; the first that passes is held."""
+        if self._held is not None or self._process is None:
+            return self.fresh(stage)
+        try:
+            reply, process = self._process.held(stage, self.options.limits)
+        except (EOFError, OSError):
+            return gone(stage.name)
+        result = result_of(stage.name, reply)
+        if result.passed:
+            self._held = process
+        else:
+            process.close()
+        return result
+
+    def following(self, stage: Stage, **options: Any) -> StageResult:
+        """A stage that finds the program of the held export; where that process is gone, it exports anew."""
+        for process in (self._held, self._process):
+            if process is not None:
+                with contextlib.suppress(EOFError, OSError):
+                    return result_of(stage.name, process.stage(stage, options, self.options.limits))
+        return gone(stage.name)
+
+    def kept_model(self, folder: Path) -> KeptModel:
+        """Model and inputs, in a new file of the folder."""
+        handle, name = tempfile.mkstemp(".pt", dir=folder)
+        os.close(handle)
+        kept = self.fresh(KEEP_MODEL, file=name)
+        return KeptModel(Path(name), tuple(kept.data["search"])) if kept.passed else KeptModel(why=kept.full_detail)
+
+
+def _broken(result: StageResult, why: str) -> StageResult:
+    return replace(result, data={**result.data, "broken": why})

@@ -1,0 +1,108 @@
+"""What a stage saw, as plain data: written in the child, read by the parent.
+
+One `Observation` is one thing worth a sentence. The sentence is not here: `exportlint.trial.findings.wording` makes it
+from the fields. `text` holds other people's words only, as torch or the model said them. By `kind`:
+
+exception    something raised, or ended the process. `text` is torch's whole message, `error_class` its dotted name
+             (None when the process ended), `frames` where. `details`: "read" (what read the number that torch
+             does not know, where another line uses it), "gb_type", "cause" {error_class, text}, "draft" (the type of
+             an issue of draft_export, with its "subject"), "class" (one that export cannot flatten; with "built" the
+             frames lead to the line that builds the object), "sizes" (facts about declared sizes that do not hold),
+             "submodule" with "class_name" and "inputs" (refused by itself), "ended" (crashed or timed-out) and "output"
+             (the last words of the process)
+graph-break  one break of `torch._dynamo.explain`, each place once
+difference   the exported program and eager disagree. `details["check"]` says in what, see below
+warning      a Python warning raised during export: `error_class` is its category
+note         a fact without a verdict, named by `details["note"]`: input-set-refused; attribute-changed ("attribute",
+             such as `layer.count` or `global _CACHE`; "matters": it changes what the next call returns) and
+             inputs-changed, at the line that writes; unused-input ("input"); training-mode ("modules", and "learns"
+             where running statistics change); eager-unstable; non-core ("operator", after decomposition); size
+             (eager refuses it)
+
+The checks of a difference, each with the fields of `details` that it fills:
+
+output, state     other values than eager's; state: only after an earlier call. "output" (path of the value), "what"
+input-effect      (values, value, shape, dtype, eager-only, program-only, order), "ours", "theirs", "max_error",
+                  "input_set" (0 the sample, 1 other values) and "call" (0 the first on this input set, 1 the second)
+raises            only the exported program raises: `text` and `error_class` are the exception's
+raises-in-eager-only  "raised"
+stdout, log, files    "ours" and "theirs": what was printed, how many records or accesses; "events" for files
+buffer            as output, of a buffer after all calls
+observe           "before" and "after": what a fixture looks at
+frozen            as output, of two calls of eager; the program gives the same value twice
+baked             "operator", "ours" and "theirs", or "constant": another literal in a second export
+eager-after-export    as output or state: the model itself, called after the export
+fake-tensor-left  "where" (constants or model) and "name"
+frozen-dim, narrowed-dim, static-dim   "sizes": facts, see `exportlint.trial.protocol.size_facts`
+sizes             "tried" (name and size of each dim), and what differs or raises
+
+Where they apply: "mode" (in the soundness stage), "tolerant" (seen in an error-tolerant export), "divergence" (where
+eager and the program part: "why", and what belongs to it), "step" (of a lowering).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from exportlint.trial.protocol.frames import Frame, is_own_path, is_user_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One thing that a stage saw.
+
+    `frames` go from the outermost call inwards, user code and library alike, without exportlint's own. `user` is the
+    innermost of them that is in neither torch (and what torch calls into), nor the standard library; None when torch
+    names none. It is found where the stage runs, since the parent may have another environment.
+    """
+
+    kind: str
+    text: str = ""
+    error_class: str | None = None
+    frames: tuple[Frame, ...] = ()
+    user: Frame | None = None
+    gb_id: str | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def at(self, frames: Iterable[Frame]) -> Observation:
+        """The same, seen at these frames."""
+        own = tuple(frame for frame in frames if not is_own_path(frame.path))
+        user = next((frame for frame in reversed(own) if is_user_path(frame.path)), None)
+        return replace(self, frames=own, user=user)
+
+    def with_details(self, **more: Any) -> Observation:
+        """The same, with more details."""
+        return replace(self, details={**self.details, **more})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any]) -> Observation:
+        """The other way; keys that a newer child might add are left out."""
+        known = {f.name: raw[f.name] for f in fields(cls) if f.name in raw}
+        user = Frame(*raw["user"]) if raw.get("user") else None
+        return cls(**{**known, "frames": tuple(Frame(*frame) for frame in raw.get("frames", ())), "user": user})
+
+    @property
+    def user_path(self) -> str | None:
+        return self.user.path if self.user else None
+
+    @property
+    def user_line(self) -> int | None:
+        return self.user.line if self.user else None
+
+    @property
+    def check(self) -> str | None:
+        """Of a difference: in what the exported program and eager disagree."""
+        return self.details.get("check")
+
+    @property
+    def first_line(self) -> str:
+        """The first line of `text` that says something."""
+        return next((line.strip() for line in self.text.splitlines() if line.strip()), "")

@@ -1,0 +1,54 @@
+"""What a run of trials is asked for, and how much of the machine each stage may take: the limits and their defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from exportlint.trial.protocol.outcomes import MODES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+DEFAULT_SECONDS = 300.0
+DEFAULT_MEMORY_GB = 16.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Of a process with everything it started: seconds, and megabytes of resident memory."""
+
+    seconds: float
+    memory_mb: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrialOptions:
+    """What to try, and how much of the machine it may take.
+
+    dynamic    "auto": propose which dims can be declared dynamic
+    lower      names in the entry point group `exportlint.lowerings`
+    timeout    seconds for each stage
+    memory_mb  resident memory of a stage with everything it started
+    python     the interpreter that has torch and the target's packages; None: this one
+    keep       the process that has torch stays for this process's next trial
+    graph      also describe the exported program, to be shown
+    kept_models  a folder for the models and inputs that failed and that no code names; they stay there
+    """
+
+    modes: tuple[str, ...] = MODES
+    lower: tuple[str, ...] = ()
+    dynamic: str | None = None
+    timeout: float = DEFAULT_SECONDS
+    memory_mb: int = int(DEFAULT_MEMORY_GB * 1000)
+    jobs: int = 1
+    python: Path | None = None
+    keep: bool = False
+    graph: bool = False
+    kept_models: Path | None = None
+
+    @property
+    def limits(self) -> Limits:
+        """Of one stage."""
+        return Limits(self.timeout, self.memory_mb)

@@ -1,0 +1,46 @@
+"""The words for what happened: modes, the statuses of stages, the outcomes of an export."""
+
+from __future__ import annotations
+
+import enum
+
+NON_STRICT, STRICT = "non-strict", "strict"
+MODES = (NON_STRICT, STRICT)
+
+PASSED, REFUSED, DIFFERS, CRASHED, TIMED_OUT, SKIPPED = (
+    "passed",
+    "refused",
+    "differs",
+    "crashed",
+    "timed-out",
+    "skipped",
+)
+FAILED = (REFUSED, DIFFERS, CRASHED, TIMED_OUT)
+
+# The worst word wins where a stage looks at several things.
+_RANK = (PASSED, SKIPPED, DIFFERS, REFUSED, TIMED_OUT, CRASHED)
+
+
+class Outcome(str, enum.Enum):
+    """What a torch version really did with a model in a mode: the words of truth files and of a finding's effect."""
+
+    EXPORTS = "exports"
+    DIFFERS = "differs"
+    REFUSED = "refused"
+    CRASHED = "crashed"
+    TIMED_OUT = "timed out"
+
+
+# What the status of a stage that exports says of the model.
+OUTCOME_OF = {
+    PASSED: Outcome.EXPORTS,
+    DIFFERS: Outcome.DIFFERS,
+    REFUSED: Outcome.REFUSED,
+    CRASHED: Outcome.CRASHED,
+    TIMED_OUT: Outcome.TIMED_OUT,
+}
+
+
+def worst(statuses: list[str]) -> str:
+    """The gravest of the statuses; passed for none."""
+    return max(statuses, key=_RANK.index, default=PASSED)

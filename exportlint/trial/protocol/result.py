@@ -1,0 +1,108 @@
+"""What a trial found out, as the parent holds it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from exportlint.trial.protocol.outcomes import PASSED
+from exportlint.trial.protocol.shortening import short
+from exportlint.trial.protocol.stages import Stage, stage_named
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from exportlint.trial.protocol.observation import Observation
+    from exportlint.trial.protocol.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Progress: a stage of a target began (`status` is "running") or ended."""
+
+    target: str
+    stage: str
+    status: str
+    seconds: float = 0.0
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StageResult:
+    """One stage of one target.
+
+    status       one of passed, refused, differs, crashed, timed-out, skipped
+    detail       one line; None until the ladder has worded it
+    error_class  dotted, of what was raised, where the detail is about that
+    data         what the stage reports for the stages and reports that follow
+    repros       scripts that were written and fail in the same way
+    """
+
+    name: str
+    status: str
+    seconds: float = 0.0
+    detail: str | None = ""
+    observations: tuple[Observation, ...] = ()
+    data: Mapping[str, Any] = field(default_factory=dict)
+    repros: tuple[str, ...] = ()
+    error_class: str | None = None
+
+    @property
+    def passed(self) -> bool:
+        return self.status == PASSED
+
+    @property
+    def full_detail(self) -> str:
+        """One line of at most 200 characters, which begins with the class of what was raised."""
+        detail = self.detail or ""
+        return short(f"{self.error_class}: {detail}") if self.error_class else detail
+
+    @property
+    def brief_detail(self) -> str:
+        """The same without the modules of the class."""
+        bare = (self.error_class or "").rpartition(".")[2]
+        return f"{bare}: {self.detail}" if bare else self.detail or ""
+
+    @property
+    def row(self) -> Stage:
+        """The stage's row in the table of stages."""
+        return stage_named(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptModel:
+    """A model and its inputs in a file that torch.load reads; without one, `why`. `search`: where from it imports."""
+
+    file: Path | None = None
+    search: tuple[str, ...] = ()
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetReport:
+    """`broken` is the sentence that says why the target could not be tried at all: the tool failed, not the model.
+
+    `executed` gives the lines that eager ran, by absolute path.
+    """
+
+    name: str
+    path: str | None
+    line: int | None
+    stages: tuple[StageResult, ...]
+    executed: Mapping[str, frozenset[int]]
+    dynamic_shapes: str | None = None
+    broken: str | None = None
+    torch: str | None = None
+    target: Target | None = None
+    graph: Mapping[str, Any] | None = None
+    kept_model: KeptModel | None = None
+
+    @property
+    def command_line(self) -> str:
+        """What `exportlint trial` is given to try the target again; "" when it cannot be said."""
+        return self.target.command_line if self.target else ""
+
+    def stage(self, name: str) -> StageResult | None:
+        """The stage of that name, if it was on the ladder."""
+        return next((stage for stage in self.stages if stage.name == name), None)

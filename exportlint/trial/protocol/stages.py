@@ -1,0 +1,129 @@
+"""The one table of stages. Ladder, classification, reports and repro scripts read it, and nothing repeats its names.
+
+A new stage is a file in `exportlint/trial/child/stages/` and a line here; its kind says when it runs. Tests then
+ask for what is written for readers: its name in `output/schema-1.json`, and the table in the documentation.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from exportlint.trial.protocol.outcomes import MODES
+
+LOWERINGS = "exportlint.lowerings"  # the entry point group; a lowering of the name N is the stage lower-N
+_LOWER = "lower-"
+
+
+class StageKind(enum.Enum):
+    """What a stage is for, which decides when it runs and how its observations are read."""
+
+    SCRIPT = "runs a user's script, which gives the targets"
+    LOAD = "makes the model and its inputs"
+    EAGER = "runs the model as it is; everything else is compared with it"
+    INFORM = "looks at the model where eager passed; what it says is no failure of export"
+    EXPORT = "exports in one mode"
+    DRAFT = "torch's own report, where an export failed"
+    REFUSALS = "looks for further refusals, where torch refused"
+    COMPARE = "compares exported programs with eager in every way it can"
+    SIZES = "tries other sizes"
+    FROM_PROGRAM = "goes on from the program of the first export that passed"
+    ASIDE = "is asked for by name and is not on the ladder"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One step of the ladder.
+
+    name        what JSON, truth and people call it
+    module      the file in `exportlint/trial/child/stages/` whose `run(request)` does it
+    summary     what it does, for the documentation
+    mode        of a stage that exports
+    of_export   does it find failures of export, which the static pass can have suspected?
+    repro       can a script fail in the same way without exportlint?
+    """
+
+    name: str
+    kind: StageKind
+    module: str
+    summary: str
+    mode: str | None = None
+    of_export: bool = False
+    repro: bool = True
+
+    @property
+    def lowering(self) -> str | None:
+        """The target of deployment that the stage compiles for; None for other stages."""
+        return self.name.removeprefix(_LOWER) if self.name.startswith(_LOWER) else None
+
+    @property
+    def rule(self) -> str:
+        """What a finding of this stage is called that no rule declares as its own."""
+        return f"trial-{self.name}"
+
+
+def _export(mode: str) -> Stage:
+    summary = "export, then the program on the sample beside eager"
+    return Stage(f"export-{mode}", StageKind.EXPORT, "export", summary, mode, of_export=True)
+
+
+SCRIPT = Stage(
+    "script", StageKind.SCRIPT, "", "run the script that was given, and see what it hands to torch", repro=False
+)
+
+LOAD = Stage("load", StageKind.LOAD, "load", "import the target, make the model and its example inputs")
+EAGER = Stage("eager", StageKind.EAGER, "eager", "run the model on its sample, twice, and note the lines that ran")
+LADDER: tuple[Stage, ...] = (
+    LOAD,
+    EAGER,
+    Stage("explain", StageKind.INFORM, "explain", "where torch.compile would break the graph", repro=False),
+    *map(_export, MODES),
+    Stage(
+        "draft", StageKind.DRAFT, "draft", "torch's draft_export, when an export failed", of_export=True, repro=False
+    ),
+    Stage("further", StageKind.REFUSALS, "further", "the refusals after the first one", of_export=True, repro=False),
+    Stage(
+        "submodules",
+        StageKind.REFUSALS,
+        "submodules",
+        "the smallest submodules that are refused by themselves",
+        of_export=True,
+        repro=False,
+    ),
+    Stage(
+        "soundness",
+        StageKind.COMPARE,
+        "soundness",
+        "other values, a second call, a second export: what torch accepts and gets wrong",
+        of_export=True,
+    ),
+    Stage(
+        "dynamic-shapes",
+        StageKind.SIZES,
+        "dynamic_shapes",
+        "dims declared dynamic that are not, and other sizes",
+        of_export=True,
+    ),
+    Stage("decompose", StageKind.FROM_PROGRAM, "decompose", "the program in Core ATen operators, beside eager"),
+    Stage("save-load", StageKind.FROM_PROGRAM, "save_load", "the program written, read again, and run beside eager"),
+)
+GRAPH = Stage("graph", StageKind.ASIDE, "graph", "the exported program by source line, for `--show graph`")
+KEEP_MODEL = Stage(
+    "keep-model", StageKind.ASIDE, "keep_model", "the model and its inputs in a file, for `--save-repro`"
+)
+MEASURE = Stage("measure", StageKind.ASIDE, "measure", "what torch does with a fixture class, for `exportlint truth`")
+
+
+def lowering(name: str) -> Stage:
+    """The stage of a target of deployment, which an entry point in `exportlint.lowerings` names."""
+    return Stage(f"{_LOWER}{name}", StageKind.FROM_PROGRAM, "lower", f"compile for {name}, load, run, compare")
+
+
+def stage_named(name: str) -> Stage:
+    """The row of a stage by its name. Raises KeyError for a name that is no stage's."""
+    if name.startswith(_LOWER):
+        return lowering(name.removeprefix(_LOWER))
+    return _BY_NAME[name]
+
+
+_BY_NAME = {stage.name: stage for stage in (SCRIPT, *LADDER, GRAPH, KEEP_MODEL, MEASURE)}

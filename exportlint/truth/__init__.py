@@ -1,0 +1,1 @@
+"""Fixtures in, what an installed torch really does with them out."""

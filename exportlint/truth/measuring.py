@@ -1,0 +1,199 @@
+"""Run fixtures under an installed torch, every class in both modes, each in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from exportlint.errors import UserError
+from exportlint.registry import UNTRIED
+from exportlint.trial.findings.wording.difference_messages import in_words
+from exportlint.trial.parent.session import search_path, session
+from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.protocol.options import Limits
+from exportlint.trial.protocol.outcomes import CRASHED, MODES, OUTCOME_OF
+from exportlint.trial.protocol.shortening import short
+from exportlint.trial.protocol.stages import MEASURE
+from exportlint.trial.protocol.target import Target, TargetKind
+from exportlint.truth.definable import without
+from exportlint.truth.fixture import FixtureClass, read_fixture
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from exportlint.trial.parent.connection import Reply
+    from exportlint.trial.parent.server import Server
+    from exportlint.trial.parent.target_process import TargetProcess
+
+
+_LIMITS = Limits(seconds=60.0, memory_mb=8000)
+Measured = dict[str, dict[str, Any]]  # mode -> record
+OnClass = Callable[[str, str, Measured], None]
+
+
+class Measurable(Protocol):
+    """What has a fixture: a rule of the registry, or one that is only about to be written."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def fixture(self) -> Path: ...
+    @property
+    def truth_dir(self) -> Path: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A fixture whose rule does not exist yet."""
+
+    name: str
+    fixture: Path
+    truth_dir: Path
+
+
+def measure(
+    subjects: Iterable[Measurable],
+    python: Path | None = None,
+    jobs: int = 1,
+    on_class: OnClass | None = None,
+    on_rule: Callable[[Measurable, dict[str, Any]], None] | None = None,
+) -> dict[str, Any]:
+    """Run every Bad and Good class of the fixtures in both modes; the content of a truth file comes back.
+
+    `on_rule` is given each rule's part of it as soon as it stands. Raises UserError for a fixture that cannot be read
+    or imported, TrialUnavailable without torch.
+    """
+    rules: dict[str, dict[str, Measured]] = {}
+    with session(python) as server, ThreadPoolExecutor(max(1, jobs)) as pool:
+        version = str(server.facts["torch"]).partition("+")[0]
+        head = {"torch": version, "python": server.facts["python"], "platform": server.facts["platform"]}
+        for subject in subjects:
+            rules[subject.name] = _rule(server, subject, pool, on_class or _nobody)
+            if on_rule:
+                on_rule(subject, {**head, "rules": {subject.name: rules[subject.name]}})
+    return {**head, "rules": rules}
+
+
+def _nobody(_rule: str, _name: str, _modes: Measured) -> None:
+    pass
+
+
+def _rule(server: Server, subject: Measurable, pool: ThreadPoolExecutor, on_class: OnClass) -> dict[str, Measured]:
+    with tempfile.TemporaryDirectory() as folder:
+        path, measured = _tryable(server, subject.fixture, Path(folder))
+        for name, modes in measured.items():
+            on_class(subject.name, name, modes)
+        classes = read_fixture(path).classes
+        for cls, modes in zip(classes, pool.map(lambda cls: _modes(server, path, cls), classes), strict=True):
+            measured[cls.name] = modes
+            on_class(subject.name, cls.name, modes)
+    return measured
+
+
+def _tryable(server: Server, fixture: Path, folder: Path) -> tuple[Path, dict[str, Measured]]:
+    """The fixture, or a copy without the classes that this torch cannot even define; and the records of those."""
+    path = fixture
+    untried: dict[str, Measured] = {}
+    while (classes := read_fixture(path).classes) and (failure := _import_failure(server, path, classes[0])):
+        seen = Observation.from_dict(failure["observation"])
+        line = next((frame.line for frame in seen.frames if Path(frame.path).resolve() == path.resolve()), 0)
+        rest = without(path.read_text("utf-8"), line)
+        if rest is None:
+            raise UserError(f"{fixture}: {failure['error']}")
+        path = folder / fixture.name
+        path.write_text(rest, "utf-8")
+        left = {cls.name for cls in read_fixture(path).classes}
+        record = {"outcome": UNTRIED, "error": short(seen.text), "line": line, "graph_break": None}
+        untried |= {cls.name: dict.fromkeys(MODES, record) for cls in classes if cls.name not in left}
+    return path, untried
+
+
+def _import_failure(server: Server, path: Path, cls: FixtureClass) -> dict[str, Any] | None:
+    process, reply = _imported(server, path, cls)
+    process.close()
+    if not reply.messages:
+        raise UserError(f"{path.name}: importing the fixture: {reply.end_in_words()}")
+    return next((message for message in reply.messages if "error" in message), None)
+
+
+def _imported(server: Server, path: Path, cls: FixtureClass) -> tuple[TargetProcess, Reply]:
+    target = Target(cls.name, TargetKind.FIXTURE, f"{path}:{cls.name}", path=str(path), line=cls.line)
+    process = server.target_process(cls.name)
+    return process, process.load(target, search_path(), _LIMITS)
+
+
+def _modes(server: Server, path: Path, cls: FixtureClass) -> Measured:
+    return {mode: _one(server, path, cls, mode) for mode in MODES}
+
+
+def _one(server: Server, path: Path, cls: FixtureClass, mode: str) -> dict[str, Any]:
+    """A process for each class and mode: a crash in one is nothing to the other."""
+    process, imported = _imported(server, path, cls)
+    try:
+        error = next((m["error"] for m in imported.messages if "error" in m), None)
+        if error or not imported.messages:
+            raise UserError(f"{path.name}: {error or imported.end_in_words()}")
+        return record_of(process.stage(MEASURE, {"mode": mode}, _LIMITS), path)
+    finally:
+        process.close()
+
+
+def record_of(reply: Reply, fixture: Path) -> dict[str, Any]:
+    """The record that the stage sent last. One that ended after that keeps it, and says what came then."""
+    measured = next((m["measured"] for m in reversed(reply.messages) if "measured" in m), None)
+    words = reply.end_in_words()
+    ended = OUTCOME_OF[reply.overrun.status if reply.overrun else CRASHED].value
+    if measured is None and reply.final is not None:
+        raise UserError(f"measuring failed, and nothing is written: {reply.final['detail']}")
+    if measured is None:
+        seen = next(iter(reply.observations), None)
+        return {"outcome": ended, "error": seen.first_line if seen else words, **_NOWHERE}
+    record = _record(measured, fixture)
+    return record if reply.final is not None else {**record, "then": {"decompose": f"{ended}: {words}"}}
+
+
+_NOWHERE = {"line": None, "graph_break": None}
+
+
+def _record(measured: Mapping[str, Any], fixture: Path) -> dict[str, Any]:
+    """What is stored of an answer: only what is the same in every run, on every machine."""
+    record: dict[str, Any] = {"outcome": measured["outcome"]}
+    if "then" in measured:
+        record["then"] = {step: f"refused: {steady(words)}" for step, words in measured["then"].items()}
+    if "error" in measured:
+        return {**record, "error": measured["error"], **_NOWHERE}
+    if "seen" not in measured:
+        return record
+    seen = Observation.from_dict(measured["seen"])
+    text = _UNSTEADY.get(str(seen.check)) or in_words(seen)
+    record |= {"error": steady(short(text)), "line": _own_line(seen, fixture), "graph_break": seen.gb_id}
+    return {**record, "class": seen.error_class, **({"check": seen.check} if seen.check else {})}
+
+
+# What these say holds numbers that are others in every run; the truth keeps only what stays.
+_UNSTEADY = {
+    "baked": "a literal of the graph is another one in every export",
+    "frozen": "eager gives another value at every call, the exported program always the same",
+}
+
+
+def _own_line(seen: Observation, fixture: Path) -> int | None:
+    own = str(fixture.resolve())
+    lines = [frame.line for frame in seen.frames if os.path.realpath(frame.path) == own]
+    return lines[-1] if lines else None
+
+
+_PATH = re.compile(r"(?<![\w.:/])/[^\s\"':,]+/(?=[^/\s\"':,]+)")
+_ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
+_LONG_NUMBER = re.compile(r"\b\d{12,}\b")
+
+
+def steady(text: str) -> str:
+    """The text without what changes from machine to machine: folders, addresses."""
+    return _LONG_NUMBER.sub("…", _ADDRESS.sub("0x…", _PATH.sub("", text)))

@@ -1,0 +1,100 @@
+"""Write what an installed torch really does with every fixture class in both modes."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import importlib
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from exportlint.errors import UserError, nearest
+from exportlint.registry import UNTRIED
+from exportlint.truth.measuring import Measurable, Measured, Planned, measure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from exportlint.registry import RuleInfo
+
+
+def write(truth: Mapping[str, Any], folder: Path) -> Path:
+    """Merge into the folder's file for that torch version, atomically; rules not measured stay as they are."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"torch-{truth['torch']}.json"
+    with _locked(folder):
+        before = json.loads(path.read_text("utf-8"))["rules"] if path.exists() else {}
+        merged = {**truth, "rules": {**before, **truth["rules"]}}
+        part = path.with_suffix(f".{os.getpid()}.part")
+        part.write_text(json.dumps(merged, indent=1, sort_keys=True, ensure_ascii=False) + "\n", "utf-8")
+        part.replace(path)
+    return path
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
+def measure_rules(names: list[str], python: Path | None = None, jobs: int = 1) -> int:
+    """Measure the named rules (all, for none), write the truth after each, print what follows from it; an exit code.
+
+    Raises UserError as `measure` does; what was measured before that is written.
+    """
+
+    def on_rule(subject: Measurable, truth: dict[str, Any]) -> None:
+        path = write(truth, subject.truth_dir)
+        _print_verdict(subject.name, truth["rules"][subject.name])
+        sys.stdout.write(f"{subject.name}: written to {path}\n")
+
+    measure(_subjects(names), python, jobs, _print_class, on_rule)
+    return 0
+
+
+def _subjects(names: list[str]) -> list[Measurable]:
+    """A fixture beside the built-in ones is enough: it is written before its rule. Third-party rules are registered."""
+    from exportlint.registry import all_rules  # noqa: PLC0415 - a rule that is half written must not stop another's
+
+    return [_planned(name) or _registered(name, all_rules()) for name in names] if names else list(all_rules().values())
+
+
+def _planned(name: str) -> Planned | None:
+    folder = Path(next(iter(importlib.import_module("exportlint_rules.fixtures").__path__)))
+    fixture = folder / f"{name.replace('-', '_')}.py"
+    return Planned(name, fixture, folder / "truth") if fixture.is_file() else None
+
+
+def _registered(name: str, known: Mapping[str, RuleInfo]) -> RuleInfo:
+    if name not in known:
+        raise UserError(f"there is no rule and no fixture {name!r}{nearest(name, known)}")
+    return known[name]
+
+
+def _print_class(rule: str, name: str, modes: Measured) -> None:
+    for mode, record in modes.items():
+        place = f" line {record['line']}" if record.get("line") else ""
+        words = " ".join(str(record[key]) for key in ("graph_break", "check", "error") if record.get(key))
+        then = "".join(f"; then {step} {what}" for step, what in record.get("then", {}).items())
+        sys.stdout.write(f"{rule} {name} {mode}: {record['outcome']}{place} {words}{then}".rstrip() + "\n")
+    sys.stdout.flush()
+
+
+def _print_verdict(rule: str, classes: Mapping[str, Measured]) -> None:
+    for name, modes in classes.items():
+        outcomes = {record["outcome"] for record in modes.values()}
+        if outcomes == {UNTRIED}:
+            sys.stdout.write(f"{rule}: this torch cannot define {name}, which counts as not measured\n")
+            continue
+        failing_later = any(record.get("then") for record in modes.values())
+        if name.startswith("Bad") and outcomes == {"exports"} and not failing_later:
+            sys.stdout.write(f"{rule}: torch exports {name} correctly in both modes: there is no sin here\n")
+        if name.startswith("Good") and (outcomes != {"exports"} or failing_later):
+            sys.stdout.write(f"{rule}: {name} does not export everywhere\n")

@@ -1,0 +1,56 @@
+"""Run the static pass over the files that somebody named."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from exportlint.errors import UserError
+from exportlint.files import Collected, collect, from_stdin
+from exportlint.workflow.messages import say
+from exportlint.workflow.progress import progress
+from exportlint.workflow.report_building import Gathered
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from exportlint.config.settings import Config
+
+
+def collect_files(paths: Sequence[str], stdin_filename: str | None, config: Config) -> Collected:
+    """The files that the arguments name."""
+    if "-" in paths:
+        if len(paths) > 1:
+            raise UserError("`-` reads one source from stdin: name no other path beside it")
+        return from_stdin(sys.stdin.buffer.read(), stdin_filename or "<stdin>")
+    found = collect(paths, config.exclude, config.root)
+    if not found.files and not found.problems:
+        say(f"there is no Python file in {', '.join(paths)}")
+    return found
+
+
+def lint_files(found: Collected, config: Config, *, jobs: int | None = None, cache: bool = True) -> Gathered:
+    """What the static pass says about the files. `jobs` None: as many processes as there are cores to use."""
+    from exportlint.static.static_pass import StaticOptions, check  # noqa: PLC0415 (after the arguments hold)
+
+    folder = cache_folder() if cache else None
+    options = StaticOptions(config.torch, config.modes, jobs or _cores(), folder)
+    with progress("files read", len(found.files)) as advance:
+        report = check(found.files, config.rules(), options, advance)
+    return Gathered(found.files, report.files, report.findings, (*found.problems, *report.problems))
+
+
+def cache_folder() -> Path:
+    """Where judgements are kept: not in the project, which is nobody's to write to unasked. CI may name a folder."""
+    if named := os.environ.get("EXPORTLINT_CACHE_DIR"):
+        return Path(named).absolute()
+    from platformdirs import user_cache_path  # noqa: PLC0415 (only where the variable is not set)
+
+    return user_cache_path("exportlint", appauthor=False)
+
+
+def _cores() -> int:
+    """The cores that this process may use, which in a container are fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,154 @@
+"""The Python API: `exportlint.diagnose` tries a live model, `exportlint.lint` checks files."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from exportlint.config.settings import CommandLine, load_config
+from exportlint.errors import UserError
+from exportlint.files import Collected
+from exportlint.finding import Evidence, Finding
+from exportlint.trial.protocol.frames import is_own_path
+from exportlint.trial.protocol.options import DEFAULT_MEMORY_GB, DEFAULT_SECONDS
+from exportlint.workflow.diagnosis import Diagnosis
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from exportlint.output.report import Report
+    from exportlint.trial.protocol.options import TrialOptions
+    from exportlint.trial.protocol.result import TargetReport
+    from exportlint.trial.protocol.target import Target
+
+
+def diagnose(
+    model: Any,
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+    *,
+    other_args: Sequence[Any] | None = None,
+    name: str | None = None,
+    mode: str | None = None,
+    lower: Sequence[str] = (),
+    timeout: float = DEFAULT_SECONDS,
+    memory_gb: float = DEFAULT_MEMORY_GB,
+    save_repro: str | Path | None = None,
+) -> Diagnosis:
+    """Try a live model as `exportlint trial` would: every stage in a process of its own, on a copy of the model.
+
+    model            an nn.Module, or a method or function, which is tried inside of a module that calls it
+    args, kwargs     example inputs, as torch.export.export takes them; so is `dynamic_shapes`
+    other_args       a second set of inputs that the same program must take
+    name             what the report calls the target; by default the model's class
+    mode             what severity follows: non-strict, strict or both; by default what pyproject.toml says
+    lower            lowerings by name, each compiled, run and compared: "aotinductor", "executorch"
+    timeout          seconds for each stage
+    memory_gb        gigabytes of resident memory for each stage with everything it starts
+    save_repro       a folder for a script of each failure, which fails in the same way without exportlint
+
+    The model is tried on the CPU. Raises UserError, one sentence, where it cannot be tried.
+
+    >>> import torch
+    >>> class Clip(torch.nn.Module):
+    ...     def forward(self, x):
+    ...         return x.clamp(max=1) if x.sum() > 3 else x
+    >>> diagnosis = diagnose(Clip(), (torch.ones(4),))
+    >>> diagnosis.ok, diagnosis.findings[0].rule
+    (False, 'data-dependent-branch')
+    """
+    from exportlint.trial.protocol.options import TrialOptions  # noqa: PLC0415 (the trial's modules, for a trial only)
+    from exportlint.workflow.live_model import live_target  # noqa: PLC0415 (torch, with the model that needs it)
+    from exportlint.workflow.trials import known_lowerings  # noqa: PLC0415 (as above)
+
+    parts = {"model": model, "args": _tuple(args), "kwargs": dict(kwargs or {}), "dynamic_shapes": dynamic_shapes}
+    place, others = _caller(), None if other_args is None else _tuple(other_args)
+    name = name or str(getattr(model, "__qualname__", type(model).__name__))
+    options = TrialOptions(lower=known_lowerings(lower), timeout=timeout, memory_mb=int(memory_gb * 1000), keep=True)
+    with tempfile.TemporaryDirectory(prefix="exportlint-") as folder:
+        target = live_target({**parts, "other_args": others}, name, place, Path(folder))
+        return _tried(target, mode, options, None if save_repro is None else Path(save_repro))
+
+
+def _tuple(args: Any) -> Any:
+    """A lone tensor is one argument; what is no sequence either is for the trial to refuse."""
+    return tuple(args) if isinstance(args, (tuple, list)) else args
+
+
+def _tried(target: Target, mode: str | None, options: TrialOptions, scripts: Path | None) -> Diagnosis:
+    from exportlint.workflow.report_building import build_report  # noqa: PLC0415 (the trial's modules, as above)
+    from exportlint.workflow.trials import examine  # noqa: PLC0415 (as above)
+
+    config = load_config(["."], CommandLine(mode=mode))
+    examined = examine([target], Collected((), ()), config, options, save_repro=scripts, jobs=1)
+    if broken := next((report.broken for report in examined.reports if report.broken), None):
+        raise UserError(broken)
+    made = build_report(examined.gathered, examined.config, show_cleared=False, show_suppressed=False)
+    own = tuple(finding for finding in made.findings if _is_about(finding, examined.reports[0]))
+    return Diagnosis(replace(made, findings=own, source=_source(made)))
+
+
+def _is_about(finding: Finding, tried: TargetReport) -> bool:
+    """Of what is only suspected, what the model ran: the files around it hold other models too."""
+    if finding.evidence is not Evidence.SUSPECTED:
+        return True
+    ran = tried.executed.get(os.path.abspath(finding.path), frozenset())  # noqa: PTH100 - no links resolved
+    return any(line in ran for line in range(finding.line, finding.end_line + 1))
+
+
+def _source(made: Report) -> Any:
+    """Lines of files, and of a notebook's cells, which are no files."""
+
+    def line(path: str, number: int) -> str | None:
+        cell = linecache.getline(os.path.abspath(path), number).rstrip("\n")  # noqa: PTH100 - no links resolved
+        return made.source(path, number) or cell or None
+
+    return line
+
+
+def _caller() -> tuple[str | None, int | None]:
+    """Who calls us: the innermost frame outside of this package."""
+    frame = sys._getframe(1)  # noqa: SLF001 - what inspect.currentframe() does
+    while frame.f_back is not None and is_own_path(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def lint(
+    paths: str | Path | Sequence[str | Path],
+    *,
+    mode: str | None = None,
+    torch: str | None = None,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+) -> list[Finding]:
+    """What `exportlint check` finds in files and folders; nothing in them is imported or run, and torch is not needed.
+
+    paths            a file or folder, or several
+    mode             what severity follows: non-strict, strict or both; by default what pyproject.toml says
+    torch            the version that is judged for, as in "2.13"; by default the installed one
+    select, ignore   names of rules; by default what pyproject.toml says
+
+    Raises UserError for a file that cannot be read or parsed, or a name that is no rule's.
+
+    >>> from pathlib import Path
+    >>> source = "from torch import nn\\nclass Net(nn.Module):\\n    def forward(self, x):\\n        return x.data\\n"
+    >>> _ = Path("net.py").write_text(source)
+    >>> [(finding.path, finding.line, finding.rule) for finding in lint("net.py", torch="2.13")]
+    [('net.py', 4, 'tensor-data-access')]
+    """
+    from exportlint.workflow.linting import collect_files, lint_files  # noqa: PLC0415 (not for a diagnosis)
+    from exportlint.workflow.report_building import build_report  # noqa: PLC0415 (as above)
+
+    names = [str(path) for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
+    config = load_config(names, CommandLine(tuple(select), tuple(ignore), mode, torch))
+    gathered = lint_files(collect_files(names, None, config), config, jobs=1, cache=False)
+    if problem := next(iter(gathered.problems), None):
+        raise UserError(f"{problem.path}{f':{problem.line}' if problem.line else ''}: {problem.message}")
+    return list(build_report(gathered, config, show_cleared=False, show_suppressed=False).findings)

@@ -1,0 +1,104 @@
+"""Make the report of everything that a run found: select, ignore, per-file-ignores, comments, cleared."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from exportlint.config.settings import RuleNames
+from exportlint.files import SourceError, SourceFile, matches
+from exportlint.finding import Evidence, Finding, Problem, fingerprint
+from exportlint.output.report import Report
+from exportlint.static import suppressions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from exportlint.config.settings import Config
+    from exportlint.trial.protocol.result import TargetReport
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What one run found, before anything is left out."""
+
+    files: tuple[SourceFile, ...]
+    checked: int
+    findings: tuple[Finding, ...]
+    problems: tuple[Problem, ...] = ()
+    targets: tuple[TargetReport, ...] = ()
+
+
+def build_report(gathered: Gathered, config: Config, *, show_cleared: bool, show_suppressed: bool) -> Report:
+    """The report with what the configuration and the comments in the files leave of it."""
+    sources = Sources(gathered.files)
+    wanted = [finding for finding in gathered.findings if config.wants(finding.rule)]
+    left_out = [finding for finding in wanted if _left_out(finding, config)] if config.per_file_ignores else []
+    ids = {id(finding) for finding in left_out}
+    applied = suppressions.apply(
+        [finding for finding in wanted if id(finding) not in ids],
+        sources.texts(finding.path for finding in wanted),
+        known=RuleNames(),
+        judged=[info.name for info in config.rules()],
+        all_ran=config.all_rules_run,
+    )
+    complaints = (c for c in applied.complaints if c.path in sources.files and config.wants(c.rule))
+    kept = (*applied.kept, *_with_fingerprints((c for c in complaints if not _left_out(c, config)), sources))
+    return Report(
+        torch=config.torch,
+        mode=config.mode,
+        files=gathered.checked,
+        findings=tuple(sorted((f for f in kept if f.evidence is not Evidence.CLEARED), key=lambda f: f.sort_key)),
+        cleared=tuple(f for f in kept if f.evidence is Evidence.CLEARED),
+        suppressed=(*applied.suppressed, *left_out),
+        targets=gathered.targets,
+        problems=gathered.problems,
+        show_cleared=show_cleared,
+        show_suppressed=show_suppressed,
+        source=sources.line,
+    )
+
+
+class Sources:
+    """The text of files, read again only where a report or a comment needs it."""
+
+    def __init__(self, files: Iterable[SourceFile]) -> None:
+        self.files: Mapping[str, SourceFile] = {file.shown: file for file in files}
+        self._texts: dict[str, str] = {}
+        self._lines: dict[str, list[str]] = {}
+
+    def texts(self, others: Iterable[str]) -> dict[str, str]:
+        """Path -> text of the checked files and of `others` (which a trial ran, and nobody asked to check)."""
+        return {path: self._text(path) for path in dict.fromkeys((*self.files, *others))}
+
+    def line(self, path: str, number: int) -> str | None:
+        if path not in self._lines:
+            self._lines[path] = self._text(path).split("\n")
+        lines = self._lines[path]
+        return lines[number - 1] if 0 < number <= len(lines) else None
+
+    def _text(self, path: str) -> str:
+        if path not in self._texts:
+            file = self.files.get(path) or SourceFile(Path(path), path)
+            try:
+                self._texts[path] = file.read()
+            except SourceError:  # a problem that is already reported, or a file that a trial removed
+                self._texts[path] = ""
+        return self._texts[path]
+
+
+def _left_out(finding: Finding, config: Config) -> bool:
+    """Does a pattern of per-file-ignores name the finding's file and rule?"""
+    patterns = (pattern for pattern, rules in config.per_file_ignores.items() if finding.rule in rules)
+    return any(matches(pattern, config.root, finding.path) for pattern in patterns)
+
+
+def _with_fingerprints(complaints: Iterable[Finding], sources: Sources) -> Iterable[Finding]:
+    seen: Counter[tuple[str, str]] = Counter()
+    for complaint in complaints:
+        line = sources.line(complaint.path, complaint.line) or ""
+        print_of = fingerprint(complaint.rule, complaint.path, line, seen[complaint.path, line.strip()])
+        seen[complaint.path, line.strip()] += 1
+        yield replace(complaint, fingerprint=print_of)

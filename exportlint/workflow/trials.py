@@ -1,0 +1,129 @@
+"""Try targets, lint what they ran, and join both kinds of evidence: what the command line and the Python API share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from exportlint.config.torch_version import measured_version
+from exportlint.errors import UserError, nearest
+from exportlint.files import Collected, SourceFile, shown
+from exportlint.finding import Problem
+from exportlint.trial.findings.merge import merge
+from exportlint.trial.protocol.frames import is_installed, is_user_path
+from exportlint.trial.protocol.stages import LOWERINGS, SCRIPT
+from exportlint.trial.protocol.target import Target, TargetError
+from exportlint.trial.run import run_trials
+from exportlint.workflow import repro_files
+from exportlint.workflow.linting import lint_files
+from exportlint.workflow.messages import say
+from exportlint.workflow.progress import spinner
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from exportlint.config.settings import Config
+    from exportlint.trial.protocol.options import TrialOptions
+    from exportlint.trial.protocol.result import Event, TargetReport
+    from exportlint.workflow.report_building import Gathered
+
+
+_LAST_LINES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """Both kinds of evidence as one, the configuration for the torch that was there, and what each trial said."""
+
+    gathered: Gathered
+    config: Config
+    reports: tuple[TargetReport, ...]
+
+
+def examine(
+    targets: Sequence[Target],
+    found: Collected,
+    config: Config,
+    options: TrialOptions,
+    *,
+    save_repro: Path | None = None,
+    jobs: int | None = None,
+    cache: bool = True,
+) -> Examined:
+    """Try the targets, and lint `found` and what the targets ran of the project.
+
+    save_repro   the folder for a script of each failure
+    jobs         processes for the static pass; None: as many as there are cores
+    cache        may the static pass remember what it said before?
+
+    Raises UserError where no trial can run.
+    """
+    with repro_files.folder_for_models(save_repro) as models:
+        reports = _tried(targets, replace(options, kept_models=models))
+        config = _for_installed(reports, config)
+        gathered = lint_files(_with_executed(found, reports), config, jobs=jobs, cache=cache)
+        findings = merge(gathered.findings, reports, mode=config.mode)
+        broken = (Problem(r.path or r.name, r.line, r.broken) for r in reports if r.broken)
+        problems = (*gathered.problems, *broken)
+        gathered = replace(gathered, findings=tuple(findings), problems=problems, targets=tuple(reports))
+        if save_repro:
+            gathered = repro_files.save(gathered, save_repro)
+    return Examined(gathered, config, gathered.targets)
+
+
+def _for_installed(reports: Sequence[TargetReport], config: Config) -> Config:
+    """Judge for the torch that the trials ran, unless somebody chose another."""
+    installed = next((report.torch for report in reports if report.torch), None)
+    if installed is None or config.torch_chosen:
+        return config
+    return replace(config, torch=measured_version(installed)[0])
+
+
+def known_lowerings(names: Sequence[str]) -> tuple[str, ...]:
+    """The names that `--lower` gives, without `none`; each must be that of an installed lowering."""
+    lower = tuple(name for name in names if name != "none")
+    known = sorted(point.name for point in entry_points(group=LOWERINGS))
+    if wrong := next((name for name in lower if name not in known), None):
+        raise UserError(f"--lower: there is no `{wrong}`{nearest(wrong, known)}; choose none or of {', '.join(known)}")
+    return lower
+
+
+def _tried(targets: Sequence[Target], options: TrialOptions) -> list[TargetReport]:
+    if not targets:
+        say("the files declare no target (`model` and `example_args`), so there is nothing to try")
+        return []
+    with spinner(f"trying {len(targets)} target{'s' * (len(targets) > 1)}") as sign:
+        ended: set[str] = set()
+
+        def show(event: Event) -> None:
+            ended.add(event.target)
+            sign.update(f"target {len(ended)} of {len(targets)}, {event.target}: {event.stage} {event.status}")
+
+        try:
+            reports = run_trials(targets, options, show)
+        except TargetError as error:
+            raise UserError(str(error)) from error
+    for report in reports:
+        _say_output(report)
+    return reports
+
+
+def _say_output(report: TargetReport) -> None:
+    """What a script that failed said last."""
+    script = report.stage(SCRIPT.name)
+    if script and not script.passed and script.data["output"]:
+        last = "\n".join(script.data["output"].splitlines()[-_LAST_LINES:])
+        say(f"{report.name} printed at its end:\n{last}")
+
+
+def _with_executed(found: Collected, reports: Sequence[TargetReport]) -> Collected:
+    """`found`, the files that declare targets, and what eager ran of the project (not of installed packages)."""
+    paths = [Path(report.path) for report in reports if report.path]
+    ran = (path for report in reports for path in report.executed)
+    paths += [Path(path) for path in ran if is_user_path(path) and not is_installed(path)]
+    known = {file.path.resolve() for file in found.files}
+    more = {path.resolve(): path for path in paths if path.is_file() and path.resolve() not in known}
+    files = (*found.files, *(SourceFile(path, shown(path)) for path in more.values()))
+    return Collected(tuple(sorted(files, key=lambda file: file.shown)), found.problems)

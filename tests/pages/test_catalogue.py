@@ -1,0 +1,65 @@
+"""The pages that are made from rules, fixtures and truth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from sources import ROOT
+
+from exportlint.errors import UserError
+from exportlint.pages.catalogue import (
+    folders_table,
+    measured,
+    outcome,
+    pages,
+    rules_page,
+    stages_table,
+    with_table,
+)
+from exportlint.registry import TESTED_TORCH, all_rules
+from exportlint.trial.protocol.stages import LADDER
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize("path", [path for path, _ in pages(ROOT)], ids=lambda path: path.name)
+def test_the_pages_are_fresh(path: Path) -> None:
+    assert path.read_text("utf-8") == dict(pages(ROOT))[path], "run `python -m exportlint.pages.catalogue`"
+
+
+def test_a_table_replaces_what_stood_between_its_markers() -> None:
+    text = with_table("before\n<!-- it -->\nold\n<!-- /it -->\nafter\n", "it", "new")
+    assert text == "before\n<!-- it -->\nnew\n<!-- /it -->\nafter\n"
+    assert with_table(text, "it", "new") == text
+    with pytest.raises(UserError, match="add them"):
+        with_table("no markers", "it", "new")
+
+
+def test_every_rule_has_a_row_with_what_the_torch_that_people_install_does() -> None:
+    text, _, others = rules_page().partition("## Other versions")
+    assert f"torch {TESTED_TORCH}, strict" in text
+    assert f"torch {TESTED_TORCH}" not in others
+    for name in all_rules():
+        assert f"| [{name}]({name.replace('-', '_')}.py) " in text
+
+
+def test_every_stage_and_every_folder_has_a_row() -> None:
+    assert all(f"| `{stage.name}` " in stages_table() for stage in LADDER)
+    folders = {path.parent.relative_to(ROOT).as_posix() for path in (ROOT / "exportlint").rglob("__init__.py")}
+    assert all(f"| `{folder}/` " in folders_table() for folder in folders)
+
+
+def test_an_export_that_fails_in_a_later_step_is_no_success() -> None:
+    assert outcome({"outcome": "exports", "then": {"decompose": "crashed"}}) == "fails later"
+    assert outcome({"outcome": "exports"}) == "exports"
+
+
+def test_measured_counts_the_models_that_fail() -> None:
+    for info in all_rules().values():
+        for version, classes in info.truth().items():
+            bad = [name for name in classes if name.startswith("Bad")]
+            text = measured(info, version, "strict")
+            numbers = [int(part.rpartition(" ")[2]) for part in text.split(", ")] if ", " in text else []
+            assert not numbers or sum(numbers) == len(bad)

@@ -1,0 +1,84 @@
+"""How loud a suspicion is under a torch version, and in which words: as the stored truth says, version by version."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from exportlint.finding import Severity
+from exportlint.registry import RuleInfo, all_rules
+from exportlint.static.severity import MeasuredCases
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BOTH = ("non-strict", "strict")
+
+
+def stored(folder: Path, **versions: dict[str, object]) -> RuleInfo:
+    for version, cases in versions.items():
+        torch = version.lstrip("v").replace("_", ".")
+        text = json.dumps({"torch": torch, "rules": {"a-rule": cases}})
+        (folder / f"torch-{torch}.json").write_text(text, "utf-8")
+    return RuleInfo("a-rule", "no_module", folder / "a_rule.py", folder / "fixture.py", folder)
+
+
+def both(outcome: str) -> dict[str, object]:
+    return {mode: {"outcome": outcome} for mode in BOTH}
+
+
+def test_a_case_that_a_version_could_not_try_is_judged_by_the_nearest_older_one(tmp_path: Path) -> None:
+    rule = stored(
+        tmp_path,
+        v2_6_0={"Bad": both("refused"), "BadNew": both("untried")},
+        v2_10_0={"Bad": both("untried"), "BadNew": both("differs")},
+    )
+    old, new = MeasuredCases(rule, "2.6.0", BOTH), MeasuredCases(rule, "2.10.0", BOTH)
+    assert new.sentence("Bad") == "torch 2.6 refuses to export it in either mode"
+    assert new.severity("Bad") is Severity.ERROR
+    assert old.effect("BadNew") == {}
+    assert old.severity("BadNew") is Severity.WARNING, "an error is what was measured"
+    assert old.sentence("BadNew") == "what torch 2.6 does with it is not measured"
+
+
+def test_a_case_that_nothing_fitting_measured_is_said_so(tmp_path: Path) -> None:
+    rule = stored(tmp_path, v2_13_0={"Bad": both("refused")})
+    assert MeasuredCases(rule, "2.6.0", BOTH).sentence("Bad") == "what torch 2.6 does with it is not measured"
+    assert MeasuredCases(rule, None, BOTH).sentence("Bad") == "torch 2.13 refuses to export it in either mode"
+
+
+@pytest.mark.parametrize(
+    ("rule", "case", "torch", "severity", "says"),
+    [
+        ("frozen-storage-write", "BadToOther", "2.6.0", Severity.WARNING, "run_decompositions()"),
+        ("frozen-storage-write", "BadToOther", "2.13.0", None, "torch 2.13 exports it correctly"),
+        (
+            "tensor-data-access",
+            "BadDataWrite",
+            "2.6.0",
+            Severity.ERROR,
+            "torch 2.6 exports it and the program computes some",
+        ),
+        ("tensor-data-access", "BadDataWrite", "2.13.0", Severity.ERROR, "torch 2.13 in non-strict mode refuses"),
+        ("old-export-api", "BadExportForTraining", "2.10.0", None, "torch 2.10 exports it correctly"),
+        ("old-export-api", "BadExportForTraining", "2.13.0", Severity.ERROR, "torch 2.13 refuses to export it"),
+        ("data-dependent-branch", "BadTorchAssert", "2.13.0", Severity.ERROR, "torch 2.13 refuses"),
+        ("data-dependent-branch", "BadTorchAssert", "2.15.0", None, "torch 2.15 exports it correctly"),
+        (
+            "state-on-self",
+            "BadNamespace",
+            "2.15.0",
+            Severity.ERROR,
+            "torch 2.15 exports it and the program",
+        ),
+        ("graph-break-forced", "BadDisabledFunction", "2.6.0", Severity.WARNING, "torch 2.6 does with it is not meas"),
+    ],
+)
+def test_what_changed_between_versions_is_told_as_it_was_measured(
+    rule: str, case: str, torch: str, severity: Severity | None, says: str
+) -> None:
+    verdicts = MeasuredCases(all_rules()[rule], torch, ("non-strict",))
+    assert verdicts.severity(case) is severity
+    assert says in verdicts.sentence(case)

@@ -1,0 +1,173 @@
+"""Static suspicions and what a trial found become one list: each case is one report, and what is made of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from exportlint.finding import Evidence, Finding, Link, Severity
+from exportlint.trial.findings.merge import merge
+from exportlint.trial.protocol.frames import Frame
+from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.protocol.result import StageResult, TargetReport
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SOURCE = """\
+import torch
+
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        y = x.data
+        z = y + 1
+        return z * 2
+"""
+GUARD = "Could not guard on data-dependent expression u0 > 0"
+BOTH = {"non-strict": "refused", "strict": "refused"}
+
+
+@pytest.fixture
+def net(tmp_path: Path) -> str:
+    (tmp_path / "net.py").write_text(SOURCE, "utf-8")
+    return str(tmp_path / "net.py")
+
+
+def suspicion(line: int, rule: str = "some-rule", **changes: object) -> Finding:
+    found = Finding(rule, "net.py", line, 9, line, 20, Severity.WARNING, "the static message", effect=BOTH)
+    return replace(found, **changes)  # type: ignore[arg-type]  # named by the caller
+
+
+def refusal(net: str, line: int | None, text: str = "no idea") -> Observation:
+    seen = Observation("exception", text, "builtins.RuntimeError")
+    return seen.at([Frame(net, line, "forward", "")]) if line else seen
+
+
+def report(net: str, *stages: StageResult, executed: set[int] | None = None) -> TargetReport:
+    ladder = {stage.name: stage for stage in (*passed(), *stages)}
+    return TargetReport("net.py", net, 4, tuple(ladder.values()), {net: frozenset(executed or {6, 7, 8})})
+
+
+def passed() -> tuple[StageResult, ...]:
+    names = ("load", "eager", "export-non-strict", "export-strict", "soundness")
+    return tuple(StageResult(name, "passed") for name in names)
+
+
+def refused(seen: Observation) -> tuple[StageResult, ...]:
+    exports = (StageResult(f"export-{mode}", "refused", observations=(seen,)) for mode in ("non-strict", "strict"))
+    return (*exports, StageResult("soundness", "skipped"))
+
+
+def merged(net: str, tmp_path: Path, suspicions: list[Finding], *stages: StageResult, **more: object) -> list[Finding]:
+    executed = more.pop("executed", None)
+    return merge(suspicions, [report(net, *stages, executed=executed)], root=tmp_path, **more)  # type: ignore[arg-type]
+
+
+def evidence(found: list[Finding]) -> list[tuple[str, int, str]]:
+    return [(one.rule, one.line, one.evidence.value) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("stages", "line", "expected"),
+    [
+        pytest.param((), 6, "cleared", id="the line ran in a target that exports and agrees"),
+        pytest.param((), 3, "suspected", id="the line never ran"),
+        pytest.param((StageResult("export-strict", "refused"),), 6, "cleared", id="the other mode refuses"),
+        pytest.param((StageResult("export-non-strict", "refused"),), 6, "suspected", id="the chosen mode refuses"),
+        pytest.param((StageResult("soundness", "crashed"),), 6, "suspected", id="nothing was compared"),
+        pytest.param((StageResult("soundness", "skipped"),), 6, "suspected", id="the comparison was skipped"),
+        pytest.param(
+            (
+                StageResult(
+                    "soundness", "passed", observations=(Observation("note", details={"note": "eager-unstable"}),)
+                ),
+            ),
+            6,
+            "suspected",
+            id="eager does not repeat itself",
+        ),
+    ],
+)
+def test_a_line_is_cleared_only_by_a_check_that_could_have_seen_it(
+    net: str, tmp_path: Path, stages: tuple[StageResult, ...], line: int, expected: str
+) -> None:
+    assert evidence(merged(net, tmp_path, [suspicion(line)], *stages)) == [("some-rule", line, expected)]
+
+
+def test_in_both_modes_both_must_agree(net: str, tmp_path: Path) -> None:
+    strict_refuses = StageResult("export-strict", "refused")
+    found = merged(net, tmp_path, [suspicion(6)], strict_refuses, mode="both")
+    assert evidence(found) == [("some-rule", 6, "suspected")]
+
+
+def test_a_suspicion_on_the_refused_line_is_confirmed(net: str, tmp_path: Path) -> None:
+    (met,) = merged(net, tmp_path, [suspicion(6)], *refused(refusal(net, 6)))
+    assert (met.evidence, met.rule, met.target, met.stage) == (
+        Evidence.CONFIRMED,
+        "some-rule",
+        "net.py",
+        "export-non-strict",
+    )
+    assert met.message == "the static message; tried: RuntimeError: no idea (refused in either mode)"
+    assert met.severity is Severity.ERROR, "the louder of both"
+    assert met.effect == BOTH
+
+
+def test_of_two_suspicions_on_a_line_the_one_that_knows_torchs_words_is_confirmed(net: str, tmp_path: Path) -> None:
+    two = [suspicion(6, severity=Severity.ERROR), suspicion(6, "data-dependent-branch")]
+    found = merged(net, tmp_path, two, *refused(refusal(net, 6, GUARD)))
+    assert evidence(found) == [("data-dependent-branch", 6, "confirmed"), ("some-rule", 6, "suspected")]
+
+
+def test_the_cause_may_stand_above_the_line_that_shows_it(net: str, tmp_path: Path) -> None:
+    (met,) = merged(net, tmp_path, [suspicion(6)], *refused(refusal(net, 8)))
+    assert met.evidence is Evidence.CONFIRMED
+    assert "; tried (line 8): RuntimeError: no idea" in met.message
+
+
+def test_a_rule_that_knows_torchs_words_is_not_taken_for_another_above(net: str, tmp_path: Path) -> None:
+    found = merged(net, tmp_path, [suspicion(6)], *refused(refusal(net, 8, GUARD)))
+    assert evidence(found) == [("some-rule", 6, "suspected"), ("data-dependent-branch", 8, "discovered")]
+
+
+@pytest.mark.parametrize(
+    ("suspicions", "expected"),
+    [
+        pytest.param([6], ["confirmed"], id="only one is suspected of it"),
+        pytest.param([6, 7], ["suspected", "suspected", "discovered"], id="it may be either"),
+        pytest.param([3], ["suspected", "discovered"], id="its line never ran"),
+    ],
+)
+def test_where_torch_names_no_line(net: str, tmp_path: Path, suspicions: list[int], expected: list[str]) -> None:
+    found = merged(net, tmp_path, [suspicion(line) for line in suspicions], *refused(refusal(net, None)))
+    assert sorted(one.evidence.value for one in found) == sorted(expected)
+
+
+def test_what_nobody_suspected_is_discovered_at_its_line(net: str, tmp_path: Path) -> None:
+    (found,) = merged(net, tmp_path, [], *refused(refusal(net, 7)))
+    assert evidence([found]) == [("trial-export-non-strict", 7, "discovered")]
+    assert (found.path, found.column, found.end_column) == ("net.py", 9, len("        z = y + 1") + 1)
+
+
+def test_the_same_failure_of_two_targets_is_one_finding(net: str, tmp_path: Path) -> None:
+    one, other = (replace(report(net, *refused(refusal(net, 7))), name=name) for name in ("one", "other"))
+    (found,) = merge([], [one, other], root=tmp_path)
+    assert found.target == "one"
+
+
+def test_a_cleared_suspicion_of_one_target_may_be_confirmed_by_another(net: str, tmp_path: Path) -> None:
+    failing = replace(report(net, *refused(refusal(net, 6))), name="failing")
+    (met,) = merge([suspicion(6)], [report(net), failing], root=tmp_path)
+    assert (met.evidence, met.target) == (Evidence.CONFIRMED, "failing")
+
+
+def test_a_break_of_the_graph_confirms_nothing_and_gives_its_page_to_the_refusal(net: str, tmp_path: Path) -> None:
+    broken = Observation("graph-break", "Data-dependent branching", gb_id="GB0170").at([Frame(net, 6, "forward", "")])
+    explain = StageResult("explain", "passed", observations=(broken,))
+    (met,) = merged(net, tmp_path, [suspicion(6)], explain, *refused(refusal(net, 6)))
+    assert [link.id for link in met.links if isinstance(link, Link)] == ["GB0170"]
+    found = merged(net, tmp_path, [suspicion(6)], explain)
+    assert {(one.rule, one.evidence.value) for one in found} >= {("some-rule", "cleared")}

@@ -1,0 +1,224 @@
+"""Every sentence of a trial is made once, from fields: a table of what was seen, and what is said of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from exportlint.finding import Severity
+from exportlint.trial.findings.classify import StageContext, classify
+from exportlint.trial.findings.wording.finding_messages import (
+    difference_words,
+    effect_in_words,
+    exception_words,
+    note_words,
+    stage_detail,
+)
+from exportlint.trial.protocol.frames import Frame
+from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.protocol.result import StageResult
+from exportlint.trial.protocol.stages import stage_named
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OTHER = "the exported program gives other values than eager"
+DIFFER = "values differ by up to 0.25"
+BAKED = "a value of the moment of the export is fixed in the program: baked while tracing: "
+VALUES = {"what": "values", "max_error": 0.25, "output": "", "input_set": 0, "call": 0}
+
+
+def difference(check: str, **details: Any) -> Observation:
+    return Observation("difference", details={"check": check, **details})
+
+
+@pytest.mark.parametrize(
+    ("seen", "message"),
+    [
+        (
+            difference("output", **VALUES),
+            "the exported program gives other values than eager: values differ by up to 0.25",
+        ),
+        (
+            difference("output", **{**VALUES, "input_set": 1, "output": "scores[0]"}),
+            f"{OTHER} on other inputs than the sample: scores[0]: {DIFFER}",
+        ),
+        (
+            difference("state", **{**VALUES, "what": "value", "ours": "2", "theirs": "1"}),
+            "the second call of the exported program differs from eager's: eager 2, exported 1",
+        ),
+        (
+            difference("input-effect", **{**VALUES, "what": "shape", "ours": "[3]", "theirs": "[2]"}),
+            "the exported program leaves other values in its inputs than eager: shape: eager [3], exported [2]",
+        ),
+        (
+            difference("output", **{**VALUES, "what": "eager-only", "ours": "None"}),
+            "the exported program gives other values than eager: only eager returns a value (None)",
+        ),
+        (
+            difference("stdout", ours="here\n", theirs=""),
+            "eager printed 'here\\n', the exported program ''",
+        ),
+        (difference("log", ours=2, theirs=0), "eager logged 2 records, the exported program 0"),
+        (
+            difference("files", ours=1, theirs=0, events=["open"]),
+            "eager reaches outside 1 times (open), the exported program 0 times",
+        ),
+        (
+            difference("baked", operator="aten.mul.Tensor", ours=1.5, theirs=2.5),
+            f"{BAKED}aten.mul.Tensor was called with 1.5 in one export and with 2.5 in the next",
+        ),
+        (
+            difference("baked", constant="seed"),
+            f"{BAKED}constant 'seed' has other values in every export",
+        ),
+        (
+            difference("fake-tensor-left", where="model", name="cache"),
+            "the export left a FakeTensor in the model's attribute 'cache': eager is broken from now on",
+        ),
+        (
+            difference("eager-after-export", **{**VALUES, "what": "value", "ours": "1", "theirs": "2"}),
+            "the export changed the model itself: eager after the export is not eager before: eager 1, then 2",
+        ),
+        (
+            difference("output", **VALUES, divergence={"why": "operation", "name": "mul"}),
+            f"{OTHER}: {DIFFER}; `mul` is the first operation whose result the program does not have",
+        ),
+        (
+            difference("aliasing", output="scores", ours=2, theirs=1, mode="strict"),
+            "aliasing: output scores, ours 2, theirs 1",
+        ),
+        (
+            difference("output", **VALUES, tolerant=True),
+            f"{OTHER}: {DIFFER}, as a trace shows that went on after the refusals",
+        ),
+    ],
+)
+def test_a_difference_is_one_sentence(seen: Observation, message: str) -> None:
+    assert difference_words(stage_named("soundness"), seen).message == message
+
+
+def test_a_check_or_a_note_that_nobody_has_words_for_is_reported_by_its_fields(tmp_path: Path) -> None:
+    where = StageContext("model.py", stage_named("soundness"), tmp_path)
+    note = Observation("note", details={"note": "aliasing", "output": "scores"})
+    found = [one for seen in (note, difference("aliasing", output="scores")) for one in classify(where, seen)]
+    assert [(one.family, one.severity, one.words.message) for one in found] == [
+        ("aliasing", Severity.NOTE, "aliasing: output scores"),
+        ("aliasing", Severity.ERROR, "aliasing: output scores"),
+    ]
+
+
+def test_what_the_line_changes_is_named() -> None:
+    seen = difference("state", **VALUES)
+    words = difference_words(stage_named("soundness"), seen, "calls")
+    assert words.message.endswith("; this line changes `calls`")
+    assert "register_buffer" in str(words.suggestion)
+
+
+def test_a_lowering_says_its_name_and_what_differs() -> None:
+    seen = difference("output", **{**VALUES, "step": "compare", "call": 1})
+    message = difference_words(stage_named("lower-executorch"), seen).message
+    assert message == f"lower-executorch, compare: the output of the second call, after an equal first one: {DIFFER}"
+
+
+@pytest.mark.parametrize(
+    ("stage", "seen", "known", "message", "suggestion"),
+    [
+        (
+            "export-strict",
+            Observation("exception", "the process was ended by SIGSEGV", details={"ended": "crashed"}),
+            False,
+            "export-strict crashed: the process was ended by SIGSEGV",
+            None,
+        ),
+        (
+            "soundness",
+            Observation("exception", "still running after 5 s", details={"ended": "timed-out"}),
+            False,
+            "soundness timed out: still running after 5 s",
+            None,
+        ),
+        (
+            "eager",
+            Observation("exception", "size mismatch", "builtins.RuntimeError"),
+            False,
+            "eager itself raises: RuntimeError: size mismatch",
+            "give example inputs that the model accepts",
+        ),
+        ("eager", Observation("exception", "size mismatch"), True, "eager itself raises: size mismatch", None),
+        (
+            "lower-aotinductor",
+            Observation("exception", "a long story", details={"summary": "compile: no such operator"}),
+            False,
+            "lower-aotinductor, compile: no such operator",
+            None,
+        ),
+    ],
+)
+def test_what_was_raised_or_ended_a_stage(
+    stage: str, seen: Observation, known: bool, message: str, suggestion: str | None
+) -> None:
+    words = exception_words(stage_named(stage), seen, known=known)
+    assert (words.message, words.suggestion) == (message, suggestion)
+
+
+@pytest.mark.parametrize(
+    ("details", "message"),
+    [
+        ({"note": "unused-input", "input": "mask"}, "the exported program never uses its input 'mask'"),
+        ({"note": "training-mode", "modules": ["norm", "drop"]}, "exported in training mode: norm, drop"),
+        (
+            {"note": "non-core", "operator": "aten.linalg_svd"},
+            "`aten.linalg_svd` is not in the Core ATen operator set: a backend for devices may not have it",
+        ),
+    ],
+)
+def test_a_note_is_one_sentence(details: dict[str, Any], message: str) -> None:
+    assert note_words(Observation("note", details=details)).message == message
+
+
+@pytest.mark.parametrize(
+    ("effect", "words"),
+    [
+        ({"non-strict": "refused", "strict": "refused"}, "refused in either mode"),
+        (
+            {"non-strict": "refused", "strict": "exports"},
+            "refused in non-strict mode, exports and agrees with eager in strict mode",
+        ),
+        ({"strict": "differs"}, "differs in strict mode"),
+    ],
+)
+def test_what_the_modes_did(effect: dict[str, str], words: str) -> None:
+    assert effect_in_words(effect) == words
+
+
+def result(name: str, status: str, *seen: Observation) -> StageResult:
+    return StageResult(name, status, detail=None, observations=seen)
+
+
+RAISED = Observation("exception", "\nno idea\nand more", "torch.Oops").at([Frame("/m/net.py", 3, "f", "")])
+DIVERGING = difference("output", **VALUES, mode="strict", divergence={"why": "branch"})
+
+
+@pytest.mark.parametrize(
+    ("stage", "detail"),
+    [
+        (result("export-strict", "refused", RAISED), ("no idea", "torch.Oops")),
+        (result("export-strict", "differs", RAISED, DIVERGING), ("values differ by up to 0.25", None)),
+        (
+            result("soundness", "differs", DIVERGING),
+            ("strict: values differ by up to 0.25; eager and the trace part here", None),
+        ),
+        (
+            result("soundness", "differs", difference("baked", constant="k", mode="non-strict", tolerant=True)),
+            (
+                "without what is refused: baked while tracing: constant 'k' has other values in every export",
+                None,
+            ),
+        ),
+        (result("export-strict", "passed"), ("", None)),
+    ],
+)
+def test_a_stage_has_one_line(stage: StageResult, detail: tuple[str, str | None]) -> None:
+    assert stage_detail(stage) == detail

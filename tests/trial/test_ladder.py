@@ -1,0 +1,184 @@
+"""Which stages run after what happened so far, and what the others say; no process is started."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from exportlint.trial.ladder import Climb
+from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.protocol.options import TrialOptions
+from exportlint.trial.protocol.result import KeptModel, StageResult, TargetReport
+from exportlint.trial.protocol.target import Target, TargetKind
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from exportlint.trial.protocol.stages import Stage
+
+NET = Target("net.py", TargetKind.MODULE, "net.py", path="net.py", line=3)
+PASSED = StageResult("", "passed")
+REFUSED = StageResult("", "refused", observations=(Observation("exception", "no"),))
+DIFFERS = StageResult("", "differs", data={"exported": True}, detail="values differ")
+
+
+@dataclass
+class Recorded:
+    """Answers each stage with what the test gives for its name, else with a pass; and keeps what it was asked."""
+
+    answers: dict[str, StageResult] = field(default_factory=dict)
+    asked: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def load(self) -> StageResult:
+        return self._answer("load")
+
+    def fresh(self, stage: Stage, **options: Any) -> StageResult:
+        return self._answer(stage.name, **options)
+
+    def export(self, stage: Stage) -> StageResult:
+        return self._answer(stage.name, StageResult("", "passed", data={"exported": True}))
+
+    def following(self, stage: Stage, **options: Any) -> StageResult:
+        return self._answer(stage.name, **options)
+
+    def kept_model(self, folder: Path) -> KeptModel:
+        return KeptModel(folder / "kept.pt")
+
+    def _answer(self, name: str, usual: StageResult = PASSED, **options: Any) -> StageResult:
+        self.asked[name] = options
+        answer = self.answers.get(name, usual)
+        return StageResult(name, answer.status, 0.0, answer.detail, answer.observations, answer.data)
+
+
+def climbed(
+    answers: dict[str, StageResult], options: TrialOptions | None = None, target: Target = NET, **lowerings: str
+) -> tuple[TargetReport, dict[str, dict[str, Any]]]:
+    runner = Recorded(answers)
+    report = Climb(runner, target, options or TrialOptions(), lowerings).report()
+    return report, runner.asked
+
+
+def skipped(report: TargetReport) -> dict[str, str | None]:
+    return {stage.name: stage.detail for stage in report.stages if stage.status == "skipped"}
+
+
+DEFAULT = "nothing is declared dynamic; `--dynamic auto` proposes what could be"
+UNCOMPARED = "eager raised: nothing to compare with"
+EXPORTS = ("export-non-strict", "export-strict")
+MORE_REFUSALS = ("draft", "further", "submodules")
+WITH_PROGRAM = ("dynamic-shapes", "decompose", "save-load")
+
+
+def because(why: str, *stages: str) -> dict[str, str]:
+    return dict.fromkeys(stages, why)
+
+
+@pytest.mark.parametrize(
+    ("answers", "says"),
+    [
+        pytest.param(
+            {}, because("nothing failed", *MORE_REFUSALS) | because(DEFAULT, "dynamic-shapes"), id="everything passes"
+        ),
+        pytest.param(
+            {"load": REFUSED},
+            because(
+                "the target did not load",
+                *("eager", "explain", *EXPORTS, *MORE_REFUSALS, "soundness", *WITH_PROGRAM),
+            ),
+            id="the target does not load",
+        ),
+        pytest.param(
+            {"eager": StageResult("", "crashed")},
+            because("eager crashed", "explain", *EXPORTS, *MORE_REFUSALS, "soundness", *WITH_PROGRAM),
+            id="eager ends its process, and tracing would run the same code",
+        ),
+        pytest.param(
+            {"eager": REFUSED, "export-non-strict": REFUSED, "export-strict": REFUSED},
+            because("eager raised", "explain") | because(UNCOMPARED, *MORE_REFUSALS, "soundness", *WITH_PROGRAM),
+            id="eager raises, and the exports are tried all the same",
+        ),
+        pytest.param(
+            {"export-non-strict": REFUSED, "export-strict": REFUSED},
+            because("no export passed", *WITH_PROGRAM),
+            id="both modes refuse: what they leave is compared",
+        ),
+        pytest.param(
+            {"export-non-strict": DIFFERS, "export-strict": DIFFERS},
+            because("nothing was refused", "further", "submodules") | because("no export passed", *WITH_PROGRAM),
+            id="both programs compute something else",
+        ),
+        pytest.param({"export-strict": REFUSED}, because(DEFAULT, "dynamic-shapes"), id="one mode refuses"),
+    ],
+)
+def test_what_cannot_say_anything_new_is_skipped_with_the_reason(
+    answers: dict[str, StageResult], says: dict[str, str]
+) -> None:
+    report, asked = climbed(answers)
+    assert skipped(report) == says
+    assert not asked.keys() & says.keys(), "what is skipped does not run"
+
+
+def test_each_stage_is_asked_about_the_modes_that_concern_it() -> None:
+    _, asked = climbed({"export-non-strict": REFUSED, "export-strict": DIFFERS})
+    assert asked["further"] == {"modes": ["non-strict"]}
+    assert asked["soundness"] == {"modes": ["strict"], "tolerant": True}
+    _, asked = climbed({"export-non-strict": DIFFERS})
+    assert asked["soundness"] == {"modes": ["non-strict", "strict"], "tolerant": False}
+    assert asked["decompose"] == {"mode": "strict"}, "what follows goes on from the export that passed"
+
+
+@pytest.mark.parametrize(
+    ("load", "dynamic", "asked"),
+    [
+        ({"declared_shapes": "{0: Dim.AUTO}"}, None, {"mode": "non-strict", "auto": False, "refused": False}),
+        ({"other_inputs": True}, None, {"mode": "non-strict", "auto": False, "refused": False}),
+        ({}, "auto", {"mode": "non-strict", "auto": True, "refused": False}),
+        ({}, None, None),
+    ],
+)
+def test_sizes_are_tried_where_they_are_declared_or_asked_for(
+    load: dict[str, Any], dynamic: str | None, asked: dict[str, Any] | None
+) -> None:
+    _, what = climbed({"load": StageResult("", "passed", data=load)}, TrialOptions(dynamic=dynamic))
+    assert what.get("dynamic-shapes") == asked
+
+
+def test_a_refused_declaration_is_looked_into_without_a_program() -> None:
+    violated = StageResult("", "refused", observations=(Observation("exception", "Constraints violated (batch)"),))
+    load = StageResult("", "passed", data={"declared_shapes": "{}"})
+    _, asked = climbed({"load": load, "export-non-strict": violated, "export-strict": violated})
+    assert asked["dynamic-shapes"] == {"mode": "non-strict", "auto": False, "refused": True}
+
+
+def test_modes_and_lowerings_are_those_that_are_asked_for() -> None:
+    report, asked = climbed({}, TrialOptions(modes=("strict",)), executorch="a.module")
+    names = [stage.name for stage in report.stages]
+    assert "export-non-strict" not in names
+    assert names[-1] == "lower-executorch"
+    assert asked["lower-executorch"] == {"mode": "strict", "lowering": "a.module"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "answer", "kept"),
+    [
+        (TargetKind.OBJECTS, {}, REFUSED, True),
+        (TargetKind.OBJECTS, {}, StageResult("", "passed"), False),
+        (TargetKind.ZOO, {"code": ["import timm", "model", "args", "kwargs"]}, REFUSED, False),
+        (TargetKind.MODULE, {}, REFUSED, False),
+    ],
+)
+def test_a_model_that_no_code_names_is_kept_where_something_failed(
+    tmp_path: Path, kind: TargetKind, data: dict[str, Any], answer: StageResult, *, kept: bool
+) -> None:
+    answers = {"load": StageResult("", "passed", data=data), "export-non-strict": answer}
+    report, _ = climbed(answers, TrialOptions(kept_models=tmp_path), Target("t", kind, "t"))
+    assert (report.kept_model is not None) is kept
+
+
+def test_every_stage_begins_and_ends_with_an_event() -> None:
+    events: list[tuple[str, str]] = []
+    answers = {"load": REFUSED}
+    Climb(Recorded(answers), NET, TrialOptions(), {}, lambda event: events.append((event.stage, event.status))).report()
+    assert events[:3] == [("load", "running"), ("load", "refused"), ("eager", "skipped")]

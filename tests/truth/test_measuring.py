@@ -1,0 +1,179 @@
+"""A fixture is read without running it, measured by running it, and the truth keeps what was measured before."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from exportlint.errors import UserError
+from exportlint.registry import UNTRIED, read_truth
+from exportlint.truth.fixture import read_fixture
+from exportlint.truth.measuring import Planned, measure
+from exportlint.truth.truth_files import write
+
+FIXTURE = '''
+"""Branches on values."""
+import ctypes
+import torch
+
+TORCH = "2.6"
+
+
+class BadIf(torch.nn.Module):
+    """A branch on a sum."""
+
+    def forward(self, x):
+        if x.sum() > 0:  # error: my-rule, other-rule
+            return x
+        return -x  # missed: my-rule
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(3),)
+
+
+class BadCrash(torch.nn.Module):
+    def forward(self, x):
+        ctypes.string_at(0)
+        return x
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(3),)
+
+
+class BadTrain(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = torch.nn.BatchNorm1d(3)
+
+    def forward(self, x):
+        return self.norm(x)
+
+    @staticmethod
+    def inputs():
+        return (torch.randn(4, 3),)
+
+    @staticmethod
+    def export(strict):
+        torch.manual_seed(0)
+        return torch.export.export(BadTrain(), BadTrain.inputs(), strict=strict)
+
+    @staticmethod
+    def reference():
+        torch.manual_seed(0)
+        return BadTrain().eval()
+
+
+class BadAtEndOnly(torch.nn.Module):
+    """Exports; saving refuses."""
+
+    def forward(self, x):
+        return Pair(x, x + 1)
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(3),)
+
+
+class GoodWhere(torch.nn.Module):
+    """Both sides, then a choice."""
+
+    def forward(self, x):
+        text = "# error: my-rule"
+        return torch.where(x.sum() > 0, x, -x)
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(3),)
+
+    @staticmethod
+    def other_inputs():
+        return (-torch.ones(3),)
+
+
+class Pair(tuple):
+    def __new__(cls, a, b):
+        return super().__new__(cls, (a, b))
+
+
+@torch.compiler.of_another_version
+def helper(x):
+    return x
+
+
+class GoodHelper(torch.nn.Module):
+    """This torch has no such decorator."""
+
+    def forward(self, x):
+        return helper(x)
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(3),)
+'''
+
+
+@pytest.fixture
+def fixture(tmp_path):
+    path = tmp_path / "my_rule.py"
+    path.write_text(FIXTURE)
+    return path
+
+
+def test_reading_gives_classes_captions_marks_and_the_version(fixture):
+    read = read_fixture(fixture)
+    names = [(c.name, c.good, c.caption) for c in read.classes]
+    assert names[0] == ("BadIf", False, "A branch on a sum.")
+    assert ("GoodWhere", True, "Both sides, then a choice.") in names
+    assert [(m.kind, m.rule) for m in read.marks] == [
+        ("error", "my-rule"),
+        ("error", "other-rule"),
+        ("missed", "my-rule"),
+    ]
+    assert read.class_at(read.marks[0].line).name == "BadIf"
+    assert read.torch == "2.6"
+
+
+def test_a_fixture_that_does_not_parse_is_a_sentence(tmp_path):
+    path = tmp_path / "broken.py"
+    path.write_text("class Bad(:\n")
+    with pytest.raises(UserError, match="does not parse"):
+        read_fixture(path)
+
+
+@pytest.mark.slow
+def test_measuring_runs_every_class_in_both_modes(fixture):
+    truth = measure([Planned("my-rule", fixture, fixture.parent)])
+    mine = truth["rules"]["my-rule"]
+    outcomes = {(name, mode): said["outcome"] for name, modes in mine.items() for mode, said in modes.items()}
+    assert outcomes["BadIf", "non-strict"] == outcomes["BadIf", "strict"] == "refused"
+    assert outcomes["BadCrash", "non-strict"] == "crashed"
+    assert outcomes["BadTrain", "non-strict"] == outcomes["BadTrain", "strict"] == "differs"
+    assert outcomes["GoodWhere", "non-strict"] == outcomes["GoodWhere", "strict"] == "exports"
+    strict = mine["BadIf"]["strict"]
+    assert FIXTURE.splitlines()[strict["line"] - 1].strip().startswith("if x.sum() > 0:")
+    assert strict["class"] == "torch._dynamo.exc.Unsupported"
+    untried = mine["GoodHelper"]["strict"]
+    assert untried["outcome"] == UNTRIED
+    assert "has no attribute 'of_another_version'" in untried["error"]
+    assert FIXTURE.splitlines()[untried["line"] - 1] == "@torch.compiler.of_another_version"
+    assert str(fixture.parent) not in json.dumps(truth)
+
+
+def test_writing_keeps_the_rules_that_were_not_measured(tmp_path):
+    head = {"torch": "2.13.0", "python": "3.11", "platform": "linux-x86_64"}
+    first = write(
+        {**head, "rules": {"b-rule": {"Bad": {}}, "a-rule": {"Bad": {"strict": {"outcome": "refused"}}}}}, tmp_path
+    )
+    second = write({**head, "rules": {"a-rule": {"Good": {}}}}, tmp_path)
+    assert first == second == tmp_path / "torch-2.13.0.json"
+    assert json.loads(first.read_text())["rules"] == {"a-rule": {"Good": {}}, "b-rule": {"Bad": {}}}
+    assert list(tmp_path.iterdir()) == [Path(first)]
+
+
+def test_what_could_not_be_tried_reads_as_not_measured(tmp_path):
+    untried, refused = {"outcome": UNTRIED, "error": "no such name"}, {"outcome": "refused"}
+    classes = {"BadNew": {"strict": untried}, "Bad": {"strict": refused}}
+    write({"torch": "2.6.0", "rules": {"a-rule": classes}}, tmp_path)
+    assert read_truth(tmp_path)["2.6.0"]["a-rule"] == {"Bad": {"strict": refused}}

@@ -1,0 +1,95 @@
+"""Models by name. The libraries' own are small here, whatever their architecture; other packages add theirs."""
+
+import pytest
+import torch
+import transformers  # noqa: F401 - what the expressions name
+
+from exportlint.trial.discovery import from_zoo
+from exportlint.trial.protocol.options import TrialOptions
+from exportlint.trial.run import run_trials
+from exportlint.zoo import transformers as zoo
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("bert", {"input_ids"}),
+        ("BertForMaskedLM", {"input_ids"}),
+        ("llama", {"input_ids"}),
+        ("whisper", {"input_features", "decoder_input_ids"}),
+        ("vit", {"pixel_values"}),
+        ("resnet", {"pixel_values"}),
+        ("blip", {"input_ids", "pixel_values"}),
+    ],
+)
+def test_an_architecture_is_small_and_runs_on_its_inputs(name, parts):
+    model, args, kwargs, (imported, expression) = zoo.build(name, {})
+    assert (imported, repr(eval(expression))) == ("import transformers", repr(model))  # noqa: S307
+    assert (args, set(kwargs)) == ((), parts)
+    assert sum(parameter.numel() for parameter in model.parameters()) < 100_000
+    with torch.no_grad():
+        model(**kwargs)
+
+
+def test_options_are_fields_of_the_configuration():
+    model, *_ = zoo.build("llama", {"use_cache": False, "num_hidden_layers": 1})
+    assert (model.config.use_cache, len(model.layers)) == (False, 1)
+
+
+ZOO = """
+import torch
+
+def names():
+    return ["square", "cube"]
+
+def build(name, options):
+    if name not in names():
+        raise LookupError(name)
+    class Power(torch.nn.Module):
+        def forward(self, x, *, factor):
+            return x ** (2 if name == "square" else 3) * factor
+    return Power(), (torch.rand(2, options.get("width", 3)),), {"factor": torch.ones(1)}
+"""
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory):
+    home = tmp_path_factory.mktemp("zoo")
+    (home / "powers_zoo.py").write_text(ZOO)
+    (home / "missing_zoo.py").write_text("import a_package_that_nobody_has.models")
+    (home / "misfit_zoo.py").write_text("raise RuntimeError('operator torchvision::nms does not exist')")
+    zoos = {"powers": "powers_zoo", "missing": "missing_zoo", "misfit": "misfit_zoo"}
+    specs = ("powers:square,width=5", "powers:sqare", "powers:square,wide", "missing:model", "misfit:model")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(home)
+        options = TrialOptions(modes=("non-strict",), timeout=60)
+        return {report.name: report for report in run_trials([from_zoo(spec, zoos) for spec in specs], options)}
+
+
+def test_a_model_of_a_zoo_climbs_the_ladder(reports):
+    report = reports["powers:square,width=5"]
+    assert report.stage("load").full_detail == "Power(float32[2, 5], factor=float32[1])"
+    assert {report.stage(name).status for name in ("eager", "export-non-strict", "soundness")} == {"passed"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "sentence"),
+    [
+        ("powers:sqare", "powers:sqare: there is no model 'sqare'; the nearest are square"),
+        ("powers:square,wide", "write options as NAME=VALUE, not 'wide'"),
+        (
+            "misfit:model",
+            "does not exist; the installed torchvision was built for another torch: install both together",
+        ),
+        ("missing:model", "needs a_package_that_nobody_has, which is not installed: pip install a_package_that_nobody"),
+    ],
+)
+def test_what_cannot_be_built_says_why(reports, spec, sentence):
+    assert sentence in reports[spec].broken
+
+
+def test_only_a_known_library_is_a_zoo():
+    assert from_zoo("powers:square", {}) is None
+    assert from_zoo("powers", {"powers": "powers_zoo"}) is None
