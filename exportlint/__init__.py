@@ -1,4 +1,4 @@
-"""exportlint: where torch.export refuses a model or silently changes it.
+"""Source files and models in; the lines where torch.export refuses them, or silently changes them, out.
 
 The public names are what a rule, a fixture test or a notebook needs. They load on first use, so that importing a
 submodule in a trial's child process costs nothing and needs nothing.

@@ -1,3 +1,3 @@
-"""The version of exportlint, said once."""
+"""The version of exportlint, written once."""
 
 __version__ = "0.1.0"

@@ -1,1 +1,1 @@
-"""What ships with exportlint: one flat file a rule."""
+"""The rules that ship with exportlint, one file each: a piece of code in, suspicions out."""

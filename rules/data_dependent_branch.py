@@ -144,7 +144,7 @@ class DataDependentBranch(TruthRule):
             self._chained(asked.node)
             return
         value = self.code.value(asked.node)
-        if self.sheltered(asked) or (value.is_unbacked and of_a_size(self.code, asked.node, value)):
+        if self.guarded(asked) or (value.is_unbacked and of_a_size(self.code, asked.node, value)):
             return
         if (
             not self._is_own(asked.node)

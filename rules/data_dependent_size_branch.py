@@ -64,7 +64,7 @@ class DataDependentSizeBranch(TruthRule):
 
     def asked(self, asked: Asked) -> None:
         value = self.code.value(asked.node)
-        if asked.form == "chained" or self.sheltered(asked):
+        if asked.form == "chained" or self.guarded(asked):
             return
         if value.is_unbacked and of_a_size(self.code, asked.node, value):
             at_most = Severity.WARNING if asked.before else Severity.ERROR

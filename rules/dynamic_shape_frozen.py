@@ -144,7 +144,7 @@ class DynamicShapeFrozen(Rule):
                 return found if found is not None else self._dim(right)
         return None
 
-    def _say(self, node: cst.CSTNode, case: str, dim: int | None) -> None:
+    def _report_dim(self, node: cst.CSTNode, case: str, dim: int | None) -> None:
         if dim is not None:
             self.report(node, case, dim=str(dim))
 
@@ -154,19 +154,21 @@ class DynamicShapeFrozen(Rule):
         if given is None:
             return
         if name == "builtins.len":
-            self._say(node, "BadLen", self._dim(node))
+            self._report_dim(node, "BadLen", self._dim(node))
         elif case := _TO_NUMBER.get(name):
-            self._say(node, "BadIntOfQuotient" if case == "BadInt" and _is_quotient(given) else case, self._dim(given))
+            self._report_dim(
+                node, "BadIntOfQuotient" if case == "BadInt" and _is_quotient(given) else case, self._dim(given)
+            )
         elif name in {"builtins.list", "builtins.tuple"} and 0 in self._dims_of(given):
-            self._say(node, "BadList", 0)
+            self._report_dim(node, "BadList", 0)
         elif name == "builtins.min" and any(isinstance(arg.value, cst.Integer) for arg in node.args):
             dims = [dim for arg in node.args if (dim := self._dim(arg.value)) is not None]
-            self._say(node, "BadMinimum", dims[0] if dims else None)
+            self._report_dim(node, "BadMinimum", dims[0] if dims else None)
         elif name == "builtins.str":
-            self._say(node, "BadText", self._dim(given))
+            self._report_dim(node, "BadText", self._dim(given))
 
     def visit_FormattedStringExpression(self, node: cst.FormattedStringExpression) -> None:
-        self._say(node.expression, "BadText", self._dim(node.expression))
+        self._report_dim(node.expression, "BadText", self._dim(node.expression))
 
     def visit_Subscript(self, node: cst.Subscript) -> None:
         match node.slice:
@@ -174,13 +176,13 @@ class DynamicShapeFrozen(Rule):
                 "CONTAINER",
                 "MODULE",
             }:
-                self._say(node, "BadLookup", self._dim(index))
+                self._report_dim(node, "BadLookup", self._dim(index))
 
     def visit_BinaryOperation(self, node: cst.BinaryOperation) -> None:
         if isinstance(node.operator, cst.Multiply):
             for one, other in ((node.left, node.right), (node.right, node.left)):
                 if isinstance(one, cst.List):
-                    self._say(node, "BadRepeatedList", self._dim(other))
+                    self._report_dim(node, "BadRepeatedList", self._dim(other))
 
     def visit_For(self, node: cst.For) -> None:
         self._loop(node.iter)
@@ -193,20 +195,20 @@ class DynamicShapeFrozen(Rule):
             name = self.code.name(over.func) or ""
             if name == "builtins.range":
                 dims = [dim for arg in over.args if (dim := self._dim(arg.value)) is not None]
-                self._say(over, "BadRange", dims[0] if dims else None)
+                self._report_dim(over, "BadRange", dims[0] if dims else None)
                 return
             if name in _TO_ROWS:
                 if any(0 in self._dims_of(arg.value) for arg in over.args):
-                    self._say(over, "BadIteration", 0)
+                    self._report_dim(over, "BadIteration", 0)
                 return
         if isinstance(over, cst.Call) and isinstance(over.func, cst.Attribute) and called(over) == "unbind":
             dim = int(over.args[0].value.value) if over.args and isinstance(over.args[0].value, cst.Integer) else 0
             if dim in self._dims_of(over.func.value) and not (
                 over.args and not isinstance(over.args[0].value, cst.Integer)
             ):
-                self._say(over, "BadUnbind", dim)
+                self._report_dim(over, "BadUnbind", dim)
         elif 0 in self._dims_of(over):
-            self._say(over, "BadIteration", 0)
+            self._report_dim(over, "BadIteration", 0)
 
     def visit_If(self, node: cst.If) -> None:
         self._test(node.test, "BadBranch")

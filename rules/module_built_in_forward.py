@@ -67,7 +67,7 @@ class ModuleBuiltInForward(Rule):
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)
-        self._told: set[cst.CSTNode] = set()
+        self._reported: set[cst.CSTNode] = set()
         self._kept: dict[cst.CSTNode, cst.BaseExpression] = {}
 
     def visit_Assign(self, node: cst.Assign) -> None:
@@ -76,10 +76,10 @@ class ModuleBuiltInForward(Rule):
                 self._kept[node.value] = target
 
     def visit_Call(self, node: cst.Call) -> None:
-        if node in self._told:
+        if node in self._reported:
             return
         if case := self._case(node):
-            self._told.update(arg.value for arg in node.args)
+            self._reported.update(arg.value for arg in node.args)
             self.report(node, case)
 
     def _case(self, node: cst.Call) -> str | None:

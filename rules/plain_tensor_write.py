@@ -37,7 +37,7 @@ class PlainTensorWrite(Rule):
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)
-        self._told: set[cst.CSTNode] = set()
+        self._reported: set[cst.CSTNode] = set()
 
     def visit_Assign(self, node: cst.Assign) -> None:
         self._check(node)
@@ -49,7 +49,7 @@ class PlainTensorWrite(Rule):
         self._check(node)
 
     def _check(self, node: cst.CSTNode) -> None:
-        if node in self._told:
+        if node in self._reported:
             return
         for written in written_in_place(node):
             value = self.code.value(written)
@@ -57,5 +57,5 @@ class PlainTensorWrite(Rule):
                 augmented = isinstance(node, cst.AugAssign) and written is node.target
                 case = "BadAugmented" if augmented and isinstance(written, cst.Attribute) else "BadRunningMean"
                 self.report(node, case, because=value)
-                self._told.add(written)  # `self.mean.mul_(a).add_(b)` is one finding
+                self._reported.add(written)  # `self.mean.mul_(a).add_(b)` is one finding
                 return

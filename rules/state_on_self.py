@@ -86,7 +86,7 @@ class StateOnSelf(Rule):
         self._guards: list[cst.BaseExpression] = []
         self._training = 0
         self._function: cst.Module | None = None
-        self._told: set[cst.CSTNode] = set()
+        self._reported: set[cst.CSTNode] = set()
         self._calls: list[cst.Call] = []
 
     # Where the visitor stands.
@@ -144,8 +144,8 @@ class StateOnSelf(Rule):
             case cst.Name() if self.code.name(node.func) == "builtins.setattr":
                 self._setattr(node)
             case cst.Attribute(value=owner, attr=cst.Name(value=method)) if method in CONTAINER_METHODS:
-                if node not in self._told and (name := _own(owner)) and self._is_container(owner):
-                    self._told.update(arg.value for arg in node.args)
+                if node not in self._reported and (name := _own(owner)) and self._is_container(owner):
+                    self._reported.update(arg.value for arg in node.args)
                     self._changed(node, name)
 
     # What it means.

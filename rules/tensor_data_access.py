@@ -57,12 +57,12 @@ class TensorDataAccess(Rule):
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)
-        self._told: set[cst.CSTNode] = set()
+        self._reported: set[cst.CSTNode] = set()
 
     def visit_Assign(self, node: cst.Assign) -> None:
         for target in flat_targets(node):
             if isinstance(target, cst.Attribute) and target.attr.value == "data":
-                self._tell(target, target, node, assigned=True)
+                self._report(target, target, node, assigned=True)
         self._writes(node)
 
     def visit_AugAssign(self, node: cst.AugAssign) -> None:
@@ -73,25 +73,25 @@ class TensorDataAccess(Rule):
 
     def visit_Attribute(self, node: cst.Attribute) -> None:
         if node.attr.value in _METADATA:
-            self._told.add(node.value)
-        if node.attr.value == "data" and node not in self._told:
-            self._tell(node, node, node, read=True)
+            self._reported.add(node.value)
+        if node.attr.value == "data" and node not in self._reported:
+            self._report(node, node, node, read=True)
 
     def _writes(self, node: cst.CSTNode) -> None:
         for written in written_in_place(node):
             if access := _data_in(written):
-                self._tell(access, written, node)
+                self._report(access, written, node)
 
-    def _tell(
+    def _report(
         self, access: cst.Attribute, part: cst.CSTNode, node: cst.CSTNode, *, assigned: bool = False, read: bool = False
     ) -> None:
         owner = self.code.value(access.value)
-        if owner.kind is not Kind.TENSOR or access in self._told:
+        if owner.kind is not Kind.TENSOR or access in self._reported:
             return
-        self._told.add(access)
+        self._reported.add(access)
         if not read:
             node.visit(inside := _DataReads())
-            self._told |= inside.found  # one finding for `p.data = p.data.clamp(0, 1)`
+            self._reported |= inside.found  # one finding for `p.data = p.data.clamp(0, 1)`
         at_most = Severity.ERROR if owner.certain else Severity.WARNING
         self.report(node, _case(owner, assigned, read), at_most=at_most, because=owner)
 

@@ -1,4 +1,4 @@
-"""Which files are checked, and what is said about those that cannot be."""
+"""Which files are checked, and what is reported about those that cannot be."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ RULES = all_rules()
 BOTH = ("non-strict", "strict")
 
 
-def said(rule: RuleInfo, torch: str | None) -> set[tuple[int, str, str]]:
+def reported(rule: RuleInfo, torch: str | None) -> set[tuple[int, str, str]]:
     file = SourceFile(rule.fixture, rule.fixture.name)
     report = check([file], tuple(RULES.values()), StaticOptions(torch=torch, modes=BOTH))
     assert not report.problems
@@ -34,7 +34,7 @@ def listed(found: Iterable[tuple[int, str, str]]) -> str:
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 def test_the_findings_of_a_fixture_are_the_marked_ones(rule: RuleInfo) -> None:
     fixture = read_fixture(rule.fixture)
-    found = said(rule, fixture.torch or TESTED_TORCH)
+    found = reported(rule, fixture.torch or TESTED_TORCH)
     marked = {(m.line, m.kind, m.rule) for m in fixture.marks if m.kind != "missed"}
     missed = {(m.line, m.rule) for m in fixture.marks if m.kind == "missed"}
     assert not (found - marked), f"{rule.fixture}: found but not marked\n{listed(found - marked)}"
@@ -64,7 +64,7 @@ def test_every_class_is_measured_under_the_torch_that_the_marks_are_for(rule: Ru
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
-def test_every_good_case_exports_everywhere(rule: RuleInfo) -> None:
+def test_every_good_case_exports_in_both_modes_of_the_tested_torch(rule: RuleInfo) -> None:
     good = [c.name for c in read_fixture(rule.fixture).classes if c.name.startswith("Good")]
     assert good, "a rule shows at least one near miss that is fine"
     for name in good:

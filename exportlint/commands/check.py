@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from exportlint.commands.options import Output, Trying, flat, output_options, rule_options, split, trying_options
+from exportlint.commands.options import Output, TrialSettings, flat, output_options, rule_options, split, trial_options
 from exportlint.commands.reporting import finish
 from exportlint.config.settings import CommandLine, load_config
 from exportlint.errors import UserError
@@ -20,13 +20,13 @@ from exportlint.workflow.linting import collect_files, lint_files
 @click.option("--no-cache", is_flag=True, help="Judge every file anew, and remember nothing.")
 @click.option("--stdin-filename", metavar="PATH", help="The name of the source that `-` reads from stdin.")
 @click.option("--trial", is_flag=True, help="Also try the targets that the files declare; needs torch.")
-@trying_options
+@trial_options
 def command(paths: tuple[str, ...], **options: Any) -> int:
     """Find what torch.export refuses or gets wrong, without importing torch or running the code.
 
     PATH is a file, a folder, a glob pattern, or `-` for stdin; the default is the working directory.
     """
-    output, how = split(options, Output), split(options, Trying)
+    output, how = split(options, Output), split(options, TrialSettings)
     asked = CommandLine(flat(options["select"]), flat(options["ignore"]), options["mode"], options["torch"])
     named = paths or (".",)
     near = [options["stdin_filename"] or "." if path == "-" else path for path in named]
@@ -39,7 +39,7 @@ def command(paths: tuple[str, ...], **options: Any) -> int:
 
 
 def _with_trial(
-    paths: tuple[str, ...], near: list[str], asked: CommandLine, output: Output, how: Trying, *, cache: bool
+    paths: tuple[str, ...], near: list[str], asked: CommandLine, output: Output, how: TrialSettings, *, cache: bool
 ) -> int:
     if "-" in paths:
         raise UserError("--trial runs files: write the source to one instead of piping it to `-`")
@@ -51,6 +51,8 @@ def _with_trial(
     return try_and_report(discovered(found), found, config, output, how, cache=cache)
 
 
-def _refuse_trial_options(how: Trying) -> None:
-    if given := next((name for name in Trying.__dataclass_fields__ if name != "jobs" and getattr(how, name)), None):
+def _refuse_trial_options(how: TrialSettings) -> None:
+    if given := next(
+        (name for name in TrialSettings.__dataclass_fields__ if name != "jobs" and getattr(how, name)), None
+    ):
         raise UserError(f"--{given.replace('_', '-')} belongs to trials: add --trial, or use `exportlint trial`")

@@ -48,8 +48,8 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Trying:
-    """How targets are tried; None where the command line is silent."""
+class TrialSettings:
+    """How targets are tried; None for options that were not given."""
 
     lower: tuple[str, ...]
     dynamic: str | None
@@ -142,7 +142,7 @@ _MORE_STAGES = (
 )
 
 
-def trying_options(command: Command) -> Command:
+def trial_options(command: Command) -> Command:
     """--lower, --dynamic, --timeout, --memory, --jobs, --python, --save-repro, --show."""
     for option in (*_MORE_RESULTS, *_MEANS, *_MORE_STAGES):
         command = option(command)

@@ -1,4 +1,4 @@
-"""Print a report, and say by the exit code how the run ended."""
+"""Print a report, and give the exit code of the run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from exportlint.errors import UserError
 from exportlint.finding import Severity
 from exportlint.output import render
-from exportlint.output.report import Look, Report
+from exportlint.output.report import RenderOptions, Report
 from exportlint.workflow.messages import say
 from exportlint.workflow.report_building import Gathered, build_report
 
@@ -33,7 +33,7 @@ def finish(gathered: Gathered, config: Config, output: Output) -> int:
         from exportlint.workflow.next_step import next_step  # noqa: PLC0415 (the trial's modules, after trials only)
 
         made = replace(made, next_step=next_step(made))
-    text = render(output.output_format, made, _look(output))
+    text = render(output.output_format, made, _render_options(output))
     if output.output_file:
         write_file(output.output_file, text)
     else:
@@ -53,14 +53,14 @@ def exit_code(made: Report, *, exit_zero: bool) -> int:
     return FINDINGS if loud and not exit_zero else CLEAN
 
 
-def _look(output: Output) -> Look:
+def _render_options(output: Output) -> RenderOptions:
     terminal = sys.stdout.isatty() and not output.output_file
     width = min(shutil.get_terminal_size().columns, 140) if terminal else PLAIN_WIDTH
-    return Look(terminal and wants_color(), width, output.statistics)
+    return RenderOptions(terminal and wants_color(), width, output.statistics)
 
 
 def wants_color() -> bool:
-    """Neither NO_COLOR (https://no-color.org) nor a terminal that knows no colours."""
+    """Are colours wanted? Not with NO_COLOR (https://no-color.org), nor on a terminal that knows none."""
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from exportlint.commands.options import Output, Trying, flat, output_options, rule_options, split, trying_options
+from exportlint.commands.options import Output, TrialSettings, flat, output_options, rule_options, split, trial_options
 from exportlint.config.settings import CommandLine, load_config
 from exportlint.errors import UserError
 from exportlint.files import Collected
@@ -29,13 +29,19 @@ class _BeforeDashes(click.Command):
 @click.argument("paths", nargs=-1, metavar="[PATH]… [-- SCRIPT_ARGUMENTS]")
 @click.option("--model", metavar=SOURCE, help="A callable that makes the model (or the model itself).")
 @click.option("--args", metavar=SOURCE, help="A callable that makes the tuple of example inputs.")
-@click.option("--kwargs", metavar=SOURCE, help="… the dict of example keyword inputs.")
-@click.option("--dynamic-shapes", metavar=SOURCE, help="… the dynamic_shapes of torch.export.export.")
-@click.option("--other-args", metavar=SOURCE, help="… other inputs, which must take the same program.")
+@click.option("--kwargs", metavar=SOURCE, help="A callable that makes the dict of example keyword inputs.")
+@click.option(
+    "--dynamic-shapes", metavar=SOURCE, help="A callable that makes the dynamic_shapes of torch.export.export."
+)
+@click.option(
+    "--other-args",
+    metavar=SOURCE,
+    help="A callable that makes a second tuple of inputs, which the same program must take.",
+)
 @click.option("--target", "names", multiple=True, metavar="NAME", help="A target of [tool.exportlint.targets.NAME].")
 @rule_options
 @output_options
-@trying_options
+@trial_options
 @click.pass_context
 def command(ctx: click.Context, /, paths: tuple[str, ...], names: tuple[str, ...], **options: Any) -> int:
     """Export models for real, stage by stage, each stage in a process of its own.
@@ -50,7 +56,7 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], names: tuple[str, ...
     from exportlint.commands.trial_run import try_and_report  # noqa: PLC0415 (the trial's modules, when they are needed)
     from exportlint.workflow.target_choice import chosen  # noqa: PLC0415 (as above)
 
-    output, how = split(options, Output), split(options, Trying)
+    output, how = split(options, Output), split(options, TrialSettings)
     asked = CommandLine(
         flat(options.pop("select")), flat(options.pop("ignore")), options.pop("mode"), options.pop("torch")
     )

@@ -14,14 +14,20 @@ from exportlint.workflow.trials import examine, known_lowerings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from exportlint.commands.options import Output, Trying
+    from exportlint.commands.options import Output, TrialSettings
     from exportlint.config.settings import Config
     from exportlint.files import Collected
     from exportlint.trial.protocol.target import Target
 
 
 def try_and_report(
-    targets: Sequence[Target], found: Collected, config: Config, output: Output, how: Trying, *, cache: bool = True
+    targets: Sequence[Target],
+    found: Collected,
+    config: Config,
+    output: Output,
+    how: TrialSettings,
+    *,
+    cache: bool = True,
 ) -> int:
     """Try the targets, lint `found` and what they ran of the project, and print both kinds of evidence as one."""
     if how.show and output.output_format != "full":
@@ -30,7 +36,7 @@ def try_and_report(
     return finish(examined.gathered, examined.config, output)
 
 
-def _options(how: Trying) -> TrialOptions:
+def _options(how: TrialSettings) -> TrialOptions:
     limits: dict[str, Any] = {"timeout": how.timeout, "jobs": how.jobs}
     limits["memory_mb"] = int(how.memory * 1000) if how.memory else None
     given = {name: value for name, value in limits.items() if value is not None}

@@ -1,4 +1,4 @@
-"""`[tool.exportlint]` of pyproject.toml: what may stand there, and what is said about anything else."""
+"""Read `[tool.exportlint]` of pyproject.toml: what may stand there, and the error for anything else."""
 
 from __future__ import annotations
 

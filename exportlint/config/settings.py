@@ -29,7 +29,7 @@ MODE_CHOICES: Mapping[str, tuple[str, ...]] = {**{mode: (mode,) for mode in MODE
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """What the command line says; None and () where it is silent."""
+    """The options of the command line; None and () for those that were not given."""
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ class RuleNames(Collection[str]):
 
 
 def load_config(paths: Sequence[str], asked: CommandLine) -> Config:
-    """The configuration nearest to `paths`, overruled by the command line. UserError says what is wrong with either."""
+    """The configuration nearest to `paths`, overruled by the command line. Raises UserError where either is wrong."""
     known = RuleNames()
     for option, rules in (("--select", asked.select), ("--ignore", asked.ignore)):
         for rule in rules:

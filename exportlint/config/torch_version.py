@@ -1,4 +1,4 @@
-"""Choose the measured torch version that speaks for the one that was asked for."""
+"""Choose the measured torch version that is used for the one that was asked for."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def default_version() -> str | None:
 
 
 def measured_version(asked: str) -> tuple[str | None, tuple[str, ...]]:
-    """The torch version whose measurements are used, and what to tell the user about the choice."""
+    """The torch version whose measurements are used, and remarks for the user about the choice."""
     measured = measured_versions()
     if not re.fullmatch(r"\d+(\.\d+)+\S*", asked):
         raise UserError(f"torch version `{asked}`: write it as in 2.13 or 2.13.0; measured are {', '.join(measured)}")

@@ -1,4 +1,4 @@
-"""One file a format. A format is a module with `render(report, look) -> str`."""
+"""A report in, its text out. One file a format: a module with `render(report, options) -> str`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from exportlint.output.report import Look, Report
+    from exportlint.output.report import RenderOptions, Report
 
 FORMATS = {
     "full": "exportlint.output.full",
@@ -16,8 +16,8 @@ FORMATS = {
 }
 
 
-def render(name: str, report: Report, look: Look) -> str:
+def render(name: str, report: Report, options: RenderOptions) -> str:
     """The report in the format called `name`, which ends with a line end. Only that format's module is imported."""
     module = importlib.import_module(FORMATS[name])
-    text: str = module.render(report, look)
+    text: str = module.render(report, options)
     return text

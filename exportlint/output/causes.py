@@ -66,7 +66,7 @@ def names_only_its_stage(finding: Finding) -> bool:
 
 
 def _cause(finding: Finding) -> tuple[str, str]:
-    """The rule; what no rule knows is called by its stage, and there the words tell the causes apart."""
+    """The rule; of what no rule knows the stage and the message, since one stage can fail for many causes."""
     return finding.rule, finding.message if names_only_its_stage(finding) else ""
 
 

@@ -1,4 +1,4 @@
-"""One line a finding, for editors and grep: `path:line:column: severity[rule] message`."""
+"""The format `concise`, for editors and grep: one line a finding, `path:line:column: severity[rule] message`."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from exportlint.finding import Finding
-    from exportlint.output.report import Look, Report
+    from exportlint.output.report import RenderOptions, Report
     from exportlint.trial.protocol.result import TargetReport
 
 
-def render(report: Report, look: Look) -> str:
-    return "\n".join(_lines(report, look)) + "\n"
+def render(report: Report, options: RenderOptions) -> str:
+    return "\n".join(_lines(report, options)) + "\n"
 
 
-def _lines(report: Report, look: Look) -> Iterator[str]:
+def _lines(report: Report, options: RenderOptions) -> Iterator[str]:
     yield from (_line(finding, report) for finding in report.shown)
     yield from (_ladder(target) for target in report.targets)
     yield report.headline
-    if look.statistics:
+    if options.statistics:
         yield from (f"{number:>6}  {rule}" for rule, number in report.per_rule())
 
 
 def _line(finding: Finding, report: Report) -> str:
     place = f"{finding.path}:{finding.line}:{finding.column}"
     message = " ".join(finding.message.split())
-    return f"{place}: {finding.severity.value}[{finding.rule}]{report.aside(finding)} {message}"
+    return f"{place}: {finding.severity.value}[{finding.rule}]{report.label(finding)} {message}"
 
 
 def _ladder(target: TargetReport) -> str:

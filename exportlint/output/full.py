@@ -1,4 +1,4 @@
-"""For a person: the ladder of each target and its findings by cause; each with its source line, why, what instead."""
+"""The format `full`, for people: each target's ladder, then its findings by cause: source line, why, what instead."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from exportlint.output.report import Look, Report
+    from exportlint.output.report import RenderOptions, Report
 
 
 LEAST, MOST_LINKS = 40, 3
 
 
-def render(report: Report, look: Look) -> str:
+def render(report: Report, options: RenderOptions) -> str:
     if not (report.shown or report.targets):
         return report.headline + "\n"  # the common case on every commit needs no rich
-    console = _console(look)
+    console = _console(options)
     for part in parts(report):
         if part.target:
             print_ladder(console, part.target, report.other_torch(part.target))
@@ -37,7 +37,7 @@ def render(report: Report, look: Look) -> str:
         for cause in part.causes:
             _print_cause(console, report, cause)
     console.print(report.headline, style="headline", soft_wrap=True)
-    if look.statistics:
+    if options.statistics:
         for rule, number in report.per_rule():
             console.print(f"{number:>6}  {rule}")
     if report.next_step:
@@ -48,7 +48,7 @@ def render(report: Report, look: Look) -> str:
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
 
 
-def _console(look: Look) -> Console:
+def _console(options: RenderOptions) -> Console:
     from rich.console import Console  # noqa: PLC0415 (50 ms)
     from rich.theme import Theme  # noqa: PLC0415
 
@@ -56,9 +56,9 @@ def _console(look: Look) -> Console:
 
     return Console(
         file=StringIO(),
-        force_terminal=look.color,
-        color_system="standard" if look.color else None,
-        width=look.width,
+        force_terminal=options.color,
+        color_system="standard" if options.color else None,
+        width=options.width,
         theme=Theme(STYLES),
         highlight=False,
         markup=False,
@@ -76,11 +76,11 @@ def _print_cause(console: Console, report: Report, cause: Cause) -> None:
 
 
 def _print_finding(console: Console, finding: Finding, report: Report, printed: set[tuple[str, str]]) -> None:
-    """`said`: the facts that were already printed for the same cause; this finding's are added."""
+    """Print one finding. `printed`: the facts that already stand under the same cause; this finding's are added."""
     from rich.text import Text  # noqa: PLC0415
 
     severity = (finding.severity.value, f"severity.{finding.severity.value}")
-    title = f"[{finding.rule}]{report.aside(finding)} "
+    title = f"[{finding.rule}]{report.label(finding)} "
     _print_hanging(console, "", Text.assemble(severity, title, (finding.message, "label")))
     gutter = " " * len(str(finding.line))
     place = f"{finding.path}:{finding.line}:{finding.column}"

@@ -1,7 +1,7 @@
-"""Annotations for GitHub Actions, and the job summary where GITHUB_STEP_SUMMARY names its file.
+"""The format `github`: annotations for GitHub Actions, and the job summary where GITHUB_STEP_SUMMARY names its file.
 
 GitHub shows at most ten annotations of a level for a step and drops the rest in silence, so the most severe and first
-ten are chosen here and the number of the others is said.
+ten are chosen here, and a line gives the number of the others.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from exportlint.output import markdown
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from exportlint.output.report import Look, Report
+    from exportlint.output.report import RenderOptions, Report
 
 
 MOST = 10
 LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
 
-def render(report: Report, look: Look) -> str:
-    del look  # a log has one look
+def render(report: Report, options: RenderOptions) -> str:
+    del options  # a log has no width and no colour
     _write_summary(report)
     return "\n".join([*_commands(report), _data(report.headline)]) + "\n"
 

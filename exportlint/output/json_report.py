@@ -1,4 +1,4 @@
-"""The contract that other programs build on; schema-1.json beside this file describes it."""
+"""The format `json`, the contract that other programs build on; schema-1.json beside this file describes it."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from exportlint.finding import Finding, Fix, Severity
 from exportlint.version import __version__
 
 if TYPE_CHECKING:
-    from exportlint.output.report import Look, Report
+    from exportlint.output.report import RenderOptions, Report
     from exportlint.trial.protocol.result import TargetReport
 
 
 VERSION = 1
 
 
-def render(report: Report, look: Look) -> str:
-    del look  # the same on a terminal, in a pipe and in a file
+def render(report: Report, options: RenderOptions) -> str:
+    del options  # the same on a terminal, in a pipe and in a file
     return json.dumps(as_data(report), indent=2) + "\n"
 
 
@@ -58,8 +58,8 @@ def _finding(finding: Finding, report: Report) -> dict[str, Any]:
         "fix": _fix(finding.fix) if finding.fix else None,
         "fingerprint": finding.fingerprint,
     }
-    # Said only with --show-suppressed, where a reader could not tell such a finding from one that counts.
-    return {**data, "suppressed": True} if "suppressed" in report.aside(finding) else data
+    # Only with --show-suppressed, where a reader could not distinguish such a finding from one that counts.
+    return {**data, "suppressed": True} if "suppressed" in report.label(finding) else data
 
 
 def _fix(fix: Fix) -> dict[str, Any]:

@@ -17,7 +17,7 @@ LEAST = 30
 
 
 def print_ladder(console: Console, target: TargetReport, other_torch: str = "") -> None:
-    """`other_torch`: said behind the name, where the report's other words are about another torch."""
+    """Print the ladder of a target. `other_torch` stands behind its name, where the report is about another torch."""
     from rich.table import Table  # noqa: PLC0415 (50 ms)
     from rich.text import Text  # noqa: PLC0415
 
@@ -29,7 +29,7 @@ def print_ladder(console: Console, target: TargetReport, other_torch: str = "") 
     room = console.width - sum(max(map(len, column)) + 2 for column in zip(HEADS, *rows, strict=True))
     for stage, (name, status, seconds) in zip(target.stages, rows, strict=True):
         detail = Text(stage.brief_detail)
-        detail.truncate(max(LEAST, room), overflow="ellipsis")  # the findings below say all of it
+        detail.truncate(max(LEAST, room), overflow="ellipsis")  # the findings below have all of it
         table.add_row(name, Text(status, style=f"status.{status}"), seconds, detail)
     console.print(table)
     if target.dynamic_shapes:

@@ -68,7 +68,7 @@ def _findings(causes: Sequence[Cause], report: Report, kept: AbstractSet[int]) -
 def _row(finding: Finding, report: Report) -> tuple[str, ...]:
     instead = finding.fix.description if finding.fix else ""
     place = f"`{finding.path}:{finding.line}:{finding.column}`"
-    return finding.severity.value + report.aside(finding), finding.rule, place, finding.message, instead
+    return finding.severity.value + report.label(finding), finding.rule, place, finding.message, instead
 
 
 def _code(language: str, text: str) -> str:

@@ -25,8 +25,8 @@ class NextStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """How text is to look: colour only on terminals, a width in characters, the count per rule if asked for."""
+class RenderOptions:
+    """How a report is rendered: colour only on terminals, a width in characters, the count per rule if asked for."""
 
     color: bool = False
     width: int = 100
@@ -63,12 +63,12 @@ class Report:
         extra = (self.cleared if self.show_cleared else ()) + (self.suppressed if self.show_suppressed else ())
         return tuple(sorted(self.findings + extra, key=lambda finding: finding.sort_key))
 
-    def aside(self, finding: Finding) -> str:
-        """What tells a finding that is shown, but does not count, from the others."""
-        return self._asides.get(id(finding), "")
+    def label(self, finding: Finding) -> str:
+        """The mark of a finding that is shown but does not count, (cleared) or (suppressed); "" for the others."""
+        return self._labels.get(id(finding), "")
 
     @cached_property
-    def _asides(self) -> dict[int, str]:
+    def _labels(self) -> dict[int, str]:
         cleared = {id(finding): " (cleared)" for finding in self.cleared}
         return cleared | {id(finding): " (suppressed)" for finding in self.suppressed}
 
@@ -81,7 +81,7 @@ class Report:
         return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
     def other_torch(self, target: TargetReport) -> str:
-        """To be said behind the target's name, where it was tried with another torch than the report speaks of."""
+        """The torch that the target was tried with, as text behind its name; "" where it is the report's."""
         torch = target.torch
         return f", tried with torch {torch}" if torch and torch.partition("+")[0] != self.torch else ""
 

@@ -32,7 +32,7 @@ def source(fixture: Fixture, found: FixtureClass) -> str:
 
 
 def outcome(record: Mapping[str, Any]) -> str:
-    """What one record of a truth file says, in a word or two."""
+    """The outcome of one record of a truth file, in a word or two."""
     return "fails later" if record["outcome"] == "exports" and record.get("then") else str(record["outcome"])
 
 
@@ -61,10 +61,11 @@ def rules_page() -> str:
             "",
             NOTE,
             "",
-            "What torch did with the `Bad…` models of the rule's fixture: `refused` (torch says no), `differs` (it",
+            "What torch did with the `Bad…` models of the rule's fixture: `refused` (torch raised), `differs` (it",
             "exports, and the program computes something else), `crashed`, `timed out`, or `exports` (and agrees with",
             "eager: there the rule is silent or leaves a note). `fails later`: it exports and agrees, and a later step",
-            "such as the decomposition fails. A model that a version cannot define is not counted.",
+            "such as the decomposition fails. A number counts fixture classes, as in `refused 5, differs 2`; a word",
+            "alone means all of them. A model that a version cannot define is not counted.",
             "`exportlint explain RULE` shows the models.",
             "",
             _table([TESTED_TORCH], with_summary=True),
@@ -107,7 +108,7 @@ def stages_table() -> str:
 
 
 def folders_table() -> str:
-    """Every folder of the package, and what goes in and comes out, as its `__init__` says."""
+    """Every folder of the package, and what goes in and comes out: the first line of its `__init__`."""
     package = Path(__file__).parents[1]
     files = sorted(package.rglob("__init__.py"), key=lambda path: path.parent.parts)
     named = [(path.parent.relative_to(package.parent).as_posix(), _docstring(path)) for path in files]

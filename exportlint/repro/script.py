@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 MADE_BY = "Made by exportlint"
-OURS = "exportlint-"  # how files begin that have no words in which to say so
+OURS = "exportlint-"  # how the names of our files begin that hold no text
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def _slug(name: str) -> str:
 
 
 def _failures(result: StageResult, report: TargetReport) -> Iterator[tuple[str, Observation | None]]:
-    """Each mode in which the stage failed, with what it said of that first."""
+    """Each mode in which the stage failed, with the first observation of that."""
     failures = [seen for seen in result.observations if seen.kind in ("exception", "difference")]
     if result.row.kind is not StageKind.COMPARE:
         passed = (one.row.mode for one in report.stages if one.row.mode and one.passed)
@@ -123,7 +123,7 @@ def _export(target: Target, *, strict: bool) -> str:
 
 
 def _after(stage: Stage) -> str:
-    """What the stage does with the program, as the constant REPRO of its module, or of its lowering's, says."""
+    """What the stage does with the program: the constant REPRO of its module, or of its lowering's."""
     module = f"exportlint.trial.child.stages.{stage.module}"
     if stage.lowering:
         points = entry_points(group=LOWERINGS)

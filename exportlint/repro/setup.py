@@ -1,4 +1,4 @@
-"""Write the first half of a script: the model and its inputs, made as the trial made them."""
+"""Write the first half of a repro script: code that makes the model and its inputs as the trial made them."""
 
 from __future__ import annotations
 
@@ -77,28 +77,28 @@ def setup(report: TargetReport, file: str, *, others: bool) -> list[str] | None:
 
     None where nothing names the model.
     """
-    target, homes = report.target, Homes()
-    if target is None or (parts := _parts(report, target, homes, file)) is None:
+    target, imports = report.target, Imports()
+    if target is None or (parts := _parts(report, target, imports, file)) is None:
         return None
-    files = [FROM_FILE] if any("from_file(" in line for line in homes.lines) else []
+    files = [FROM_FILE] if any("from_file(" in line for line in imports.lines) else []
     made = [MADE] if target.kind is TargetKind.CALLABLES else []
-    loading = "\n".join([f"sys.path.insert(0, {str(Path.cwd())!r})", *homes.lines, ""])
+    loading = "\n".join([f"sys.path.insert(0, {str(Path.cwd())!r})", *imports.lines, ""])
     new_values = [_making_new_values()] if others and parts.others is None else []
     return [START, *files, *made, loading, *new_values, parts.code(others=others)]
 
 
-def _parts(report: TargetReport, target: Target, homes: Homes, file: str) -> TargetCode | None:
+def _parts(report: TargetReport, target: Target, imports: Imports, file: str) -> TargetCode | None:
     match target.kind:
         case TargetKind.MODULE:
-            return _of_module(target, homes)
+            return _of_module(target, imports)
         case TargetKind.FIXTURE:
-            return _of_fixture(target, homes)
+            return _of_fixture(target, imports)
         case TargetKind.CALLABLES:
-            return _of_callables(target, homes)
+            return _of_callables(target, imports)
     load = report.stage(LOAD.name)
     if load and (code := load.data.get("code")):
-        return _of_zoo(code, homes)
-    return _of_file(file, report.kept_model.search, homes) if report.kept_model and report.kept_model.file else None
+        return _of_zoo(code, imports)
+    return _of_file(file, report.kept_model.search, imports) if report.kept_model and report.kept_model.file else None
 
 
 def _making_new_values() -> str:
@@ -114,8 +114,8 @@ def _functions(*names: str) -> Iterator[str]:
             yield re.sub(r"(?m)\s*# noqa.*$", "", bare).replace(": Any", "").replace(" -> Any", "")
 
 
-class Homes:
-    """Where the parts of a target come from: each file or module loaded once."""
+class Imports:
+    """The import lines of a script: each file or module that a part of the target comes from is loaded once."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -178,8 +178,8 @@ class TargetCode:
         )
 
 
-def _of_module(target: Target, homes: Homes) -> TargetCode:
-    home = homes.name(target.source)
+def _of_module(target: Target, imports: Imports) -> TargetCode:
+    home = imports.name(target.source)
     example = f"copied({home}.example_args)"
     args = f"{example} if isinstance({home}.example_args, tuple) else ({example},)"
     kwargs = f"copied(getattr({home}, 'example_kwargs', None)) or {{}}"
@@ -187,26 +187,26 @@ def _of_module(target: Target, homes: Homes) -> TargetCode:
     return TargetCode(f"copied({home}.model)", f"({args})", kwargs, shapes)
 
 
-def _of_callables(target: Target, homes: Homes) -> TargetCode:
+def _of_callables(target: Target, imports: Imports) -> TargetCode:
     def called(source: str | None, wrap: str = "{}") -> str | None:
-        return wrap.format(f"{homes.attribute(source)}()") if source else None
+        return wrap.format(f"{imports.attribute(source)}()") if source else None
 
     args, others = called(target.args, "as_tuple({})"), called(target.other_args, "as_tuple({})")
     kwargs, shapes = called(target.kwargs, "{} or {{}}"), called(target.dynamic_shapes)
-    model = f"made({homes.attribute(target.source)})"
+    model = f"made({imports.attribute(target.source)})"
     return TargetCode(model, args or "()", kwargs or "{}", shapes or "None", others=others)
 
 
-def _of_zoo(code: Sequence[str], homes: Homes) -> TargetCode:
+def _of_zoo(code: Sequence[str], imports: Imports) -> TargetCode:
     imported, model, args, kwargs = code
-    homes.lines.append(imported)
+    imports.lines.append(imported)
     return TargetCode(model, args, kwargs)
 
 
-def _of_file(file: str, search: Sequence[str], homes: Homes) -> TargetCode:
+def _of_file(file: str, search: Sequence[str], imports: Imports) -> TargetCode:
     if search:
-        homes.lines.append(f"sys.path += [folder for folder in {list(search)!r} if folder not in sys.path]")
-    homes.lines += [
+        imports.lines.append(f"sys.path += [folder for folder in {list(search)!r} if folder not in sys.path]")
+    imports.lines += [
         f"file = os.path.join(os.path.dirname(os.path.abspath(__file__)), {file!r})",
         'parts = torch.load(file, map_location="cpu", weights_only=False)',
     ]
@@ -214,8 +214,8 @@ def _of_file(file: str, search: Sequence[str], homes: Homes) -> TargetCode:
     return TargetCode(model, args, kwargs, 'parts["shapes"]', others=None)
 
 
-def _of_fixture(target: Target, homes: Homes) -> TargetCode:
-    cls = homes.attribute(target.source)
+def _of_fixture(target: Target, imports: Imports) -> TargetCode:
+    cls = imports.attribute(target.source)
     model = f"{cls}()" if _has_member(target, "export") else f"{cls}().eval()"
     reference = f"{cls}.reference()" if _has_member(target, "reference") else "model()"
     others = f"{cls}.other_inputs()" if _has_member(target, "other_inputs") else None

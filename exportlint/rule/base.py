@@ -38,7 +38,7 @@ class Rule(cst.CSTVisitor):
     A class sets these:
 
     scope, words   what is read; `words` is a regular expression, code without a match is not visited
-    cases          the name of a Bad class in the fixture -> what to say
+    cases          the name of a Bad class in the fixture -> the message and the suggestion
     exportdb       cases of ExportDB it belongs to (names with underscores)
     graph_breaks   ids such as GB0170
     torch_says     regular expressions for torch's own words, by which a trial's failure is known to be this rule's
@@ -100,7 +100,7 @@ class Rule(cst.CSTVisitor):
         because: Value | None = None,
         **words: str,
     ) -> None:
-        """Say that `node` is an instance of `case`. Nothing is said of code that export cannot reach.
+        """Report `node` as an instance of `case`. Code that export cannot reach is not reported.
 
         case      a key of `cases`
         at_most   caps the severity that the measured truth would give (a doubt, a habit that only might hurt)

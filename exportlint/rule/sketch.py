@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _Node = TypeVar("_Node", bound=ast.AST)
 # libcst has one class for both.
-_TWINS: dict[type[ast.AST], type[ast.AST]] = {ast.For: ast.AsyncFor, ast.With: ast.AsyncWith}
+_ASYNC_FORMS: dict[type[ast.AST], type[ast.AST]] = {ast.For: ast.AsyncFor, ast.With: ast.AsyncWith}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Sketch:
 
     def nodes(self, kind: type[_Node]) -> Iterator[_Node]:
         """The nodes of this type, and their asynchronous twins."""
-        kinds = (kind, _TWINS[kind]) if kind in _TWINS else (kind,)
+        kinds = (kind, _ASYNC_FORMS[kind]) if kind in _ASYNC_FORMS else (kind,)
         for each in kinds:
             yield from self._nodes.get(each, ())  # type: ignore[misc] # by_type puts each under its own type
 

@@ -1,4 +1,4 @@
-"""What a rule says of a place. Needs no parser, so that a run that remembers everything loads none."""
+"""What a rule reports of a place. Needs no parser, so that a run that remembers everything loads none."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """What a rule says of one place; the static pass makes a finding of it.
+    """What a rule reports of one place; the static pass makes a finding of it.
 
     `path` is absolute: a file's forward also runs functions of other files. `at_most` caps the severity that the
     measured truth would give. `links` are the pages of the rule, which the static pass adds.

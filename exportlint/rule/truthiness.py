@@ -57,7 +57,7 @@ class TruthRule(Rule):
     >>> from exportlint.testing import code_of
     >>> class Tests(TruthRule):
     ...     def asked(self, asked):
-    ...         print(asked.form, self.code.text(asked.node), self.sheltered(asked))
+    ...         print(asked.form, self.code.text(asked.node), self.guarded(asked))
     >>> code = code_of('''
     ... from torch import nn
     ... class Net(nn.Module):
@@ -80,30 +80,30 @@ class TruthRule(Rule):
     def __init__(self, code: Code) -> None:
         super().__init__(code)
         self._covered: set[cst.CSTNode] = set()
-        self._guards: list[Before] = []
+        self._outer_tests: list[Before] = []
 
     def asked(self, asked: Asked) -> None:
         """Judge one expression."""
         raise NotImplementedError
 
-    def sheltered(self, asked: Asked) -> bool:
+    def guarded(self, asked: Asked) -> bool:
         """Does a test of `training`, a dtype or the tracer stand before it?"""
-        return any(_shelters(self.code.text(test.node), holds=test.holds) for test in (*asked.before, *self._guards))
+        return any(_guards(self.code.text(test.node), holds=test.holds) for test in (*asked.before, *self._outer_tests))
 
     def visit_If(self, node: cst.If) -> None:
         self._ask(node.test, "if")
 
     def visit_If_body(self, node: cst.If) -> None:
-        self._guards.append(Before(node.test, holds=True))
+        self._outer_tests.append(Before(node.test, holds=True))
 
     def leave_If_body(self, node: cst.If) -> None:  # noqa: ARG002 - libcst's signature
-        self._guards.pop()
+        self._outer_tests.pop()
 
     def visit_If_orelse(self, node: cst.If) -> None:
-        self._guards.append(Before(node.test, holds=False))
+        self._outer_tests.append(Before(node.test, holds=False))
 
     def leave_If_orelse(self, node: cst.If) -> None:  # noqa: ARG002 - libcst's signature
-        self._guards.pop()
+        self._outer_tests.pop()
 
     def visit_While(self, node: cst.While) -> None:
         self._ask(node.test, "while")
@@ -157,7 +157,7 @@ class TruthRule(Rule):
         return node in self._covered
 
 
-def _shelters(text: str, *, holds: bool) -> bool:
+def _guards(text: str, *, holds: bool) -> bool:
     """Does an exported program usually not come where this test holds, or where it does not?"""
     if _DTYPE.search(text):
         return True

@@ -1,1 +1,1 @@
-"""The static pass: files in, findings out, in milliseconds and without torch."""
+"""The static pass: files in, findings out, without torch; `tests/benchmarks/STATIC_PASS.md` has what it costs."""

@@ -1,6 +1,6 @@
-"""One file in, what the rules say out: about the file, and about the functions of other files that it runs.
+"""Judge one file: what the rules report about it, and about the functions of other files that it runs.
 
-Nothing is shared between files but their parsed text, so that what is said does not depend on which other files are
+Nothing is shared between files but their parsed text, so that a judgement does not depend on which other files are
 checked, in which order, or in which process.
 """
 
@@ -138,7 +138,7 @@ class _Unit:
 
     @contextmanager
     def _guarded(self, who: str) -> Iterator[None]:
-        """An error of ours costs this part of this file only, and is said."""
+        """An error of ours costs this part of this file only, and is reported."""
         try:
             yield
         except Exception as error:  # noqa: BLE001 - whatever a rule does wrong must not stop the others

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 KEPT_DAYS = 30
-# The folders of this package whose code decides what is said of a file.
+# The folders of this package whose code decides what is reported of a file.
 DECIDING = ("engine", "reference", "rule", "static")
 _SECONDS_BETWEEN_COMMITS = 1.0
 _TABLE = (
@@ -40,7 +40,7 @@ _TABLE = (
 
 
 class JudgementCache:
-    """`folder` None: nothing is remembered."""
+    """Keeps judgements in a database in `folder` between runs; None: nothing is remembered."""
 
     def __init__(self, folder: Path | None, rules: Iterable[RuleInfo]) -> None:
         self._folder = folder
@@ -64,7 +64,7 @@ class JudgementCache:
             self._database.close()
 
     def recall(self, file: SourceFile, files: FileStore, asked: frozenset[str]) -> Judgement | None:
-        """What was said of the file, if it would be said again. `asked`: the paths that findings are wanted for."""
+        """The judgement of an earlier run, if it still holds. `asked`: the paths that findings are wanted for."""
         path = str(file.absolute)
         rows = [] if file.text is not None else self._execute(
             "SELECT judgement FROM judgements WHERE path = ? AND version = ?", path, self._version
@@ -78,7 +78,7 @@ class JudgementCache:
         return None
 
     def keep(self, file: SourceFile, judgement: Judgement) -> None:
-        """An error of ours is not kept, so that it is said again."""
+        """Keep a judgement; one with an error of ours is not kept, so that the error is reported again."""
         if file.text is None and not judgement.failed:
             text = json.dumps(judgement.plain(), ensure_ascii=False, separators=(",", ":"))
             values = (judgement.path, self._version, _today(), text)
@@ -103,7 +103,7 @@ def _holds(judgement: Judgement, files: FileStore) -> bool:
 
 
 def _opened(folder: Path) -> sqlite3.Connection | None:
-    """Made anew where it is no database."""
+    """The database in the folder, made anew where the file is none; None where none can be opened."""
     path = folder / "judgements.sqlite"
     for _ in range(2):
         try:
@@ -124,7 +124,7 @@ def _opened(folder: Path) -> sqlite3.Connection | None:
 
 
 def _version(rules: Iterable[RuleInfo]) -> str:
-    """Changes with whatever decides what is said of a file: the interpreter, the parser, this package, the rules."""
+    """A digest of whatever decides what is reported of a file: the interpreter, the parser, this package, the rules."""
     about = hashlib.blake2b(digest_size=16)
     for word in (__version__, platform.python_version(), version("libcst"), *(rule.name for rule in rules)):
         about.update(word.encode() + b"\0")

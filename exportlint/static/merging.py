@@ -1,4 +1,4 @@
-"""Join the suspicions of several files into findings: of several files that run one function, one speaks for it."""
+"""Join the suspicions of several files into findings: where several run one function, those of one file are taken."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Judged = tuple[Severity, "Suspicion"]
 
 
 class MergedSuspicions:
-    """What all judgements say, by place.
+    """Collects the suspicions of all judgements by place, and makes findings of them.
 
     shown      absolute path of a checked file -> how reports name it; what stands in other files is left out
     measured   what torch did with the cases of a rule, by the rule's name
@@ -46,9 +46,9 @@ class MergedSuspicions:
         seen: Counter[tuple[str, str, str]] = Counter()
         for key in sorted(self._at):
             by_file = self._at[key]
-            speaker = min(by_file, key=lambda path: (_rank(by_file[path]), path != key[0], path))
+            chosen_file = min(by_file, key=lambda path: (_rank(by_file[path]), path != key[0], path))
             by_case: dict[str, _Judged] = {}
-            for severity, suspicion in by_file[speaker]:
+            for severity, suspicion in by_file[chosen_file]:
                 by_case.setdefault(suspicion.case, (severity, suspicion))
             yield from (self._finding(severity, suspicion, seen) for severity, suspicion in by_case.values())
 

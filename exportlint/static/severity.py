@@ -1,4 +1,4 @@
-"""Decide how severe a suspicion is, and what it says torch does, from the measured truth."""
+"""Decide how severe a suspicion is, and word what torch does, from the measured truth."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class MeasuredCases:
         return {mode: record["outcome"] for mode, record in self._measured(case)[1].items()}
 
     def severity(self, case: str) -> Severity | None:
-        """None: torch does it right, there is nothing to say."""
+        """The severity of a case; None: torch does it right, there is nothing to report."""
         effect = self.effect(case)
         if not effect:
             return Severity.WARNING

@@ -1,7 +1,7 @@
 """The static pass: files in, findings out. Nothing is imported or executed of what is read.
 
 Each file is judged for itself (`check_file`), here or in other processes, or is remembered from an earlier run. What
-several files say about the functions they share is merged (`merging`), in an order that depends on the files alone.
+several files report about the functions they share is merged (`merging`), in an order that depends on the files alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Find the targets that text names, or that files declare, without running a file."""
+"""Make targets of what the command line and pyproject.toml name, and find those that files declare; no file is run."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def from_mapping(name: str, table: Mapping[str, Any]) -> Target:
 
 
 def from_text(text: str, arguments: Sequence[str] | None = None) -> list[Target]:
-    """What a person writes after `exportlint trial`: a file, a folder, or FILE.py:CLASS for a fixture class.
+    """The targets of what a person writes after `exportlint trial`: a file, a folder, or FILE.py:CLASS for a fixture.
 
     A file that declares no target is a script to run, with `arguments`; None: there was no `--`.
     """
@@ -103,7 +103,7 @@ def _targets_of(file: Path) -> Iterator[Target]:
     try:
         tree = ast.parse(file.read_text("utf-8"))
     except (OSError, SyntaxError, ValueError):
-        return  # the static pass says what is wrong with the file
+        return  # the static pass reports what is wrong with the file
     path = file.as_posix()
     names = {name: node.lineno for node in tree.body for name in _assigned(node)}
     if {"model", "example_args"} <= names.keys():

@@ -1,4 +1,4 @@
-"""Run the stages of one target in order, and skip those that cannot run or would say nothing new."""
+"""Run the stages of one target in order, and skip those that cannot run or would show nothing new."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Runner(Protocol):
 
 
 @dataclass
-class Climb:
-    """Everything tried on one target. `lowerings`: name -> module of those that are asked for."""
+class LadderRun:
+    """One run of the ladder on one target. `lowerings`: name -> module of those that are asked for."""
 
     runner: Runner
     target: Target
@@ -58,7 +58,7 @@ class Climb:
     graph: Mapping[str, Any] | None = None
 
     def report(self) -> TargetReport:
-        """Climb, and say what happened."""
+        """Run every stage that has something to do, and report what happened."""
         for stage in self.stages():
             why = self.reason_to_skip(stage)
             self._add(skipped(stage, why) if why else self._run(stage))

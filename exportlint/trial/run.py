@@ -9,7 +9,7 @@ from functools import partial
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
-from exportlint.trial.ladder import Climb
+from exportlint.trial.ladder import LadderRun
 from exportlint.trial.parent.scripts import run_script
 from exportlint.trial.parent.session import kept_session, session
 from exportlint.trial.parent.stage_runner import StageRunner
@@ -46,15 +46,15 @@ def run_trials(
             if target.kind is TargetKind.SCRIPT:
                 report, found = run_script(server, target, options, listener)
                 work.append(partial(_with_torch, server, report))
-            work += [partial(_climbed, server, one, options, lowerings, listener) for one in found]
+            work += [partial(_tried, server, one, options, lowerings, listener) for one in found]
         return _side_by_side(work, options.jobs)
 
 
-def _climbed(
+def _tried(
     server: Server, target: Target, options: TrialOptions, lowerings: Mapping[str, str], listener: Listener
 ) -> TargetReport:
     with StageRunner(server, target, options) as runner:
-        return _with_torch(server, Climb(runner, target, options, lowerings, listener).report())
+        return _with_torch(server, LadderRun(runner, target, options, lowerings, listener).report())
 
 
 def _with_torch(server: Server, report: TargetReport) -> TargetReport:
@@ -77,7 +77,7 @@ def _side_by_side(work: list[Callable[[], TargetReport]], jobs: int) -> list[Tar
 
 
 def _lowerings(names: Sequence[str]) -> Mapping[str, str]:
-    """Name -> module, as entry points say; the module is only imported in the child."""
+    """Name -> module, from the entry points; the module is only imported in the child."""
     known = {point.name: point.value for point in entry_points(group=LOWERINGS)}
     for name in names:
         if name not in known:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from exportlint.finding import Finding, Severity
 from exportlint.output import full
 from exportlint.output.json_report import as_data
-from exportlint.output.report import Look
+from exportlint.output.report import RenderOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,14 +55,14 @@ class Diagnosis:
         return as_data(self.report)
 
     def __str__(self) -> str:
-        return full.render(self.report, Look(width=_WIDTH)).rstrip()
+        return full.render(self.report, RenderOptions(width=_WIDTH)).rstrip()
 
     __repr__ = __str__
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> Iterator[Text]:
         from rich.text import Text  # noqa: PLC0415 (50 ms)
 
-        text = full.render(self.report, Look(color=True, width=options.max_width)).rstrip()
+        text = full.render(self.report, RenderOptions(color=True, width=options.max_width)).rstrip()
         yield Text.from_ansi(text, no_wrap=True, overflow="ignore")
 
     def _repr_html_(self) -> str:

@@ -32,7 +32,7 @@ def collect_files(paths: Sequence[str], stdin_filename: str | None, config: Conf
 
 
 def lint_files(found: Collected, config: Config, *, jobs: int | None = None, cache: bool = True) -> Gathered:
-    """What the static pass says about the files. `jobs` None: as many processes as there are cores to use."""
+    """Run the static pass over the files. `jobs` None: as many processes as there are cores to use."""
     from exportlint.static.static_pass import StaticOptions, check  # noqa: PLC0415 (after the arguments hold)
 
     folder = cache_folder() if cache else None

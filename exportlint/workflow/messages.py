@@ -1,4 +1,4 @@
-"""Say something to the person, on stderr, beside the report."""
+"""Print messages for the person on stderr, beside the report."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import sys
 
 
 def say(text: str) -> None:
-    """One line to the person, beside the report."""
+    """Print a message for the person, beside the report."""
     print(f"exportlint: {text}", file=sys.stderr)  # noqa: T201

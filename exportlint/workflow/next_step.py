@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def next_step(report: Report) -> NextStep | None:
     """The one thing that brings the most: mend the first failure, or go nearer to the device."""
     failing = [(target, group[0]) for target in report.targets for group in causes(report.findings, target)]
-    # What did not load is said to be so, with what to do.
+    # A target that did not load is reported as a problem, with what to do.
     loud = [
         (t, finding) for t, finding in failing if finding.severity is not Severity.NOTE and not _of_loading(finding)
     ]

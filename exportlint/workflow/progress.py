@@ -19,7 +19,7 @@ PATIENCE = 1.0
 
 @contextmanager
 def spinner(text: str) -> Iterator[_Sign]:
-    """Show `text` with a spinner while the block runs; `sign.says(...)` replaces the text."""
+    """Show `text` with a spinner while the block runs; `sign.update(...)` replaces the text."""
     sign = _Sign(text)
     timer = threading.Timer(PATIENCE, sign.show)
     timer.daemon = True

@@ -35,7 +35,7 @@ _LAST_LINES = 20
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """Both kinds of evidence as one, the configuration for the torch that was there, and what each trial said."""
+    """Both kinds of evidence as one, the configuration for the torch that was there, and the report of each trial."""
 
     gathered: Gathered
     config: Config
@@ -56,7 +56,7 @@ def examine(
 
     save_repro   the folder for a script of each failure
     jobs         processes for the static pass; None: as many as there are cores
-    cache        may the static pass remember what it said before?
+    cache        may the static pass use its judgements of earlier runs?
 
     Raises UserError where no trial can run.
     """
@@ -111,7 +111,7 @@ def _tried(targets: Sequence[Target], options: TrialOptions) -> list[TargetRepor
 
 
 def _say_output(report: TargetReport) -> None:
-    """What a script that failed said last."""
+    """Show the last lines that a failed script printed."""
     script = report.stage(SCRIPT.name)
     if script and not script.passed and script.data["output"]:
         last = "\n".join(script.data["output"].splitlines()[-_LAST_LINES:])

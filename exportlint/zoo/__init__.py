@@ -1,4 +1,4 @@
-"""Models by name, with random weights and small inputs: `exportlint trial transformers:bert`.
+"""A model's name in, the model with random weights and small inputs out: `exportlint trial transformers:bert`.
 
 A zoo is a module named in the entry point group `exportlint.zoo`; the name of the entry point stands before the colon.
 It is imported in the trial's process, so it needs only torch and the library, and it has two functions:

@@ -41,8 +41,11 @@ _EVERYTHING = (_DEPTHS[0], *_WIDTHS[:3], _DEPTHS[1], *_WIDTHS[3:7], (_OTHER, _KE
 
 
 def shrunk(default: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """What to change in a configuration given as plain data, the smallest first: everything; with four layers, which
-    mixed architectures repeat; for widths that hang together in a way of their own, the depth alone; nothing."""
+    """What to change in a configuration given as plain data, the smallest first.
+
+    Everything; with four layers, which mixed architectures repeat; for widths that hang together in a way of their own,
+    the depth alone; nothing.
+    """
     for depth, rules in ((2, _EVERYTHING), (4, _EVERYTHING), (2, _DEPTHS)):
         yield dict(_changes(default, _rules((_LAYERS, depth), *rules)))
     yield {}
@@ -53,7 +56,7 @@ def _changes(default: Mapping[str, Any], rules: Rules) -> Iterator[tuple[str, An
     for name, value in default.items():
         if isinstance(value, Mapping) and all(isinstance(key, str) for key in value) and "id" not in name:
             inner = dict(_changes(value, rules))
-            # A part of the configuration fills in what is not said; plain data does not.
+            # A part of the configuration fills in what is left out; plain data does not.
             kept = {"model_type": value["model_type"]} if "model_type" in value else value
             yield name, {**kept, **inner}
         elif name.endswith("token_id") and isinstance(value, int) and value >= VOCABULARY:

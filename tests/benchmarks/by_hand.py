@@ -15,16 +15,17 @@ def model() -> torch.nn.Module:
     return getattr(importlib.import_module("models"), sys.argv[1])().eval()
 
 
-def inputs(draw: int = 0) -> tuple[torch.Tensor, ...]:
-    torch.manual_seed(7 + draw)
+def inputs(input_set: int = 0) -> tuple[torch.Tensor, ...]:
+    torch.manual_seed(7 + input_set)
     return tuple(
-        torch.randn_like(x) if draw else x for x in getattr(importlib.import_module("models"), sys.argv[1]).inputs()
+        torch.randn_like(x) if input_set else x
+        for x in getattr(importlib.import_module("models"), sys.argv[1]).inputs()
     )
 
 
 def calls(program: torch.nn.Module) -> list[torch.Tensor]:
     """The sample twice, then other values twice."""
-    return [program(*inputs(draw)) for draw in (0, 0, 1, 1)]
+    return [program(*inputs(input_set)) for input_set in (0, 0, 1, 1)]
 
 
 def close(ours: list[torch.Tensor], theirs: list[torch.Tensor]) -> None:

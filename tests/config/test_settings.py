@@ -1,4 +1,4 @@
-"""`[tool.exportlint]` and the command line, and what is said about mistakes in either."""
+"""`[tool.exportlint]` and the command line, and what is reported about mistakes in either."""
 
 from __future__ import annotations
 

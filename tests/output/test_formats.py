@@ -16,7 +16,7 @@ from sample import BRANCH, CLEAN, DATA, REPORT, TARGET
 from exportlint.finding import Finding, Severity
 from exportlint.output import FORMATS, markdown, render
 from exportlint.output.markdown import cell
-from exportlint.output.report import Look, Report
+from exportlint.output.report import RenderOptions, Report
 from exportlint.trial.protocol.outcomes import Outcome
 from exportlint.trial.protocol.stages import GRAPH, LADDER, SCRIPT, lowering
 
@@ -39,19 +39,19 @@ def assert_snapshot(name: str, text: str) -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_the_sample_report_in_every_format(name: str) -> None:
-    text = render(name, REPORT, Look(width=100, statistics=True))
+    text = render(name, REPORT, RenderOptions(width=100, statistics=True))
     assert "\x1b" not in text, "colour only where it is asked for"
     assert_snapshot(f"{name}.txt", text)
 
 
 def test_full_in_colour() -> None:
-    text = render("full", replace(REPORT, findings=(BRANCH,), targets=()), Look(color=True))
+    text = render("full", replace(REPORT, findings=(BRANCH,), targets=()), RenderOptions(color=True))
     assert "\x1b[1;31merror" in text
-    assert "\x1b" not in render("full", CLEAN, Look(color=True))
+    assert "\x1b" not in render("full", CLEAN, RenderOptions(color=True))
 
 
 def test_full_shows_the_caret_under_the_construct() -> None:
-    lines = render("full", replace(REPORT, findings=(BRANCH,), targets=()), Look()).splitlines()
+    lines = render("full", replace(REPORT, findings=(BRANCH,), targets=()), RenderOptions()).splitlines()
     shown = next(i for i, line in enumerate(lines) if "if x.sum() > 0" in line)
     start = lines[shown].index("x.sum()")
     assert lines[shown + 1][start:] == "^" * len("x.sum() > 0")
@@ -59,12 +59,12 @@ def test_full_shows_the_caret_under_the_construct() -> None:
 
 @pytest.mark.parametrize("width", [20, 60, 200])
 def test_full_never_breaks_a_link(width: int) -> None:
-    text = render("full", REPORT, Look(width=width))
+    text = render("full", REPORT, RenderOptions(width=width))
     assert all(link.url in text for link in BRANCH.links)
 
 
 def test_full_says_of_each_target_what_happened_and_then_why() -> None:
-    lines = render("full", REPORT, Look()).splitlines()
+    lines = render("full", REPORT, RenderOptions()).splitlines()
     starts = ("target ", "cause ", "error[data-dependent-branch]", "error[trial-", "warning", "Found ", "Next, ")
     order = [start for line in lines for start in starts if line.startswith(start)]
     assert order == [
@@ -76,12 +76,12 @@ def test_full_says_of_each_target_what_happened_and_then_why() -> None:
 
 def test_another_torch_than_the_one_judged_by_is_said() -> None:
     for torch, says in (("2.13.0+cpu", "target src/model.py:Net\n"), ("2.15.0", "Net, tried with torch 2.15.0\n")):
-        assert says in render("full", replace(REPORT, targets=(replace(TARGET, torch=torch),)), Look())
+        assert says in render("full", replace(REPORT, targets=(replace(TARGET, torch=torch),)), RenderOptions())
 
 
 @pytest.mark.parametrize("width", [80, 200])
 def test_a_stage_is_one_line(width: int) -> None:
-    lines = render("full", REPORT, Look(width=width)).splitlines()
+    lines = render("full", REPORT, RenderOptions(width=width)).splitlines()
     stages = lines[2 : 2 + len(TARGET.stages)]
     assert [line.split()[0] for line in stages] == [stage.name for stage in TARGET.stages]
     assert max(map(len, stages)) <= width
@@ -103,12 +103,12 @@ def test_a_graph_is_shown_line_by_line_of_the_source(tmp_path: Path) -> None:
         "ranges": ["s0: 2 to 64"],
     }
     targets = (replace(TARGET, graph=graph),)
-    assert_snapshot("graph.txt", render("full", replace(CLEAN, targets=targets), Look(width=100)))
+    assert_snapshot("graph.txt", render("full", replace(CLEAN, targets=targets), RenderOptions(width=100)))
 
 
 @pytest.mark.parametrize("report", [REPORT, CLEAN, replace(REPORT, show_cleared=False, show_suppressed=False)])
 def test_json_keeps_its_schema(report: Report) -> None:
-    jsonschema.validate(json.loads(render("json", report, Look())), SCHEMA)
+    jsonschema.validate(json.loads(render("json", report, RenderOptions())), SCHEMA)
 
 
 def test_the_schema_and_the_table_of_stages_name_the_same_stages() -> None:
@@ -119,13 +119,13 @@ def test_the_schema_and_the_table_of_stages_name_the_same_stages() -> None:
 
 
 def test_json_stages_point_at_their_findings() -> None:
-    data = json.loads(render("json", REPORT, Look()))
+    data = json.loads(render("json", REPORT, RenderOptions()))
     refused = data["targets"][0]["stages"][1]
     assert [data["findings"][i]["rule"] for i in refused["findings"]] == ["data-dependent-branch"]
 
 
 def test_json_hides_and_counts_what_was_not_asked_for() -> None:
-    data = json.loads(render("json", replace(REPORT, show_cleared=False, show_suppressed=False), Look()))
+    data = json.loads(render("json", replace(REPORT, show_cleared=False, show_suppressed=False), RenderOptions()))
     assert [f["rule"] for f in data["findings"]].count("in-place") == 0
     assert data["summary"] == {"files": 3, "errors": 3, "warnings": 1, "notes": 2, "suppressed": 1, "cleared": 1}
 
@@ -136,14 +136,14 @@ def many(number: int, severity: Severity) -> tuple[Finding, ...]:
 
 def test_github_shows_ten_of_a_level_and_says_how_many_more() -> None:
     report = Report("2.13.0", "strict", 1, many(34, Severity.WARNING) + many(2, Severity.ERROR))
-    lines = render("github", report, Look()).splitlines()
+    lines = render("github", report, RenderOptions()).splitlines()
     assert [line.split(" ")[0] for line in lines[:12]] == ["::error"] * 2 + ["::warning"] * 10
     assert lines[12] == "24 more at level warning: GitHub shows 10 of a level; the job summary has them all"
 
 
 def test_github_text_cannot_break_out_of_its_command() -> None:
     evil = replace(DATA, path="a,b:c.py", message="50%\r\n::error::gotcha", rule="x")
-    (line,) = render("github", Report(None, "strict", 1, (evil,)), Look()).splitlines()[:-1]
+    (line,) = render("github", Report(None, "strict", 1, (evil,)), RenderOptions()).splitlines()[:-1]
     assert line.startswith("::warning file=a%2Cb%3Ac.py,line=5,endLine=5,")
     assert line.endswith("::50%25%0D%0A::error::gotcha")
 
@@ -152,14 +152,14 @@ def test_github_paths_start_at_the_checkout(monkeypatch: pytest.MonkeyPatch, tmp
     (tmp_path / "sub").mkdir()
     monkeypatch.chdir(tmp_path / "sub")
     monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
-    assert "file=sub/src/model.py," in render("github", REPORT, Look())
+    assert "file=sub/src/model.py," in render("github", REPORT, RenderOptions())
 
 
 def test_github_adds_the_job_summary_to_its_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     summary = tmp_path / "summary.md"
     summary.write_text("# before\n", "utf-8")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
-    render("github", REPORT, Look())
+    render("github", REPORT, RenderOptions())
     before, _, added = summary.read_text("utf-8").partition("\n")
     assert before == "# before"
     assert_snapshot("summary.md", added)
@@ -167,7 +167,7 @@ def test_github_adds_the_job_summary_to_its_file(monkeypatch: pytest.MonkeyPatch
 
 def test_the_summary_and_the_terminal_have_one_order() -> None:
     marks = ("target src/", "refused", "cause 1 of 2", "cause 2 of 2", "suspected, and", "exportlint explain")
-    for text in (render("full", REPORT, Look()), markdown.render(REPORT)):
+    for text in (render("full", REPORT, RenderOptions()), markdown.render(REPORT)):
         places = [text.index(mark) for mark in marks]
         assert places == sorted(places)
 

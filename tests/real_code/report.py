@@ -32,7 +32,7 @@ HEAD = """\
 
 Written by `python tests/real_code/report.py SITE`; measured with torch 2.13.0 on {models} models of {libraries}.
 A finding is judged where a measured model ran its line: a **hit** where an export failed on that line or the one beside
-it, a **false alarm** where every model that ran it exported in both modes and agreed with eager. Nothing tells about
+it, a **false alarm** where every model that ran it exported in both modes and agreed with eager. Nothing is known of
 the others (unjudged). Of {failing} lines on which exports failed, {found} carry an error or a warning; {fine} lines are
 known to be fine.
 """

@@ -100,8 +100,8 @@ def _target(report: TargetReport) -> Iterator[str]:
 
 
 def _failure(stage: StageResult) -> Iterator[str]:
-    telling = [seen for seen in stage.observations if seen.kind in ("exception", "difference")]
-    for seen in telling or [None]:
+    failures = [seen for seen in stage.observations if seen.kind in ("exception", "difference")]
+    for seen in failures or [None]:
         reason = _reason(seen) if seen else stage.detail
         yield f"- **{stage.name}** {stage.status}{_place(seen)}: {_plain(reason)}\n"
 

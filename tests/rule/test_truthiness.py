@@ -26,8 +26,8 @@ class Collect(TruthRule):
     def asked(self, asked: Asked) -> None:
         text = self.code.text
         before = " " + " ".join(text(test.node) for test in asked.before) if asked.before else ""
-        shelter = " sheltered" if self.sheltered(asked) else ""
-        self.questions.append(f"{asked.form}: {text(asked.node)}{before}{shelter}")
+        guard = " guarded" if self.guarded(asked) else ""
+        self.questions.append(f"{asked.form}: {text(asked.node)}{before}{guard}")
 
 
 def questions(source):
@@ -61,11 +61,11 @@ def test_what_is_asked(source, asked):
     assert questions(source) == asked
 
 
-def test_tests_of_the_tracer_shelter_what_follows_them():
-    assert questions("if not is_tracing() and a: pass")[-1] == "if: a not is_tracing() sheltered"
-    assert questions("if self.training:\n    if a: pass")[-1] == "if: a sheltered"
+def test_tests_of_the_tracer_guard_what_follows_them():
+    assert questions("if not is_tracing() and a: pass")[-1] == "if: a not is_tracing() guarded"
+    assert questions("if self.training:\n    if a: pass")[-1] == "if: a guarded"
     assert questions("if not self.training:\n    if a: pass")[-1] == "if: a"
     assert questions("if self.training:\n    pass\nelse:\n    if a: pass")[-1] == "if: a"
-    assert questions("if is_tracing() or a: pass")[-1] == "if: a is_tracing() sheltered"
+    assert questions("if is_tracing() or a: pass")[-1] == "if: a is_tracing() guarded"
     assert questions("if is_tracing() and a: pass")[-1] == "if: a is_tracing()"
     assert questions("if not torch.jit.is_tracing():\n    if a: pass")[-1] == "if: a"

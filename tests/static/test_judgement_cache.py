@@ -42,7 +42,7 @@ def test_every_module_that_judging_reaches_is_part_of_the_key() -> None:
 @pytest.mark.parametrize(
     ("file", "text", "other"),
     [
-        # Where a value comes from is no longer said,
+        # Where a value comes from is no longer reported,
         ("engine/values/abstract_value.py", "trail=(Step(text, line), *self.trail)[:4]", "trail=()"),
         # nor what the code does.
         ("rule/base.py", "message = wording.message.format_map(texts)", "message = 'edited'"),

@@ -49,7 +49,7 @@ def test_depth_is_no_obstacle(name: str) -> None:
     assert (judgement.failed, judgement.wrong) == ((), ())
 
 
-def test_what_is_too_deep_for_python_is_said() -> None:
+def test_what_is_too_deep_for_python_is_reported() -> None:
     assert "cannot be parsed" in judged(HEAD + "    return x" + ".abs()" * 50_000).wrong[0][1]
 
 

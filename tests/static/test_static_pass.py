@@ -79,7 +79,7 @@ IN_OTHER = ("pkg/other.py", 7, "tensor-data-access")
 def test_a_helper_is_judged_through_the_files_that_run_it(project: Path) -> None:
     assert places(checked("pkg")) == [IN_HELPER, IN_OTHER]
     assert places(checked("pkg/helper.py")) == []
-    assert places(checked("pkg/model.py")) == [], "findings are told for the files that were named"
+    assert places(checked("pkg/model.py")) == [], "findings are reported for the files that were named"
 
 
 def test_only_what_depends_on_a_change_is_judged_again(project: Path) -> None:
@@ -95,7 +95,7 @@ def test_only_what_depends_on_a_change_is_judged_again(project: Path) -> None:
     assert places(checked("pkg", cache=cache)) == [IN_HELPER]
 
 
-def test_what_is_remembered_is_what_would_be_said(project: Path) -> None:
+def test_what_is_remembered_is_what_would_be_reported(project: Path) -> None:
     cache = project / "cache"
     assert checked("pkg", cache=cache) == checked("pkg", cache=cache) == checked("pkg")
     assert judged(cache, "pkg/model.py") == 0
@@ -163,11 +163,11 @@ def test_a_rule_that_raises_or_kills_costs_the_one_file(project: Path, rules_tha
     for path in ("pkg/other.py:7", "pkg/raising.py:7", "pkg/helper.py:3"):
         assert path in done.stdout
     assert "pkg/killing.py" not in done.stdout
-    told = [line for line in done.stderr.splitlines() if "please report it" in line]
-    assert len(told) == 2, done.stderr
-    assert "pkg/killing.py: judging this file ended the process (signal 9)" in told[0]
-    assert "pkg/raising.py: the rule raises failed on this file" in told[1]
-    assert "KeyError: 'what' (raises.py:" in told[1]
+    reported = [line for line in done.stderr.splitlines() if "please report it" in line]
+    assert len(reported) == 2, done.stderr
+    assert "pkg/killing.py: judging this file ended the process (signal 9)" in reported[0]
+    assert "pkg/raising.py: the rule raises failed on this file" in reported[1]
+    assert "KeyError: 'what' (raises.py:" in reported[1]
 
 
 def test_runs_side_by_side_and_runs_that_are_killed_leave_the_cache_whole(project: Path) -> None:
@@ -179,7 +179,7 @@ def test_runs_side_by_side_and_runs_that_are_killed_leave_the_cache_whole(projec
     while not (project / "cache/judgements.sqlite").exists():
         time.sleep(0.01)
     runs[0].send_signal(signal.SIGKILL)
-    said = [process.communicate()[0] for process in runs]
-    assert said[1] == said[2]
+    printed = [process.communicate()[0] for process in runs]
+    assert printed[1] == printed[2]
     assert runs[1].returncode == 1
     assert judged(project / "cache") == 0

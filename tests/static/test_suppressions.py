@@ -100,10 +100,10 @@ def test_rules_that_did_not_run_cannot_be_called_unused() -> None:
         ("exportlint: ignore[data-attribute", "names no rule"),
     ],
 )
-def test_mistakes_in_comments_are_said(comment: str, message: str) -> None:
-    ((line, said),) = messages(run(f"\na = 1  # {comment}\n"))
+def test_mistakes_in_comments_are_reported(comment: str, message: str) -> None:
+    ((line, reported),) = messages(run(f"\na = 1  # {comment}\n"))
     assert line == 2
-    assert message in said
+    assert message in reported
 
 
 def test_the_complaint_itself_can_be_silenced() -> None:

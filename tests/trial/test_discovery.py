@@ -90,12 +90,12 @@ def test_without_the_extra_a_trial_says_what_to_install(project):
 import sys
 sys.modules["psutil"] = None
 from exportlint.trial.parent.unavailable import TrialUnavailable
-from exportlint.trial.protocol.result import TrialOptions
+from exportlint.trial.protocol.options import TrialOptions
 from exportlint.trial.run import run_trials
 try:
     run_trials([], TrialOptions())
 except TrialUnavailable as exc:
     print(exc)
 """
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert "pip install 'exportlint[torch]'" in said
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "pip install 'exportlint[torch]'" in printed

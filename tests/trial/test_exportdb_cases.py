@@ -36,19 +36,19 @@ for name, case in sorted(all_examples().items()):
         try:
             inputs = case.example_args, case.example_kwargs
             torch.export.export(case.model, *inputs, dynamic_shapes=case.dynamic_shapes, strict=strict)
-            told = "exported"
+            reported = "exported"
         except BaseException as exc:
-            told = type(exc).__name__
-        print("\\n@" + json.dumps([name, strict, told]), flush=True)
+            reported = type(exc).__name__
+        print("\\n@" + json.dumps([name, strict, reported]), flush=True)
         os._exit(0)
 """
 
 
 @pytest.fixture(scope="module")
-def said_by_torch():
+def reported_by_torch():
     run = subprocess.run([sys.executable, "-c", ORACLE], capture_output=True, text=True, check=True)
     rows = [json.loads(line[1:]) for line in run.stdout.splitlines() if line.startswith("@")]
-    return {(name, "strict" if strict else "non-strict"): told for name, strict, told in rows}
+    return {(name, "strict" if strict else "non-strict"): reported for name, strict, reported in rows}
 
 
 @pytest.fixture(scope="module")
@@ -57,24 +57,26 @@ def reports():
     return {Path(report.name).stem: report for report in found}
 
 
-def test_every_case_is_found_and_loads(reports, said_by_torch):
-    assert {name for name, _ in said_by_torch} == set(reports)
+def test_every_case_is_found_and_loads(reports, reported_by_torch):
+    assert {name for name, _ in reported_by_torch} == set(reports)
     assert {name: report.broken for name, report in reports.items() if report.broken} == {}
 
 
-def test_each_export_says_what_torch_says(reports, said_by_torch):
+def test_each_export_says_what_torch_says(reports, reported_by_torch):
     ours = {}
-    for name, mode in said_by_torch:
+    for name, mode in reported_by_torch:
         stage = reports[name].stage(f"export-{mode}")
         raised = next((seen.error_class for seen in stage.observations if seen.kind == "exception"), None)
         ours[name, mode] = raised.rpartition(".")[2] if stage.status == "refused" else "exported"
-    assert ours == said_by_torch
+    assert ours == reported_by_torch
 
 
-def test_the_static_pass_reports_no_error_on_what_torch_exports(said_by_torch):
+def test_the_static_pass_reports_no_error_on_what_torch_exports(reported_by_torch):
     rules = tuple(all_rules().values())
     for mode in ("non-strict", "strict"):
-        fine = [name for (name, tried), told in said_by_torch.items() if tried == mode and told == "exported"]
+        fine = [
+            name for (name, tried), reported in reported_by_torch.items() if tried == mode and reported == "exported"
+        ]
         files = [SourceFile(EXAMPLES / f"{name}.py", name) for name in sorted(fine)]
         report = check(files, rules, StaticOptions(modes=(mode,)))
         assert [(f.path, f.line, f.rule) for f in report.findings if f.severity is Severity.ERROR] == []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from exportlint.trial.ladder import Climb
+from exportlint.trial.ladder import LadderRun
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.options import TrialOptions
 from exportlint.trial.protocol.result import KeptModel, StageResult, TargetReport
@@ -52,11 +52,11 @@ class Recorded:
         return StageResult(name, answer.status, 0.0, answer.detail, answer.observations, answer.data)
 
 
-def climbed(
+def ladder_run(
     answers: dict[str, StageResult], options: TrialOptions | None = None, target: Target = NET, **lowerings: str
 ) -> tuple[TargetReport, dict[str, dict[str, Any]]]:
     runner = Recorded(answers)
-    report = Climb(runner, target, options or TrialOptions(), lowerings).report()
+    report = LadderRun(runner, target, options or TrialOptions(), lowerings).report()
     return report, runner.asked
 
 
@@ -115,16 +115,16 @@ def because(why: str, *stages: str) -> dict[str, str]:
 def test_what_cannot_say_anything_new_is_skipped_with_the_reason(
     answers: dict[str, StageResult], says: dict[str, str]
 ) -> None:
-    report, asked = climbed(answers)
+    report, asked = ladder_run(answers)
     assert skipped(report) == says
     assert not asked.keys() & says.keys(), "what is skipped does not run"
 
 
 def test_each_stage_is_asked_about_the_modes_that_concern_it() -> None:
-    _, asked = climbed({"export-non-strict": REFUSED, "export-strict": DIFFERS})
+    _, asked = ladder_run({"export-non-strict": REFUSED, "export-strict": DIFFERS})
     assert asked["further"] == {"modes": ["non-strict"]}
     assert asked["soundness"] == {"modes": ["strict"], "tolerant": True}
-    _, asked = climbed({"export-non-strict": DIFFERS})
+    _, asked = ladder_run({"export-non-strict": DIFFERS})
     assert asked["soundness"] == {"modes": ["non-strict", "strict"], "tolerant": False}
     assert asked["decompose"] == {"mode": "strict"}, "what follows goes on from the export that passed"
 
@@ -141,19 +141,19 @@ def test_each_stage_is_asked_about_the_modes_that_concern_it() -> None:
 def test_sizes_are_tried_where_they_are_declared_or_asked_for(
     load: dict[str, Any], dynamic: str | None, asked: dict[str, Any] | None
 ) -> None:
-    _, what = climbed({"load": StageResult("", "passed", data=load)}, TrialOptions(dynamic=dynamic))
+    _, what = ladder_run({"load": StageResult("", "passed", data=load)}, TrialOptions(dynamic=dynamic))
     assert what.get("dynamic-shapes") == asked
 
 
 def test_a_refused_declaration_is_looked_into_without_a_program() -> None:
     violated = StageResult("", "refused", observations=(Observation("exception", "Constraints violated (batch)"),))
     load = StageResult("", "passed", data={"declared_shapes": "{}"})
-    _, asked = climbed({"load": load, "export-non-strict": violated, "export-strict": violated})
+    _, asked = ladder_run({"load": load, "export-non-strict": violated, "export-strict": violated})
     assert asked["dynamic-shapes"] == {"mode": "non-strict", "auto": False, "refused": True}
 
 
 def test_modes_and_lowerings_are_those_that_are_asked_for() -> None:
-    report, asked = climbed({}, TrialOptions(modes=("strict",)), executorch="a.module")
+    report, asked = ladder_run({}, TrialOptions(modes=("strict",)), executorch="a.module")
     names = [stage.name for stage in report.stages]
     assert "export-non-strict" not in names
     assert names[-1] == "lower-executorch"
@@ -173,12 +173,14 @@ def test_a_model_that_no_code_names_is_kept_where_something_failed(
     tmp_path: Path, kind: TargetKind, data: dict[str, Any], answer: StageResult, *, kept: bool
 ) -> None:
     answers = {"load": StageResult("", "passed", data=data), "export-non-strict": answer}
-    report, _ = climbed(answers, TrialOptions(kept_models=tmp_path), Target("t", kind, "t"))
+    report, _ = ladder_run(answers, TrialOptions(kept_models=tmp_path), Target("t", kind, "t"))
     assert (report.kept_model is not None) is kept
 
 
 def test_every_stage_begins_and_ends_with_an_event() -> None:
     events: list[tuple[str, str]] = []
     answers = {"load": REFUSED}
-    Climb(Recorded(answers), NET, TrialOptions(), {}, lambda event: events.append((event.stage, event.status))).report()
+    LadderRun(
+        Recorded(answers), NET, TrialOptions(), {}, lambda event: events.append((event.stage, event.status))
+    ).report()
     assert events[:3] == [("load", "running"), ("load", "refused"), ("eager", "skipped")]

@@ -146,7 +146,7 @@ def test_a_fixture_that_does_not_parse_is_a_sentence(tmp_path):
 def test_measuring_runs_every_class_in_both_modes(fixture):
     truth = measure([Planned("my-rule", fixture, fixture.parent)])
     mine = truth["rules"]["my-rule"]
-    outcomes = {(name, mode): said["outcome"] for name, modes in mine.items() for mode, said in modes.items()}
+    outcomes = {(name, mode): record["outcome"] for name, modes in mine.items() for mode, record in modes.items()}
     assert outcomes["BadIf", "non-strict"] == outcomes["BadIf", "strict"] == "refused"
     assert outcomes["BadCrash", "non-strict"] == "crashed"
     assert outcomes["BadTrain", "non-strict"] == outcomes["BadTrain", "strict"] == "differs"

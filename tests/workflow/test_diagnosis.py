@@ -104,10 +104,10 @@ def test_what_exports_passes_with_everything_that_torch_export_takes() -> None:
 def test_what_does_not_export_fails_the_test_with_the_findings_as_text() -> None:
     with pytest.raises(AssertionError) as raised:
         assert_exports(Table(), (torch.ones(2, 4),), {"bias": torch.ones(3)}, name="the table")
-    said = str(raised.value)
-    assert "the model does not export as it is" in said
-    assert "target the table" in said
-    assert "eager itself raises" in said
+    message = str(raised.value)
+    assert "the model does not export as it is" in message
+    assert "target the table" in message
+    assert "eager itself raises" in message
 
 
 def test_what_cannot_leave_the_process_is_named() -> None:

@@ -68,7 +68,7 @@ def reports(tmp_path_factory):
         return {report.name: report for report in run_trials([from_zoo(spec, zoos) for spec in specs], options)}
 
 
-def test_a_model_of_a_zoo_climbs_the_ladder(reports):
+def test_a_model_of_a_zoo_runs_the_ladder(reports):
     report = reports["powers:square,width=5"]
     assert report.stage("load").full_detail == "Power(float32[2, 5], factor=float32[1])"
     assert {report.stage(name).status for name in ("eager", "export-non-strict", "soundness")} == {"passed"}

@@ -1,1 +1,1 @@
-"""Where export enters a file, and what the parameters there are before any call is seen."""
+"""A parsed file in; where export enters it, and what the parameters are there before any call is seen, out."""

@@ -1,4 +1,4 @@
-"""What a definition says before it runs: defaults, class bodies, and how attributes look from later calls."""
+"""Read a definition without running it: its defaults, a class body, and what attributes are in later calls."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def on_self(names: dict[str, Value]) -> dict[str, Value]:
 
 
 def kept(value: Value) -> Value:
-    """How a value looks from later calls: its truth is open, a tensor is an attribute unless it is registered."""
+    """What a value is in later calls: its truth is open, a tensor is an attribute unless it is registered."""
     if value.kind is Kind.TENSOR:
         registered = value.source in {Source.PARAMETER, Source.BUFFER}
         return replace(value, source=value.source if registered else Source.ATTRIBUTE, trail=(), on_self=True)

@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 _ASKING = (ast.If, ast.IfExp, ast.While, ast.Assert)
 # Nodes that may show what a name is.
-_TELLING = (ast.Attribute, ast.Call, ast.BinOp, ast.Subscript, ast.Compare)
+_INFORMATIVE = (ast.Attribute, ast.Call, ast.BinOp, ast.Subscript, ast.Compare)
 
 
 def used(function: FunctionInfo, name: str, layers: frozenset[str]) -> Value:
-    """What the use of a parameter says it is; `layers` are the attributes of self that hold layers of torch.nn."""
+    """What a parameter is by its use; `layers` are the attributes of self that hold layers of torch.nn."""
     by_type = function.module.parsed.by_type(function.node)
-    nodes = [node for each in _TELLING for node in by_type.get(each, ())]
+    nodes = [node for each in _INFORMATIVE for node in by_type.get(each, ())]
     for node in nodes:
         if (
             _is_tensor_use(node, name, function.module)
             or (_is_compared(node, name) and id(node) not in _asked(by_type))
-            or _fed_to_layer(node, name, layers)
+            or _passed_to_layer(node, name, layers)
         ):
             return INPUT
     return next((found for node in nodes if (found := _container_use(node, name))), UNKNOWN)
@@ -44,7 +44,7 @@ def _asked(by_type: Mapping[type[ast.AST], Sequence[ast.AST]]) -> set[int]:
     return {id(part) for part in (*parts, *named)}
 
 
-def _fed_to_layer(node: ast.AST, name: str, layers: frozenset[str]) -> bool:
+def _passed_to_layer(node: ast.AST, name: str, layers: frozenset[str]) -> bool:
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=attr), args=[ast.Name(id=n), *_]):
             return n == name and attr in layers

@@ -240,12 +240,12 @@ class Engine:
 
     @property
     def silent(self) -> bool:
-        """Does what runs now run outside of the exported program, as constructors do?"""
+        """Is the code that runs now no part of the exported program, such as a constructor?"""
         return self._silent > 0
 
     @contextmanager
     def _silently(self) -> Iterator[None]:
-        """What runs inside is not run by export: nothing is remembered."""
+        """Run code that export does not run: nothing of it is remembered."""
         self._silent += 1
         try:
             yield

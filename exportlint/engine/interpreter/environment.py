@@ -1,4 +1,4 @@
-"""The names of one run of one function, and what was learnt about each expression in it."""
+"""Hold what one run of one function knows: its names, what it returned, and the value of each expression."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Environment:
-    """One run of one function."""
+    """What one run of one function knows."""
 
     def __init__(self, function: FunctionInfo, names: dict[str, Value]) -> None:
         self.function = function
@@ -37,8 +37,8 @@ class Environment:
         span = span_of(node)
         return self.values.get(span, UNKNOWN) if span else UNKNOWN
 
-    def bury(self, statements: Iterable[ast.AST]) -> None:
-        """These statements, or operands, do not run in this context."""
+    def mark_unreachable(self, statements: Iterable[ast.AST]) -> None:
+        """Note that these statements, or operands, do not run in this context."""
         self.dead.update(s for node in statements if (s := span_of(node)))
 
     @contextmanager

@@ -205,7 +205,7 @@ class Expressions(CallExpressions):
         for i, operand in enumerate(node.values):
             values.append(self.value(operand))
             if self.truth(operand) is stop:
-                self.env.bury(node.values[i + 1 :])
+                self.env.mark_unreachable(node.values[i + 1 :])
                 break
         if stop and is_object(values[0]) and values[0].kind is not Kind.TENSOR:
             return values[0]
@@ -217,7 +217,7 @@ class Expressions(CallExpressions):
         self.value(node.test)
         truth = self.truth(node.test)
         if truth is not None:
-            self.env.bury([node.orelse if truth else node.body])
+            self.env.mark_unreachable([node.orelse if truth else node.body])
             return self.value(node.body if truth else node.orelse)
         return join(self.narrowed(node.test, node.body, True), self.narrowed(node.test, node.orelse, False))
 

@@ -1,4 +1,4 @@
-"""What running one function asks of the engine, which knows all the others."""
+"""Declare what the run of one function asks of the engine: names, classes, and the runs of other functions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 class Interpreter(Protocol):
-    """Implemented by `exportlint.engine.interpreter.engine.Engine`."""
+    """What the run of one function asks; `exportlint.engine.interpreter.engine.Engine` implements it."""
 
     @property
     def silent(self) -> bool:
-        """Does what runs now run outside of the exported program, as constructors do?"""
+        """Is the code that runs now no part of the exported program, such as a constructor?"""
 
     def module_level(self, module: ModuleInfo, name: str) -> Value:
         """What a name means when the function does not bind it."""

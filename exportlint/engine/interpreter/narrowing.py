@@ -73,7 +73,7 @@ class Narrowing:
         return None
 
     def narrow(self, test: ast.expr, truth: bool) -> None:
-        """Note what a test tells about a name in the branch where it came out as `truth`."""
+        """Note what a test shows about a name in the branch where it came out as `truth`."""
         match test:
             case ast.UnaryOp(op=ast.Not(), operand=inner):
                 self.narrow(inner, not truth)

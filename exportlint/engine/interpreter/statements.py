@@ -32,7 +32,7 @@ class Statements(Expressions):
         for i, statement in enumerate(statements):
             self.env.alive.add(span_of(statement))
             if self._one(statement):
-                self.env.bury(statements[i + 1 :])
+                self.env.mark_unreachable(statements[i + 1 :])
                 return True
         return False
 
@@ -98,7 +98,7 @@ class Statements(Expressions):
         self.value(node.test)
         truth = self.truth(node.test)
         if truth is not None:
-            self.env.bury(node.orelse if truth else node.body)
+            self.env.mark_unreachable(node.orelse if truth else node.body)
             self.narrow(node.test, truth)
             return self.run(node.body if truth else node.orelse)
         before = dict(self.env.names)
@@ -141,7 +141,7 @@ class Statements(Expressions):
             before = dict(self.env.names)
             self.value(node.test)
             if self.truth(node.test) is False:
-                self.env.bury(node.body)
+                self.env.mark_unreachable(node.body)
                 return
             self.narrow(node.test, True)
             self.run(node.body)

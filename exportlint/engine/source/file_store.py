@@ -40,7 +40,7 @@ class FileStore:
             text = self.text(path)
             found = Parsed(ast.parse(text), text)
         except (SourceError, SyntaxError, ValueError, OSError, RecursionError, MemoryError):
-            found = None  # a neighbour that cannot be read tells nothing; checking it reports it
+            found = None  # a neighbour that cannot be read counts as none; checking it reports it
         self.keep(path, found)
         return found
 

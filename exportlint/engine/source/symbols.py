@@ -71,7 +71,7 @@ class ClassInfo:
 
     @cached_property
     def base_names(self) -> tuple[str, ...]:
-        """Dotted names of all bases, as far as imports tell."""
+        """Dotted names of all bases, as far as imports show."""
         nodes = (b.value if isinstance(b, ast.Subscript) else b for b in self.node.bases)
         return tuple(self.module.dotted(n) or ast.unparse(n) for n in nodes)
 

@@ -1,1 +1,1 @@
-"""The abstract domain: what an expression may be, and what operators and library calls make of that."""
+"""The abstract domain: values of operands and arguments in, what operators and library calls make of them out."""

@@ -1,4 +1,4 @@
-"""What an expression is, as far as reading the code can tell: its kind, where it comes from, how certain that is."""
+"""What an expression is, as far as reading the code can show: its kind, where it comes from, how certain that is."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def takes_tensor(name: str) -> bool:
 
 
 def is_question(name: str | None) -> bool:
-    """A function that tells who runs the code: the tracer, TorchScript, Python."""
+    """A function that asks who runs the code: the tracer, TorchScript, Python."""
     return name in _TRUTHS
 
 

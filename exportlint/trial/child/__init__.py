@@ -1,1 +1,4 @@
-"""What runs in the processes of a trial, under the interpreter that has torch, and imports nothing else."""
+"""The processes of a trial, under the interpreter that has torch: requests in, observations and answers out.
+
+Imports the standard library, torch, `exportlint.trial.protocol` and itself, and nothing else.
+"""

@@ -25,7 +25,7 @@ def main() -> None:
 
 
 def requests() -> Any:
-    """What the processes do; it needs torch, which the server loads first, or says that it is missing."""
+    """What the processes do. It needs torch, so the server asks for it when torch is loaded."""
     from exportlint.trial.child.requests import Requests  # noqa: PLC0415 - see above
 
     return Requests()

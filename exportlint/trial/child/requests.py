@@ -20,9 +20,9 @@ from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.loading.from_target import load
 from exportlint.trial.child.server.fork_server import run_target, serve_stages
 from exportlint.trial.child.server.process_control import (
-    leave_if_stray,
-    settle,
-    tell_stack_on_signal,
+    dump_stack_on_signal,
+    exit_if_forked_copy,
+    remember_process_id,
 )
 from exportlint.trial.protocol.exceptions import of_exception
 from exportlint.trial.protocol.outcomes import CRASHED, REFUSED
@@ -58,7 +58,7 @@ class Requests:
     def run_forked(self, request: Mapping[str, Any], loaded: Any, exported: Any, fds: list[int]) -> None:
         """Run a script, or a stage. `fds`: the line for answers, and of a held stage the line to those that follow."""
         if "script" in request:
-            tell_stack_on_signal(Path(request["folder"]) / "output")
+            dump_stack_on_signal(Path(request["folder"]) / "output")
             run_script(request, socket.socket(fileno=fds[0]), partial(run_target, self))
             return
         safe, *following = map(_safe, fds)
@@ -69,25 +69,25 @@ class Requests:
 
 
 def _answered(request: Mapping[str, Any], loaded: Any, exported: Any, line: int) -> Any:
-    """Run the stage and send what it says; gives what it exported."""
-    settle()
+    """Run the stage, send its observations and its answer, and give what it exported."""
+    remember_process_id()
     folder = Path(request["folder"])
-    tell_stack_on_signal(folder / "output")
+    dump_stack_on_signal(folder / "output")
     os.environ["TMPDIR"] = str(folder)
     tempfile.tempdir = None  # it may have been asked for, and kept, while the server loaded torch
 
-    def tell(message: Mapping[str, Any]) -> None:
-        leave_if_stray()
+    def send(message: Mapping[str, Any]) -> None:
+        exit_if_forked_copy()
         _write(line, json.dumps(message, default=str).encode() + b"\n")
 
     def emit(seen: Observation) -> None:
-        tell({"observation": seen.to_dict()})
+        send({"observation": seen.to_dict()})
 
-    stage = StageRequest(request["stage"], loaded, folder, emit, tell, request.get("options", {}), exported)
+    stage = StageRequest(request["stage"], loaded, folder, emit, send, request.get("options", {}), exported)
     began = time.monotonic()
     answer = _run(request["module"], stage)
     seconds = time.monotonic() - began
-    tell({"status": answer.status, "detail": answer.detail, "data": dict(answer.data), "seconds": seconds})
+    send({"status": answer.status, "detail": answer.detail, "data": dict(answer.data), "seconds": seconds})
     return answer.exported
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def judged(found: TrialFinding, report: TargetReport, modes: Sequence[str]) -> TrialFinding:
-    """The effect in the other mode where it was measured too, and a severity that follows the modes that count."""
+    """Add the effect in the other mode, where that was measured too, and let the severity follow the chosen modes."""
     if not found.effect:
         return found
     exports = Outcome.EXPORTS.value

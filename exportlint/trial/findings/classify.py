@@ -46,7 +46,7 @@ class StageContext:
 
 
 def classify(where: StageContext, seen: Observation, changed: str | None = None) -> Iterator[TrialFinding]:
-    """What an observation says that is worth a finding.
+    """The findings that an observation gives, if any.
 
     `changed` names what the line changes, where a difference was placed at such a line.
     """
@@ -58,7 +58,7 @@ def classify(where: StageContext, seen: Observation, changed: str | None = None)
         case "difference":
             yield _difference(where, seen, changed)
         case "warning":
-            if _TELLING.search(seen.text):
+            if _ABOUT_THE_MODEL.search(seen.text):
                 yield _finding(where, seen, "warning", warning_words(seen), Severity.NOTE)
         case "note":
             yield from _note(where, seen)
@@ -68,9 +68,9 @@ def _exception(where: StageContext, seen: Observation) -> Iterator[TrialFinding]
     ended = seen.details.get("ended")
     match where.stage.kind:
         case _ if seen.error_class == TARGET_ERROR:
-            return  # a mistake of whoever named the target, which is said beside the findings
+            return  # a mistake of whoever named the target, which is reported beside the findings
         case StageKind.DRAFT if "draft" not in seen.details:
-            return  # draft_export itself failed; the ladder says so, and it is nothing about the model
+            return  # draft_export itself failed; the ladder shows it, and it is nothing about the model
         case StageKind.REFUSALS if ended:
             return  # these look for more of what is known; that one of them ended is nothing more about the model
     words = exception_words(where.stage, seen, known=rule_of(seen) is not None)
@@ -83,7 +83,7 @@ def _exception(where: StageContext, seen: Observation) -> Iterator[TrialFinding]
 
 
 def _measured(stage: Stage, seen: Observation, outcome: Outcome | None) -> dict[str, str]:
-    """What the mode of the observation did; empty where it belongs to no mode, or says nothing about one."""
+    """What the mode of the observation did; empty where it belongs to no mode, or shows nothing about one."""
     mode = seen.details.get("mode") or (NON_STRICT if stage.kind is StageKind.DRAFT else stage.mode)
     return {str(mode): outcome.value} if mode in MODES and outcome else {}
 
@@ -102,12 +102,12 @@ def _difference(where: StageContext, seen: Observation, changed: str | None) -> 
 
 
 # Most warnings are about torch's own future; these are about the model.
-_TELLING = re.compile(
+_ABOUT_THE_MODEL = re.compile(
     r"side effects happened|were assigned during export|mutated (?:input|buffer)|lru_cache", re.IGNORECASE
 )
 
 
-# Notes that say how to read the other observations of a trial, and nothing to people.
+# Notes that show how to read the other observations of a trial, and are no findings.
 _FOR_THE_PARENT = frozenset({"input-set-refused", "attribute-changed", "inputs-changed", "eager-unstable", "size"})
 
 
@@ -194,7 +194,7 @@ def rule_of(seen: Observation) -> str | None:
 
 @cache
 def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return tuple((name, re.compile(said)) for name, info in all_rules().items() for said in info.cls.torch_says)
+    return tuple((name, re.compile(pattern)) for name, info in all_rules().items() for pattern in info.cls.torch_says)
 
 
 @cache

@@ -27,7 +27,7 @@ ExecutedLines = Mapping[str, frozenset[int]]
 def merge(
     findings: Sequence[Finding], reports: Sequence[TargetReport], *, mode: str = NON_STRICT, root: Path | None = None
 ) -> list[Finding]:
-    """Every finding of both kinds, each place and reason once.
+    """Join the findings of both kinds, each place and reason once.
 
     `findings` is what the static pass suspects, `mode` (non-strict, strict or both) what severity follows; paths are
     relative to `root`, the working directory by default.

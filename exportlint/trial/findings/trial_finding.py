@@ -1,4 +1,4 @@
-"""What a trial found, as fields: compared, joined and judged as such, and made a `Finding` at the end."""
+"""Hold one thing that a trial found as fields, which can be compared and joined, and make a `Finding` of it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TrialFinding:
     line_text  the source of the line
     placed     torch named the line, or a comparison did; else the place is the target's
     measured   what the mode did that found it; `effect` also what the other mode did
-    within     what is said of a submodule, where a refusal at the same line says the rest
+    within     names the submodule that is refused by itself; a refusal at the same line takes it over
     read_at    where the number was read that torch does not know; called_from: where the project enters a library
     """
 
@@ -57,7 +57,7 @@ class TrialFinding:
 
     @property
     def name(self) -> str:
-        """Of its rule, or of its stage."""
+        """The name of its rule, or of its stage."""
         return self.rule or self.stage.rule
 
     @property

@@ -102,7 +102,7 @@ class Connection:
 
 
 class Datagrams:
-    """Messages that may bring a descriptor, read as a pipe is."""
+    """The messages of a datagram socket, read as from a pipe; the file descriptors that came with them are in `fds`."""
 
     def __init__(self, line: socket.socket) -> None:
         self._line = line

@@ -1,4 +1,4 @@
-"""Make a stage's result of the way in which its process ended."""
+"""Make a stage's result of what its process sent and of the way in which it ended."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LAST_WORDS = 2000  # characters
 
 
 def result_of(name: str, reply: Reply) -> StageResult:
-    """The result that a stage's process sent, or one that says how it ended without sending any."""
+    """The result that a stage's process sent, or one that describes how it ended without sending any."""
     final = reply.final
     if final is None:
         return died(name, reply)
@@ -38,8 +38,8 @@ def died(name: str, reply: Reply) -> StageResult:
     return StageResult(name, status, reply.seconds, detail, (*reply.observations, ended), _exported(reply))
 
 
-def gone(name: str) -> StageResult:
-    """Nobody was there to run the stage."""
+def process_missing(name: str) -> StageResult:
+    """The result of a stage for which there is no process to run it."""
     return StageResult(name, CRASHED, detail="the target's process is gone")
 
 

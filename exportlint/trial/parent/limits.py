@@ -28,7 +28,10 @@ _DEATH_SECONDS = 5.0
 
 @dataclass
 class LimitWatch:
-    """Asked every few hundredths of a second while a process runs."""
+    """The limits of one process, asked every few hundredths of a second whether one is passed.
+
+    Their default values stand in `exportlint.trial.protocol.options`.
+    """
 
     limits: Limits
     pid: int
@@ -74,7 +77,7 @@ def _summed(processes: list[psutil.Process], asked: Callable[[psutil.Process], i
 
 
 def _own_bytes(process: psutil.Process) -> int:
-    """What it shares is divided by those that share it; where the system does not tell (macOS), what is its own."""
+    """Memory of one process: what is shared is divided by those that share it, or left out where that is not known."""
     full = process.memory_full_info()
     return int(getattr(full, "pss", full.uss))
 
@@ -89,15 +92,15 @@ def descendants(pid: int) -> list[psutil.Process]:
 
 def kill_group(pid: int) -> None:
     """End the process, its group and all descendants with theirs; comes back when they no longer run."""
-    strays = descendants(pid)
-    for one in (pid, *(stray.pid for stray in strays)):
+    descendants_left = descendants(pid)
+    for one in (pid, *(one_left.pid for one_left in descendants_left)):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(one, signal.SIGKILL)
-    for stray in strays:
+    for one_left in descendants_left:
         with contextlib.suppress(psutil.Error):
-            stray.kill()
+            one_left.kill()
     until = time.monotonic() + _DEATH_SECONDS
-    while any(map(_runs, strays)) and time.monotonic() < until:
+    while any(map(_runs, descendants_left)) and time.monotonic() < until:
         time.sleep(0.01)
 
 

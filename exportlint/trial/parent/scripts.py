@@ -1,4 +1,4 @@
-"""Run a script for the targets that it gives: a ladder of one step, whose targets climb next."""
+"""Run a script for the targets that it gives: a ladder of one step; the ladders of its targets come next."""
 
 from __future__ import annotations
 

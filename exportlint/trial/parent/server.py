@@ -71,7 +71,7 @@ class Server:
             facts = None
         if facts is None:
             self.close()
-            raise TrialUnavailable(f"{python} did not start the trial: {tail(self._output) or 'it said nothing'}")
+            raise TrialUnavailable(f"{python} did not start the trial: {tail(self._output) or 'it printed nothing'}")
         if "missing" in facts:
             self.close()
             raise TrialUnavailable(

@@ -50,7 +50,7 @@ def _served(python: Path | None) -> Iterator[Any]:
     if not hasattr(os, "fork"):
         raise TrialUnavailable("a trial needs fork(), which this system does not have; run it on Linux, macOS or WSL")
     try:
-        from exportlint.trial.parent.server import Server  # noqa: PLC0415 - psutil comes with the extra, and is said so
+        from exportlint.trial.parent.server import Server  # noqa: PLC0415 - psutil comes with the extra, as the error says
     except ImportError as exc:
         raise TrialUnavailable(f"a trial needs psutil and torch ({exc}); pip install 'exportlint[torch]'") from exc
     folder = Path(tempfile.mkdtemp(prefix="exportlint-"))

@@ -18,7 +18,7 @@ _TAIL_BYTES = 4000
 
 
 def stack_of(pid: int, output: Path, seconds: float = 3.0) -> str:
-    """Ask a group of processes that is about to be ended where it is; "" when none says so in time.
+    """Ask a group of processes that is about to be ended for its stacks; "" when none answers in time.
 
     Every process of the group answers, the one that only waits for its fork often first; so the answer is complete
     when it names the model's own code, or when the time is up.
@@ -30,7 +30,8 @@ def stack_of(pid: int, output: Path, seconds: float = 3.0) -> str:
     while time.monotonic() < until:
         time.sleep(0.05)
         before, text = text, stacks(output)
-        if text == before and _tells(last_stack(text)):  # it is written line by line: what no longer grows is whole
+        # It is written line by line: what no longer grows is whole.
+        if text == before and _is_informative(last_stack(text)):
             break
     return text
 
@@ -43,8 +44,8 @@ def stacks(output: Path) -> str:
 def last_stack(text: str) -> tuple[Frame, ...]:
     """faulthandler's dumps, the most recent call first; the one that names the model's own code, outermost first."""
     dumps = [tuple(reversed(message_frames(part))) for part in text.split("most recent call first") if part.strip()]
-    telling = [dump for dump in dumps if _tells(dump)]
-    return (telling or dumps or [()])[-1]
+    informative = [dump for dump in dumps if _is_informative(dump)]
+    return (informative or dumps or [()])[-1]
 
 
 def tail(path: Path, size: int = _TAIL_BYTES) -> str:
@@ -57,5 +58,6 @@ def tail(path: Path, size: int = _TAIL_BYTES) -> str:
         return ""
 
 
-def _tells(dump: tuple[Frame, ...]) -> bool:
+def _is_informative(dump: tuple[Frame, ...]) -> bool:
+    """Does the dump name the model's own code?"""
     return any(is_user_path(frame.path) for frame in dump)

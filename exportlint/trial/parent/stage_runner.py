@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from exportlint.trial.parent.endings import died, gone, one_line, result_of
+from exportlint.trial.parent.endings import died, one_line, process_missing, result_of
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.outcomes import REFUSED
 from exportlint.trial.protocol.result import KeptModel, StageResult
@@ -72,11 +72,11 @@ class StageRunner:
     def fresh(self, stage: Stage, **options: Any) -> StageResult:
         """A stage that starts afresh, in a fork of the target's process."""
         if self._process is None:
-            return gone(stage.name)
+            return process_missing(stage.name)
         try:
             return result_of(stage.name, self._process.stage(stage, options, self.options.limits))
         except (EOFError, OSError):
-            return gone(stage.name)
+            return process_missing(stage.name)
 
     def export(self, stage: Stage) -> StageResult:
         """An export; the first that passes is held."""
@@ -85,7 +85,7 @@ class StageRunner:
         try:
             reply, process = self._process.held(stage, self.options.limits)
         except (EOFError, OSError):
-            return gone(stage.name)
+            return process_missing(stage.name)
         result = result_of(stage.name, reply)
         if result.passed:
             self._held = process
@@ -99,7 +99,7 @@ class StageRunner:
             if process is not None:
                 with contextlib.suppress(EOFError, OSError):
                     return result_of(stage.name, process.stage(stage, options, self.options.limits))
-        return gone(stage.name)
+        return process_missing(stage.name)
 
     def kept_model(self, folder: Path) -> KeptModel:
         """Model and inputs, in a new file of the folder."""

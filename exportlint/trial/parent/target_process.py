@@ -37,7 +37,7 @@ class TargetProcess:
     stage_pid: int | None = None
 
     def load(self, target: Target, search: list[str], limits: Limits) -> Reply:
-        """Import the target. No message: the import ended the process, or a limit did."""
+        """Import the target. A reply without a message: the import ended the process, or a limit did."""
         self.line.send({"target": target.to_dict(), "path": search})
         return self._watched(self.pid, limits, self.folder / "output", None)
 
@@ -123,7 +123,7 @@ class TargetProcess:
         return reply
 
     def _next_message(self, pid: int, *, held: bool) -> dict[str, Any] | None:
-        """What the target's process says next, such as how a stage ended; None when nothing came in time."""
+        """The next message of the target's process, such as how a stage ended; None when nothing came in time."""
         try:
             message = self.line.read(0.05)
         except EOFError:

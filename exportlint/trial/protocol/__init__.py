@@ -1,1 +1,1 @@
-"""The plain data that both sides of a trial speak. It imports the standard library only."""
+"""The data that both sides of a trial exchange: targets in, observations out. Imports the standard library only."""

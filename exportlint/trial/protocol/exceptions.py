@@ -1,4 +1,4 @@
-"""What an exception says, as an observation at the innermost user line that it names."""
+"""Make an observation of an exception, at the innermost user line that it names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def of_exception(exc: BaseException, **details: Any) -> Observation:
-    """What an exception says, at the innermost user line that it, its causes or its message name."""
+    """An observation with the exception's text, at the innermost user line that it, its causes or its message name."""
     text = str(exc).strip() or type(exc).__name__
     gb_type = getattr(exc, "gb_type", None)
     if isinstance(gb_type, str):
@@ -30,7 +30,7 @@ def of_exception(exc: BaseException, **details: Any) -> Observation:
 
 
 def frames_of(exc: BaseException) -> tuple[Frame, ...]:
-    """The most telling stack: Dynamo's own, else the traceback, else what the message quotes."""
+    """The first stack that reaches user code: Dynamo's own, else the traceback, else what the message quotes."""
     stacks = [*_stacks(exc), message_frames(str(exc))]
     return next((s for s in stacks if any(is_user_path(f.path) for f in s)), stacks[-2] if len(stacks) > 1 else ())
 

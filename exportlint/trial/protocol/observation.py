@@ -1,7 +1,7 @@
 """What a stage saw, as plain data: written in the child, read by the parent.
 
 One `Observation` is one thing worth a sentence. The sentence is not here: `exportlint.trial.findings.wording` makes it
-from the fields. `text` holds other people's words only, as torch or the model said them. By `kind`:
+from the fields. `text` holds only the words of torch or of the model, unchanged. By `kind`:
 
 exception    something raised, or ended the process. `text` is torch's whole message, `error_class` its dotted name
              (None when the process ended), `frames` where. `details`: "read" (what read the number that torch
@@ -11,7 +11,7 @@ exception    something raised, or ended the process. `text` is torch's whole mes
              "submodule" with "class_name" and "inputs" (refused by itself), "ended" (crashed or timed-out) and "output"
              (the last words of the process)
 graph-break  one break of `torch._dynamo.explain`, each place once
-difference   the exported program and eager disagree. `details["check"]` says in what, see below
+difference   the exported program and eager disagree. `details["check"]` names in what, see below
 warning      a Python warning raised during export: `error_class` is its category
 note         a fact without a verdict, named by `details["note"]`: input-set-refused; attribute-changed ("attribute",
              such as `layer.count` or `global _CACHE`; "matters": it changes what the next call returns) and
@@ -37,7 +37,7 @@ frozen-dim, narrowed-dim, static-dim   "sizes": facts, see `exportlint.trial.pro
 sizes             "tried" (name and size of each dim), and what differs or raises
 
 Where they apply: "mode" (in the soundness stage), "tolerant" (seen in an error-tolerant export), "divergence" (where
-eager and the program part: "why", and what belongs to it), "step" (of a lowering).
+eager and the program diverge: "why", and what belongs to it), "step" (of a lowering).
 """
 
 from __future__ import annotations
@@ -104,5 +104,5 @@ class Observation:
 
     @property
     def first_line(self) -> str:
-        """The first line of `text` that says something."""
+        """The first line of `text` that is not blank."""
         return next((line.strip() for line in self.text.splitlines() if line.strip()), "")

@@ -8,7 +8,7 @@ GONE = "the process is gone"
 
 
 def exit_in_words(code: int, who: str = "the process") -> str:
-    """What an exit code says, as `os.waitstatus_to_exitcode` gives it: negative for a signal."""
+    """An exit code as a sentence; the code is as `os.waitstatus_to_exitcode` gives it, negative for a signal."""
     if code >= 0:
         return f"{who} ended itself with exit code {code}"
     try:

@@ -81,9 +81,10 @@ class KeptModel:
 
 @dataclass(frozen=True, slots=True)
 class TargetReport:
-    """`broken` is the sentence that says why the target could not be tried at all: the tool failed, not the model.
+    """The stages of one target, and what was found out beside them.
 
-    `executed` gives the lines that eager ran, by absolute path.
+    broken     a sentence, where the target could not be tried at all: the tool failed, not the model
+    executed   the lines that eager ran, by absolute path
     """
 
     name: str
@@ -100,7 +101,7 @@ class TargetReport:
 
     @property
     def command_line(self) -> str:
-        """What `exportlint trial` is given to try the target again; "" when it cannot be said."""
+        """What `exportlint trial` is given to try the target again; "" when the target is not known."""
         return self.target.command_line if self.target else ""
 
     def stage(self, name: str) -> StageResult | None:

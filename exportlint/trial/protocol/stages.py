@@ -21,14 +21,14 @@ class StageKind(enum.Enum):
     SCRIPT = "runs a user's script, which gives the targets"
     LOAD = "makes the model and its inputs"
     EAGER = "runs the model as it is; everything else is compared with it"
-    INFORM = "looks at the model where eager passed; what it says is no failure of export"
+    INFORM = "looks at the model where eager passed; what it finds is no failure of export"
     EXPORT = "exports in one mode"
     DRAFT = "torch's own report, where an export failed"
     REFUSALS = "looks for further refusals, where torch refused"
     COMPARE = "compares exported programs with eager in every way it can"
     SIZES = "tries other sizes"
     FROM_PROGRAM = "goes on from the program of the first export that passed"
-    ASIDE = "is asked for by name and is not on the ladder"
+    ON_REQUEST = "is asked for by name and is not on the ladder"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +107,13 @@ LADDER: tuple[Stage, ...] = (
     Stage("decompose", StageKind.FROM_PROGRAM, "decompose", "the program in Core ATen operators, beside eager"),
     Stage("save-load", StageKind.FROM_PROGRAM, "save_load", "the program written, read again, and run beside eager"),
 )
-GRAPH = Stage("graph", StageKind.ASIDE, "graph", "the exported program by source line, for `--show graph`")
+GRAPH = Stage("graph", StageKind.ON_REQUEST, "graph", "the exported program by source line, for `--show graph`")
 KEEP_MODEL = Stage(
-    "keep-model", StageKind.ASIDE, "keep_model", "the model and its inputs in a file, for `--save-repro`"
+    "keep-model", StageKind.ON_REQUEST, "keep_model", "the model and its inputs in a file, for `--save-repro`"
 )
-MEASURE = Stage("measure", StageKind.ASIDE, "measure", "what torch does with a fixture class, for `exportlint truth`")
+MEASURE = Stage(
+    "measure", StageKind.ON_REQUEST, "measure", "what torch does with a fixture class, for `exportlint truth`"
+)
 
 
 def lowering(name: str) -> Stage:

@@ -29,7 +29,7 @@ class TargetKind(str, enum.Enum):
 
 
 class TargetError(Exception):
-    """A target that says what cannot be; the text is one sentence for the person who wrote it."""
+    """A target that cannot be loaded as it is named; the text is one sentence for the person who wrote it."""
 
 
 TARGET_ERROR = f"{TargetError.__module__}.{TargetError.__qualname__}"

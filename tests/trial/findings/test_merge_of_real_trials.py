@@ -133,5 +133,5 @@ def test_training_mode_is_loud_where_every_call_changes_statistics(tmp_path, mon
     model = f"import torch\n\nmodel = torch.nn.Sequential(torch.nn.{layer})\nexample_args = (torch.ones(2, 3),)\n"
     Path("net.py").write_text(model, "utf-8")
     reports = run_trials(discover([Path("net.py")]), TrialOptions(modes=("non-strict",), timeout=60))
-    told = [finding for finding in merge([], reports) if "training mode" in finding.message]
-    assert [finding.severity for finding in told] == [severity]
+    reported = [finding for finding in merge([], reports) if "training mode" in finding.message]
+    assert [finding.severity for finding in reported] == [severity]

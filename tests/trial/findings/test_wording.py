@@ -1,4 +1,4 @@
-"""Every sentence of a trial is made once, from fields: a table of what was seen, and what is said of it."""
+"""Every sentence of a trial is made once, from fields: a table of what was seen, and what is reported of it."""
 
 from __future__ import annotations
 
@@ -148,6 +148,13 @@ def test_a_lowering_says_its_name_and_what_differs() -> None:
         ),
         ("eager", Observation("exception", "size mismatch"), True, "eager itself raises: size mismatch", None),
         (
+            "draft",
+            Observation("exception", details={"draft": "GUARD_ADDED", "subject": "Eq(s0, 3)"}),
+            False,
+            "guard added: Eq(s0, 3)",
+            None,
+        ),
+        (
             "lower-aotinductor",
             Observation("exception", "a long story", details={"summary": "compile: no such operator"}),
             False,
@@ -208,7 +215,7 @@ DIVERGING = difference("output", **VALUES, mode="strict", divergence={"why": "br
         (result("export-strict", "differs", RAISED, DIVERGING), ("values differ by up to 0.25", None)),
         (
             result("soundness", "differs", DIVERGING),
-            ("strict: values differ by up to 0.25; eager and the trace part here", None),
+            ("strict: values differ by up to 0.25; eager and the trace diverge here", None),
         ),
         (
             result("soundness", "differs", difference("baked", constant="k", mode="non-strict", tolerant=True)),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from exportlint.trial.parent.connection import Overrun, Reply
-from exportlint.trial.parent.endings import died, gone, result_of
+from exportlint.trial.parent.endings import died, process_missing, result_of
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.process_end import exit_in_words
 
@@ -84,4 +84,7 @@ def test_a_stage_that_says_it_crashed_without_an_exception_gets_one() -> None:
 
 
 def test_nobody_there() -> None:
-    assert (gone("load").status, gone("load").detail) == ("crashed", "the target's process is gone")
+    assert (process_missing("load").status, process_missing("load").detail) == (
+        "crashed",
+        "the target's process is gone",
+    )

@@ -62,7 +62,7 @@ def test_exportlint_is_not_there(other_python: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("#!/bin/sh\nexit 3\n", "did not start the trial: it said nothing"),
+        ("#!/bin/sh\nexit 3\n", "did not start the trial: it printed nothing"),
         ("#!/bin/sh\necho no such thing >&2\nexit 3\n", "did not start the trial: no such thing"),
         ("no program at all", "cannot start"),
     ],

@@ -27,7 +27,7 @@ class CallSite(NamedTuple):
 
 
 class Parameters(NamedTuple):
-    """What the watched call names its parameters; "" for none."""
+    """The names of a watched call's parameters for the model and its inputs; "" where it has none."""
 
     model: str
     args: str = ""
@@ -36,7 +36,7 @@ class Parameters(NamedTuple):
 
 
 class CapturedCall(NamedTuple):
-    """What the call was given."""
+    """One call of the script: what it was given, in the form that torch.export.export takes, and the user's line."""
 
     call: str
     site: CallSite
@@ -61,7 +61,7 @@ def captured_call(call: str, site: CallSite, given: Mapping[str, Any], names: Pa
 
 
 def _module_of(program: Any) -> Any:
-    """Its mode was fixed by the export, whatever the flags of the module that torch makes of it say."""
+    """The module of a program, marked as in eval mode: its mode was fixed by the export, whatever its flags are."""
     module = program.module()
     for part in module.modules():
         part.training = False
@@ -69,7 +69,7 @@ def _module_of(program: Any) -> Any:
 
 
 def bound(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The arguments by name; nothing when they do not fit, which the call itself will say."""
+    """The arguments by name; none when they do not fit, for which the call itself will raise."""
     try:
         return signature.bind(*args, **kwargs).arguments
     except TypeError:

@@ -39,7 +39,7 @@ Hold = Callable[[socket.socket, Path, Loaded], Any]
 
 
 def run_script(request: Mapping[str, Any], line: socket.socket, hold: Hold) -> None:
-    """Run it to its end; tell each target, with the socket its process listens to, then how the script ended.
+    """Run it to its end; send each target, with the socket its process listens to, then how the script ended.
 
     `hold` makes a fork a target's process, and never returns.
     """
@@ -94,7 +94,7 @@ class _Finder:
     def on_call(self, seen: CapturedCall) -> None:
         inputs = snapshot((seen.args, dict(seen.kwargs)))
         if known := next((name for name, other, before in self.found if _same(seen, inputs, other, before)), None):
-            self._tell({"again": known, "call": seen.call})
+            self._send({"again": known, "call": seen.call})
         elif len(self.found) == MOST:
             self.left_out += 1
         else:
@@ -108,7 +108,7 @@ class _Finder:
         names = (place, *(f"{place} #{number}" for number in range(2, MOST + 2)))
         return next(name for name in names if name not in taken)
 
-    def _tell(self, message: Mapping[str, Any], *fds: int) -> None:
+    def _send(self, message: Mapping[str, Any], *fds: int) -> None:
         socket.send_fds(self.line, [json.dumps(message).encode()], list(fds))
 
     def _fork(self, name: str, seen: CapturedCall) -> None:
@@ -129,7 +129,7 @@ class _Finder:
             os.setsid()
             target = replace(self.script, name=name, path=seen.site.path, line=seen.site.line, given_to=seen.call)
             ours, theirs = socket.socketpair()
-            self._tell({"target": target.to_dict(), "pid": process_id(), "folder": str(folder)}, theirs.fileno())
+            self._send({"target": target.to_dict(), "pid": process_id(), "folder": str(folder)}, theirs.fileno())
             theirs.close()
             self.line.close()
             loaded = of_values(target, seen.model, seen.args, dict(seen.kwargs), seen.dynamic_shapes)

@@ -1,4 +1,4 @@
-"""The calls of a script that take a model out of eager Python, each seen before it happens.
+"""Watch the calls by which a script hands a model to torch; each is reported before it happens.
 
 A call with inputs (export, trace) is seen at once; what only prepares (`torch.compile`, `torch.jit.script`) is seen at
 its first real call, which brings the inputs. What a watched call calls itself is torch's own affair.
@@ -42,7 +42,7 @@ _PREPARED = ("torch._dynamo.eval_frame.OptimizedModule", "torch.jit.RecursiveScr
 
 
 class Prepared:
-    """What a preparing call gave, until its first call."""
+    """What `torch.compile` or `torch.jit.script` gave, which waits for the first call that brings its inputs."""
 
     def __init__(self, call: str, site: CallSite, model: Any, made: Any) -> None:
         self.call, self.site, self.model, self.made = call, site, model, made
@@ -53,7 +53,7 @@ class Prepared:
 
 
 class CallWatcher:
-    """Report every outermost call to `on_sight`. A program whose export was seen stands for the model it came from."""
+    """Reports every outermost call to `on_call`. A program whose export was seen stands for the model it came from."""
 
     def __init__(self, on_call: Callable[[CapturedCall], None]) -> None:
         self.on_call = on_call

@@ -25,7 +25,7 @@ EqualDims = Mapping[DimPlace, Sequence[DimPlace]]
 
 
 class BrokenDeclaration(NamedTuple):
-    """What is wrong with a declaration, and the line that makes it so."""
+    """What is wrong with a declaration, and the line that breaks it."""
 
     fact: Fact
     frames: tuple[Frame, ...] = ()
@@ -44,7 +44,7 @@ def range_of(what: Any) -> Range:
 
 
 def within(one: Range, other: Range) -> Range:
-    """What both allow."""
+    """The sizes that both ranges allow."""
     highs = [high for _, high in (one, other) if high is not None]
     return max(one[0], other[0]), min(highs, default=None)
 
@@ -102,7 +102,7 @@ def narrowed(trace: SymbolicTrace) -> Iterator[tuple[Any, BrokenDeclaration]]:
 
 
 def conditions(trace: SymbolicTrace) -> Iterator[BrokenDeclaration]:
-    """What must hold that no declaration says."""
+    """What must hold of the sizes and is in no declaration."""
     called = names(trace)
     for condition in trace.conditions:
         if condition.symbols & set(asked_ranges(trace)):

@@ -46,8 +46,10 @@ def hint(what: Any) -> str | None:
 
 
 def input_tensors(model: Any, inputs: Inputs, declared: Any = None) -> list[InputTensor]:
-    """Every tensor of the inputs with its declaration. A declaration of another structure counts as none: torch itself
-    refuses it, and says so."""
+    """Every tensor of the inputs with its declaration.
+
+    A declaration of another structure counts as none: torch itself refuses it.
+    """
     args, kwargs = inputs
     combined = _combine_args(model, args, kwargs)
     flat = {id(value): index for index, value in reversed(list(enumerate(pytree.tree_leaves((args, kwargs)))))}

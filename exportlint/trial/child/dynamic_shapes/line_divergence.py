@@ -1,4 +1,4 @@
-"""Find the line at which eager goes another way for other inputs."""
+"""Find the line at which eager takes another branch for other inputs."""
 
 from __future__ import annotations
 

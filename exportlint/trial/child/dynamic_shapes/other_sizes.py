@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from exportlint.trial.protocol.frames import Frame
 
 
-_MOST = 4096  # a size beyond this says little and costs much
+_MOST = 4096  # a size beyond this shows little and costs much
 _NUMBERS = 1 << 24
 
 
@@ -37,7 +37,7 @@ class Tried:
     refused      what eager raised: it does not take these sizes
     raised       what the program alone raised
     difference   where the program gave something else than eager
-    frames       where eager goes another way than for the sample, or where the program raised
+    frames       where eager takes another branch than for the sample, or where the program raised
     """
 
     pick: Pick
@@ -134,7 +134,10 @@ def _called(model: Callable[..., Any], inputs: Inputs) -> tuple[Any, BaseExcepti
 
 @dataclass
 class SideBySide:
-    """Eager and the program, called in the same order, so that state keeps step. `values`: eager repeats itself."""
+    """Eager and the exported program, to be called with the same inputs in the same order, so that state keeps step.
+
+    `values`: are the values compared? Not where eager does not repeat itself.
+    """
 
     eager: Callable[..., Any]
     program: Callable[..., Any]
@@ -143,7 +146,7 @@ class SideBySide:
     values: bool = True
 
     def tried(self, trace: SymbolicTrace, pick: Pick) -> Tried | None:
-        """None where the inputs would be too large."""
+        """Call both with these sizes; None where the inputs would be too large."""
         sizes = sizes_at(trace, pick)
         if not small_enough(self.tensors, sizes):
             return None
@@ -163,7 +166,7 @@ class SideBySide:
         return Tried(pick, difference=found, frames=self._divergence(other) if found else ())
 
     def _divergence(self, other: Inputs) -> tuple[Frame, ...]:
-        """Where eager goes another way than with the sample."""
+        """Where eager takes another branch than with the sample."""
         return last_shared_line(lambda: _called(self.eager, self.inputs), lambda: _called(self.eager, other))
 
     def all(self, trace: SymbolicTrace, wanted: list[Pick]) -> Iterator[Tried]:

@@ -42,9 +42,10 @@ _GROWN = 3  # what a size of 1 is made, to be free
 
 @dataclass(frozen=True)
 class Proposed:
-    """`refusal`: torch refused even the proposal, or the export with free dims (then there is no code).
+    """What could be declared, and the program that was exported with it.
 
-    `facts`: what the trace found; why no dim can move, where that is so.
+    refusal   torch refused even the proposal, or the export with free dims (then there is no code)
+    facts     what the trace found; why no dim can move, where that is so
     """
 
     code: str | None = None
@@ -77,10 +78,13 @@ class _Attempt:
 
 
 def proposed(loaded: Loaded, inputs: Inputs, mode: str, free: Mapping[DimPlace, Any]) -> Proposed:
-    """`free`: the dims that may move, each with what is declared for it or None."""
+    """Propose a declaration, and export with it. `free`: the dims that may move, each with its declaration or None.
+
+    Where torch refuses, or does not end in time, fewer dims are tried.
+    """
     not_all: list[Fact] = []
     outcome = Proposed()
-    for wanted in _wishes(free, input_tensors(loaded.model(), inputs)):
+    for wanted in _dim_choices(free, input_tensors(loaded.model(), inputs)):
         try:
             with _in_time():
                 return _proposed(_Attempt(loaded, inputs, mode, wanted, not_all))
@@ -93,9 +97,11 @@ def proposed(loaded: Loaded, inputs: Inputs, mode: str, free: Mapping[DimPlace, 
     return outcome
 
 
-def _wishes(free: Mapping[DimPlace, Any], tensors: Sequence[InputTensor]) -> Iterator[Mapping[DimPlace, Any]]:
-    """All; all but the sides of pictures, whose products keep torch's solver busy (seen with windowed attention); first
-    dims."""
+def _dim_choices(free: Mapping[DimPlace, Any], tensors: Sequence[InputTensor]) -> Iterator[Mapping[DimPlace, Any]]:
+    """The dims to let free, attempt by attempt: all of them, all but the sides of pictures, only the first dims.
+
+    Products of the sides of pictures keep torch's solver busy (seen with windowed attention).
+    """
     deep = (tensor for tensor in tensors if tensor.value.dim() > _FLAT)
     pictures = {tensor.label for tensor in deep if min(tensor.value.shape[-2:]) >= _SIDE}
     without = {(label, dim): what for (label, dim), what in free.items() if dim == 0 or label not in pictures}
@@ -185,7 +191,7 @@ def _export(loaded: Loaded, inputs: Inputs, shapes: Any, mode: str) -> Any:
 
 
 def _tried(attempt: _Attempt, write: Callable[..., ShapesCode], inputs: Inputs, facts: tuple[Fact, ...]) -> Proposed:
-    """Export with the proposal; a dim that no named Dim can say is declared Dim.DYNAMIC in a second attempt."""
+    """Export with the proposal; a dim that no named Dim can express is declared Dim.DYNAMIC in a second attempt."""
     loaded, written = attempt.loaded, write()
     loose: frozenset[str] = frozenset()
     for last in (False, True):

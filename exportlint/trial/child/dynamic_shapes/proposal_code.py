@@ -45,7 +45,7 @@ def write_shapes(
     tree_for   makes a `dynamic_shapes` of the inputs, given what to put in the place of each tensor
     called     the names of the free symbols
     least      the smallest size that was tried and is right, for a symbol where that is below torch's own 2
-    loose      names that carry a condition which no range can say: their dims are declared Dim.DYNAMIC
+    loose      names that carry a condition which no range can express: their dims are declared Dim.DYNAMIC
     """
     writing = _Writing(trace, called, least, loose)
     tree = tree_for(writing.tensor)
@@ -139,6 +139,6 @@ _VIOLATED = re.compile(r"Constraints violated \((?P<dims>[^)]*)\)")
 
 
 def violated_names(message: str) -> frozenset[str]:
-    """The named dims that torch says carry a condition; empty for another message."""
+    """The named dims that carry a condition, by torch's message; empty for another message."""
     found = _VIOLATED.search(message)
     return frozenset(re.findall(r"\w+", found["dims"])) if found else frozenset()

@@ -56,7 +56,7 @@ class InputSize:
 class Condition:
     """Something that must hold beyond ranges and equal sizes, and where it was decided.
 
-    `multiple`: a symbol and 8 where it says that the symbol is a multiple of 8.
+    `multiple`: a symbol and 8 where it demands that the symbol is a multiple of 8.
     """
 
     expr: Any
@@ -89,7 +89,7 @@ class SymbolicTrace:
         return list(dict.fromkeys(s for size in self.sizes if not size.fixed for s in _symbols(size.form)))
 
     def join_named(self) -> None:
-        """Dims that are declared as the same are one, though the trace may not have needed it."""
+        """Join the dims that are declared under one name, also where the trace did not need them equal."""
         first: dict[str, Any] = {}
         for size in list(self.sizes):
             name = getattr(size.tensor.asked().get(size.dim), "__name__", None)
@@ -97,8 +97,10 @@ class SymbolicTrace:
                 self._join(size.form, first.setdefault(name, size.form))
 
     def join_batches(self, declared: Collection[tuple[str, int]]) -> list[InputSize]:
-        """First dims of the same sample size become one, though nothing in the code demands it: few models mean to
-        take two batches at once. Those that are declared stay; the dims that were joined come back."""
+        """Join first dims of the same sample size, though nothing in the code demands it; the joined dims come back.
+
+        Few models mean to take two batches at once. Dims that are declared stay as they are.
+        """
         first = [size for size in self.sizes if size.dim == 0 and size.tensor.value.dim() > 1]
         free = [size for size in first if size.form in self.ranges and size.place not in declared]
         joined = [size for size in free if size.sample == free[0].sample and size.form != free[0].form]
@@ -185,7 +187,7 @@ def _whole(bound: Any) -> int | None:
 
 
 def _take_conditions(trace: SymbolicTrace) -> None:
-    """Guards that ranges and equal sizes do not say already. Those that only bound a symbol become its range."""
+    """Keep the guards beyond ranges and equal sizes as conditions. Those that only bound a symbol become its range."""
     roots = set(trace.roots())
     seen: set[Any] = set()
     for guard in trace.env.guards:

@@ -31,7 +31,7 @@ def is_violation(refusal: Observation) -> bool:
 
 
 def violations(loaded: Loaded, decisions: ShapeDecisions, refusal: Observation) -> list[Observation]:
-    """The refusal once for each line that is to blame, with the facts; the refusal itself where none is known."""
+    """The refusal once for each line that breaks a declaration, with the facts; as it is where none is known."""
     tensors = input_tensors(loaded.model(), inputs_of(loaded, 0), loaded.dynamic_shapes())
     trace = read_trace(decisions, tensors)
     found = list(outside(tensors))

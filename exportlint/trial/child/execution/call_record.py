@@ -12,7 +12,7 @@ from exportlint.trial.child.execution.pytree_leaves import Leaves, snapshot
 from exportlint.trial.child.execution.side_effects import recorded_effects
 from exportlint.trial.child.execution.state import state_now
 from exportlint.trial.child.loading.seeding import seed
-from exportlint.trial.child.server.process_control import leave_if_stray
+from exportlint.trial.child.server.process_control import exit_if_forked_copy
 from exportlint.trial.protocol.call_plan import CALL_PLAN
 from exportlint.trial.protocol.exceptions import of_exception
 
@@ -93,7 +93,7 @@ def _call(loaded: Loaded, program: Callable[..., Any], input_set: int, number: i
             raised = of_exception(exc)
             if raised.user is None and (frames := source_of(program, exc)):
                 raised = raised.at(frames)
-    leave_if_stray()
+    exit_if_forked_copy()
     done = effects.printed.getvalue(), tuple(effects.log), tuple(effects.outside), effects.places
     return CallRecord(input_set, output, snapshot((args, kwargs)), *done, raised, are_meant(loaded, input_set))
 

@@ -53,7 +53,7 @@ Inputs = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 def are_meant(loaded: Loaded, input_set: int) -> bool:
-    """Are they the target's own, not only other values of the same shapes?"""
+    """Are the inputs of this set the target's own, not only other values of the sample's shapes?"""
     return not input_set or loaded.other_args is not None
 
 

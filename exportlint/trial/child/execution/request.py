@@ -35,7 +35,7 @@ class StageRequest:
     """One stage on one target.
 
     emit       sends an observation at once, so that a crash later loses nothing
-    tell       sends data at once
+    send       sends data at once
     exported   what the stage that this one follows exported; None in a stage that starts afresh
     """
 
@@ -43,7 +43,7 @@ class StageRequest:
     loaded: Loaded
     folder: Path
     emit: Callable[[Observation], None]
-    tell: Callable[[Mapping[str, Any]], None]
+    send: Callable[[Mapping[str, Any]], None]
     options: Mapping[str, Any] = field(default_factory=dict)
     exported: Any = None
 

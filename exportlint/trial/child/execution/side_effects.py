@@ -63,7 +63,7 @@ class _Log(logging.Handler):
             self._effects.log.append(f"{entry.levelname} {entry.getMessage()}")
 
 
-# An audit hook cannot be taken away again; it speaks to whoever listens now.
+# An audit hook cannot be taken away again; it reports to whoever listens now.
 _listeners: list[SideEffects] = []
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 _COMPILER = f"torch{os.sep}_inductor{os.sep}"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def state_readers(program: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """The name of each such thing, with a function that gives its present value."""
+    """The name of each plain attribute and global, with a function that gives its present value."""
     if not isinstance(program, torch.nn.Module) or isinstance(program, torch.fx.GraphModule):
         return
     own = vars(torch.nn.Module())
@@ -41,15 +41,15 @@ def _own_modules() -> list[Any]:
 
 
 def state_reader(program: Any, name: str) -> Callable[[], Any]:
-    """The function that gives the present value of the named thing, though it may not exist yet."""
-    homes = state_homes(program, name)
-    if len(homes) == 1:
-        return partial(homes[0][0].get, homes[0][1])
-    return lambda: [home.get(key) for home, key in homes]
+    """The function that gives the present value of the named attribute or global, which may not exist yet."""
+    slots = state_slots(program, name)
+    if len(slots) == 1:
+        return partial(slots[0][0].get, slots[0][1])
+    return lambda: [holder.get(key) for holder, key in slots]
 
 
-def state_homes(program: Any, name: str) -> list[tuple[dict[str, Any], str]]:
-    """The dictionaries that hold the named thing, each with the key there."""
+def state_slots(program: Any, name: str) -> list[tuple[dict[str, Any], str]]:
+    """The dictionaries that hold the named attribute or global, each with the key there."""
     if name.startswith("global "):
         key = name.removeprefix("global ")
         return [(vars(module), key) for module in _own_modules() if key in vars(module)]

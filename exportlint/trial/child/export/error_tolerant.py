@@ -1,4 +1,7 @@
-"""Export in non-strict mode past torch's refusals: what eager gave there stands in, so that one run meets them all."""
+"""Export in non-strict mode past torch's refusals: where torch refuses a call, the trace goes on with eager's result.
+
+So one trace meets the further refusals that it reaches.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +34,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class TolerantExport:
-    """An export that went on: every refusal at its line, and the program where the trace came to its end."""
+    """What an export past refusals met: each refusal at its line, and the program where the trace came to its end."""
 
     refusals: list[Observation] = field(default_factory=list)
     exported: Exported | None = None
 
 
 def tolerant_export(loaded: Loaded, results: Mapping[CallPlace, Any], number: int = 0) -> TolerantExport:
-    """Export with eager's results at hand; `number` seeds the randomness during the trace."""
+    """Export past refusals, with `results` of eager in their place; `number` seeds the randomness during the trace."""
     tracer = _TolerantTracer(results)
     exported = _export(loaded, number, tracer)
     if exported is None and tracer.data_reads and _lost_data(tracer.refusals[-1]):
@@ -53,7 +56,7 @@ def tolerant_export(loaded: Loaded, results: Mapping[CallPlace, Any], number: in
 
 
 def with_fixed_sizes(loaded: Loaded, results: Mapping[CallPlace, Any], number: int = 0) -> Exported | None:
-    """The same with every dimension constant, for a target that breaks what it declares of them."""
+    """Export past refusals with every dimension constant, for a target that breaks what it declares of them."""
     return _export(loaded, number, _TolerantTracer(results, detach=True), shapes=False)
 
 
@@ -95,7 +98,7 @@ def _lost_data(seen: Observation) -> bool:
 
 
 class _TolerantTracer(NumberedCalls):
-    """Notes what torch refuses, and lets eager's result stand in.
+    """Notes what torch refuses, and goes on with eager's result.
 
     refusals    each with the stack of the model's code
     data_reads  line -> the stack of a read through `.data`
@@ -109,7 +112,7 @@ class _TolerantTracer(NumberedCalls):
         self._depth = 0
         self._values: dict[Any, Any] = {}  # symbol of a data-dependent number -> what it was in eager
         self._stand_ins: set[int] = set()
-        self._held: list[Any] = []  # an id says nothing once its object is gone
+        self._held: list[Any] = []  # an id is given anew once its object is gone
         self.refusals: list[Observation] = []
         self.data_reads: dict[tuple[str | None, int | None], Any] = {}
 
@@ -191,7 +194,7 @@ class _TolerantTracer(NumberedCalls):
         return result
 
     def _learn(self, found: Any, result: Any) -> None:
-        """Which number of eager stands behind a symbol that the trace made."""
+        """Remember which number of eager a symbol of the trace stands for."""
         if isinstance(found, (torch.SymInt, torch.SymFloat)) and isinstance(result, (int, float)):
             if getattr(found.node.expr, "is_Symbol", False):
                 self._values.setdefault(found.node.expr, found.node.expr * 0 + result)

@@ -57,8 +57,8 @@ def export(loaded: Loaded, mode: str, number: int = 0) -> Exported:
     return Exported(model, _program(loaded, model, number, strict=strict))
 
 
-def refused_bare(loaded: Loaded, mode: str) -> Observation | None:
-    """What torch says of a method or a function without the module that was put around it."""
+def refusal_without_wrapper(loaded: Loaded, mode: str) -> Observation | None:
+    """Torch's refusal of a method or a function without the module that was put around it; None for a module."""
     model = None if loaded.export else loaded.model()
     if isinstance(model, Wrapped):
         try:

@@ -79,7 +79,7 @@ def _break(reason: str, frames: Any) -> Observation:
 
 
 def _once(breaks: list[Observation]) -> list[Observation]:
-    """The log comes first and says more, so it wins."""
+    """Each place once. The log comes first and holds more, so its break is kept."""
     first: dict[tuple[str, int] | None, Observation] = {}
     for seen in breaks:
         place = seen.user or (seen.frames[-1] if seen.frames else None)

@@ -50,7 +50,7 @@ def place_of(node: Any) -> list[list[Any]]:
 
 
 def perturbed(function: Callable[[], T]) -> T:
-    """Call it where objects lie elsewhere in memory: a fork has the very addresses of its parent."""
+    """Call `function` while objects are made at other addresses: a fork has the very addresses of its parent."""
     ballast = [object() for _ in range(54_321)]
     kept = ballast[::3]
     del ballast

@@ -106,7 +106,7 @@ def _seeded(make: Make) -> Make:
 
 
 def _maker(part: str, found: Any) -> Make:
-    # Inputs are seeded where a draw is made, so that other inputs are other values.
+    # Inputs are seeded where they are made, so that other inputs are other values.
     if part == "model":
         return _model_maker(found)
     return found if callable(found) else lambda: copied(found)

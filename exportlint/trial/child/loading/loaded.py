@@ -23,7 +23,7 @@ Make = Callable[[], Any]
 class Loaded:
     """Makers of fresh values. `export(strict)`, `reference` and `observe` only where a fixture class defines them.
 
-    `code`: an import, and expressions of the model, args and kwargs, where a zoo says what it made.
+    `code`: an import, and expressions of the model, args and kwargs, where a zoo gives them for what it made.
     """
 
     target: Target

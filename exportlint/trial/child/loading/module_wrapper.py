@@ -35,7 +35,7 @@ class Wrapped(torch.nn.Module):  # type: ignore[misc]  # mypy does not read torc
 
 
 def wrapped(call: Any) -> Any:
-    """A module as it is; around anything else that can be called, a module whose forward has the same parameters."""
+    """Wrap a callable in a module whose forward has the same parameters; a module stays as it is."""
     if isinstance(call, torch.nn.Module) or not callable(call):
         return call
     call = getattr(call, "_torchdynamo_orig_callable", call)

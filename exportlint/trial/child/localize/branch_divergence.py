@@ -1,4 +1,4 @@
-"""Find the `if` or `except` that sent eager one way and the trace another."""
+"""Find the `if` or `except` at which eager and the trace diverge."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 
 
 def diverging_branch(frame: Frame, traced: AbstractSet[tuple[str, int]]) -> Frame | None:
-    """`frame` is a place that eager came to. The `if` around it of which the trace took the other branch, or the
-    `except` to which only one of them went; None where there is no such statement."""
+    """The `if` around a place that eager reached of which the trace took the other branch; or an `except`.
+
+    An `except` counts where only one of the two entered it. None where there is no such statement.
+    """
     lines = {line for path, line in traced if path == frame.path}
     found = (_divergence(statement, frame.line, lines) for statement in _around(frame))
     line = next((line for line in found if line), None)
@@ -30,7 +32,7 @@ def catching_handler(frame: Frame) -> Frame | None:
 
 
 def _divergence(statement: ast.stmt, eager: int, traced: set[int]) -> int | None:
-    """The line of the statement, if the two go apart there."""
+    """The line of the statement, if the two diverge there."""
     if isinstance(statement, ast.If):
         taken, other = _lines(statement.body), _lines(statement.orelse)
         if eager in other:

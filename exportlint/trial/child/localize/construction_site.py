@@ -1,4 +1,4 @@
-"""Find where an object is built whose class export does not know: torch names the class only."""
+"""Find the line that builds an object which torch cannot flatten: torch names only its class."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BUILDERS = ("__init__", "__new__", "<lambda>")
 
 
 def unknown_class(seen: Observation) -> str | None:
-    """The class that torch says it cannot flatten: dotted, or its bare name where torch tells no more."""
+    """The class that torch cannot flatten: dotted, or its bare name where torch gives no more; None: none is named."""
     found = _UNKNOWN.search(seen.text)
     return (found["dotted"] or found["name"] or found["saved"]) if found else None
 
@@ -71,7 +71,7 @@ def _stack(frame: FrameType) -> list[Frame]:
 
 
 def at_construction(request: StageRequest, seen: Observation) -> Observation:
-    """A class that torch cannot flatten is refused without a line; what helps is the line that builds the object."""
+    """The refusal of a class that torch cannot flatten, at the line that builds the object; any other as it is."""
     name = unknown_class(seen)
     if name is None or seen.user:
         return seen

@@ -1,5 +1,7 @@
-"""Where a refusal belongs whose line does not help, or not alone: of a class that torch cannot flatten, of declared
-sizes, and of a number that was read from data elsewhere."""
+"""Find the line that a refusal belongs to, where torch names none or one that does not help alone.
+
+That is so for a class that torch cannot flatten, for declared sizes, and for a number that another line read from data.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,10 @@ if TYPE_CHECKING:
 
 
 def located_refusal(request: StageRequest, seen: Observation, decisions: ShapeDecisions) -> list[Observation]:
-    """The refusal at the line that builds the object, or at each line that narrows a declared dimension; with the line
-    that read the number which torch does not know."""
+    """The refusal at the line that builds the object, or once at each line that breaks a declaration.
+
+    With it the line that read the number which torch does not know.
+    """
     if is_violation(seen):
         return violations(request.loaded, decisions, seen)
     return [_with_reading_line(at_construction(request, seen), decisions)]

@@ -1,4 +1,4 @@
-"""Restore each mutated attribute after the first call, and see whether the outputs of the second call change."""
+"""Find the state that changes outputs: restore each attribute after the first call, and compare the second call."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.input_sets import inputs_of
 from exportlint.trial.child.execution.pytree_leaves import Leaves, snapshot
-from exportlint.trial.child.execution.state import state_homes
+from exportlint.trial.child.execution.state import state_slots
 from exportlint.trial.child.loading.loaded import copied
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.server.forks import in_fork
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _MOST = 8
 
 
-def mattering_state(loaded: Loaded, names: Iterable[str], folder: Path) -> set[str]:
-    """Those of the named things whose change in the first call changes what the second one returns.
+def state_that_changes_outputs(loaded: Loaded, names: Iterable[str], folder: Path) -> set[str]:
+    """The names, of those given, whose change in the first call changes what the second call returns.
 
     Every try runs in a fork of its own, in `folder`.
     """
@@ -48,13 +48,13 @@ def _second_call(loaded: Loaded, restored: str | None) -> list[Leaves]:
 
 def _after_first(loaded: Loaded, restored: str | None, input_set: int) -> Leaves:
     model = loaded.eager()
-    homes = state_homes(model, restored) if restored else []
-    before = [(home, key, key in home, copied(home.get(key))) for home, key in homes]
+    slots = state_slots(model, restored) if restored else []
+    before = [(holder, key, key in holder, copied(holder.get(key))) for holder, key in slots]
     _call(loaded, model, 0)
-    for home, key, there, value in before:
-        home.pop(key, None)
+    for holder, key, there, value in before:
+        holder.pop(key, None)
         if there:
-            home[key] = value
+            holder[key] = value
     try:
         return _call(loaded, model, input_set)
     except Exception as exc:

@@ -1,4 +1,4 @@
-"""Find the line that changes what a model keeps: the state that an exported program lacks."""
+"""Find the lines that change attributes, globals and arguments while a model runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_LINES = 20_000
 
 
 def state_mark(value: Any, levels: int = 2) -> Any:
-    """Changes when the value is replaced or changed in place; cheap, and never by comparing tensors' data."""
+    """A mark that changes when the value is replaced or changed in place. Cheap: tensors' data is not compared."""
     if isinstance(value, torch.Tensor):
         return id(value), value._version  # noqa: SLF001 - the only name of the counter of in-place writes
     if isinstance(value, (bool, int, float, str, bytes, type(None))):
@@ -40,7 +40,7 @@ def writing_lines(call: Callable[[], Any], watched: dict[str, Callable[[], Any]]
     sys.settrace(watcher.on_call)
     try:
         call()
-    except BaseException:  # noqa: BLE001, S110 - another stage says so; what was seen until then counts
+    except BaseException:  # noqa: BLE001, S110 - another stage reports it; what was seen until then counts
         pass
     finally:
         sys.settrace(None)

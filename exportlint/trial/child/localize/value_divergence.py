@@ -39,7 +39,7 @@ _SEED = 100
 
 
 def at_divergence(request: StageRequest, seen: Observation, module: Callable[[], Any], mode: str) -> Observation:
-    """A difference of the outputs, placed where the program, which `module` gives, and eager diverge."""
+    """A difference of the outputs, placed where eager and the program, which `module` gives, diverge."""
     if seen.user or seen.check != "output" or seen.details.get("call"):
         return seen
     found = in_fork(lambda: _caught(request.loaded), request.folder).value if mode == NON_STRICT else None

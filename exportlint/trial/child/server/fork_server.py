@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 from exportlint.trial.child.server.process_control import (
     adopt_orphans,
     die_with_parent,
+    dump_stack_on_signal,
+    exit_if_forked_copy,
     leave,
-    leave_if_stray,
-    settle,
-    tell_stack_on_signal,
+    remember_process_id,
 )
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def serve(fd: int, work: Callable[[], Work]) -> None:
 def _load_torch() -> Mapping[str, Any]:
     sys.dont_write_bytecode = True  # a trial leaves no __pycache__ beside the target
     try:
-        import torch  # noqa: PLC0415 - the server says so where it is missing
+        import torch  # noqa: PLC0415 - the server answers where it is missing
     except ImportError as exc:
         return {"missing": str(exc), "python": sys.executable}
     torch.set_num_threads(1)
@@ -134,8 +134,8 @@ def run_target(work: Work, line: socket.socket, output: Path, loaded: Any = None
 
     Instead of a target it may be a script, whose run leaves processes of this kind with what is `loaded` already.
     """
-    settle()
-    tell_stack_on_signal(output)
+    remember_process_id()
+    dump_stack_on_signal(output)
     adopt_orphans()
     serve_stages(work, line, loaded)
 
@@ -151,7 +151,7 @@ def serve_stages(work: Work, line: socket.socket, loaded: Any, exported: Any = N
             _send(line, {"loaded": True})
         elif "target" in request:
             loaded, answer = work.load_target(request)
-            leave_if_stray()
+            exit_if_forked_copy()
             _send(line, answer)
         elif "ended" in request:
             _send(line, {"exit": _wait(request["ended"], line)})

@@ -10,7 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from exportlint.trial.child.server.process_control import die_with_parent, leave, leave_if_stray, settle, wait
+from exportlint.trial.child.server.process_control import (
+    die_with_parent,
+    exit_if_forked_copy,
+    leave,
+    remember_process_id,
+    wait,
+)
 from exportlint.trial.protocol.exceptions import of_exception
 from exportlint.trial.protocol.process_end import exit_in_words
 
@@ -52,12 +58,12 @@ def in_fork(function: Callable[[], Any], folder: Path, *, here: bool = False) ->
 
 def _run_and_leave(function: Callable[[], Any], place: Path) -> NoReturn:
     die_with_parent()
-    settle()
+    remember_process_id()
     try:
         answer = {"value": function()}
     except BaseException as exc:  # noqa: BLE001 - SystemExit and bare StopIteration are answers too
         answer = {"raised": of_exception(exc)}
-    leave_if_stray()
+    exit_if_forked_copy()
     with contextlib.suppress(BaseException):
         part = place / "part"
         part.write_bytes(pickle.dumps(answer))

@@ -1,4 +1,4 @@
-"""Begin and end the processes of a trial, and let them tell where they are."""
+"""Set up and end a process of a trial: its id, its parent, how it leaves, and the stacks that it dumps on a signal."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def wait(pid: int) -> int:
         return 0
 
 
-_settled = 0
+_own_id = 0
 
 
-def settle() -> None:
-    """This process answers for itself from now on; what a model forks off it does not."""
-    global _settled  # noqa: PLW0603 - one place for a process, as its number is
-    _settled = process_id()
+def remember_process_id() -> None:
+    """Remember this process's id, so that a copy of it that a model forks is recognised."""
+    global _own_id  # noqa: PLW0603 - one place for a process, as its number is
+    _own_id = process_id()
 
 
-def leave_if_stray() -> None:
-    """A model that forks comes back twice, and only one of the two may answer."""
-    if process_id() != _settled:
+def exit_if_forked_copy() -> None:
+    """End this process if a model forked it: such a model comes back twice, and only one of the two may answer."""
+    if process_id() != _own_id:
         leave(0)
 
 
@@ -69,7 +69,7 @@ def adopt_orphans() -> None:
 _stacks: Path | None = None
 
 
-def tell_stack_on_signal(output: Path) -> None:
+def dump_stack_on_signal(output: Path) -> None:
     """Send stdout and stderr to `output`; crashes, and the parent's SIGUSR1, leave the Python stack beside it.
 
     Each process has a file of its own: two that answer into one write between each other's words.

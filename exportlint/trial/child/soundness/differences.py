@@ -22,7 +22,7 @@ _PAIR = 2
 def differences(eager: RunRecord, again: RunRecord, exported: RunRecord) -> Iterator[Observation]:
     """Everything in which the exported program differs from eager.
 
-    `again` is eager once more, in another process: where eager does not repeat itself, its values say nothing.
+    `again` is eager once more, in another process: where eager does not repeat itself, its values are not compared.
     """
     unsteady = {index for index in range(len(eager.calls)) if _differs_again(eager.calls, again.calls, index)}
     known: set[tuple[str, int | None]] = set()

@@ -1,4 +1,4 @@
-"""Silent differences in a model that is refused: of the program that an error-tolerant export gives.
+"""Find the silent differences of a model that torch refuses, in the program that an error-tolerant export gives.
 
 What torch refused is a constant there, so only the sample is called, and only what no constant can cause counts.
 """
@@ -31,7 +31,7 @@ _COUNT = (STATE, "baked", "stdout", "log", "files", "observe", "input-effect", "
 
 
 def differences_beside_refusals(request: StageRequest) -> list[Observation] | None:
-    """The differences; None where no program came of the trace, or one that does not run, and so nothing is known."""
+    """The differences; None where nothing is known: the trace gave no program, or one that does not run."""
     if request.loaded.export:
         return None
     found = in_fork(lambda: _looked(request), request.folder).value

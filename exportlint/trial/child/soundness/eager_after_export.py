@@ -1,4 +1,4 @@
-"""Check: the model that was exported still gives what it gave before."""
+"""Check: after the export the model still gives what eager gives."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _OF_VALUES = ("output", STATE, "raises")
 
 
 def changed_model(subject: Subject) -> Iterator[Observation]:
-    """What the export did to the model it was given."""
+    """Differences between eager and the model after its export; none where the target has an export call of its own."""
     if (after := subject.runs.model_after) is not None:
         yield from eager_after(subject.eager, subject.again, after)
 
 
 def eager_after(eager: RunRecord, again: RunRecord, after: RunRecord) -> Iterator[Observation]:
-    """`after`: the calls of the model that was exported, once that was done."""
+    """Differences between eager and `after`, the calls of the model after its export."""
     for seen in differences(eager, again, after):
         if seen.check in _OF_VALUES:
             yield seen.with_details(check="eager-after-export")

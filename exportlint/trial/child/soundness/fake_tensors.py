@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def fakes_in_program(subject: Subject) -> Iterator[Observation]:
-    """Constants without data."""
+    """Constants of the program without data."""
     if not subject.exported.is_program:
         return
     program = subject.exported.program
@@ -27,12 +27,12 @@ def fakes_in_program(subject: Subject) -> Iterator[Observation]:
 
 
 def fakes_in_model(subject: Subject) -> Iterator[Observation]:
-    """Attributes and buffers of the model that was exported."""
+    """Attributes and buffers of the exported model that hold a tensor without data."""
     yield from fakes_left_in(subject.exported.model)
 
 
 def fakes_left_in(model: Any) -> Iterator[Observation]:
-    """The same of any model; nothing for what is no module."""
+    """Attributes and buffers of any model that hold a tensor without data; none for what is no module."""
     for name, module in model.named_modules() if isinstance(model, torch.nn.Module) else ():
         held = {**vars(module), **dict(module.named_buffers(recurse=False))}
         for key, value in held.items():

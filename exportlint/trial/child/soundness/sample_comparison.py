@@ -1,4 +1,4 @@
-"""A program beside eager on the sample: one call, which decides whether other stages go on from it."""
+"""Compare one call of a program with eager on the sample; stages that go on from an export need it to pass."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ _COUNT = ("output", "input-effect", "raises", "raises-in-eager-only")
 def compared_on_sample(
     request: StageRequest, module: Callable[[], Callable[..., Any]], detail: str = ""
 ) -> StageAnswer:
-    """Call what `module` gives, in a fork, so that the program stays as it is. `detail` is said where both agree."""
+    """The answer of a stage: does the program that `module` gives agree with eager? `detail` is for when it does.
+
+    The call is made in a fork, so that the program stays as it is.
+    """
     eager, again = kept_records(request.folder.parent)
     if eager.calls[0].raised:
         return StageAnswer(PASSED, "eager raises: nothing to compare with")

@@ -1,4 +1,4 @@
-"""What every check of soundness is given: an exported program, and the runs of it and of eager."""
+"""Export a target for the checks of soundness, and run the program when a check first asks for it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OTHER_VALUES_FIRST = (1,)
 
 @dataclass(frozen=True)
 class ProgramRuns:
-    """What running showed.
+    """The calls of an exported program, and of the model that was exported.
 
     program       the calls of the exported program
     model_after   the same calls of the model that was exported, once that was done; None where there is no model
@@ -36,7 +36,7 @@ class ProgramRuns:
 
 @dataclass
 class Subject:
-    """One exported program, looked at in one mode.
+    """What every check of soundness is given: a program exported in one mode, and two runs of eager.
 
     exported        the program, and the model it was made of
     eager, again    two runs of eager, each of a process of its own
@@ -58,7 +58,7 @@ class Subject:
         eager: tuple[RunRecord, RunRecord],
         second_export: Mapping[str, Any] | None,
     ) -> Subject:
-        """Export. Raises what that raises."""
+        """Export in the mode; raises what that raises."""
         return cls(request, mode, export(request.loaded, mode), *eager, second_export)
 
     @cached_property

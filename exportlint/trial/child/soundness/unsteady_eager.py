@@ -1,4 +1,4 @@
-"""Check: eager repeats itself. Where it does not, its values are not compared, which is said."""
+"""Check: eager gives the same values in a second run. Where it does not, values are not compared, as a note reports."""
 
 from __future__ import annotations
 
@@ -14,5 +14,6 @@ if TYPE_CHECKING:
 
 
 def unsteady_eager(subject: Subject) -> Iterator[Observation]:
+    """A note where eager gives other values in another process."""
     if is_unsteady(subject.eager, subject.again):
         yield Observation("note", details={"note": "eager-unstable"})

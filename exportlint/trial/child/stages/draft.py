@@ -45,7 +45,7 @@ def run(request: StageRequest) -> StageAnswer:
     return StageAnswer(REFUSED if failures else PASSED, f"{len(failures)} issues" if len(failures) != 1 else "1 issue")
 
 
-_MOST = 500  # characters of what torch says of an issue
+_MOST = 500  # characters of each field of an issue
 # After a violated constraint draft_export lets every dim go its own way, those too that share a Dim.
 _SHARED = re.compile(r"Eq\(s\d+, s\d+\)")
 

@@ -1,4 +1,4 @@
-"""dynamic-shapes: dims declared dynamic that are not, the program with other sizes, and what could be declared."""
+"""dynamic-shapes: find declared dims that are not dynamic, run other sizes beside eager, propose what to declare."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from exportlint.trial.child.execution.input_sets import inputs_of
 from exportlint.trial.child.execution.pytree_leaves import leaves
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.execution.state import state_reader
-from exportlint.trial.child.localize.state_ablation import mattering_state
+from exportlint.trial.child.localize.state_ablation import state_that_changes_outputs
 from exportlint.trial.child.localize.state_writes import writing_lines
 from exportlint.trial.child.server.forks import ForkResult, in_fork
 from exportlint.trial.protocol.observation import Observation
@@ -38,7 +38,7 @@ def run(request: StageRequest) -> StageAnswer:
         return _failed(request, again, executed)
     first = replace(first, changed={**first.changed, **(places.value or {})})
     names = [name for name in first.changed if name != INPUTS]
-    first = replace(first, mattering=frozenset(mattering_state(request.loaded, names, request.folder)))
+    first = replace(first, mattering=frozenset(state_that_changes_outputs(request.loaded, names, request.folder)))
     keep_records(request.folder.parent, first, again.value)
     sample = first.calls[0]
     if sample.raised:

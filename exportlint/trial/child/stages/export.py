@@ -6,7 +6,12 @@ from dataclasses import replace
 
 from exportlint.trial.child.dynamic_shapes.shape_decisions import recorded_decisions
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
-from exportlint.trial.child.export.export_call import export, refused_bare, warning_observations, warnings_kept
+from exportlint.trial.child.export.export_call import (
+    export,
+    refusal_without_wrapper,
+    warning_observations,
+    warnings_kept,
+)
 from exportlint.trial.child.localize.refusal_lines import located_refusal
 from exportlint.trial.child.soundness.sample_comparison import compared_on_sample
 from exportlint.trial.protocol.exceptions import of_exception
@@ -15,7 +20,7 @@ from exportlint.trial.protocol.outcomes import PASSED, REFUSED
 
 def run(request: StageRequest) -> StageAnswer:
     """One call only: second calls and other values are the soundness stage's. The program is there for what follows."""
-    if bare := refused_bare(request.loaded, request.mode):
+    if bare := refusal_without_wrapper(request.loaded, request.mode):
         request.emit(bare)
     with warnings_kept() as warned, recorded_decisions() as decisions:
         try:
@@ -28,6 +33,6 @@ def run(request: StageRequest) -> StageAnswer:
         finally:
             for warning in warning_observations(list(warned)):
                 request.emit(warning)
-    request.tell({"exported": True})
+    request.send({"exported": True})
     answer = compared_on_sample(request, exported.module)
     return replace(answer, exported=replace(exported, sizes=decisions)) if answer.status == PASSED else answer

@@ -1,5 +1,7 @@
-"""further: the refusals after the first, at which torch ends. An error-tolerant export meets the next, and so does
-Dynamo, where it may break the graph, for strict mode."""
+"""further: find the refusals after the first one, at which an export ends.
+
+In non-strict mode an error-tolerant export goes on to the next; in strict mode Dynamo does, which may break the graph.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,7 @@ def _strict(request: StageRequest) -> Iterator[Observation]:
     with torch._dynamo.config.patch(**as_in_export()):  # noqa: SLF001 - documented as torch._dynamo.config
         breaks = graph_breaks(request)
     for seen in breaks:
-        # Said of the function around a break that Dynamo could not resume after; strict export never resumes.
+        # It is about the function around a break that Dynamo could not resume after; strict export never resumes.
         if "Failed to handle graph break gracefully" not in seen.text:
             yield dataclasses.replace(seen, kind="exception").with_details(further=True)
 

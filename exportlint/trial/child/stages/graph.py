@@ -13,7 +13,7 @@ graphs      [name, blocks]: the program itself is called "", the others are bran
 outputs     [name, type]
 ranges      of the sizes that are free, as sentences
 
-A place is [path, line], or None where the graph tells none.
+A place is [path, line], or None where the graph has none.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""parts: the model and its inputs in a file, where no code can be named that makes them. Asked for by `--save-repro`.
+"""keep-model: write the model and its inputs to a file, where no code can be named that makes them, for `--save-repro`.
 
 What is written needs no exportlint: also the module that a trial puts around a function travels with its code.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def run(request: StageRequest) -> StageAnswer:
-    """`file` in the options is where to; `data["search"]` says where from its classes are imported."""
+    """`file` in the options is where to; `data["search"]` lists the folders that its classes are imported from."""
     loaded = request.loaded
     args, kwargs = inputs_of(loaded, 0)
     others = inputs_of(loaded, 1)[0] if loaded.other_args else None

@@ -31,21 +31,21 @@ _PLAN, _SAMPLE_PLAN = (0, 0, 1, 1), (0, 0)
 
 
 def run(request: StageRequest) -> StageAnswer:
-    """Tells the outcome as soon as it stands; what comes after export only adds `then`.
+    """Report the outcome as soon as it stands; what comes after export only adds `then`.
 
     An answer is {"outcome"} with "seen" (the observation that shows it), or with "error" (why there is none).
     """
     # Most Bad classes are refused, and then nothing else is to be run. This process stays as it was.
     second = in_fork(lambda: literals_of_second_export(request, request.mode), request.folder, here=True)
     if second.raised:
-        return _tell(request, _outcome(Outcome.REFUSED, second.raised))
+        return _report(request, _outcome(Outcome.REFUSED, second.raised))
     if second.ended:
-        return _tell(request, {"outcome": Outcome.CRASHED.value, "error": second.ended})
+        return _report(request, {"outcome": Outcome.CRASHED.value, "error": second.ended})
     return _compare(request, second.value)
 
 
-def _tell(request: StageRequest, measured: dict[str, Any]) -> StageAnswer:
-    request.tell({"measured": measured})
+def _report(request: StageRequest, measured: dict[str, Any]) -> StageAnswer:
+    request.send({"measured": measured})
     return StageAnswer(PASSED, measured["outcome"])
 
 
@@ -60,14 +60,14 @@ def _compare(request: StageRequest, second: dict[str, Any]) -> StageAnswer:
         for _ in range(2)
     )
     if not (eager.ok and again.ok):
-        return _tell(request, {"outcome": Outcome.DIFFERS.value, "error": f"eager raises: {_why(eager, again)}"})
+        return _report(request, {"outcome": Outcome.DIFFERS.value, "error": f"eager raises: {_why(eager, again)}"})
     os.chdir(tempfile.mkdtemp(dir=request.folder))
     with warnings_kept():
         exported = export(request.loaded, request.mode)
         seen = _first_difference(request, exported, (eager.value, again.value), second, plan)
         measured = {"outcome": Outcome.EXPORTS.value} if seen is None else _outcome(Outcome.DIFFERS, seen)
-        _tell(request, measured)
-        return _tell(request, {**measured, **_then(exported)})
+        _report(request, measured)
+        return _report(request, {**measured, **_then(exported)})
 
 
 def _why(eager: ForkResult, again: ForkResult) -> str:

@@ -1,4 +1,4 @@
-"""soundness: what nobody else checks once export accepts. Other values, a second call, eager after, baked literals."""
+"""soundness: compare the exported program with eager on other values, on a second call and after a second export."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def run(request: StageRequest) -> StageAnswer:
-    """All checks for every mode in the options; each observation says its mode in the details.
+    """Run all checks for every mode in the options; each observation has its mode in the details.
 
     Option "tolerant": non-strict is refused, so the program of an error-tolerant export stands in.
     """
@@ -49,7 +49,7 @@ def run(request: StageRequest) -> StageAnswer:
 
 
 def _look(request: StageRequest, mode: str, *, twice: bool) -> Iterator[Observation | str]:
-    """What the checks say; how the process ended, or what it raised, where they could not."""
+    """What the checks found; how the process ended, or what it raised, where they could not finish."""
     eager = kept_records(request.folder.parent)
     # Forks come first: they must not inherit what an export leaves in this process.
     second = in_fork(lambda: literals_of_second_export(request, mode), request.folder).value if twice else None

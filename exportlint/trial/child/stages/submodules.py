@@ -94,7 +94,7 @@ class _Search:
             result = in_fork(export, self.request.folder)
             ended = Observation("exception", result.ended, details={"ended": CRASHED}) if result.ended else None
             seen = result.raised or ended
-            failed = seen is not None and not _of_its_edge(seen)
+            failed = seen is not None and not _is_about_inputs_or_outputs(seen)
             self._judged[alike] = path if failed else None
             if seen is not None:
                 self.refusals[path] = seen
@@ -112,8 +112,8 @@ class _Search:
         return seen.with_details(**within, mode=self.request.options["modes"][0]).at(frames)
 
 
-def _of_its_edge(seen: Observation) -> bool:
-    """Is it about what goes in and out, which between submodules is nobody's business?"""
+def _is_about_inputs_or_outputs(seen: Observation) -> bool:
+    """Is it about the types that go in and out, which do not matter between submodules?"""
     return unknown_class(seen) is not None or "Unsupported input type" in seen.text
 
 

@@ -1,4 +1,4 @@
-"""Word what a stage saw beside what eager does, each as one sentence; `protocol.observation` describes the fields."""
+"""Word differences and notes, each as one sentence; `protocol.observation` describes the fields."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Details = Mapping[str, Any]
 
 
 def in_words(seen: Observation, *, with_divergence: bool = True) -> str:
-    """The sentence of a difference or a note; of anything else, the words that torch or the model said.
+    """The sentence of a difference or a note; of anything else, the words of torch or of the model.
 
     `with_divergence`: also why it stands at its line, where eager and the program diverge there.
     """
@@ -90,7 +90,7 @@ def _observed(seen: Observation) -> str:
 
 def _sizes(seen: Observation) -> str:
     wrong = _at_its_path(seen.details) if "what" in seen.details else seen.text
-    where = ", and here eager goes another way than for the sample" if seen.frames else ""
+    where = ", and here eager takes another branch than for the sample" if seen.frames else ""
     return f"with {_tried(seen.details)}, declared dynamic: {wrong}{where}"
 
 
@@ -160,7 +160,7 @@ def _divergence(why: Details | None) -> str:
         case {"why": "caught", "line": line, "torch_says": text}:
             return f"; this caught torch's refusal to trace line {line}: {text}"
         case {"why": "branch"}:
-            return "; eager and the trace part here"
+            return "; eager and the trace diverge here"
         case {"why": "operation", "name": name}:
             return f"; `{name}` is the first operation whose result the program does not have"
     return ""

@@ -110,7 +110,7 @@ def stage_detail(result: StageResult) -> tuple[str, str | None]:
 
 
 def _with_mode(result: StageResult, seen: Observation) -> str:
-    """Soundness looks at several modes, so it says in which, and looks closely, so it says why."""
+    """The sentence; of soundness, which looks at several modes, with the mode and with why the line was named."""
     if result.row.kind is not StageKind.COMPARE:
         return in_words(seen, with_divergence=False)
     text = in_words(seen)

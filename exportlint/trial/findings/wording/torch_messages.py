@@ -1,4 +1,4 @@
-"""Reduce torch's forty lines to one sentence, and say what to write: only words, no place, no rule, no link."""
+"""Reduce torch's forty lines to one sentence, and suggest what to write: only words, no place, no rule, no link."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONG = 160  # a hint that is longer is an essay on torch.compile
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """`message` has no final stop. `suggestion` message what to write; None where nothing general helps."""
+    """`message` has no final stop. `suggestion` is what to write, or None where nothing general helps."""
 
     message: str
     suggestion: str | None = None
@@ -143,7 +143,7 @@ _PATTERNS: tuple[tuple[str, str, str | None], ...] = (
 
 
 def torch_words(seen: Observation) -> Words:
-    """What an exception or a graph break message, for a person."""
+    """Reduce an exception or a graph break to a message and a suggestion."""
     text = seen.text
     if kind := seen.details.get("draft"):
         return _issue(str(kind), str(seen.details["subject"]))
@@ -176,8 +176,8 @@ def _issue(kind: str, subject: str) -> Words:
     if kind in _ISSUES and subject:
         message, suggestion = _ISSUES[kind]
         return Words(message.format(subject=one_line(subject, 120)), suggestion)
-    plain = f"{kind.replace('_', ' ').lower()}: {subject}" if subject else kind.replace("_", " ").lower()
-    return Words(f"{kind}: {one_line(plain)}")
+    plain = kind.replace("_", " ").lower()
+    return Words(one_line(f"{plain}: {subject}" if subject else plain))
 
 
 def one_line(text: str, most: int = MOST) -> str:
@@ -235,7 +235,7 @@ def _reason(message: str) -> str:
     return one_line(message.partition("User stack")[0], 200)
 
 
-# Said of nearly every break; a person learns nothing from them.
+# Words of nearly every break; a person learns nothing from them.
 _EMPTY = ("fundamental", "report an issue", "ile an issue", "error when running in eager", "docs.google.com")
 
 
@@ -261,11 +261,11 @@ def _title(text: str) -> str:
 
 def _field(text: str, name: str) -> str:
     found = re.search(
-        rf"{name}: (?P<said>.*?)(?=\n\s*\n|\n\s+Hint:|\n\s+Developer debug|\n\s*For more|\Z)", text, re.DOTALL
+        rf"{name}: (?P<message>.*?)(?=\n\s*\n|\n\s+Hint:|\n\s+Developer debug|\n\s*For more|\Z)", text, re.DOTALL
     )
-    return one_line(found["said"]) if found else ""
+    return one_line(found["message"]) if found else ""
 
 
 def _hints(text: str) -> Iterator[str]:
-    for found in re.finditer(r"Hint: (?P<said>.*?)(?=\n\s*\n|\n\s+Hint:|\n\s+Developer debug|\Z)", text, re.DOTALL):
-        yield one_line(found["said"])
+    for found in re.finditer(r"Hint: (?P<message>.*?)(?=\n\s*\n|\n\s+Hint:|\n\s+Developer debug|\Z)", text, re.DOTALL):
+        yield one_line(found["message"])

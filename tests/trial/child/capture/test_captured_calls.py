@@ -36,10 +36,10 @@ def ran(server, target, seconds=60.0):
 
 
 def test_every_watched_call_gives_a_target_at_its_line(server):
-    report, found = ran(server, script("every_way.py"))
+    report, found = ran(server, script("every_export_call.py"))
     assert (report.stages[0].status, report.broken) == ("passed", None), report.stages[0].data["output"]
-    assert {target.line: target.given_to for target in found} == marked(SCRIPTS / "every_way.py", "# given to ")
-    assert {Path(target.path).name for target in found} == {"every_way.py"}
+    assert {target.line: target.given_to for target in found} == marked(SCRIPTS / "every_export_call.py", "# given to ")
+    assert {Path(target.path).name for target in found} == {"every_export_call.py"}
 
 
 @dataclass
@@ -71,7 +71,7 @@ def test_the_scripts_own_end_is_kept(trained):
     assert "the export failed" in run.data["output"]
 
 
-def test_what_a_script_gave_climbs_the_ladder(trained):
+def test_what_a_script_gave_runs_the_ladder(trained):
     _, gate, head = trained.reports
     assert gate.name.endswith("train.py:24")
     assert gate.line == 24

@@ -68,7 +68,7 @@ def test_a_target_that_does_not_load_is_broken_and_says_why(reports, name, statu
 
 
 @pytest.mark.parametrize("name", ["make args", "make lone_tensor", "library class"])
-def test_what_loads_climbs_on(reports, name):
+def test_what_loads_runs_the_ladder(reports, name):
     assert reports[name].broken is None
     assert reports[name].stage("export-non-strict").status == "passed"
     assert reports[name].stage("soundness").status == "passed"
