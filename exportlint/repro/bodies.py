@@ -90,7 +90,7 @@ def graph(program):
     return nodes, {name: repr(value) for name, value in program.constants.items()}
 
 
-ballast = [object() for _ in range(54_321)]
+ballast = [bytes(size) for size in range(1, 480, 16) for _ in range(2_000)]
 first = graph(export(0)[1])
 kept = ballast[::3]
 del ballast

@@ -94,7 +94,8 @@ def discover(paths: Iterable[Path]) -> list[Target]:
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
         if path.is_dir():
-            yield from sorted(file for file in path.rglob("*.py") if not any(p.startswith(".") for p in file.parts[1:]))
+            below = ((file, file.relative_to(path).parts) for file in path.rglob("*.py"))
+            yield from sorted(file for file, parts in below if not any(part.startswith(".") for part in parts))
         else:
             yield path
 

@@ -51,6 +51,13 @@ def test_a_folder_is_searched_without_running_a_file(project):
     ]
 
 
+def test_what_is_hidden_is_left_out_of_a_folder_and_found_when_it_is_named(project):
+    (project / ".venv" / "examples").mkdir(parents=True)
+    (project / ".venv" / "examples" / "case.py").write_text(EXPORTDB)
+    assert [target.name for target in discover([Path("db"), Path(".venv")])] == ["db/case.py", ".venv/examples/case.py"]
+    assert [target for target in discover([Path()]) if ".venv" in target.name] == []
+
+
 def test_a_target_survives_the_way_to_its_process(project):
     for target in discover([Path()]):
         assert type(target).from_dict(target.to_dict()) == target

@@ -93,7 +93,7 @@ import signal
 import sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from exportlint.trial.discovery import from_text
-from exportlint.trial.protocol.result import TrialOptions
+from exportlint.trial.protocol.options import TrialOptions
 from exportlint.trial.run import run_trials
 say = lambda event: print(event.stage, event.status, flush=True)
 run_trials(from_text(sys.argv[1]), TrialOptions(timeout=100, jobs=int(sys.argv[2])), say)

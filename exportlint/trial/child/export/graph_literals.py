@@ -50,8 +50,11 @@ def place_of(node: Any) -> list[list[Any]]:
 
 
 def perturbed(function: Callable[[], T]) -> T:
-    """Call `function` while objects are made at other addresses: a fork has the very addresses of its parent."""
-    ballast = [object() for _ in range(54_321)]
+    """Call `function` while objects are made at other addresses: a fork has the very addresses of its parent.
+
+    Python keeps a heap for each size of small objects (16 to 512 bytes), so there is ballast of every size.
+    """
+    ballast = [bytes(size) for size in range(1, 480, 16) for _ in range(2_000)]
     kept = ballast[::3]
     del ballast
     try:
