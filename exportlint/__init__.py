@@ -14,7 +14,8 @@ from exportlint.version import __version__ as __version__
 if TYPE_CHECKING:
     from exportlint.engine.source.parsed import Parsed, last_name
     from exportlint.engine.source.symbols import ClassInfo, FunctionInfo, ModuleInfo
-    from exportlint.engine.values.abstract_value import Kind, Source, Value
+    from exportlint.engine.values.abstract_value import Value
+    from exportlint.engine.values.kinds import Kind, Source
     from exportlint.errors import UserError
     from exportlint.finding import Applicability, Edit, Finding, Fix, Link, Severity
     from exportlint.rule.base import Rule, Scope
@@ -43,7 +44,8 @@ if TYPE_CHECKING:
 _NAMES_OF_MODULES = {
     "engine.source.parsed": "Parsed last_name",
     "engine.source.symbols": "ClassInfo FunctionInfo ModuleInfo",
-    "engine.values.abstract_value": "Kind Source Value",
+    "engine.values.abstract_value": "Value",
+    "engine.values.kinds": "Kind Source",
     "errors": "UserError",
     "finding": "Applicability Edit Finding Fix Link Severity",
     "rule.base": "Rule Scope",

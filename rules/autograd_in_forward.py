@@ -58,6 +58,9 @@ class AutogradInForward(Rule):
         "BadRequiresGradComputed": Case("`{code}` asks for gradients of an intermediate tensor", _OUTSIDE),
         "BadRequiresGradModule": Case("`{code}` changes which weights want gradients", _FREEZE),
         "BadRequiresGradAttr": Case("`{code}` asks for gradients", _FREEZE),
+        "BadCreatedWithGrad": Case(
+            "`{code}` makes a tensor that wants gradients", "leave `requires_grad=True` out: nobody differentiates it"
+        ),
         "BadRetainGrad": Case(
             "`{code}` keeps a gradient for a backward pass that the program does not have", _TRAINING
         ),
@@ -70,6 +73,7 @@ class AutogradInForward(Rule):
         return (
             any(name in _FUNCTIONS or name.startswith("torch.optim.") for name in sketch.origins)
             or any(isinstance(target, ast.Attribute) and target.attr == "requires_grad" for target in sketch.targets())
+            or any(_wants_grad(call.node) for call in sketch.calls)
             or not sketch.methods.isdisjoint({"backward", "retain_grad", "step", "requires_grad_"})
         )
 
@@ -87,6 +91,8 @@ class AutogradInForward(Rule):
             self.report(node, _FUNCTIONS[name])
         elif name.startswith("torch.optim.") and name.rpartition(".")[2][:1].isupper():
             self.report(node, "BadOptimizer")
+        elif name.count(".") == 1 and name.startswith("torch.") and any(map(_is_wish, node.args)):
+            self.report(node, "BadCreatedWithGrad")
         elif isinstance(node.func, cst.Attribute):
             self._method(node, node.func.value)
 
@@ -116,3 +122,17 @@ class AutogradInForward(Rule):
         elif value.is_tensor and not off:
             case = "BadRequiresGradInput" if value.source is Source.INPUT else "BadRequiresGradComputed"
             self.report(node, case, because=value)
+
+
+def _is_wish(arg: cst.Arg) -> bool:
+    """`requires_grad=True`."""
+    return (
+        arg.keyword is not None
+        and arg.keyword.value == "requires_grad"
+        and isinstance(arg.value, cst.Name)
+        and arg.value.value == "True"
+    )
+
+
+def _wants_grad(call: ast.Call) -> bool:
+    return any(word.arg == "requires_grad" for word in call.keywords)

@@ -35,6 +35,7 @@ _SELECT = "compute both sides and select with `torch.where`, or keep both in the
 _JOIN = "join the tests with `&`, `|` and `~`, and select with `torch.where`"
 _CHECK = "use `torch._assert_async(test, message)`, or leave the check to the caller"
 _ORDER = "stack the tensors and use `torch.argmin`, `torch.sort` or `torch.topk`"
+_DATA_OR_CONSTANT = frozenset({Kind.TENSOR, Kind.UNBACKED, Kind.SCALAR, Kind.NONE})
 _VALIDATE = "pass `validate_args=False`"
 _BRANCHES = "`{code}` decides on the value of a tensor"
 _FORMS = {
@@ -148,14 +149,14 @@ class DataDependentBranch(TruthRule):
             return
         if (
             not self._is_own(asked.node)
-            and value.is_data
+            and _may_decide(value)
             and not any(self.code.value(test.node).is_data for test in asked.before)
         ):
             case, at_most = self._case(asked, value)
             self.report(asked.node, case, at_most=at_most, because=value)
 
     def _case(self, asked: Asked, value: Value) -> tuple[str, Severity]:
-        if asked.before:
+        if asked.before or not value.is_data:
             return "BadAndAfterFlag", Severity.WARNING
         plain = isinstance(asked.node, cst.Name | cst.Attribute)
         if asked.form == "if" and plain and value.source is Source.BUFFER:
@@ -215,6 +216,8 @@ class DataDependentBranch(TruthRule):
                 self.report(node, _COMPARED[function], because=self._tensors(node)[0])
             case (package, _, cls) if package.startswith("torch.distributions") and cls not in _FUNCTIONS:
                 self._distribution(node, cls)
+            case _ if (base := self._distribution_base(node)) is not None:
+                self._distribution(node, base)
             case _ if isinstance(node.func, cst.Attribute):
                 self._method(node, node.func)
 
@@ -271,7 +274,10 @@ class DataDependentBranch(TruthRule):
         value, text = self.code.value(function.body), self.code.text(function.body)
         if value.is_data:
             return not of_a_size(self.code, function.body, value)
-        return _holds_tensors(self.code.value(listed)) and "(" in text and not any(word in text for word in _ON_PYTHON)
+        over = self.code.value(listed)
+        if over.container == "dict":
+            return False  # its keys
+        return _holds_tensors(over) and "(" in text and not any(word in text for word in _ON_PYTHON)
 
     def _method(self, node: cst.Call, func: cst.Attribute) -> None:
         owner = self.code.value(func.value)
@@ -293,6 +299,18 @@ class DataDependentBranch(TruthRule):
         name = owner.name or ""
         return owner.on_self and name.startswith("torch.distributions.")
 
+    def _distribution_base(self, node: cst.Call) -> str | None:
+        """The distribution of torch whose `__init__` runs: called by a subclass, or inherited by one."""
+        match node.func:
+            case cst.Attribute(value=cst.Call(func=cst.Name(value="super")), attr=cst.Name(value="__init__")):
+                made = self.code.cls
+            case _:
+                made = self.code.value(node.func).cls
+                if made and made.method("__init__"):
+                    return None
+        bases = made.foreign_bases if made else ()
+        return next((b.rpartition(".")[2] for b in bases if b.startswith("torch.distributions.")), None)
+
     def _distribution(self, node: cst.Call, cls: str) -> None:
         if not cls[:1].isupper() or cls.endswith("Transform") or not node.args:
             return
@@ -311,6 +329,11 @@ class DataDependentBranch(TruthRule):
 
     def _tensors(self, node: cst.Call) -> list[Value]:
         return [value for value in (self.code.value(arg.value) for arg in node.args) if value.is_tensor]
+
+
+def _may_decide(value: Value) -> bool:
+    """Data, or data on one path and a Python constant on the other; what is not known otherwise is no suspicion."""
+    return value.may_be_data and all(option.kind in _DATA_OR_CONSTANT for option in value.options)
 
 
 def _last(test: cst.BaseExpression) -> cst.BaseExpression:
@@ -336,7 +359,9 @@ def _needs_truth(node: ast.Compare) -> bool:
 
 
 def _may_need_truth(sketch: Sketch, call: Called) -> bool:
-    if call.origin.startswith("torch.distributions") or call.method == "log_prob":
+    if call.origin.startswith("torch.distributions") or call.method in {"log_prob", "__init__"}:
+        return True
+    if (made := sketch.value(call.node.func).cls) and any(b.startswith("torch.distr") for b in made.foreign_bases):
         return True
     if call.origin in _ORDERING or (call.owner and call.method in {"sort", "index"}):
         owner = (call.owner,) if call.owner else ()

@@ -35,9 +35,9 @@ _ASKS_DEVICE = re.compile(r"\.device\b|\bis_(cuda|mps|cpu|xpu|npu|available)\b")
 class DeviceLiteral(Rule):
     cases: ClassVar = {
         "BadFactory": Case("`{code}` makes a tensor on a device that is written into the model", _INPUT),
-        "BadDeviceObject": Case("`{code}` names a device in the model", _INPUT),
-        "BadCpu": Case("`{code}` moves a tensor to the CPU", _MOVE),
-        "BadTo": Case("`{code}` moves a tensor to a device that is written into the model", _MOVE),
+        "BadDeviceObject": Case("`{code}` names a device in the model; with weights on another one", _INPUT),
+        "BadCpu": Case("`{code}` moves a tensor to the CPU; with weights on another device", _MOVE),
+        "BadTo": Case("`{code}` moves a tensor to a device that the model names; with weights on another one", _MOVE),
         "BadCuda": Case("`{code}` moves a tensor to the GPU", _MOVE),
         "BadCudaFactory": Case("`{code}` makes a tensor on a GPU that is written into the model", _INPUT),
     }
@@ -77,8 +77,8 @@ class DeviceLiteral(Rule):
             if any(_literal(arg.value) for arg in node.args[:1]) or _keyword(node):
                 self._move(node, node.func.value, method)
         elif self.code.name(node.func) == "torch.device":
-            if node.args and _literal(node.args[0].value):
-                self.report(node, "BadDeviceObject", at_most=Severity.WARNING)
+            if node.args and (device := _literal(node.args[0].value)):
+                self.report(node, "BadDeviceObject", at_most=_severity(device))
         elif device := _keyword(node):
             case = "BadFactory" if device == "cpu" else "BadCudaFactory"
             self.report(node, case, at_most=Severity.WARNING)
@@ -87,7 +87,13 @@ class DeviceLiteral(Rule):
         value = self.code.value(owner)
         if value.is_tensor or (value.kind in (Kind.UNKNOWN, Kind.TENSOR) and method != "to"):
             case = {"cpu": "BadCpu", "cuda": "BadCuda"}.get(method, "BadTo")
-            self.report(node, case, at_most=Severity.WARNING)
+            device = method if method != "to" else _keyword(node) or _literal(node.args[0].value) or ""
+            self.report(node, case, at_most=_severity(device))
+
+
+def _severity(device: str) -> Severity:
+    """Most models are exported on the CPU, where a move to it changes nothing."""
+    return Severity.NOTE if device.startswith("cpu") else Severity.WARNING
 
 
 def _literal(node: cst.BaseExpression) -> str | None:

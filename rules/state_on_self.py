@@ -105,6 +105,8 @@ class StateOnSelf(Rule):
     # What is written.
 
     def visit_AugAssign(self, node: cst.AugAssign) -> None:
+        if _adds_nothing(node):
+            return
         value = self.code.value(node.target)
         match node.target:
             case cst.Subscript(value=owner) if value.kind is not Kind.TENSOR and self._is_container(owner):
@@ -253,6 +255,8 @@ class StateOnSelf(Rule):
         """Does some module of the file keep an object of this class, which is no module itself?"""
         if not self.code.cls or "forward" in self._methods():
             return False
+        if self.code.cls.is_module:
+            return True
         made = f"{self.code.cls.name}("
         return any(
             isinstance(node, ast.Assign) and ast.unparse(node.value).startswith(made) and _reads(node.targets[0], None)
@@ -323,10 +327,28 @@ class _Attributes(cst.CSTVisitor):
 
 
 def _moves(new: cst.BaseExpression, name: str) -> bool:
-    """`self.name = self.name.to(…)` gives the same in every call."""
+    """`self.name = self.name.to(…)`, and `self.name` itself, give the same in every call."""
     match new:
+        case cst.Attribute():
+            return _own(new) == name
+        case cst.IfExp(body=body, orelse=other):
+            return _moves(body, name) and (_is_none(other) or _moves(other, name))
         case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value=method))) if method in _MOVES:
             return _own(inner) == name or _moves(inner, name)
+    return False
+
+
+def _is_none(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Name) and node.value == "None"
+
+
+def _adds_nothing(node: cst.AugAssign) -> bool:
+    """`flag |= False`, `flag &= True`, `count += 0`."""
+    match node.operator, node.value:
+        case (cst.BitOrAssign(), cst.Name(value="False")) | (cst.BitAndAssign(), cst.Name(value="True")):
+            return True
+        case (cst.AddAssign() | cst.SubtractAssign(), cst.Integer(value="0")):
+            return True
     return False
 
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from exportlint.engine.source.parsed import last_name
 from exportlint.engine.source.symbols import BUILTINS
-from exportlint.engine.values.abstract_value import UNKNOWN, Kind, Value
+from exportlint.engine.values.abstract_value import UNKNOWN, Value
 from exportlint.engine.values.beliefs import span_of
+from exportlint.engine.values.kinds import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -75,7 +75,7 @@ class TruthRule(Rule):
     @classmethod
     def concerns(cls, code: Code) -> bool:
         """Is any data asked for its truth?"""
-        return any(code.sketch.value(node).is_data for node in asked_for_truth(code.sketch))
+        return any(code.sketch.value(node).may_be_data for node in asked_for_truth(code.sketch))
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)

@@ -23,6 +23,8 @@ _HOOK = re.compile(r"(visit|leave)_([A-Z]\w*?)(?:_([a-z]\w*))?$")
 _SOURCE_ORDER: dict[type[cst.CSTNode], tuple[str, ...]] = {
     cst.Arg: ("keyword", "value"),
     cst.ClassDef: ("decorators", "name", "type_parameters", "bases", "keywords", "body"),
+    cst.ExceptHandler: ("type", "name", "body"),
+    cst.ExceptStarHandler: ("type", "name", "body"),
     cst.FunctionDef: ("decorators", "name", "type_parameters", "params", "returns", "body"),
     cst.IfExp: ("body", "test", "orelse"),
     cst.MatchCase: ("pattern", "guard", "body"),

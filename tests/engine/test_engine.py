@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from exportlint.engine.interpreter.engine import Engine
 from exportlint.engine.source.project import Project
-from exportlint.engine.values.abstract_value import UNKNOWN, Kind, Source, Value
+from exportlint.engine.values.abstract_value import UNKNOWN, Value
 from exportlint.engine.values.beliefs import span_of
+from exportlint.engine.values.kinds import Kind, Source
 
 MODEL = """
 import torch

@@ -43,7 +43,7 @@ def test_every_module_that_judging_reaches_is_part_of_the_key() -> None:
     ("file", "text", "other"),
     [
         # Where a value comes from is no longer reported,
-        ("engine/values/abstract_value.py", "trail=(Step(text, line), *self.trail)[:4]", "trail=()"),
+        ("engine/values/abstract_value.py", "(Step(text, line), *self.trail)[:4]", "()"),
         # nor what the code does.
         ("rule/base.py", "message = wording.message.format_map(texts)", "message = 'edited'"),
     ],

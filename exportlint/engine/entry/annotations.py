@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from exportlint.engine.source.parsed import last_name
 from exportlint.engine.source.symbols import ClassInfo
-from exportlint.engine.values.abstract_value import NONE, SCALAR, UNKNOWN, Kind, Source, Value, join
+from exportlint.engine.values.abstract_value import (
+    NONE,
+    UNKNOWN,
+    ConfigObject,
+    Container,
+    Instance,
+    Module,
+    Scalar,
+    Tensor,
+    Value,
+    exactly,
+)
+from exportlint.engine.values.joining import join
+from exportlint.engine.values.kinds import Kind, Source
 
 if TYPE_CHECKING:
     from exportlint.engine.source.symbols import ModuleInfo
 
 
-INPUT = Value(Kind.TENSOR, Source.INPUT)
+INPUT = exactly(Tensor(Source.INPUT))
 _SCALARS = frozenset(
     {"int", "float", "bool", "str", "bytes", "complex", "dtype", "device", "Size", "Number", "Literal"}
 )
@@ -81,23 +93,24 @@ def _generic(name: str, inside: ast.expr, module: ModuleInfo, depth: int) -> Val
         return annotated(parts[0], module, depth)
     if name in _CONTAINERS:
         values = [annotated(p, module, depth) for p in parts if not isinstance(p, ast.Constant) or p.value is not ...]
-        return Value(Kind.CONTAINER, Source.INPUT, element=values[-1] if values else None, container=_CONTAINERS[name])
+        return exactly(Container(_CONTAINERS[name], values[-1] if values else None, source=Source.INPUT))
     if parts and last_name(parts[0]) in _TENSOR_NAMES:  # jaxtyping: Float[Tensor, "batch dim"]
-        return replace(INPUT, boolean=name == "Bool")
-    return SCALAR if name == "Literal" else UNKNOWN
+        return exactly(Tensor(Source.INPUT, boolean=name == "Bool"))
+    return exactly(Scalar()) if name == "Literal" else UNKNOWN
 
 
 def _named(node: ast.expr, module: ModuleInfo) -> Value:
     name = last_name(node)
     if name in _TENSOR_NAMES:
-        return replace(INPUT, boolean=name in {"BoolTensor", "ByteTensor"})
+        return exactly(Tensor(Source.INPUT, boolean=name in {"BoolTensor", "ByteTensor"}))
     if name in _SCALARS:
-        return replace(SCALAR, container=name)
+        return exactly(Scalar(name))
     if name in _CONTAINERS:
-        return Value(Kind.CONTAINER, Source.INPUT, container=_CONTAINERS[name])
+        return exactly(Container(_CONTAINERS[name], source=Source.INPUT))
     if name.endswith(("Config", "Args", "Arguments")):
-        return Value(Kind.CONFIG)
+        return exactly(ConfigObject())
     found = module.project.find(module.dotted(node) or "")
     if isinstance(found, ClassInfo):
-        return Value(Kind.MODULE if found.is_module else Kind.INSTANCE, Source.INPUT, cls=found)
+        kind = Module if found.is_module else Instance
+        return exactly(kind(found, source=Source.INPUT))
     return UNKNOWN

@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 import ast
+import functools
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from exportlint.engine.values.abstract_value import NONE, SCALAR, UNKNOWN, Kind, Source, Value
+from exportlint.engine.values.abstract_value import (
+    NONE,
+    SCALAR,
+    UNKNOWN,
+    Container,
+    NoneObject,
+    NumberFromData,
+    Scalar,
+    Shape,
+    Size,
+    Super,
+    Tensor,
+    Unknown,
+    Value,
+    exactly,
+)
+from exportlint.engine.values.joining import join
+from exportlint.engine.values.kinds import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
-    from exportlint.engine.source.symbols import ClassInfo
+    from exportlint.engine.source.symbols import ClassInfo, FunctionInfo
+    from exportlint.engine.values.abstract_value import Possibility
 
 
 def nothing() -> ast.Lambda:
@@ -34,9 +53,9 @@ def of_default(node: ast.expr) -> Value:
         case ast.Constant(value=None):
             return NONE
         case ast.Constant(value=value):
-            return replace(SCALAR, container=type(value).__name__)
+            return exactly(Scalar(type(value).__name__))
         case ast.Tuple() | ast.List() | ast.Dict():
-            return Value(Kind.CONTAINER, container=type(node).__name__.lower())
+            return exactly(Container(type(node).__name__.lower()))
         case ast.UnaryOp():
             return SCALAR
     return UNKNOWN
@@ -50,28 +69,79 @@ def class_assignments(cls: ClassInfo) -> Iterator[tuple[str, ast.expr]]:
             yield node.target.id, node.value
 
 
-def on_self(names: dict[str, Value]) -> dict[str, Value]:
-    return {n.removeprefix("self."): kept(v) for n, v in names.items() if n.startswith("self.")}
+def on_self(names: dict[str, Value], written: Collection[str] | None = None) -> dict[str, Value]:
+    """The attributes of an object as later calls meet them. `written`: those that are written after `__init__`, where
+    the arguments of `__init__` are known, so that the constants among the others hold."""
+    found = {n.removeprefix("self."): v for n, v in names.items() if n.startswith("self.")}
+    return {n: v.but(on_self=True) if _holds(n, v, written) else kept(v) for n, v in found.items()}
+
+
+def before_export(value: Value) -> Value:
+    """A value that a constructor made: what it read from a tensor was a plain number before export began."""
+    options = tuple(_before_export(option) for option in value.options)
+    return value if options == value.options else functools.reduce(join, map(exactly, options))
+
+
+def _before_export(option: Possibility) -> Possibility:
+    match option:
+        case NumberFromData():
+            return Scalar(on_self=True)
+        case Container(element=element, items=items):
+            return replace(
+                option,
+                element=before_export(element) if element else None,
+                items=tuple(map(before_export, items)) if items else items,
+            )
+    return option
+
+
+def _holds(name: str, value: Value, written: Collection[str] | None) -> bool:
+    constant = all(isinstance(option, Scalar | NoneObject) for option in value.options)
+    return constant and written is not None and name not in written
+
+
+def written_later(cls: ClassInfo) -> frozenset[str]:
+    """The attributes that methods other than `__init__` assign to."""
+    methods = (m.node for c in cls.lineage for name, m in c.methods.items() if name != "__init__")
+    nodes = (node for method in methods for node in ast.walk(method))
+    return frozenset(n.attr for n in nodes if isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load))
+
+
+def sets_attributes(function: FunctionInfo) -> bool:
+    """Does it, by its text, give its object attributes?"""
+    for node in ast.walk(function.node):
+        match node:
+            case ast.Attribute(value=ast.Name(id="self"), ctx=ast.Store()):
+                return True
+            case ast.Attribute(value=ast.Name(id="self"), attr=attr) if attr.startswith(("register_", "add_module")):
+                return True
+    return False
 
 
 def kept(value: Value) -> Value:
-    """What a value is in later calls: its truth is open, a tensor is an attribute unless it is registered."""
-    if value.kind is Kind.TENSOR:
-        registered = value.source in {Source.PARAMETER, Source.BUFFER}
-        return replace(value, source=value.source if registered else Source.ATTRIBUTE, trail=(), on_self=True)
-    if value.kind is Kind.NONE:
-        return Value(Kind.UNKNOWN, on_self=True)
-    if value.kind is Kind.CONTAINER:
-        element = kept(value.element) if value.element else None
-        items = tuple(map(kept, value.items)) if value.items else None
-        return replace(
-            value,
-            source=None,
-            on_self=True,
-            element=element,
-            items=items,
-            fields=tuple((k, kept(v)) for k, v in value.fields),
-        )
-    return replace(
-        value, truth=None, name=value.name if value.kind is not Kind.SCALAR else None, on_self=True, trail=()
-    )
+    """How a value looks from later calls: its truth is open, a tensor is an attribute unless it is registered."""
+    return functools.reduce(join, (exactly(_kept(option)) for option in value.options))
+
+
+def _kept(option: Possibility) -> Possibility:
+    match option:
+        case Tensor(source=source):
+            registered = source in {Source.PARAMETER, Source.BUFFER}
+            return replace(option, source=source if registered else Source.ATTRIBUTE, on_self=True)
+        case NoneObject():
+            return Unknown(on_self=True)
+        case Container():
+            return replace(
+                option,
+                source=None,
+                on_self=True,
+                element=kept(option.element) if option.element else None,
+                items=tuple(map(kept, option.items)) if option.items else None,
+                fields=tuple((k, kept(v)) for k, v in option.fields),
+            )
+        case Scalar():
+            return Scalar(option.container, on_self=True)
+        case Shape() | Size() | NumberFromData() | Super():
+            return option
+        case _:
+            return replace(option, on_self=True)

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from exportlint.engine.entry.annotations import INPUT
+from exportlint.engine.entry.definitions import nothing
 from exportlint.engine.source.parsed import walked
-from exportlint.engine.values.abstract_value import SCALAR, UNKNOWN, Kind, Source, Value
+from exportlint.engine.source.symbols import FunctionInfo
+from exportlint.engine.values.abstract_value import (
+    UNKNOWN,
+    Container,
+    Instance,
+    NoneObject,
+    Scalar,
+    Tensor,
+    Value,
+    exactly,
+)
+from exportlint.engine.values.kinds import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,34 +28,68 @@ if TYPE_CHECKING:
 
 
 # Calls that take a model and a tuple of its inputs.
-_TAKERS = frozenset(
+TAKERS = frozenset(
     f"torch.{name}"
     for name in ("export.export", "export.draft_export", "onnx.export", "jit.trace", "export.export_for_training")
 )
+_MENTIONED = tuple(f"{taker.rpartition('.')[2]}(" for taker in TAKERS)
 
 
-def samples(module: ModuleInfo) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Expressions of a model and of its inputs, which names of the file's top level explain."""
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A model with the inputs that a file gives it."""
+
+    model: Value
+    args: tuple[Value, ...]
+    keywords: dict[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SampleCode:
+    """Statements that make samples: of the top level, or of a function that exports."""
+
+    function: FunctionInfo
+    statements: list[ast.stmt]
+
+
+def scripts(module: ModuleInfo) -> Iterator[SampleCode]:
+    """What of a file is to be followed for its samples; nothing where it gives none."""
+    exports = module.parsed.mentions(_MENTIONED)
     names = module.assignments
-    if "model" in names and "example_args" in names:
-        yield names["model"], names["example_args"]
-    mentioned = (f"{taker.rpartition('.')[2]}(" for taker in _TAKERS)
-    for node in walked(module.tree) if module.parsed.mentions(mentioned) else ():
-        match node:
-            case ast.Call(func=func, args=[model, args, *_]) if module.dotted(func) in _TAKERS:
-                yield model, args
+    if exports or ("model" in names and "example_args" in names):
+        yield SampleCode(FunctionInfo("<module>", nothing(), module), list(_top_level(module.tree.body)))
+    for function in module.functions.values() if exports else ():
+        if any(isinstance(n, ast.Call) and module.dotted(n.func) in TAKERS for n in walked(function.node)):
+            yield SampleCode(function, function.node.body)  # type: ignore[arg-type] # a def, whose body is a list
+
+
+def _top_level(statements: list[ast.stmt]) -> Iterator[ast.stmt]:
+    for node in statements:
+        if isinstance(node, ast.If) and "__main__" in ast.unparse(node.test):
+            yield from node.body
+        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.Expr | ast.With | ast.For):
+            yield node
+
+
+def named_sample(names: dict[str, Value]) -> Iterator[Sample]:
+    """`model` and `example_args` at the top level of a file, as targets in the style of ExportDB have them."""
+    model, args, keywords = (names.get(name) for name in ("model", "example_args", "example_kwargs"))
+    if model is not None and args is not None and args.items is not None:
+        yield Sample(model, args.items, dict(keywords.fields) if keywords else {})
 
 
 def as_input(value: Value) -> Value:
-    """A value of the sample as forward meets it: any tensor, any number, of the same kind."""
-    match value.kind:
-        case Kind.TENSOR:
-            return replace(INPUT, boolean=value.boolean) if value.certain else UNKNOWN
-        case Kind.SCALAR:
-            return replace(SCALAR, container=value.container)
-        case Kind.CONTAINER:
-            items = tuple(map(as_input, value.items)) if value.items is not None else None
-            element = as_input(value.element) if value.element else None
-            fields = tuple((name, as_input(field)) for name, field in value.fields)
-            return replace(value, source=Source.INPUT, items=items, element=element, fields=fields, trail=())
+    """A value of the sample as forward meets it: any tensor; a number, text or None is a constant of the export."""
+    match value.lead:
+        case Tensor(boolean=boolean) if value.certain:
+            return exactly(Tensor(Source.INPUT, boolean))
+        case Scalar() | NoneObject() as constant if value.certain:
+            return exactly(constant)
+        case Instance() as given if value.certain:
+            return exactly(replace(given, source=Source.INPUT))
+        case Container() as given:
+            items = tuple(map(as_input, given.items)) if given.items is not None else None
+            element = as_input(given.element) if given.element else None
+            fields = tuple((name, as_input(field)) for name, field in given.fields)
+            return exactly(replace(given, source=Source.INPUT, items=items, element=element, fields=fields))
     return UNKNOWN

@@ -6,7 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from exportlint.engine.entry.annotations import INPUT
-from exportlint.engine.values.abstract_value import UNKNOWN, Kind, Source, Value
+from exportlint.engine.values.abstract_value import UNKNOWN, Container, Value, exactly
+from exportlint.engine.values.kinds import Source
 from exportlint.engine.values.library import TENSOR_CALLED, TENSOR_ONLY, takes_tensor
 
 if TYPE_CHECKING:
@@ -62,11 +63,11 @@ def _is_compared(node: ast.AST, name: str) -> bool:
 def _container_use(node: ast.AST, name: str) -> Value | None:
     match node:
         case ast.Subscript(value=ast.Name(id=n), slice=ast.Constant(value=str())) if n == name:
-            return Value(Kind.CONTAINER, Source.INPUT, container="dict")
+            return exactly(Container("dict", source=Source.INPUT))
         case ast.Attribute(value=ast.Name(id=n), attr="keys" | "items" | "setdefault") if n == name:
-            return Value(Kind.CONTAINER, Source.INPUT, container="dict")
+            return exactly(Container("dict", source=Source.INPUT))
         case ast.Attribute(value=ast.Name(id=n), attr="append" | "extend" | "insert") if n == name:
-            return Value(Kind.CONTAINER, Source.INPUT, container="list")
+            return exactly(Container("list", source=Source.INPUT))
     return None
 
 

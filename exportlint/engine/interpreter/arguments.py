@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from exportlint.engine.entry.annotations import annotated
 from exportlint.engine.entry.definitions import defaults, of_default
 from exportlint.engine.entry.usage import used
-from exportlint.engine.values.abstract_value import Kind, Value
+from exportlint.engine.values.abstract_value import Container, Instance, Value, exactly
+from exportlint.engine.values.kinds import Kind
 
 if TYPE_CHECKING:
     import ast
@@ -33,7 +34,7 @@ class Call:
         positional = [*spec.posonlyargs, *spec.args]
         found: dict[str, Value] = {}
         if self._takes_owner():
-            found[positional.pop(0).arg] = self.owner or Value(Kind.INSTANCE, cls=self.function.cls)
+            found[positional.pop(0).arg] = self.owner or exactly(Instance(self.function.cls))
         fallbacks = dict(defaults(self.function.node))
         for i, parameter in enumerate([*positional, *spec.kwonlyargs]):
             by_place = i < min(len(self.args), len(positional))
@@ -44,8 +45,18 @@ class Call:
         if spec.kwarg:
             known = {p.arg for p in (*positional, *spec.kwonlyargs)}
             extra = tuple((k, v.plain) for k, v in self.keywords.items() if k not in known)
-            found[spec.kwarg.arg] = Value(Kind.CONTAINER, container="dict", fields=extra)
+            found[spec.kwarg.arg] = exactly(Container("dict", fields=extra))
         return found
+
+    def changed(self, names: dict[str, Value]) -> dict[int | str, Value]:
+        """The containers that the body has filled, by place or keyword; `names` are those at its end."""
+        spec = self.function.node.args
+        positional = [p.arg for p in (*spec.posonlyargs, *spec.args)][1 if self._takes_owner() else 0 :]
+        given: dict[int | str, tuple[str, Value]] = {
+            **{i: (name, value) for i, (name, value) in enumerate(zip(positional, self.args, strict=False))},
+            **{name: (name, value) for name, value in self.keywords.items()},
+        }
+        return {place: names[name] for place, (name, value) in given.items() if _is_filled(value, names.get(name))}
 
     def _takes_owner(self) -> bool:
         """Is the first parameter the object, or the class?"""
@@ -83,15 +94,21 @@ class Call:
             if promised.kind is Kind.UNKNOWN and fallback.kind is not Kind.NONE:
                 return fallback
             if promised.kind is not Kind.UNKNOWN and fallback.kind is Kind.NONE:
-                promised = replace(promised, maybe_none=True)
+                promised = promised.or_none()
         if promised.kind is Kind.UNKNOWN:
             promised = used(self.function, parameter.arg, engine.layers(self.function.cls))
-            promised = (
-                replace(promised, maybe_none=default is not None) if promised.kind is not Kind.UNKNOWN else promised
-            )
+            if default is not None and promised.kind is not Kind.UNKNOWN:
+                promised = promised.or_none()
         return promised
+
+
+def _is_filled(before: Value, after: Value | None) -> bool:
+    """Is it the same container, with more in it? (A name that was bound anew holds another one, which has not all.)"""
+    if after is None or before.container is None or before.container != after.container:
+        return False
+    return after.options != before.options and {f[0] for f in before.fields} <= {f[0] for f in after.fields}
 
 
 def _rest(values: tuple[Value, ...]) -> Value:
     """`*args`."""
-    return Value(Kind.CONTAINER, container="tuple", items=values or None, element=values[0] if values else None)
+    return exactly(Container("tuple", values[0] if values else None, values or None))

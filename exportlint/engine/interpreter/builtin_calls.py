@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from exportlint.engine.values.abstract_value import SCALAR, SIZE, TENSOR, UNBACKED, UNKNOWN, Kind, Value
+from exportlint.engine.values.abstract_value import (
+    SCALAR,
+    SIZE,
+    TENSOR,
+    UNBACKED,
+    UNKNOWN,
+    Class,
+    Container,
+    Scalar,
+    Value,
+    exactly,
+)
+from exportlint.engine.values.kinds import Kind
 
 if TYPE_CHECKING:
     from exportlint.engine.interpreter.interface import Interpreter
@@ -40,26 +51,22 @@ class BuiltinCalls:
         if name in _SHALLOW:
             container = name if name in {"list", "tuple", "set", "dict"} else "list"
             if first.kind is Kind.CONTAINER:
-                return replace(first, container=container, source=None, on_self=False)
-            return Value(
-                Kind.CONTAINER,
-                container=container,
-                element=self.element_of(first) if args else None,
-                fields=tuple(keywords.items()),
-            )
+                return (first.only(Kind.CONTAINER) or first).but(container=container, source=None, on_self=False)
+            element = self.element_of(first) if args else None
+            return exactly(Container(container, element, fields=tuple(keywords.items())))
         if name in {"zip", "enumerate", "map"}:
             return self._pairs(name, args)
         if name == "getattr" and len(args) > 1 and args[1].name:
             return self._getattr(first, args[1].name)
         if name == "bool" and first.kind is Kind.SCALAR:
-            return replace(SCALAR, container="bool", truth=first.truth)
+            return exactly(Scalar("bool", first.truth))
         if name == "type" and len(args) == 1 and first.cls:
-            return Value(Kind.CLASS, cls=first.cls)
+            return exactly(Class(first.cls))
         if name in _NUMBERS:
             return self._number(name, args)
         if name in {"isinstance", "hasattr", "callable", "issubclass", "str", "repr", "id", "hash", "type", "format"}:
-            return replace(SCALAR, container="str" if name in {"str", "repr", "format"} else "bool")
-        return Value(Kind.UNKNOWN)
+            return exactly(Scalar("str" if name in {"str", "repr", "format"} else "bool"))
+        return UNKNOWN
 
     def _ask_each(self, name: str, args: tuple[Value, ...], keywords: dict[str, Value]) -> None:
         """`filter(f, xs)` and `sorted(xs, key=f)` call f with each element."""
@@ -77,10 +84,10 @@ class BuiltinCalls:
         if name == "map":
             given = tuple(self.element_of(a) for a in args[1:])
             element = self.apply(args[0], given) if args and args[0].function else UNKNOWN
-            return Value(Kind.CONTAINER, container="list", element=element)
+            return exactly(Container("list", element))
         parts = tuple(self.element_of(a) for a in args)
         items = (SCALAR, *parts[:1]) if name == "enumerate" else parts
-        return Value(Kind.CONTAINER, container="list", element=Value(Kind.CONTAINER, items=items, container="tuple"))
+        return exactly(Container("list", exactly(Container("tuple", items=items))))
 
     def _number(self, name: str, args: tuple[Value, ...]) -> Value:
         first = args[0] if args else UNKNOWN
@@ -91,15 +98,13 @@ class BuiltinCalls:
             return UNBACKED if any(v.is_data for v in values) else SCALAR
         if name == "range":
             numbers = any(v.is_data for v in args)
-            return Value(Kind.CONTAINER, container="range", element=SIZE if numbers else SCALAR, unbacked=numbers)
+            return exactly(Container("range", SIZE if numbers else SCALAR, unbacked=numbers))
         if any(v.kind is Kind.TENSOR for v in values):
             certain = any(v.is_tensor for v in values)
-            return replace(
-                UNBACKED if name in {"int", "float", "bool"} else TENSOR,
-                certain=certain,
-                trail=next(v.trail for v in values if v.kind is Kind.TENSOR),
-            )
+            whole = UNBACKED if name in {"int", "float", "bool"} else TENSOR
+            trail = next(v.trail for v in values if v.kind is Kind.TENSOR)
+            return (whole if certain else whole.doubted()).with_trail(trail)
         for kind in (Kind.UNBACKED, Kind.SIZE):
             if found := next((v for v in values if v.kind is kind), None):
                 return found
-        return SCALAR if all(v.kind in {Kind.SCALAR, Kind.CONFIG} for v in values) else replace(SCALAR, certain=False)
+        return SCALAR if all(v.kind in {Kind.SCALAR, Kind.CONFIG} for v in values) else SCALAR.doubted()

@@ -3,18 +3,38 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from exportlint.engine.interpreter.builtin_calls import BuiltinCalls
 from exportlint.engine.interpreter.narrowing import Narrowing
-from exportlint.engine.values import library
-from exportlint.engine.values.abstract_value import NONE, SCALAR, TENSOR, UNKNOWN, Kind, Value, join
+from exportlint.engine.values import library, operators
+from exportlint.engine.values.abstract_value import (
+    NONE,
+    SCALAR,
+    TENSOR,
+    UNKNOWN,
+    Array,
+    Class,
+    Container,
+    Function,
+    Instance,
+    Module,
+    Shape,
+    Super,
+    Tensor,
+    Unknown,
+    Value,
+    exactly,
+)
+from exportlint.engine.values.joining import join
+from exportlint.engine.values.kinds import Kind
 
 if TYPE_CHECKING:
     from exportlint.engine.interpreter.environment import Environment
     from exportlint.engine.interpreter.interface import Interpreter
     from exportlint.engine.source.symbols import FunctionInfo
+    from exportlint.engine.values.abstract_value import Possibility
+    from exportlint.engine.values.kinds import Step
 
 
 _GROWING = frozenset({"append", "add", "appendleft", "insert", "extend", "update"})
@@ -42,6 +62,8 @@ class CallExpressions(BuiltinCalls, Narrowing):
         if isinstance(node.func, ast.Name) and node.func.id == "super":
             return self._super()
         function = self.value(node.func)
+        if function.name == "builtins.zip" and len(node.args) == 1 and isinstance(node.args[0], ast.Starred):
+            return self._transposed(self.value(node.args[0].value))
         args: list[Value] = []
         for arg in node.args:
             found = self.value(arg)
@@ -51,114 +73,152 @@ class CallExpressions(BuiltinCalls, Narrowing):
             if k.arg is None:
                 self.value(k.value)
         result = self.result(function, tuple(args), keywords, node)
+        self._take_back(function, args, keywords, node)
         if result.kind is Kind.UNBACKED and not result.trail:
             result = result.because(f"`{ast.unparse(node)[:40]}`", node.lineno)
         if result.kind in {Kind.TENSOR, Kind.UNBACKED} and function.function is not None:
             result = result.because(f"`{ast.unparse(node.func)}(…)`", node.lineno)
         return result
 
+    def _take_back(self, function: Value, args: list[Value], keywords: dict[str, Value], node: ast.Call) -> None:
+        """What a function of the project has put into a container that it was given by name."""
+        places: dict[int | str, str] = {i: arg.id for i, arg in enumerate(node.args) if isinstance(arg, ast.Name)}
+        names = places | {**{k.arg: k.value.id for k in node.keywords if k.arg and isinstance(k.value, ast.Name)}}
+        if not any(self.env.names[name].kind is Kind.CONTAINER for name in names.values() if name in self.env.names):
+            return
+        match function.lead:
+            case Function(function=known, owner=owner) if known is not None:
+                changed = self.engine.changed(known, owner, tuple(args), keywords)
+            case Module(cls=cls) as module if cls and (forward := cls.method("forward")):
+                changed = self.engine.changed(forward, exactly(module), tuple(args), keywords)
+            case _:
+                return
+        for place, value in changed.items():
+            if place in names:
+                self._fill(names[place], value)
+
+    def _fill(self, name: str, value: Value) -> None:
+        """A container that a call has filled; what was noted of its items before holds no more."""
+        for path in [path for path in self.env.names if path.startswith(f"{name}[")]:
+            del self.env.names[path]
+        self.env.names[name] = value
+
+    def _transposed(self, rows: Value) -> Value:
+        """`zip(*rows)`: what each row has at a place, for each place."""
+        row = rows.element or UNKNOWN
+        if row.items is not None:
+            items = tuple(exactly(Container("tuple", item)) for item in row.items)
+            return exactly(Container("list", operators.joined(items), items))
+        return exactly(Container("list", exactly(Container("tuple", self.element_of(row)))))
+
     def _spread(self, value: Value) -> tuple[Value, ...]:
         return value.items if value.items is not None else (self.element_of(value),)
 
     def _super(self) -> Value:
-        owner = self.env.names.get("self", UNKNOWN)
-        return Value(Kind.UNKNOWN, name="super", cls=self.env.function.cls, owner=owner) if owner.cls else UNKNOWN
+        owner, cls = self.env.names.get("self", UNKNOWN), self.env.function.cls
+        return exactly(Super(cls, owner)) if owner.cls and cls else UNKNOWN
 
     def result(self, function: Value, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.Call) -> Value:
-        """What `function(*args, **keywords)` gives."""
+        """What `function(*args, **keywords)` gives: what each thing gives that it may be, None aside."""
         if isinstance(node.func, ast.Attribute) and (up := self._super_method(node.func)):
             return self.engine.invoke(up, self.env.names["self"], args, keywords)
-        if function.function is not None:
-            return self.engine.invoke(function.function, function.owner, args, keywords)
-        match function.kind:
-            case Kind.MODULE:
+        return operators.each(function, lambda option: self._result_of(option, args, keywords, node))
+
+    def _result_of(
+        self, function: Possibility, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.Call
+    ) -> Value:
+        match function:
+            case Function(function=known, owner=owner) if known is not None:
+                return self.engine.invoke(known, owner, args, keywords)
+            case Module():
                 return self._module(function, args, keywords)
-            case Kind.CLASS if function.cls:
-                return self.engine.instance(function.cls, args, keywords)
-            case Kind.INSTANCE if function.cls and (call := function.cls.method("__call__")):
-                return self.engine.invoke(call, function, args, keywords)
-        if function.owner is not None:
-            return self._method(function.owner, function.name or "", args, keywords, node)
-        if function.kind is Kind.UNKNOWN and (method := _torch_only(node.func, function.name or "")):
-            return library.method(TENSOR, method, args, frozenset(keywords))
-        if function.name:
-            return self._named_function(function.name, args, keywords)
-        return UNKNOWN
+            case Class(cls=cls) if cls:
+                return self.engine.instance(cls, args, keywords)
+            case Instance(cls=cls) if cls and (call := cls.method("__call__")):
+                return self.engine.invoke(call, exactly(function), args, keywords)
+            case Function(owner=owner, name=name) | Unknown(owner=owner, name=name) if owner is not None:
+                return self._method(owner, name or "", args, keywords, node)
+        name = getattr(function, "name", None) or ""
+        if function.kind is Kind.UNKNOWN and (method := _torch_only(node.func, name)):
+            return library.method(Tensor(), method, args, frozenset(keywords))
+        return self._named_function(name, args, keywords) if name else UNKNOWN
 
     def _super_method(self, func: ast.Attribute) -> FunctionInfo | None:
-        inner = self.env.believed(func.value) if isinstance(func.value, ast.Call) else UNKNOWN
-        owner = inner.owner
-        return owner.cls.method(func.attr, after=inner.cls) if inner.name == "super" and owner and owner.cls else None
+        inner = self.env.believed(func.value).lead if isinstance(func.value, ast.Call) else None
+        if not isinstance(inner, Super) or not inner.owner.cls:
+            return None
+        return inner.owner.cls.method(func.attr, after=inner.cls)
 
-    def _module(self, module: Value, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value:
+    def _module(self, module: Module, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value:
         if module.cls:
             forward = module.cls.method("forward")
-            return self.engine.invoke(forward, module, args, keywords) if forward else UNKNOWN
+            return self.engine.invoke(forward, exactly(module), args, keywords) if forward else UNKNOWN
         if module.name == "torch.nn.Sequential":
             return self._sequence(module, args)
-        return library.module_call(module.name or "") if module.name not in library.MODULE_CONTAINERS else UNKNOWN
+        return library.module_call(module.name or "", args) if module.name not in library.MODULE_CONTAINERS else UNKNOWN
 
-    def _sequence(self, module: Value, args: tuple[Value, ...]) -> Value:
+    def _sequence(self, module: Module, args: tuple[Value, ...]) -> Value:
         steps = module.items or ((module.element,) if module.element else ())
         current = args
         for step in steps:
-            if step is None or step.kind is not Kind.MODULE:
+            if step.kind is not Kind.MODULE:
                 return UNKNOWN
-            current = (self._module(step, current, {}),)
+            current = (self.apply(step, current),)
         return current[0] if current and steps else TENSOR
 
     def _method(
         self, owner: Value, name: str, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.Call
     ) -> Value:
-        match owner.kind:
-            case Kind.TENSOR:
-                found = library.method(owner, name, args, frozenset(keywords))
+        match owner.lead:
+            case Tensor() as tensor:
+                found = library.method(tensor, name, args, frozenset(keywords))
                 keep = found.kind in {Kind.TENSOR, Kind.UNBACKED, Kind.CONTAINER}
-                return (
-                    replace(found, trail=owner.trail, on_self=owner.on_self and name in library.VIEWS)
-                    if keep
-                    else found
-                )
-            case Kind.CONTAINER | Kind.SHAPE:
-                return self._container_method(owner, name, args, node)
-            case Kind.MODULE if owner.name in library.MODULE_CONTAINERS:
-                return self._container_method(
-                    replace(owner, container="dict" if "Dict" in (owner.name or "") else "list"), name, args, node
-                )
-            case Kind.MODULE if name in library.REGISTERED:
+                on_self = tensor.on_self and name in library.VIEWS
+                return found.but(on_self=on_self).with_trail(self._trail_of(node)) if keep else found
+            case Container() | Shape() as container:
+                return self._container_method(container, name, args, node)
+            case Module() as module if name in library.RETURN_THE_MODULE:
+                return exactly(module)
+            case Module(name=layers) as module if layers in library.MODULE_CONTAINERS:
+                kind = "dict" if "Dict" in (layers or "") else "list"
+                container = Container(kind, module.element, module.items, module.fields, on_self=module.on_self)
+                return self._container_method(container, name, args, node)
+            case Module() if name in library.REGISTERED:
                 return library.registered(name)
-            case Kind.INSTANCE if (owner.name or "").startswith("torch.distributions."):
+            case Array() as array:
+                return library.array_method(array, name)
+            case Instance(name=origin) if (origin or "").startswith("torch.distributions."):
                 return TENSOR
         return UNKNOWN
 
-    def _container_method(self, owner: Value, name: str, args: tuple[Value, ...], node: ast.Call) -> Value:
-        element = owner.element or UNKNOWN
+    def _trail_of(self, node: ast.Call) -> tuple[Step, ...]:
+        """How the object came here whose method is called."""
+        return self.env.believed(node.func.value).trail if isinstance(node.func, ast.Attribute) else ()
+
+    def _container_method(self, owner: Container | Shape, name: str, args: tuple[Value, ...], node: ast.Call) -> Value:
+        whole = exactly(owner)
+        element = whole.element or UNKNOWN
         if name in _GROWING and args:
-            new = self.element_of(args[0]) if name in {"extend", "update"} else args[-1]
-            self._grow(node, owner, new)
+            new = self.element_of(args[0]) if name == "extend" else args[0].element if name == "update" else args[-1]
+            added = args[0].fields if name == "update" else ()
+            self._grow(node, whole, new or UNKNOWN, added)
             return NONE
         if name == "items":
-            pair = Value(Kind.CONTAINER, items=(SCALAR, element), container="tuple")
-            return Value(Kind.CONTAINER, element=pair, container="list")
+            return exactly(Container("list", exactly(Container("tuple", items=(SCALAR, element)))))
         if name == "get" and args and args[0].container == "str" and args[0].name:
-            return owner.field(args[0].name) or join(element, args[1] if len(args) > 1 else NONE)
+            return whole.field(args[0].name) or join(element, args[1] if len(args) > 1 else NONE)
         if name in {"values", "copy"}:
-            fields = owner.fields if name == "copy" else ()
-            return replace(
-                owner,
-                container="list" if name == "values" else owner.container,
-                fields=fields,
-                source=None,
-                on_self=False,
-            )
+            kind, fields = ("list", ()) if name == "values" else (whole.container, whole.fields)
+            return whole.but(container=kind, fields=fields, source=None, on_self=False)
         if name in {"get", "pop", "popleft", "setdefault"}:
             return element
         return SCALAR if name in {"keys", "index", "count", "numel"} else NONE
 
-    def _grow(self, node: ast.Call, owner: Value, new: Value) -> None:
+    def _grow(self, node: ast.Call, owner: Value, new: Value, added: tuple[tuple[str, Value], ...] = ()) -> None:
         if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
             element = join(owner.element, new) if owner.element else new
-            self.env.names[node.func.value.id] = replace(owner, element=element, items=None)
+            fields = tuple({**dict(owner.fields), **dict(added)}.items())
+            self.env.names[node.func.value.id] = owner.but(element=element, items=None, fields=fields)
 
     def _named_function(self, name: str, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value:
         if name.startswith("builtins."):
@@ -172,12 +232,19 @@ class CallExpressions(BuiltinCalls, Narrowing):
             return self.apply(args[0], (args[2] if len(args) > 2 else element, element))  # noqa: PLR2004 - the start
         found = library.call(name, args, frozenset(keywords))
         trail = next((a.trail for a in args if a.trail), ())
-        return replace(found, trail=trail) if found.kind in {Kind.TENSOR, Kind.UNBACKED} else found
+        return found.with_trail(trail) if found.kind in {Kind.TENSOR, Kind.UNBACKED} else found
 
     def apply(self, function: Value, args: tuple[Value, ...]) -> Value:
-        if function.kind is Kind.MODULE:
-            return self._module(function, args, {})
-        return self.engine.invoke(function.function, function.owner, args, {}) if function.function else UNKNOWN
+        """What each function or module gives that the value may be."""
+        return operators.each(function, lambda option: self._applied(option, args))
+
+    def _applied(self, function: Possibility, args: tuple[Value, ...]) -> Value:
+        match function:
+            case Module():
+                return self._module(function, args, {})
+            case Function(function=known, owner=owner) if known is not None:
+                return self.engine.invoke(known, owner, args, {})
+        return UNKNOWN
 
     def _higher_order(self, args: tuple[Value, ...]) -> Value:
         """Both branches run under export, on the operands."""

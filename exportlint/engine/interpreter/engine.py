@@ -9,19 +9,40 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from exportlint.engine.entry.definitions import class_assignments, defaults, nothing, on_self
+from exportlint.engine.entry.definitions import (
+    before_export,
+    class_assignments,
+    defaults,
+    nothing,
+    on_self,
+    sets_attributes,
+    written_later,
+)
 from exportlint.engine.entry.export_roots import decorators, forwards, handed_to_export
-from exportlint.engine.entry.samples import as_input, samples
+from exportlint.engine.entry.samples import TAKERS, Sample, as_input, named_sample, scripts
 from exportlint.engine.interpreter.arguments import Call
 from exportlint.engine.interpreter.environment import Environment
 from exportlint.engine.interpreter.function_run import FunctionRun
 from exportlint.engine.source.symbols import ClassInfo, FunctionInfo, ModuleInfo
-from exportlint.engine.values import library
-from exportlint.engine.values.abstract_value import NONE, UNKNOWN, Kind, Source, Value, join
+from exportlint.engine.values import library, operators
+from exportlint.engine.values.abstract_value import (
+    NONE,
+    TENSOR,
+    UNKNOWN,
+    Class,
+    Construction,
+    Container,
+    Function,
+    Instance,
+    Module,
+    Unknown,
+    Value,
+    exactly,
+)
 from exportlint.engine.values.beliefs import Belief, span_of
+from exportlint.engine.values.kinds import Kind, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +53,8 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 14
 MAX_CONTEXTS = 6
+_MADE_OPERATORS = frozenset({"torch.library.custom_op", "torch.library.triton_op", "torch.library.impl"})
+_OBJECTS = frozenset({Kind.MODULE, Kind.INSTANCE, Kind.CLASS, Kind.FUNCTION})
 
 
 class Engine:
@@ -41,23 +64,30 @@ class Engine:
         self.project = project
         self.beliefs: dict[Path, Belief] = defaultdict(Belief)
         self._results: dict[tuple[object, ...], Value] = {}
+        self._changed: dict[tuple[object, ...], dict[int | str, Value]] = {}
         self._contexts: dict[FunctionInfo | ast.AST, int] = defaultdict(int)
         self._attributes: dict[ClassInfo, dict[str, Value]] = {}
         self._levels: dict[tuple[ModuleInfo, str], Value] = {}
         self._bodies: dict[ClassInfo, dict[str, Value]] = {}
+        self._constructions: dict[tuple[object, ...], Construction] = {}
+        self._samples: list[Sample] = []
+        self._watched: Environment | None = None
+        self._ran: set[ClassInfo] = set()
         self._depth = 0
         self._silent = 0
 
     def run(self, module: ModuleInfo) -> None:
         """Run every forward that the file defines, and every function it hands to export or compile."""
+        sampled = self._sample(module)
         for cls, forward in forwards(module):
-            self.invoke(forward, Value(Kind.MODULE, cls=cls), (), {}, root=True)
+            if cls in sampled:
+                continue  # judged by what it is really made of and given
+            owner = exactly(Module(cls))
+            self.invoke(forward, owner, (), {}, root=True)
             for node, decorator in decorators(forward, self.project):
-                self._decorated(node, decorator, Value(Kind.MODULE, cls=cls))
+                self._decorated(node, decorator, owner)
         for function in handed_to_export(module):
             self.invoke(function, None, (), {}, root=True)
-        for model, args in samples(module):
-            self._sampled(module, model, args)
 
     def _decorated(self, node: ast.expr, decorator: FunctionInfo, owner: Value) -> None:
         """Run the function that a decorator puts in the place of a forward; the decorator itself runs before export."""
@@ -68,14 +98,39 @@ class Engine:
         if wrapper:
             self.invoke(wrapper, None, (owner,), {}, root=True)
 
-    def _sampled(self, module: ModuleInfo, model: ast.expr, args: ast.expr) -> None:
-        """Run the forward of a model on what the file itself gives it."""
-        with self._silently():
-            flow = FunctionRun(self, Environment(FunctionInfo("<module>", nothing(), module), {}))
-            owner, given = flow.value(model), flow.value(args)
-        forward = owner.cls.method("forward") if owner.kind is Kind.MODULE and owner.cls else None
-        if forward and given.items:
-            self.invoke(forward, owner.plain, tuple(map(as_input, given.items)), {}, root=True)
+    def _sample(self, module: ModuleInfo) -> set[ClassInfo]:
+        """Run the models of the file on what the file itself gives them; the classes that were judged so."""
+        found: list[Sample] = []
+        for script in scripts(module):
+            self._samples = []
+            with self._silently():
+                env = Environment(script.function, Call(script.function, None, (), {}, root=True).names(self))
+                self._watched = env
+                FunctionRun(self, env).run(script.statements)
+                self._watched = None
+            found += [*self._samples, *named_sample(env.names)]
+        return {cls for sample in found for cls in self._judged(module, sample)}
+
+    def _judged(self, module: ModuleInfo, sample: Sample) -> Iterator[ClassInfo]:
+        """Run the forward of a sample's model; the classes whose forwards ran."""
+        self._ran = set()
+        given = tuple(map(as_input, sample.args))
+        keywords = {name: as_input(value) for name, value in sample.keywords.items()}
+        for option in sample.model.options:
+            forward = option.cls.method("forward") if isinstance(option, Module) and option.cls else None
+            if forward:
+                self.invoke(forward, exactly(option), given, keywords, root=True)
+            elif isinstance(option, Module):
+                FunctionRun(self, Environment(FunctionInfo("<sample>", nothing(), module), {})).apply(
+                    exactly(option), given
+                )
+        yield from self._ran
+
+    def watch(self, function: Value, args: tuple[Value, ...], keywords: dict[str, Value], env: Environment) -> None:
+        """Note a call of torch.export that gives a model inputs, where samples are looked for."""
+        if env is self._watched and function.name in TAKERS and len(args) > 1 and args[1].items is not None:
+            given = keywords.get("kwargs")
+            self._samples.append(Sample(args[0], args[1].items, dict(given.fields) if given else {}))
 
     # Names.
 
@@ -92,21 +147,21 @@ class Engine:
 
     def _module_assignment(self, module: ModuleInfo, name: str) -> Value:
         value = self.before_export(FunctionInfo("<module>", nothing(), module), module.assignments[name])
-        kind = Source.ATTRIBUTE if value.kind is Kind.TENSOR else value.source
-        return replace(value, source=kind, truth=None if value.kind is Kind.SCALAR else value.truth)
+        value = value.but(truth=None) if value.kind is Kind.SCALAR else value
+        return value.but(source=Source.ATTRIBUTE) if value.kind is Kind.TENSOR else value
 
     def dotted(self, name: str) -> Value:
         """The value of an imported or builtin name."""
         found = self.project.find(name)
         if isinstance(found, ClassInfo):
-            return Value(Kind.CLASS, cls=found, name=name)
+            return exactly(Class(found, name))
         if isinstance(found, FunctionInfo):
-            return Value(Kind.FUNCTION, function=found, name=name)
+            return exactly(Function(found, name=name))
         if found is None and (owner := self.project.find(name.rpartition(".")[0])) and isinstance(owner, ModuleInfo):
             last = name.rpartition(".")[2]
             if last in owner.assignments:
                 return self.module_level(owner, last)
-        return library.constant(name) or Value(Kind.UNKNOWN, name=name)
+        return library.constant(name) or exactly(Unknown(name))
 
     # Classes.
 
@@ -124,13 +179,13 @@ class Engine:
         found = dict(self._class_levels(base))
         init = base.methods.get("__init__") or base.methods.get("__post_init__")
         if init:
-            owner = Value(Kind.MODULE if cls.is_module else Kind.INSTANCE, cls=cls)
+            owner = exactly(Module(cls) if cls.is_module else Instance(cls))
             with self._silently():
                 env = Environment(init, Call(init, owner, (), {}, root=True).names(self))
                 for name, _ in defaults(init.node):
                     env.names[name] = _open(env.names[name])
                 FunctionRun(self, env).run(init.node.body)  # type: ignore[arg-type] # a def, whose body is a list
-            found.update(on_self(env.names))
+            found.update({name: before_export(value) for name, value in on_self(env.names).items()})
         return found
 
     def layers(self, cls: ClassInfo | None) -> frozenset[str]:
@@ -149,23 +204,55 @@ class Engine:
 
     def _class_level(self, cls: ClassInfo, node: ast.expr) -> Value:
         value = self.before_export(FunctionInfo("<class>", nothing(), cls.module, cls), node)
-        return replace(value, truth=None, source=Source.ATTRIBUTE if value.kind is Kind.TENSOR else value.source)
+        value = value.but(truth=None)
+        return value.but(source=Source.ATTRIBUTE) if value.kind is Kind.TENSOR else value
 
     def instance(self, cls: ClassInfo, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value:
         """What `Cls(…)` makes, with the attributes that these arguments give it."""
         if cls.is_module:
-            return Value(Kind.MODULE, cls=cls)
+            return exactly(Module(cls, made=self._constructed(cls, args, keywords)))
         if cls.is_autograd_function:
-            return Value(Kind.INSTANCE, cls=cls)
+            return exactly(Instance(cls))
         if cls.is_record:
             fields = (*zip(cls.record_fields, args, strict=False), *keywords.items())
-            return Value(Kind.INSTANCE, cls=cls, fields=tuple(fields))
+            return exactly(Instance(cls, fields=tuple(fields)))
         init = cls.method("__init__")
         if init is None or cls.is_loss:
-            return Value(Kind.INSTANCE, cls=cls)
-        env = self._entered(Call(init, Value(Kind.INSTANCE, cls=cls), args, keywords))
+            return exactly(Instance(cls))
+        env = self._entered(Call(init, exactly(Instance(cls)), args, keywords))
         fields = tuple((n, v.plain) for n, v in on_self(env.names).items()) if env else ()
-        return Value(Kind.INSTANCE, cls=cls, fields=fields)
+        return exactly(Instance(cls, fields=fields))
+
+    def _constructed(self, cls: ClassInfo, args: tuple[Value, ...], keywords: dict[str, Value]) -> Construction | None:
+        """The attributes that the arguments give: in samples, or where one is an object, a class or a function."""
+        init = cls.method("__init__")
+        given = (*args, *keywords.values())
+        if init is None or not (self._watched or any(value.kind in _OBJECTS for value in given)):
+            return None
+        key = (cls, tuple(a.plain for a in args), tuple((k, v.plain) for k, v in sorted(keywords.items())))
+        if key not in self._constructions:
+            made = self._constructions[key] = Construction()
+            with self._silently():
+                env = self._entered(Call(init, exactly(Module(cls)), args, keywords))
+            found = on_self(env.names, written_later(cls)) if env else {}
+            made.attributes.update({name: before_export(value) for name, value in found.items()})
+        return self._constructions[key]
+
+    def on_self(
+        self, method: FunctionInfo, args: tuple[Value, ...], keywords: dict[str, Value], env: Environment
+    ) -> Value | None:
+        """Run a method of the object under construction: what it sets on self is set in `env`. None: it is not run."""
+        if self._depth >= MAX_DEPTH or not sets_attributes(method):
+            return None
+        names = Call(method, env.names.get("self"), args, keywords).names(self)
+        inner = Environment(method, names | {n: v for n, v in env.names.items() if n.startswith("self.")})
+        self._depth += 1
+        try:
+            FunctionRun(self, inner).run(method.node.body)  # type: ignore[arg-type] # a def, whose body is a list
+        finally:
+            self._depth -= 1
+        env.names.update({n: v for n, v in inner.names.items() if n.startswith("self.")})
+        return _outcome(inner)
 
     # Calls.
 
@@ -179,12 +266,36 @@ class Engine:
         root: bool = False,
     ) -> Value:
         """What the function returns for these arguments; its body is judged on the way."""
+        if owner is not None and owner.cls and function.name == "forward" and not self._silent:
+            self._ran.add(owner.cls)
         if not isinstance(function.node, ast.Lambda):
             if function.cls and function.cls.is_autograd_function and function.name == "forward":
                 args = (UNKNOWN, *args)
             if "typing.overload" in function.decorators or (function.cls and function.cls.is_loss):
                 return UNKNOWN
-        key = (
+            if not _MADE_OPERATORS.isdisjoint(function.decorators):
+                return TENSOR  # a custom operator: export does not look into its body
+        key = self._key(function, owner, args, keywords, root=root)
+        if key not in self._results:
+            self._results[key] = UNKNOWN  # recursion ends here
+            call = Call(function, owner, args, keywords, root)
+            env = self._entered(call)
+            self._results[key] = _outcome(env) if env else UNKNOWN
+            if env and (changed := call.changed(env.names)):
+                self._changed[key] = changed
+        return self._results[key]
+
+    def _key(
+        self,
+        function: FunctionInfo,
+        owner: Value | None,
+        args: tuple[Value, ...],
+        keywords: dict[str, Value],
+        *,
+        root: bool = False,
+    ) -> tuple[object, ...]:
+        """What decides how a call goes."""
+        return (
             function.node,
             owner.plain if owner else None,
             tuple(a.plain for a in args),
@@ -192,11 +303,12 @@ class Engine:
             root,
             self.silent,  # what ran unseen is still to be seen
         )
-        if key not in self._results:
-            self._results[key] = UNKNOWN  # recursion ends here
-            env = self._entered(Call(function, owner, args, keywords, root))
-            self._results[key] = _outcome(env) if env else UNKNOWN
-        return self._results[key]
+
+    def changed(
+        self, function: FunctionInfo, owner: Value | None, args: tuple[Value, ...], keywords: dict[str, Value]
+    ) -> dict[int | str, Value]:
+        """The containers among the arguments that a call has changed, by place or keyword."""
+        return self._changed.get(self._key(function, owner, args, keywords), {}) if self._changed else {}
 
     def _entered(self, call: Call) -> Environment | None:
         """Run the body; None where calls are too deep, or the function was run for enough kinds of arguments."""
@@ -230,7 +342,7 @@ class Engine:
             belief.reached.setdefault(env.function)
         for span, value in env.values.items():
             old = belief.values.get(span)
-            if old is None or old.kind is Kind.UNKNOWN or (value.is_data and not old.is_data):
+            if old is None or old.kind is Kind.UNKNOWN or _says_more(value, old):
                 belief.values[span] = value
         for span in env.dead - env.alive - env.values.keys():
             belief.dead[span] = belief.dead.get(span, 0) + 1
@@ -253,18 +365,17 @@ class Engine:
             self._silent -= 1
 
 
+def _says_more(value: Value, old: Value) -> bool:
+    """Is it data here, and was it not, or not surely, in the contexts before?"""
+    return (value.may_be_data and not old.may_be_data) or (value.is_data and not old.is_data)
+
+
 def _outcome(env: Environment) -> Value:
     if env.yielded:
-        element = env.yielded[0]
-        for value in env.yielded[1:]:
-            element = join(element, value)
-        return Value(Kind.CONTAINER, container="generator", element=element)
-    whole = env.returned[0] if env.returned else NONE
-    for value in env.returned[1:]:
-        whole = join(whole, value)
-    return whole
+        return exactly(Container("generator", operators.joined(env.yielded)))
+    return operators.joined(env.returned) or NONE
 
 
 def _open(value: Value) -> Value:
     """A constructor argument may be anything of its kind: its default decides no test."""
-    return replace(value, truth=None, name=None) if value.kind is Kind.SCALAR else value
+    return value.but(truth=None, name=None) if value.kind is Kind.SCALAR else value

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from exportlint.engine.interpreter.attributes import AttributeExpressions
 from exportlint.engine.interpreter.calls import CallExpressions
 from exportlint.engine.interpreter.narrowing import is_object
 from exportlint.engine.source.symbols import FunctionInfo
-from exportlint.engine.values import library, operators
+from exportlint.engine.values import operators
 from exportlint.engine.values.abstract_value import (
     NONE,
     SCALAR,
@@ -18,21 +18,32 @@ from exportlint.engine.values.abstract_value import (
     TENSOR,
     UNBACKED,
     UNKNOWN,
-    Kind,
-    Source,
-    Step,
+    Array,
+    ConfigObject,
+    Container,
+    Function,
+    Module,
+    NumberFromData,
+    Scalar,
+    Shape,
+    Tensor,
+    Unknown,
     Value,
-    join,
+    exactly,
 )
+from exportlint.engine.values.joining import join
+from exportlint.engine.values.kinds import Kind, Source, Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from exportlint.engine.values.abstract_value import Possibility
 
 
 _DISPLAYS = {ast.List: "list", ast.Tuple: "tuple", ast.Set: "set"}
 
 
-class Expressions(CallExpressions):
+class Expressions(AttributeExpressions, CallExpressions):
     """Evaluates expressions of one function in one context; `env` holds the names, `engine` the project's memory."""
 
     def value(self, node: ast.expr) -> Value:
@@ -64,87 +75,30 @@ class Expressions(CallExpressions):
             return written
         return self.attribute(owner, node.attr, node)
 
-    def attribute(self, owner: Value, name: str, node: ast.expr) -> Value:
-        """`owner.name`."""
-        match owner.kind:
-            case Kind.TENSOR:
-                return self._of_tensor(owner, name)
-            case Kind.MODULE | Kind.INSTANCE:
-                return self._of_object(owner, name, node)
-            case Kind.CLASS if owner.cls:
-                method = owner.cls.method(name)
-                return Value(Kind.FUNCTION, function=method, name=name) if method else UNKNOWN
-            case Kind.CONFIG:
-                return Value(Kind.CONFIG, name=name, on_self=owner.on_self)
-            case Kind.SHAPE | Kind.CONTAINER:
-                return Value(Kind.FUNCTION, owner=owner, name=name)
-        dotted = self.env.module.dotted(node) if owner.name else None
-        if dotted:
-            return self.engine.dotted(dotted)
-        return Value(Kind.UNKNOWN, name=f"{owner.name}.{name}" if owner.name else None, on_self=owner.on_self)
-
-    def _of_tensor(self, owner: Value, name: str) -> Value:
-        if name == "shape":
-            return library.shape_of(owner)
-        if name in library.SCALAR_ATTRIBUTES:
-            return SCALAR
-        if name in {"data", "T", "mT", "H", "mH", "real", "imag", "grad"}:
-            return replace(owner, certain=owner.certain and name != "grad", maybe_none=name == "grad")
-        return Value(Kind.FUNCTION, owner=owner, name=name)
-
-    def _of_object(self, owner: Value, name: str, node: ast.expr) -> Value:
-        if (field := owner.field(name)) is not None:
-            return field
-        if name == "training":
-            return replace(SCALAR, container="bool", truth=False)  # export wants eval mode; train mode has its own rule
-        if owner.cls is None:
-            return self._of_foreign(owner, name)
-        if name == "__class__":
-            return Value(Kind.CLASS, cls=owner.cls)
-        if method := owner.cls.method(name):
-            if "builtins.property" in method.decorators or any(
-                d.endswith("cached_property") for d in method.decorators
-            ):
-                return self.engine.invoke(method, owner, (), {})
-            return Value(Kind.FUNCTION, function=method, owner=owner, name=name)
-        found = self.engine.attributes(owner.cls).get(name)
-        if found is None and owner.kind is Kind.MODULE and name in library.REGISTERED:
-            return Value(Kind.FUNCTION, owner=owner, name=name)
-        if found is None:
-            return Value(Kind.UNKNOWN, on_self=True)
-        found = replace(found, on_self=True)
-        return (
-            found.because(f"`self.{name}`" if _is_self(node) else f"`.{name}`", node.lineno)
-            if found.kind is Kind.TENSOR
-            else found
-        )
-
-    def _of_foreign(self, owner: Value, name: str) -> Value:
-        """An attribute of a torch layer or of an instance of a library's class."""
-        if owner.kind is Kind.MODULE and name in {"weight", "bias", "running_mean", "running_var"}:
-            return Value(Kind.TENSOR, Source.PARAMETER, on_self=True, maybe_none=name == "bias")
-        if owner.kind is Kind.MODULE and name not in {"forward", "__call__"}:
-            return Value(Kind.FUNCTION, owner=owner, name=name)
-        if (owner.name or "").startswith("torch.distributions."):
-            return Value(Kind.FUNCTION, owner=owner, name=name)
-        return Value(Kind.UNKNOWN, owner=owner, name=name)
-
     def _subscript(self, node: ast.Subscript) -> Value:
         owner, index = self.value(node.value), self.value(node.slice)
         if (written := self.env.names.get(_path(node) or "")) is not None:
             return written
-        match owner.kind:
-            case Kind.TENSOR:
-                return self._index_tensor(owner, node.slice, index)
-            case Kind.SHAPE:
-                return self._index_shape(owner, node.slice)
-            case Kind.UNKNOWN if index.is_tensor and index.boolean:
-                return replace(TENSOR, unbacked=True)
-            case Kind.CONTAINER | Kind.MODULE | Kind.UNKNOWN:
-                return self._item(owner, node.slice)
-        return UNKNOWN if owner.kind is not Kind.CONFIG else owner
+        found = operators.each(owner, lambda option: self._part_of(option, node, index))
+        return found.with_trail(owner.trail) if owner.may_be_data and not found.trail else found
 
-    def _index_tensor(self, owner: Value, node: ast.expr, index: Value) -> Value:
+    def _part_of(self, owner: Possibility, node: ast.Subscript, index: Value) -> Value:
+        match owner:
+            case Tensor():
+                return self._index_tensor(owner, node.slice, index)
+            case Shape():
+                return self._index_shape(owner, node.slice)
+            case Unknown() if index.is_tensor and index.boolean:
+                return exactly(Tensor(unbacked=True))
+            case Container() | Module() | Unknown():
+                return self._item(owner, node.slice)
+            case Array():
+                return exactly(Array(on_self=owner.on_self))
+            case NumberFromData():
+                return exactly(owner)  # an item of a row of `.tolist()`
+        return exactly(owner) if isinstance(owner, ConfigObject) else UNKNOWN
+
+    def _index_tensor(self, owner: Tensor, node: ast.expr, index: Value) -> Value:
         parts = [self.value(p) for p in node.elts] if isinstance(node, ast.Tuple) else [index]
         masked = any(p.kind is Kind.TENSOR and p.boolean and p.certain for p in parts)
         rows = any(p.kind is Kind.TENSOR and p.unbacked for p in parts)
@@ -153,34 +107,28 @@ class Expressions(CallExpressions):
             b is not None and self.value(b).is_unbacked for b in (node.lower, node.upper)
         )
         view = owner.source is not Source.INPUT and not masked
-        return replace(
-            owner,
-            unbacked=masked or rows or kept or bounded,
-            source=owner.source if view else Source.COMPUTED,
-            on_self=owner.on_self and view,
-        )
+        source = owner.source if view else Source.COMPUTED
+        return exactly(Tensor(source, owner.boolean, masked or rows or kept or bounded, owner.on_self and view))
 
-    def _index_shape(self, owner: Value, node: ast.expr) -> Value:
+    def _index_shape(self, owner: Shape, node: ast.expr) -> Value:
         if isinstance(node, ast.Slice):
-            return replace(owner, unbacked=owner.unbacked and node.lower is None)
+            return exactly(Shape(owner.unbacked and node.lower is None))
         first = isinstance(node, ast.Constant) and node.value == 0
         return (
             UNBACKED.because(f"`{ast.unparse(node)}` of `.shape[…]`", node.lineno) if owner.unbacked and first else SIZE
         )
 
-    def _item(self, owner: Value, node: ast.expr) -> Value:
+    def _item(self, owner: Container | Module | Unknown, node: ast.expr) -> Value:
+        whole = exactly(owner)
         if isinstance(node, ast.Constant):
-            if isinstance(node.value, int) and owner.items and -len(owner.items) <= node.value < len(owner.items):
-                return owner.items[node.value]
-            if isinstance(node.value, str) and (field := owner.field(node.value)) is not None:
+            if isinstance(node.value, int) and whole.items and -len(whole.items) <= node.value < len(whole.items):
+                return whole.items[node.value]
+            if isinstance(node.value, str) and (field := whole.field(node.value)) is not None:
                 return field
         if isinstance(node, ast.Slice):
-            return replace(owner, items=None)
-        return (
-            replace(owner.element, on_self=owner.on_self)
-            if owner.element
-            else Value(Kind.UNKNOWN, on_self=owner.on_self)
-        )
+            return whole.but(items=None)
+        found = whole.element.but(on_self=owner.on_self) if whole.element else exactly(Unknown(on_self=owner.on_self))
+        return _one_of(found) if isinstance(node, ast.Constant) else found
 
     def _binary(self, node: ast.BinOp) -> Value:
         return operators.combine(self.value(node.left), self.value(node.right), node.op)
@@ -189,13 +137,13 @@ class Expressions(CallExpressions):
         inner = self.value(node.operand)
         if isinstance(node.op, ast.Not):
             truth = self.truth(node.operand)
-            return replace(SCALAR, container="bool", truth=None if truth is None else not truth)
-        return replace(inner, truth=None, name=None) if inner.kind is not Kind.CONFIG else UNKNOWN
+            return exactly(Scalar("bool", None if truth is None else not truth))
+        return inner.but(truth=None, name=None) if inner.kind is not Kind.CONFIG else UNKNOWN
 
     def _compare(self, node: ast.Compare) -> Value:
         values = [self.value(node.left), *map(self.value, node.comparators)]
         if any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops):
-            return replace(SCALAR, container="bool", truth=self.truth_of_test(node))
+            return exactly(Scalar("bool", self.truth_of_test(node)))
         return operators.compare(values)
 
     def _boolean(self, node: ast.BoolOp) -> Value:
@@ -203,15 +151,17 @@ class Expressions(CallExpressions):
         stop = isinstance(node.op, ast.Or)
         values: list[Value] = []
         for i, operand in enumerate(node.values):
-            values.append(self.value(operand))
-            if self.truth(operand) is stop:
+            found, truth = self.value(operand), self.truth(operand)
+            if truth is None or truth is stop or i == len(node.values) - 1:
+                values.append(found)
+            if truth is stop:
                 self.env.mark_unreachable(node.values[i + 1 :])
                 break
         if stop and is_object(values[0]) and values[0].kind is not Kind.TENSOR:
             return values[0]
         settled = self.truth_of_parts(node)
         whole = operators.joined(values) or UNKNOWN
-        return replace(whole, truth=settled) if whole.kind is Kind.SCALAR else whole
+        return whole.but(truth=settled) if whole.kind is Kind.SCALAR else whole
 
     def _ternary(self, node: ast.IfExp) -> Value:
         self.value(node.test)
@@ -232,10 +182,8 @@ class Expressions(CallExpressions):
         spread = [
             v.element or UNKNOWN if isinstance(e, ast.Starred) else v for e, v in zip(node.elts, values, strict=True)
         ]
-        return Value(
-            Kind.CONTAINER, container=_DISPLAYS[type(node)], element=operators.joined(spread),
-            items=None if starred or isinstance(node, ast.Set) else values,
-        )  # fmt: skip
+        items = None if starred or isinstance(node, ast.Set) else values
+        return exactly(Container(_DISPLAYS[type(node)], operators.joined(spread), items))
 
     def _dict(self, node: ast.Dict) -> Value:
         for key in node.keys:
@@ -244,7 +192,7 @@ class Expressions(CallExpressions):
         values = [self.value(v) for v in node.values]
         pairs = zip(node.keys, values, strict=True)
         fields = tuple((k.value, v) for k, v in pairs if isinstance(k, ast.Constant) and isinstance(k.value, str))
-        return Value(Kind.CONTAINER, container="dict", element=operators.joined(values), fields=fields)
+        return exactly(Container("dict", operators.joined(values), fields=fields))
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
         with self.env.branch():
@@ -255,15 +203,13 @@ class Expressions(CallExpressions):
                     self.narrow(test, True)
             if isinstance(node, ast.DictComp):
                 self.value(node.key)
-                return Value(Kind.CONTAINER, container="dict", element=self.value(node.value))
+                return exactly(Container("dict", self.value(node.value)))
             name = {ast.ListComp: "list", ast.SetComp: "set"}.get(type(node), "generator")
-            return Value(Kind.CONTAINER, container=name, element=self.value(node.elt))
+            return exactly(Container(name, self.value(node.elt)))
 
     def _lambda(self, node: ast.Lambda) -> Value:
         closure = {**self.env.function.closure, **self.env.names}
-        return Value(
-            Kind.FUNCTION, function=FunctionInfo("<lambda>", node, self.env.module, self.env.function.cls, closure)
-        )
+        return exactly(Function(FunctionInfo("<lambda>", node, self.env.module, self.env.function.cls, closure)))
 
     def _named(self, node: ast.NamedExpr) -> Value:
         found = self.value(node.value)
@@ -272,7 +218,7 @@ class Expressions(CallExpressions):
 
     def _text(self, node: ast.JoinedStr) -> Value:
         self._children(node)
-        return replace(SCALAR, container="str")
+        return exactly(Scalar("str"))
 
     def _formatted(self, node: ast.FormattedValue) -> Value:
         return self.value(node.value)
@@ -297,7 +243,7 @@ class Expressions(CallExpressions):
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 self._unpack(parts, new)
             case ast.Starred(value=inner):
-                self.assign(inner, Value(Kind.CONTAINER, container="list", element=self.element_of(new)))
+                self.assign(inner, exactly(Container("list", self.element_of(new))))
             case ast.Attribute(value=owner) | ast.Subscript(value=owner):
                 self._assign_place(target, owner, new)
 
@@ -307,7 +253,7 @@ class Expressions(CallExpressions):
             if new.kind is Kind.SHAPE:
                 item = UNBACKED if new.unbacked and i == 0 else SIZE
             else:
-                item = exact[i] if exact else self.element_of(new)
+                item = exact[i] if exact else _one_of(self.element_of(new))
             self.assign(part, item)
 
     def _assign_place(self, target: ast.Attribute | ast.Subscript, owner: ast.expr, new: Value) -> None:
@@ -316,23 +262,44 @@ class Expressions(CallExpressions):
             self.value(target.slice)
         before = self._attribute(target) if isinstance(target, ast.Attribute) else self._subscript(target)
         self.env.believe(target, before)
+        self._set_field(target, owner, new)
         if path := _path(target):
-            self.env.names[path] = replace(new, on_self=True) if path.startswith("self.") else new
+            self.env.names[path] = new.but(on_self=True) if path.startswith("self.") else new
+
+    def _set_field(self, target: ast.Attribute | ast.Subscript, owner: ast.expr, new: Value) -> None:
+        """`batch["x"] = new`: whoever is given the dict later gets it with the item."""
+        match target, owner:
+            case ast.Subscript(slice=ast.Constant(value=str(key))), ast.Name(id=name):
+                held = self.env.names.get(name)
+                if held is not None and held.certain and held.container == "dict":
+                    self.env.names[name] = held.but(fields=(*(f for f in held.fields if f[0] != key), (key, new)))
 
     def element_of(self, value: Value) -> Value:
         """What iterating gives."""
-        match value.kind:
-            case Kind.TENSOR:
-                return replace(TENSOR, certain=value.certain, trail=value.trail)
-            case Kind.SHAPE:
-                return SIZE
-            case Kind.UNBACKED:  # a row of `.tolist()`
-                return value
-            case Kind.CONTAINER if value.container == "dict":
-                return SCALAR
-            case Kind.CONTAINER | Kind.MODULE:
-                return value.element or UNKNOWN
-        return UNKNOWN
+        found = operators.each(value, _element_of)
+        return found.with_trail(value.trail) if value.may_be_data and found.may_be_data else found
+
+
+def _one_of(element: Value) -> Value:
+    """An element at one place, of which it is known only what all of them may be: tensors here, sizes there."""
+    return element if len({option.kind for option in element.options}) == 1 else element.doubted()
+
+
+def _element_of(owner: Possibility) -> Value:
+    match owner:
+        case Tensor():
+            return TENSOR
+        case Shape():
+            return SIZE
+        case NumberFromData():  # a row of `.tolist()`
+            return UNBACKED
+        case Array():
+            return exactly(Array(on_self=owner.on_self))
+        case Container(container="dict"):
+            return SCALAR
+        case Container(element=element) | Module(element=element):
+            return element or UNKNOWN
+    return UNKNOWN
 
 
 def _with_step(value: Value, text: str, line: int) -> Value:
@@ -348,7 +315,7 @@ def _of_constant(kind: str, value: object) -> Value:
         return NONE
     # The text of a small int is kept: `x.shape[0]` and `x.size(0)` ask for it.
     name = str(value) if isinstance(value, int | str) and len(str(value)) < 40 else None  # noqa: PLR2004
-    return replace(SCALAR, container=kind, truth=bool(value), name=name)
+    return exactly(Scalar(kind, bool(value), name))
 
 
 def _path(node: ast.expr) -> str | None:
@@ -359,10 +326,6 @@ def _path(node: ast.expr) -> str | None:
         case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str(key))):
             return f"{name}[{key!r}]"
     return None
-
-
-def _is_self(node: ast.expr) -> bool:
-    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
 
 
 _HANDLERS = {

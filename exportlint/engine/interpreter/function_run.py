@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from exportlint.engine.entry.annotations import INPUT
 from exportlint.engine.interpreter.statements import Statements
-from exportlint.engine.values.abstract_value import UNKNOWN, Kind, Source, Value
+from exportlint.engine.values.abstract_value import TENSOR, UNKNOWN, Tensor, Value, exactly
+from exportlint.engine.values.kinds import Kind, Source
 
 if TYPE_CHECKING:
     from exportlint.engine.interpreter.environment import Environment
     from exportlint.engine.interpreter.interface import Interpreter
+    from exportlint.engine.source.symbols import FunctionInfo
 
 
 class FunctionRun(Statements):
@@ -27,9 +27,9 @@ class FunctionRun(Statements):
         match node.func:
             case ast.Attribute(value=ast.Name(id="self"), attr="register_buffer") if args and args[0].name:
                 new = args[1] if len(args) > 1 else keywords.get("tensor", UNKNOWN)
-                kept = replace(new, source=Source.BUFFER, on_self=True) if new.kind is Kind.TENSOR else new
+                kept = new.but(source=Source.BUFFER, on_self=True) if new.kind is Kind.TENSOR else new
                 self.env.names[f"self.{args[0].name}"] = (
-                    kept if new.kind is not Kind.UNKNOWN else Value(Kind.TENSOR, Source.BUFFER)
+                    kept if new.kind is not Kind.UNKNOWN else exactly(Tensor(Source.BUFFER))
                 )
             case ast.Attribute(
                 value=ast.Name(id="self"), attr="register_parameter" | "add_module" | "register_module"
@@ -44,12 +44,20 @@ class FunctionRun(Statements):
                     and (f := base.cls.method("forward"))
                 ):
                     self.engine.invoke(f, None, args, keywords)
-                    return replace(INPUT, source=Source.COMPUTED)
-        if node is self.dropped and self.engine.silent and self._enters(function, node):
+                    return TENSOR
+        if self.engine.silent and (method := self._method_of_self(function, node)):
+            found = self.engine.on_self(method, args, keywords, self.env)
+            return UNKNOWN if found is None else found
+        if node is self.dropped and self.engine.silent and function.function is not None:
             return UNKNOWN  # nobody takes the value, and what the callee sets is not seen here
+        self.engine.watch(function, args, keywords, self.env)
         return super().result(function, args, keywords, node)
 
-    def _enters(self, function: Value, node: ast.Call) -> bool:
-        """Does the call run a function of the project?"""
-        up = self._super_method(node.func) if isinstance(node.func, ast.Attribute) else None
-        return up is not None or function.function is not None
+    def _method_of_self(self, function: Value, node: ast.Call) -> FunctionInfo | None:
+        """The method of the object under construction that is called, its base's or its own."""
+        match node.func:
+            case ast.Attribute(value=ast.Call()) as func:
+                return self._super_method(func)
+            case ast.Attribute(value=ast.Name(id="self")):
+                return function.function
+        return None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import ast
 
+    from exportlint.engine.interpreter.environment import Environment
     from exportlint.engine.source.symbols import ClassInfo, FunctionInfo, ModuleInfo
     from exportlint.engine.values.abstract_value import Value
 
@@ -32,6 +33,19 @@ class Interpreter(Protocol):
 
     def instance(self, cls: ClassInfo, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value:
         """What `Cls(…)` makes, with the attributes that these arguments give it."""
+
+    def changed(
+        self, function: FunctionInfo, owner: Value | None, args: tuple[Value, ...], keywords: dict[str, Value]
+    ) -> dict[int | str, Value]:
+        """The containers among the arguments that a call has changed, by place or keyword."""
+
+    def on_self(
+        self, method: FunctionInfo, args: tuple[Value, ...], keywords: dict[str, Value], env: Environment
+    ) -> Value | None:
+        """Run a method of the object under construction; what it sets on self is set in `env`."""
+
+    def watch(self, function: Value, args: tuple[Value, ...], keywords: dict[str, Value], env: Environment) -> None:
+        """Note a call that gives a model inputs, where samples are looked for."""
 
     def before_export(self, function: FunctionInfo, node: ast.expr) -> Value:
         """The value of an expression beside a function, such as a default, which runs before export does."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from exportlint.engine.source.parsed import last_name
 from exportlint.engine.values import library
-from exportlint.engine.values.abstract_value import NONE, SCALAR, UNKNOWN, Kind, Source, Value
+from exportlint.engine.values.abstract_value import NONE, SCALAR, UNKNOWN, Container, Tensor, Value, exactly
+from exportlint.engine.values.kinds import Kind, Source
 
 if TYPE_CHECKING:
     from exportlint.engine.interpreter.environment import Environment
@@ -38,8 +38,7 @@ class Narrowing:
                 return self._isinstance(self.env.believed(subject), classes)
             case ast.Call(args=[subject]) if self.env.module.dotted(node.func) == "torch.is_tensor":
                 return self._isinstance(self.env.believed(subject), ast.Name("Tensor"))
-        found = self.env.believed(node)
-        return False if found.kind is Kind.NONE else found.truth
+        return self.env.believed(node).truth
 
     def truth_of_parts(self, node: ast.BoolOp) -> bool | None:
         stop = isinstance(node.op, ast.Or)
@@ -92,7 +91,10 @@ class Narrowing:
         if key is None:
             return
         value = self.env.believed(node)
-        self.env.names[key] = NONE if is_none and value.kind is not Kind.UNKNOWN else replace(value, maybe_none=False)
+        if is_none:
+            self.env.names[key] = NONE if value.kind is not Kind.UNKNOWN else value
+        else:
+            self.env.names[key] = value.without(Kind.NONE) or UNKNOWN
 
     def _narrow_class(self, node: ast.expr, classes: ast.expr, truth: bool) -> None:
         key, value = _key(node), self.env.believed(node)
@@ -100,20 +102,14 @@ class Narrowing:
         if key is None:
             return
         if truth and names == {"Tensor"}:
-            known = value.kind is Kind.TENSOR
-            self.env.names[key] = (
-                replace(value, certain=True, maybe_none=False) if known else Value(Kind.TENSOR, Source.INPUT)
-            )
+            self.env.names[key] = value.only(Kind.TENSOR) or exactly(Tensor(Source.INPUT))
         elif truth and names <= {"list", "tuple", "dict", "set", "Mapping", "Sequence"}:
-            self.env.names[key] = (
-                value
-                if value.kind is Kind.CONTAINER
-                else Value(Kind.CONTAINER, value.source, container="dict" if "dict" in names else "list")
-            )
+            made = exactly(Container("dict" if "dict" in names else "list", source=value.source))
+            self.env.names[key] = value.only(Kind.CONTAINER) or made
         elif truth and names <= {"int", "float", "bool", "str"}:
-            self.env.names[key] = SCALAR if value.kind in {Kind.TENSOR, Kind.UNKNOWN} else value
+            self.env.names[key] = value.without(Kind.TENSOR, Kind.UNKNOWN) or SCALAR
         elif not truth and names == {"Tensor"} and value.kind is Kind.TENSOR:
-            self.env.names[key] = UNKNOWN
+            self.env.names[key] = value.without(Kind.TENSOR) or UNKNOWN
 
 
 def is_object(value: Value) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from exportlint.engine.entry.argument_parts import parts_of_arguments
@@ -11,8 +10,10 @@ from exportlint.engine.entry.usage import used
 from exportlint.engine.interpreter.expressions import Expressions
 from exportlint.engine.source.symbols import FunctionInfo
 from exportlint.engine.values import operators
-from exportlint.engine.values.abstract_value import NONE, UNKNOWN, Kind, Value, join
+from exportlint.engine.values.abstract_value import NONE, UNKNOWN, Function, Value, exactly
 from exportlint.engine.values.beliefs import span_of
+from exportlint.engine.values.joining import join
+from exportlint.engine.values.kinds import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -85,14 +86,15 @@ class Statements(Expressions):
             if self.env.names.get(name, NONE).kind is Kind.UNKNOWN:
                 found = used(function, name, self.engine.layers(function.cls))
                 if found.kind is Kind.TENSOR:
-                    self.env.names[name] = replace(found, maybe_none=maybe_none).because(f"`{name}`", node.lineno)
+                    found = found.or_none() if maybe_none else found
+                    self.env.names[name] = found.because(f"`{name}`", node.lineno)
 
     def _augment(self, node: ast.AugAssign) -> None:
         old = self.value(node.target)
         new = operators.combine(old, self.value(node.value), node.op)
         if isinstance(node.target, ast.Name):
-            kept = old.source if old.kind is Kind.TENSOR and new.kind is Kind.TENSOR else new.source
-            self.env.names[node.target.id] = replace(new, source=kept)
+            in_place = old.kind is Kind.TENSOR and new.kind is Kind.TENSOR
+            self.env.names[node.target.id] = new.but(source=old.source) if in_place else new
 
     def _if(self, node: ast.If) -> bool:
         self.value(node.test)
@@ -190,7 +192,7 @@ class Statements(Expressions):
     def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         closure = {**self.env.function.closure, **self.env.names}
         function = FunctionInfo(node.name, node, self.env.module, self.env.function.cls, closure)
-        self.env.names[node.name] = Value(Kind.FUNCTION, function=function, name=node.name)
+        self.env.names[node.name] = exactly(Function(function, name=node.name))
 
 
 def merged(a: dict[str, Value], b: dict[str, Value]) -> dict[str, Value]:

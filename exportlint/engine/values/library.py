@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from exportlint.engine.values.abstract_value import SCALAR, SHAPE, SIZE, TENSOR, UNBACKED, UNKNOWN, Kind, Source, Value
+from exportlint.engine.values.abstract_value import (
+    SCALAR,
+    SIZE,
+    TENSOR,
+    UNBACKED,
+    UNKNOWN,
+    Array,
+    Container,
+    Instance,
+    Module,
+    Scalar,
+    Shape,
+    Tensor,
+    Unknown,
+    Value,
+    exactly,
+)
+from exportlint.engine.values.joining import join
+from exportlint.engine.values.kinds import Kind, Source
 
 MODULE_CONTAINERS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ModuleDict"})
-TENSORS = Value(Kind.CONTAINER, element=TENSOR, container="tuple")
+TENSORS = exactly(Container("tuple", TENSOR))
 
 _WORDS = str.split
 # Attributes and methods of a tensor that are not tensors.
@@ -17,6 +33,7 @@ SCALAR_ATTRIBUTES = frozenset(
         "requires_grad layout names itemsize is_mkldnn output_nr grad_fn"
     )
 )
+ARRAY_SCALARS = frozenset(_WORDS("shape ndim size dtype itemsize nbytes"))
 _SCALAR_METHODS = frozenset(
     _WORDS(
         "dim ndimension is_contiguous is_floating_point is_complex is_signed is_inference element_size "
@@ -41,6 +58,8 @@ _SAME_ROWS = frozenset(
         "requires_grad_"
     )
 )
+_MAY_GIVE_ITSELF = frozenset(_WORDS("to cpu cuda float double half long int bool bfloat16 type type_as contiguous"))
+_SPLITS = frozenset(_WORDS("split split_with_sizes tensor_split unsafe_split"))
 _BOOLEAN_METHODS = frozenset(
     _WORDS(
         "bool eq ne lt le gt ge isnan isinf isfinite logical_and logical_or logical_not logical_xor any all "
@@ -74,6 +93,12 @@ TENSOR_CALLED = frozenset(
         "index_add index_fill masked_scatter dot outer mm mv addmm cross sign erf rsqrt square neg floor ceil trunc"
     )
 )
+RETURN_THE_MODULE = frozenset(_WORDS("eval train to cuda cpu half float double bfloat16 requires_grad_ to_empty"))
+# Functions of torch that give the module that they are given.
+_WRAPPERS_OF_MODULES = (
+    "torch.nn.utils.weight_norm", "torch.nn.utils.spectral_norm", "torch.nn.utils.parametrizations.",
+    "torch.nn.utils.remove_weight_norm", "torch.nn.utils.remove_spectral_norm", "torch.nn.utils.parametrize.",
+)  # fmt: skip
 # Functions of torch whose first argument may be a number, a list, text, a function …
 _TAKES_OTHERS = frozenset(
     _WORDS(
@@ -147,6 +172,13 @@ _TRUTHS = {
     "torch.onnx.is_in_onnx_export": False,
     "torch.overrides.has_torch_function": False,
 }
+# Layers that give a row for each row.
+_ROW_BY_ROW = frozenset(
+    _WORDS(
+        "Linear LayerNorm RMSNorm Embedding Dropout ReLU ReLU6 GELU SiLU Mish Tanh Sigmoid Softmax LogSoftmax Softplus "
+        "LeakyReLU ELU PReLU Hardtanh Hardsigmoid Hardswish Identity BatchNorm1d"
+    )
+)
 _RECURRENT = frozenset(
     f"torch.nn.{w}" for w in _WORDS("LSTM GRU RNN MultiheadAttention AdaptiveLogSoftmaxWithLoss LSTMCell")
 )
@@ -157,7 +189,7 @@ def constant(name: str) -> Value | None:
     if name in _DTYPES or name.startswith(("math.", "sys.", "torch.finfo")):
         return SCALAR
     if name == "typing.TYPE_CHECKING":
-        return replace(SCALAR, truth=False)
+        return exactly(Scalar(truth=False))
     return None
 
 
@@ -178,20 +210,22 @@ def is_question(name: str | None) -> bool:
 def call(name: str, args: tuple[Value, ...], keywords: frozenset[str]) -> Value:
     """What `name(*args, **keywords)` gives, for functions and classes outside of the project."""
     if name in _TRUTHS:
-        return replace(SCALAR, container="bool", truth=_TRUTHS[name])
+        return exactly(Scalar("bool", _TRUTHS[name]))
+    if name.startswith(_WRAPPERS_OF_MODULES):
+        return args[0] if args else UNKNOWN
     if name.startswith("torch."):
         return _torch(name, args, keywords)
     if name.startswith("numpy."):
-        return Value(Kind.ARRAY, name=name)
+        return exactly(Array(name))
     if name.startswith(("math.", "operator.index", "copy.")):
         return _math(name, args)
     if name.startswith("einops.") and name.rpartition(".")[2] in {"rearrange", "repeat", "reduce", "einsum", "pack"}:
         return TENSOR if any(a.kind is Kind.TENSOR for a in args) else UNKNOWN
     if name.startswith("collections."):
-        return Value(Kind.CONTAINER, container=name, name=name, element=args[0].element if args else None)
+        return exactly(Container(name, args[0].element if args else None, name=name))
     if name in {"types.SimpleNamespace", "argparse.Namespace"}:
-        return Value(Kind.INSTANCE, name=name)
-    return Value(Kind.UNKNOWN, name=name)
+        return exactly(Instance(name=name))
+    return exactly(Unknown(name))
 
 
 def _torch(name: str, args: tuple[Value, ...], keywords: frozenset[str]) -> Value:
@@ -199,22 +233,22 @@ def _torch(name: str, args: tuple[Value, ...], keywords: frozenset[str]) -> Valu
     if name in _FROM_DATA:
         return UNBACKED if any(a.kind is Kind.TENSOR for a in args) else SCALAR
     if last == "disable":  # torch.compiler.disable(f), torch._dynamo.disable(f): f behind a graph break
-        return Value(Kind.UNKNOWN, name=name)
+        return exactly(Unknown(name))
     if _is_scalar(name, last):
         return SCALAR
     if name == "torch.numel":
         return SIZE
     if name.startswith("torch.nn.") and last in {"Parameter", "Buffer"}:
-        return Value(Kind.TENSOR, Source.PARAMETER if last == "Parameter" else Source.BUFFER)
+        return exactly(Tensor(Source.PARAMETER if last == "Parameter" else Source.BUFFER))
     if name.startswith("torch.nn.") and last[:1].isupper():
         return _nn(name, args)
     if name.startswith(("torch.optim.", "torch.distributions.", "torch.utils.", "torch.autograd.", "torch.Generator")):
-        return Value(Kind.INSTANCE, name=name)
+        return exactly(Instance(name=name))
     if name in _CONSTANT_MAKERS:
         return _made(name, args)
     if name.startswith(_TENSOR_PACKAGES) or (name.count(".") == 1 and last[:1].islower()):
         return _function(name, last, args, keywords)
-    return Value(Kind.UNKNOWN, name=name)
+    return exactly(Unknown(name))
 
 
 def _is_scalar(name: str, last: str) -> bool:
@@ -227,119 +261,133 @@ def _is_scalar(name: str, last: str) -> bool:
 def _nn(name: str, args: tuple[Value, ...]) -> Value:
     canonical = f"torch.nn.{name.rpartition('.')[2]}"
     if canonical not in MODULE_CONTAINERS:
-        return Value(Kind.MODULE, name=canonical)
+        return exactly(Module(name=canonical))
     items = args if canonical.endswith("Sequential") else args[0].items if args else ()
-    element = args[0].element if args and args[0].element else None
+    element = args[0].element if args else None
     for item in items or ():
-        element = (
-            item
-            if element is None or element == item
-            else replace(item, cls=None)
-            if item.cls is not element.cls
-            else element
-        )
-    return Value(
-        Kind.MODULE, name=canonical, items=items or None, element=element, fields=args[0].fields if args else ()
-    )
+        element = join(element, item) if element else item
+    fields = args[0].fields if args else ()
+    return exactly(Module(name=canonical, items=items or None, element=element, fields=fields))
 
 
 def _made(name: str, args: tuple[Value, ...]) -> Value:
     """A tensor made from Python values is a constant; made from tensors or sizes it is computed."""
     flat = (*args, *(i for a in args for i in a.items or ()), *(a.element for a in args if a.element))
     if name in {"torch.tensor", "torch.as_tensor"} and args and args[0].kind is Kind.TENSOR:
-        return replace(args[0], source=Source.COMPUTED)
+        return args[0].but(source=Source.COMPUTED)
     unbacked = any(a.kind is Kind.UNBACKED for a in flat) and name not in {"torch.tensor", "torch.as_tensor"}
     computed = any(a.kind in {Kind.TENSOR, Kind.UNBACKED} for a in flat)
     boolean = name == "torch.tensor" and bool(args) and args[0].container == "bool"
-    return Value(Kind.TENSOR, Source.COMPUTED if computed else Source.CONSTANT, boolean=boolean, unbacked=unbacked)
+    return exactly(Tensor(Source.COMPUTED if computed else Source.CONSTANT, boolean, unbacked))
 
 
 def _function(name: str, last: str, args: tuple[Value, ...], keywords: frozenset[str]) -> Value:
     if last == "where" and len(args) == 1 and not keywords:
-        return Value(Kind.CONTAINER, element=replace(TENSOR, unbacked=True), container="tuple")
+        return exactly(Container("tuple", exactly(Tensor(unbacked=True))))
     tensor = next((a for a in args if a.kind is Kind.TENSOR), None)
     if tensor is not None and name.count(".") == 1 and args[0].kind is Kind.TENSOR:
         return (
-            method(args[0], last, args[1:], keywords)
+            each_tensor(args[0], last, args[1:], keywords)
             if last in _METHOD_LIKE
-            else replace(TENSOR, boolean=last in _BOOLEAN_METHODS)
+            else exactly(Tensor(boolean=last in _BOOLEAN_METHODS))
         )
     if name in _TUPLE_FUNCTIONS:
         return TENSORS
     if last in {"cat", "stack", "concat", "concatenate"} and args and args[0].element:
-        return replace(TENSOR, unbacked=args[0].element.unbacked, boolean=args[0].element.boolean)
-    return replace(TENSOR, boolean=last in _BOOLEAN_METHODS, unbacked=last in {"nms", "batched_nms"})
+        return exactly(Tensor(boolean=args[0].element.boolean, unbacked=args[0].element.unbacked))
+    return exactly(Tensor(boolean=last in _BOOLEAN_METHODS, unbacked=last in {"nms", "batched_nms"}))
 
 
+_SAME_ROWS_OR_VIEWS = _SAME_ROWS | VIEWS
 _METHOD_LIKE = _TUPLE_METHODS | _TUPLE_WITH_DIM | _DATA_SIZED | _SAME_ROWS | VIEWS
 
 
-def method(tensor: Value, name: str, args: tuple[Value, ...], keywords: frozenset[str]) -> Value:
+def each_tensor(tensors: Value, name: str, args: tuple[Value, ...], keywords: frozenset[str]) -> Value:
+    """A function of torch, on what is a tensor on one path at least; what is none there raises."""
+    tensor = next(option for option in tensors.options if isinstance(option, Tensor))
+    found = method(tensor, name, args, keywords)
+    return found if tensors.certain else found.doubted()
+
+
+def method(tensor: Tensor, name: str, args: tuple[Value, ...], keywords: frozenset[str]) -> Value:
     """What a method of a tensor gives. Unknown methods of a tensor give tensors."""
     if name == "size":
         return _size(tensor, args[0] if args else None) if args else shape_of(tensor)
     if name in {"numel", "nelement", "__len__"}:
         return UNBACKED if tensor.unbacked else SIZE
     if name in _UNBACKED_METHODS:
-        return UNBACKED if tensor.certain else UNBACKED.doubted()
+        return UNBACKED
     if name == "tolist":
-        return Value(Kind.CONTAINER, element=UNBACKED, container="list")
+        return exactly(Container("list", UNBACKED))
     if name == "numpy":
-        return Value(Kind.ARRAY, name="torch.Tensor.numpy")
+        return exactly(Array("torch.Tensor.numpy"))
     if name in _SCALAR_METHODS or name == "stride":
         return SCALAR
+    if name in _SPLITS and args and _holds_numbers_from_data(args[0]):
+        return exactly(Container("tuple", exactly(Tensor(unbacked=True))))
     if name in _TUPLE_METHODS or (name in _TUPLE_WITH_DIM and (args or "dim" in keywords)):
-        return replace(TENSORS, element=replace(TENSOR, certain=tensor.certain))
+        return TENSORS
     if name in _DATA_SIZED:
-        return _data_sized(tensor, name, args, keywords)
+        return _data_sized(name, args, keywords)
     return _computed(tensor, name)
 
 
-def _computed(tensor: Value, name: str) -> Value:
+def _holds_numbers_from_data(sizes: Value) -> bool:
+    return sizes.is_unbacked or (sizes.element is not None and sizes.element.is_unbacked)
+
+
+def _computed(tensor: Tensor, name: str) -> Value:
     """A tensor that a method makes of another: its storage, its rows, whether it holds booleans."""
     boolean = name in _BOOLEAN_METHODS or (
         tensor.boolean and name not in {"float", "long", "int", "to", "sum", "cumsum", "type"}
     )
     source = tensor.source if name in VIEWS or name.endswith("_") else Source.COMPUTED
+    if name in _MAY_GIVE_ITSELF and tensor.source is Source.ATTRIBUTE:
+        source = tensor.source
     if tensor.source is Source.CONSTANT:
         source = Source.CONSTANT
-    return replace(
-        TENSOR,
-        source=source,
-        boolean=boolean,
-        certain=tensor.certain,
-        unbacked=tensor.unbacked and name in _SAME_ROWS | VIEWS,
-    )
+    return exactly(Tensor(source, boolean, tensor.unbacked and name in _SAME_ROWS_OR_VIEWS))
 
 
-def _data_sized(tensor: Value, name: str, args: tuple[Value, ...], keywords: frozenset[str]) -> Value:
-    rows = replace(TENSOR, unbacked=True, certain=tensor.certain)
+def _data_sized(name: str, args: tuple[Value, ...], keywords: frozenset[str]) -> Value:
     if name == "repeat_interleave":
-        return replace(rows, unbacked=bool(args) and args[0].kind is Kind.TENSOR and "output_size" not in keywords)
+        by_data = bool(args) and args[0].kind is Kind.TENSOR and "output_size" not in keywords
+        return exactly(Tensor(unbacked=by_data))
+    rows = exactly(Tensor(unbacked=True))
     if keywords & {"as_tuple", "return_counts", "return_inverse"}:
-        return Value(Kind.CONTAINER, element=rows, container="tuple")
+        return exactly(Container("tuple", rows))
     return rows
 
 
-def shape_of(tensor: Value) -> Value:
-    return replace(SHAPE, unbacked=tensor.unbacked)
+def array_method(array: Array, name: str) -> Value:
+    """What a method of a NumPy array, or of one of its numbers, gives."""
+    if name == "tolist":
+        return exactly(Container("list"))
+    return SCALAR if name == "item" else exactly(Array(on_self=array.on_self))
 
 
-def _size(tensor: Value, dim: Value | None) -> Value:
+def shape_of(tensor: Tensor) -> Value:
+    return exactly(Shape(tensor.unbacked))
+
+
+def _size(tensor: Tensor, dim: Value | None) -> Value:
     first = dim is None or dim.name == "0"
     return UNBACKED if tensor.unbacked and first else SIZE
 
 
-def module_call(name: str) -> Value:
+def module_call(name: str, args: tuple[Value, ...]) -> Value:
     """What calling a layer of torch gives."""
-    return Value(Kind.CONTAINER, element=TENSOR, container="tuple") if name in _RECURRENT else TENSOR
+    if name in _RECURRENT:
+        return TENSORS
+    rows = name.rpartition(".")[2] in _ROW_BY_ROW and bool(args) and args[0].is_tensor and args[0].unbacked
+    return exactly(Tensor(unbacked=True)) if rows else TENSOR
 
 
 def registered(name: str) -> Value:
     """What `module.parameters()` and its kin give."""
-    tensor = Value(Kind.TENSOR, REGISTERED[name], on_self=True)
-    pair = Value(Kind.CONTAINER, items=(SCALAR, tensor), container="tuple")
-    return Value(Kind.CONTAINER, element=pair if name.startswith("named_") else tensor, container="generator")
+    tensor = exactly(Tensor(REGISTERED[name], on_self=True))
+    pair = exactly(Container("tuple", items=(SCALAR, tensor)))
+    return exactly(Container("generator", pair if name.startswith("named_") else tensor))
 
 
 def _math(name: str, args: tuple[Value, ...]) -> Value:

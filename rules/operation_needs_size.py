@@ -1,0 +1,168 @@
+"""An operation needs a size, or a number, that only data gives.
+
+Why: torch traces `x[mask]`, `nonzero` and `.item()` with symbols, and most operations carry a symbol along: slices,
+`topk`, `zeros`, `repeat_interleave`, matrix products, bilinear resizing. Some must know more than that there is a size:
+pieces of a fixed size (`chunk`, `split`, `unbind`), batch normalisation and recurrent layers over rows, adaptive
+pooling and `mode="area"`, which loop over the size they are given. Both modes refuse those. A write into a
+slice whose bound was read is refused where the tensor needs gradients.
+
+Instead: keep all rows and mask, so that the sizes are known,
+
+    masked = torch.where(keep[:, None], x, 0)                # instead of x[keep]
+
+resize with `mode="bilinear"` or to a fixed size, and write with a mask: `torch.where(position >= length, 0, x)`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import libcst as cst
+
+from exportlint import Case, Code, Rule, Severity, Source, called, flat_targets
+
+if TYPE_CHECKING:
+    from exportlint import Value
+
+_MASK = "keep all rows and mask them (`torch.where`), so that the number of rows is known"
+_WRITE = "write with a mask: `torch.where(position >= length, 0, x)`"
+_FIXED = 'give a fixed size, or resize with `mode="bilinear"`'
+_ROWS = "`{code}` must know how many rows there are, and data says how many"
+_GIVEN = "`{code}` is given a size that was read from a tensor, and must know it"
+_OF_ROWS = {
+    "chunk": "BadChunkRows",
+    "split": "BadSplitRows",
+    "unbind": "BadUnbindRows",
+    "cdist": "BadCdistRows",
+    "batch_norm": "BadBatchNormRows",
+    "group_norm": "BadGroupNormRows",
+    "instance_norm": "BadGroupNormRows",
+}
+_LAYERS = {
+    "BatchNorm1d": "BadBatchNormRows",
+    "BatchNorm2d": "BadBatchNormRows",
+    "GroupNorm": "BadGroupNormRows",
+    "LSTM": "BadRecurrentRows",
+    "GRU": "BadRecurrentRows",
+    "RNN": "BadRecurrentRows",
+}
+# Where a method that cuts takes its dim; a function takes the tensor first.
+_DIM_AT = {"chunk": 1, "split": 1, "unbind": 0}
+_OF_NUMBER = {"linspace": "BadLinspace", "unfold": "BadUnfold", "one_hot": "BadOneHotClasses"}
+
+
+class OperationNeedsSize(Rule):
+    torch_says = (r"Pending unbacked symbols \{[^}]*\} not in returned outputs FakeTensor\(.*grad_fn=<SliceBackward",)
+    cases: ClassVar = {
+        "BadAdaptivePool": Case(_GIVEN, _FIXED),
+        "BadAreaInterpolate": Case(_GIVEN, _FIXED),
+        "BadLinspace": Case(_GIVEN, "use `torch.arange(n) / (n - 1)`, which takes a number that was read"),
+        "BadUnfold": Case(_GIVEN, "fix the size in the configuration"),
+        "BadOneHotClasses": Case(_GIVEN, "say a fixed `num_classes=`"),
+        "BadSliceWrite": Case(
+            "`{code}` writes into a slice whose bound was read from a tensor; where gradients are needed", _WRITE
+        ),
+        "BadChunkRows": Case(_ROWS, _MASK),
+        "BadSplitRows": Case(_ROWS, _MASK),
+        "BadUnbindRows": Case(_ROWS, _MASK),
+        "BadCdistRows": Case(_ROWS, _MASK),
+        "BadBatchNormRows": Case(_ROWS, _MASK),
+        "BadGroupNormRows": Case(_ROWS, _MASK),
+        "BadRecurrentRows": Case(_ROWS, _MASK),
+        "BadLen": Case(_ROWS.replace("must know", "makes a Python number of"), "use `.shape[0]`, which stays a symbol"),
+        "BadPadSequence": Case(
+            "`{code}` compares lengths that were read from a tensor", "pad with a mask, or export in non-strict mode"
+        ),
+    }
+
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is there a number that was read, or a tensor with a size that depends on data?"""
+        return any(value.is_unbacked or value.unbacked or _in(value) for value in code.sketch.values)
+
+    def __init__(self, code: Code) -> None:
+        super().__init__(code)
+        self._looped: set[cst.CSTNode] = set()  # what a branch or a loop asks for, which is another rule's business
+
+    def visit_Comparison(self, node: cst.Comparison) -> None:
+        self._looped.update((node.left, *(part.comparator for part in node.comparisons)))
+
+    def visit_For(self, node: cst.For) -> None:
+        self._loop(node.iter)
+
+    def visit_CompFor(self, node: cst.CompFor) -> None:
+        self._loop(node.iter)
+
+    def _loop(self, over: cst.BaseExpression) -> None:
+        self._looped.add(over)
+        if isinstance(over, cst.Call):
+            for arg in over.args:
+                self._loop(arg.value)
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        for target in flat_targets(node):
+            if isinstance(target, cst.Subscript):
+                self._write(node, target, self.code.value(node.value))
+
+    def visit_AugAssign(self, node: cst.AugAssign) -> None:
+        if isinstance(node.target, cst.Subscript):
+            self._write(node, node.target, self.code.value(node.value))
+
+    def _write(self, node: cst.CSTNode, target: cst.Subscript, new: Value) -> None:
+        owner = self.code.value(target.value)
+        needs_gradient = owner.source in {Source.COMPUTED, Source.PARAMETER} or new.source is Source.COMPUTED
+        if owner.is_tensor and needs_gradient and (read := self._bound(target)):
+            self.report(node, "BadSliceWrite", at_most=Severity.WARNING, because=read)
+
+    def _bound(self, node: cst.Subscript) -> Value | None:
+        """The number that was read and bounds a slice."""
+        slices = [part.slice for part in node.slice if isinstance(part.slice, cst.Slice)]
+        bounds = (bound for one in slices for bound in (one.lower, one.upper) if bound is not None)
+        return next((value for value in map(self.code.value, bounds) if value.is_unbacked), None)
+
+    def visit_Call(self, node: cst.Call) -> None:
+        name, method = self.code.name(node.func) or "", called(node) or ""
+        given = [self.code.value(arg.value) for arg in node.args]
+        of_torch = name.startswith("torch.")
+        owner = self.code.value(node.func.value) if isinstance(node.func, cst.Attribute) and not of_torch else None
+        if name == "builtins.len":
+            if given and _unknown_rows(given[0]) and node not in self._looped:
+                self.report(node, "BadLen", because=given[0])
+        elif method == "pad_sequence" and given and given[0].element is not None and given[0].element.unbacked:
+            self.report(node, "BadPadSequence")
+        elif of_torch or (owner is not None and owner.is_tensor):
+            self._operation(node, method, owner or next(iter(given), None), given)
+        elif (layer := (self.code.value(node.func).name or "").rpartition(".")[2]) and given:
+            if _unknown_rows(given[0]) and layer in _LAYERS:
+                self.report(node, _LAYERS[layer], because=given[0])
+            elif layer.startswith("Adaptive") and given[0].is_unbacked:
+                self.report(node, "BadAdaptivePool", because=given[0])
+
+    def _operation(self, node: cst.Call, method: str, tensor: Value | None, given: list[Value]) -> None:
+        read = next((value for value in given if value.is_unbacked or _in(value)), None)
+        if method == "interpolate" and read and self.code.text(node).find('"area"') >= 0:
+            self.report(node, "BadAreaInterpolate", because=read)
+        elif method.startswith("adaptive_") and read:
+            self.report(node, "BadAdaptivePool", because=read)
+        elif method in _OF_NUMBER and read:
+            self.report(node, _OF_NUMBER[method], because=read)
+        elif method in _OF_ROWS and not read and _unknown_rows(tensor) and self._cuts_rows(node, method):
+            self.report(node, _OF_ROWS[method], because=tensor)
+
+    def _cuts_rows(self, node: cst.Call, method: str) -> bool:
+        """Is it the first dim that is cut? Other operations look at all of them."""
+        if method not in _DIM_AT:
+            return True
+        is_function = (self.code.name(node.func) or "").startswith("torch.")
+        given = [arg.value for arg in node.args if not arg.keyword][_DIM_AT[method] + is_function :]
+        dims = [*given, *(arg.value for arg in node.args if arg.keyword and arg.keyword.value == "dim")]
+        return node not in self._looped and all(self.code.text(dim) == "0" for dim in dims)
+
+
+def _unknown_rows(value: Value | None) -> bool:
+    return value is not None and value.is_tensor and value.unbacked
+
+
+def _in(value: Value) -> bool:
+    """Does a tuple or list hold a number that was read?"""
+    return value.element is not None and any(item.is_unbacked for item in (*(value.items or ()), value.element))
