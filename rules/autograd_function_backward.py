@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, ClassVar
 
-from exportlint import Case, Rule, Scope
+from exportlint import Case, Rule, Scope, Severity
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -52,11 +52,11 @@ class AutogradFunctionBackward(Rule):
 
     def visit_Attribute(self, node: cst.Attribute) -> None:
         if node.attr.value == "saved_variables" and self._in_backward(node):
-            self.report(node, "BadSavedVariables")
+            self.report(node, "BadSavedVariables", at_most=Severity.WARNING)  # whether a forward applies it is not seen
 
     def visit_Call(self, node: cst.Call) -> None:
         if self.code.name(node.func) in _GRADIENTS and self._in_backward(node):
-            self.report(node, "BadGradInBackward")
+            self.report(node, "BadGradInBackward", at_most=Severity.WARNING)
 
     def _in_backward(self, node: cst.CSTNode) -> bool:
         line = self.code.place(node).line

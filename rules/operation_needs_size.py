@@ -69,7 +69,10 @@ class OperationNeedsSize(Rule):
         "BadBatchNormRows": Case(_ROWS, _MASK),
         "BadGroupNormRows": Case(_ROWS, _MASK),
         "BadRecurrentRows": Case(_ROWS, _MASK),
-        "BadLen": Case(_ROWS.replace("must know", "makes a Python number of"), "use `.shape[0]`, which stays a symbol"),
+        "BadLen": Case(
+            "`{code}` makes a Python number of how many rows there are, and data says how many",
+            "use `.shape[0]`, which stays a symbol",
+        ),
         "BadPadSequence": Case(
             "`{code}` compares lengths that were read from a tensor", "pad with a mask, or export in non-strict mode"
         ),
@@ -140,7 +143,7 @@ class OperationNeedsSize(Rule):
 
     def _operation(self, node: cst.Call, method: str, tensor: Value | None, given: list[Value]) -> None:
         read = next((value for value in given if value.is_unbacked or _in(value)), None)
-        if method == "interpolate" and read and self.code.text(node).find('"area"') >= 0:
+        if method == "interpolate" and read and _mode(node) == "area":
             self.report(node, "BadAreaInterpolate", because=read)
         elif method.startswith("adaptive_") and read:
             self.report(node, "BadAdaptivePool", because=read)
@@ -157,6 +160,12 @@ class OperationNeedsSize(Rule):
         given = [arg.value for arg in node.args if not arg.keyword][_DIM_AT[method] + is_function :]
         dims = [*given, *(arg.value for arg in node.args if arg.keyword and arg.keyword.value == "dim")]
         return node not in self._looped and all(self.code.text(dim) == "0" for dim in dims)
+
+
+def _mode(node: cst.Call) -> object:
+    """The text given as `mode=`."""
+    given = (arg.value for arg in node.args if arg.keyword and arg.keyword.value == "mode")
+    return next((text.evaluated_value for text in given if isinstance(text, cst.SimpleString)), None)
 
 
 def _unknown_rows(value: Value | None) -> bool:

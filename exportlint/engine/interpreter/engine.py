@@ -72,7 +72,8 @@ class Engine:
         self._constructions: dict[tuple[object, ...], Construction] = {}
         self._samples: list[Sample] = []
         self._watched: Environment | None = None
-        self._ran: set[ClassInfo] = set()
+        self._ran: set[ClassInfo] = set()  # classes whose forwards were judged
+        self._setting: set[ast.AST] = set()  # methods that run for an object under construction
         self._depth = 0
         self._silent = 0
 
@@ -80,10 +81,9 @@ class Engine:
         """Run every forward that the file defines, and every function it hands to export or compile."""
         sampled = self._sample(module)
         for cls, forward in forwards(module):
-            if cls in sampled:
-                continue  # judged by what it is really made of and given
             owner = exactly(Module(cls))
-            self.invoke(forward, owner, (), {}, root=True)
+            if cls not in sampled:  # or it was judged by what it is really made of and given
+                self.invoke(forward, owner, (), {}, root=True)
             for node, decorator in decorators(forward, self.project):
                 self._decorated(node, decorator, owner)
         for function in handed_to_export(module):
@@ -109,11 +109,12 @@ class Engine:
                 FunctionRun(self, env).run(script.statements)
                 self._watched = None
             found += [*self._samples, *named_sample(env.names)]
-        return {cls for sample in found for cls in self._judged(module, sample)}
+        for sample in found:
+            self._judge(module, sample)
+        return set(self._ran)
 
-    def _judged(self, module: ModuleInfo, sample: Sample) -> Iterator[ClassInfo]:
-        """Run the forward of a sample's model; the classes whose forwards ran."""
-        self._ran = set()
+    def _judge(self, module: ModuleInfo, sample: Sample) -> None:
+        """Run the forward of a sample's model."""
         given = tuple(map(as_input, sample.args))
         keywords = {name: as_input(value) for name, value in sample.keywords.items()}
         for option in sample.model.options:
@@ -124,7 +125,6 @@ class Engine:
                 FunctionRun(self, Environment(FunctionInfo("<sample>", nothing(), module), {})).apply(
                     exactly(option), given
                 )
-        yield from self._ran
 
     def watch(self, function: Value, args: tuple[Value, ...], keywords: dict[str, Value], env: Environment) -> None:
         """Note a call of torch.export that gives a model inputs, where samples are looked for."""
@@ -242,15 +242,17 @@ class Engine:
         self, method: FunctionInfo, args: tuple[Value, ...], keywords: dict[str, Value], env: Environment
     ) -> Value | None:
         """Run a method of the object under construction: what it sets on self is set in `env`. None: it is not run."""
-        if self._depth >= MAX_DEPTH or not sets_attributes(method):
+        if self._depth >= MAX_DEPTH or method.node in self._setting or not sets_attributes(method):
             return None
         names = Call(method, env.names.get("self"), args, keywords).names(self)
         inner = Environment(method, names | {n: v for n, v in env.names.items() if n.startswith("self.")})
         self._depth += 1
+        self._setting.add(method.node)
         try:
             FunctionRun(self, inner).run(method.node.body)  # type: ignore[arg-type] # a def, whose body is a list
         finally:
             self._depth -= 1
+            self._setting.discard(method.node)
         env.names.update({n: v for n, v in inner.names.items() if n.startswith("self.")})
         return _outcome(inner)
 
@@ -266,8 +268,6 @@ class Engine:
         root: bool = False,
     ) -> Value:
         """What the function returns for these arguments; its body is judged on the way."""
-        if owner is not None and owner.cls and function.name == "forward" and not self._silent:
-            self._ran.add(owner.cls)
         if not isinstance(function.node, ast.Lambda):
             if function.cls and function.cls.is_autograd_function and function.name == "forward":
                 args = (UNKNOWN, *args)
@@ -329,6 +329,8 @@ class Engine:
             self._depth -= 1
         if not self._silent:
             self._keep(env)
+            if call.owner is not None and call.owner.cls and call.function.name == "forward":
+                self._ran.add(call.owner.cls)
         return env
 
     def before_export(self, function: FunctionInfo, node: ast.expr) -> Value:

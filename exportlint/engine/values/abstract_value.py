@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from exportlint.engine.values.kinds import Kind, Source, Step
@@ -358,7 +357,6 @@ TENSOR, SHAPE, SIZE, UNBACKED = exactly(Tensor()), exactly(Shape()), exactly(Siz
 SCALAR = exactly(Scalar())
 
 
-@lru_cache(maxsize=10_000)
 def _lead(options: tuple[Possibility, ...]) -> Possibility:
     for kind in (Kind.TENSOR, Kind.UNBACKED):
         if found := next((option for option in options if option.kind is kind), None):

@@ -43,16 +43,13 @@ def _united(a: tuple[Possibility, ...], b: tuple[Possibility, ...]) -> tuple[Pos
     found = list(a)
     for option in b:
         if option not in found:
-            at = next((i for i, other in enumerate(found) if _merge(other, option) is not None), None)
-            if at is None:
-                found.append(option)
-            else:
-                found[at] = _merge(found[at], option) or option
+            merged = ((i, _merge(other, option)) for i, other in enumerate(found))
+            at, whole = next(((i, one) for i, one in merged if one is not None), (len(found), option))
+            found[at : at + 1] = [whole]
     followed = [option for option in found if isinstance(option, Module | Instance | Class | Function)]
     if len(followed) <= _MOST:
         return tuple(found)
-    merged = _united_kinds(followed)
-    return tuple(option for option in found if option not in followed) + merged
+    return tuple(option for option in found if option not in followed) + _united_kinds(followed)
 
 
 def _united_kinds(options: Sequence[Possibility]) -> tuple[Possibility, ...]:
