@@ -15,11 +15,14 @@ if TYPE_CHECKING:
     from exportlint.engine.source.parsed import Parsed, last_name
     from exportlint.engine.source.symbols import ClassInfo, FunctionInfo, ModuleInfo
     from exportlint.engine.values.abstract_value import Value
+    from exportlint.engine.values.extents import Declaration
     from exportlint.engine.values.kinds import Kind, Source
+    from exportlint.engine.values.shapes import Demand, Need, extent_of
     from exportlint.errors import UserError
     from exportlint.finding import Applicability, Edit, Finding, Fix, Link, Severity
     from exportlint.rule.base import Rule, Scope
     from exportlint.rule.code import Code
+    from exportlint.rule.demands import demands_of
     from exportlint.rule.lifetimes import Use, use_of
     from exportlint.rule.patterns import (
         CONTAINER_METHODS,
@@ -45,11 +48,14 @@ _NAMES_OF_MODULES = {
     "engine.source.parsed": "Parsed last_name",
     "engine.source.symbols": "ClassInfo FunctionInfo ModuleInfo",
     "engine.values.abstract_value": "Value",
+    "engine.values.extents": "Declaration",
     "engine.values.kinds": "Kind Source",
+    "engine.values.shapes": "Demand Need extent_of",
     "errors": "UserError",
     "finding": "Applicability Edit Finding Fix Link Severity",
     "rule.base": "Rule Scope",
     "rule.code": "Code",
+    "rule.demands": "demands_of",
     "rule.lifetimes": "Use use_of",
     "rule.patterns": "CONTAINER_METHODS SHAPE_METHODS called dotted flat_targets is_part root_name text_argument"
     " written_in_place",
@@ -72,6 +78,8 @@ __all__ = [
     "Case",
     "ClassInfo",
     "Code",
+    "Declaration",
+    "Demand",
     "Diagnosis",
     "Edit",
     "Finding",
@@ -80,6 +88,7 @@ __all__ = [
     "Kind",
     "Link",
     "ModuleInfo",
+    "Need",
     "Parsed",
     "Place",
     "Rule",
@@ -96,8 +105,10 @@ __all__ = [
     "argument",
     "asked_for_truth",
     "called",
+    "demands_of",
     "diagnose",
     "dotted",
+    "extent_of",
     "flat_targets",
     "is_part",
     "last_name",

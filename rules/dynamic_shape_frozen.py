@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Rule, Severity, called
+from exportlint import Case, Rule, Severity, called, extent_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,6 +124,8 @@ class DynamicShapeFrozen(Rule):
 
     def _dim(self, node: cst.CSTNode) -> int | None:
         """The dynamic dim that an expression is the size of, or is computed from."""
+        if (extent := extent_of(self.code.value(node))) is not None:
+            return min((dim.index for dim in extent.dims), default=None)
         match node:
             case cst.Name(value=name):
                 return self._names.get(name)
@@ -229,6 +231,8 @@ class DynamicShapeFrozen(Rule):
                 self._test(right, case)
             case cst.UnaryOperation(expression=inner):
                 self._test(inner, case)
+            case _ if self.code.value(test).truth is not None:
+                return  # the same for every size that is declared
             case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator=operator, comparator=right)]):
                 self._comparison(test, left, operator, right, case)
 
@@ -240,7 +244,7 @@ class DynamicShapeFrozen(Rule):
         right: cst.BaseExpression,
         case: str,
     ) -> None:
-        dim = self._dim(left)
+        dim = self._dim(left) if self._dim(left) is not None else self._dim(right)
         if dim is None or isinstance(operator, cst.Is | cst.IsNot):
             return
         low, high = (

@@ -2,7 +2,8 @@
 
 Why: weights made while tracing are no weights of the exported program. Strict mode refuses every `nn.Parameter`
 ("Attempted to use `torch.nn.Parameter()` with export"). Non-strict mode bakes the random values of that one call into
-the program, or, for a buffer that is registered in forward, lets the program write into its inputs. Modules without
+the program, or, for a buffer that the exported module itself registers in forward, lets the program write into its
+inputs (a submodule that registers what it computes anew is fine). Modules without
 weights (`nn.Softmax(-1)(x)`, `nn.CrossEntropyLoss()(x, y)`) may be made and called anywhere.
 
 Instead: make layers, parameters and buffers in `__init__`, with their sizes as arguments.
@@ -19,7 +20,7 @@ from typing import ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Code, Kind, Rule, Value, called, flat_targets
+from exportlint import Case, Code, Kind, Rule, Value, ValuesUsed, called, flat_targets, is_part, made_from_inputs
 
 _INIT = "make it in `__init__`"
 _WEIGHTED = re.compile(
@@ -68,7 +69,11 @@ class ModuleBuiltInForward(Rule):
     def __init__(self, code: Code) -> None:
         super().__init__(code)
         self._reported: set[cst.CSTNode] = set()
+        self._function: cst.Module | None = None
         self._kept: dict[cst.CSTNode, cst.BaseExpression] = {}
+
+    def visit_Module(self, node: cst.Module) -> None:
+        self._function = node
 
     def visit_Assign(self, node: cst.Assign) -> None:
         for target in flat_targets(node):
@@ -102,7 +107,20 @@ class ModuleBuiltInForward(Rule):
         if method in _GROW and (owner.name or "").rpartition(".")[2] in _LISTS:
             weighted = any(self._weighted(arg.value) for arg in node.args)
             return "BadModuleListAppend" if weighted else "BadModuleListStateless"
-        return _REGISTER.get(method)
+        return self._buffer(node) if method == "register_buffer" else _REGISTER.get(method)
+
+    def _buffer(self, node: cst.Call) -> str | None:
+        """In a submodule, torch gives the new buffer to whoever reads it; what is computed again is equal."""
+        part = self.code.cls is not None and is_part(self.code.cls)
+        return "BadRegisterBuffer" if not part or self._carries_data(node) else None
+
+    def _carries_data(self, node: cst.Call) -> bool:
+        """Is an argument made from the values of a tensor that the function is given?"""
+        if self._function is None:
+            return True
+        given = made_from_inputs(self._function, lambda name: self.code.value(name).kind is Kind.TENSOR)
+        node.visit(values := ValuesUsed())
+        return bool(values.names & given)
 
     def _weighted(self, node: cst.BaseExpression) -> bool:
         return isinstance(node, cst.Call) and bool(_WEIGHTED.fullmatch(self.code.name(node.func) or ""))

@@ -23,7 +23,9 @@ import libcst as cst
 from exportlint import Asked, Case, Kind, TruthRule, asked_for_truth, called
 
 if TYPE_CHECKING:
-    from exportlint import Code, Value
+    from collections.abc import Iterator
+
+    from exportlint import Code, Sketch, Value
 
 _INT = "make it a Python number first: `int(…)`, `float(…)`, or the function of `math`"
 _ON_SELF = "keep Python numbers on the module: `int(…)` or `.tolist()` in `__init__`"
@@ -46,6 +48,10 @@ class NumpyNumber(TruthRule):
         "BadScaleOnSelf": Case("`{code}` computes with a NumPy number that the module keeps", _ON_SELF),
         "BadFloatOnSelf": Case("`{code}` reads a NumPy number that the module keeps", _ON_SELF),
         "BadIntOnSelf": Case("`{code}` reads a NumPy number that the module keeps", _ON_SELF),
+        "BadRounded": Case(
+            "`{code}` rounds a NumPy number", "make it a Python number before: `math.ceil(n / int(hop))`"
+        ),
+        "BadRoundedOnSelf": Case("`{code}` rounds what is computed with a NumPy number", _ON_SELF),
         "BadSliceInForward": Case("`{code}` is a slice with a NumPy number as a bound", _INT),
     }
 
@@ -58,7 +64,11 @@ class NumpyNumber(TruthRule):
         owners = (call.owner for call in sketch.calls if call.method == "item" and call.owner)
         bounds = (part for node in sketch.nodes(ast.Slice) for part in (node.lower, node.upper) if part)
         kept = any(value.kind is Kind.ARRAY and value.on_self for value in sketch.values)
-        return kept or any(read) or any(sketch.value(part).kind is Kind.ARRAY for part in (*given, *owners, *bounds))
+        return (
+            kept
+            or any(read)
+            or any(sketch.value(part).kind is Kind.ARRAY for part in (*given, *owners, *bounds, *_rounded(sketch)))
+        )
 
     def asked(self, asked: Asked) -> None:
         value = self.code.value(asked.node)
@@ -76,6 +86,8 @@ class NumpyNumber(TruthRule):
         name = self.code.name(node.func)
         if name in _CONVERTED and node.args and _is_kept(self.code.value(node.args[0].value)):
             self.report(node, _CONVERTED[name])
+        elif _rounds(name) and node.args and (given := self.code.value(node.args[0].value)).kind is Kind.ARRAY:
+            self.report(node, "BadRoundedOnSelf" if given.on_self else "BadRounded")
         if not _may_size(method):
             return
         array = next((v for v in (self.code.value(arg.value) for arg in node.args) if v.kind is Kind.ARRAY), None)
@@ -95,8 +107,17 @@ class NumpyNumber(TruthRule):
             self.report(node, "BadSliceInForward")
 
 
+def _rounded(sketch: Sketch) -> Iterator[ast.expr]:
+    return (call.node.args[0] for call in sketch.calls if call.node.args and _rounds(sketch.name(call.node.func)))
+
+
 def _is_kept(value: Value) -> bool:
     return value.kind is Kind.ARRAY and value.on_self
+
+
+def _rounds(name: str | None) -> bool:
+    """`math.ceil` and its kin."""
+    return name == "builtins.round" or (name or "").startswith("math.")
 
 
 def _may_size(method: str | None) -> bool:

@@ -133,12 +133,9 @@ class ObjectIdentity(Rule):
             self.report(node, "BadInSet", at_most=Severity.WARNING)
 
     def _exact_type(self, node: cst.Comparison, right: cst.BaseExpression) -> bool:
-        left = node.left
-        if not (isinstance(left, cst.Call) and self.code.name(left.func) == "builtins.type" and len(left.args) == 1):
-            return False
         wanted = [e.value for e in right.elements] if isinstance(right, cst.Tuple | cst.List | cst.Set) else [right]
         names = {self.code.name(part) for part in wanted}
-        return "torch.Tensor" in names and self.code.value(left.args[0].value).is_tensor
+        return "torch.Tensor" in names and _is_type_of_tensor(self.code.value(node.left))
 
     def visit_Subscript(self, node: cst.Subscript) -> None:
         owner = self.code.value(node.value)
@@ -148,13 +145,18 @@ class ObjectIdentity(Rule):
                 self.report(node, "BadCacheKey", because=self.code.value(index.value))
 
 
+def _is_type_of_tensor(value: Value) -> bool:
+    """What `type(x)` gives."""
+    return value.kind is Kind.CLASS and value.cls is None and value.name == "torch.Tensor"
+
+
 def _of_storage(node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in _STORAGE
 
 
 def _compares_objects(sketch: Sketch, node: ast.Compare) -> bool:
-    if isinstance(node.left, ast.Call):
-        return sketch.name(node.left.func) == "builtins.type"
+    if _is_type_of_tensor(sketch.value(node.left)):
+        return True
     right = sketch.value(node.comparators[0])
     objects = isinstance(node.ops[0], ast.Is | ast.IsNot) and right.is_tensor
     return sketch.value(node.left).is_tensor and (objects or right.container in {"set", "dict"})

@@ -208,10 +208,12 @@ class StateOnSelf(Rule):
             self.report(node, case, at_most=at_most)
 
     def _doubt(self, new: cst.BaseExpression) -> Severity:
-        """A value that is refreshed on a condition, or in one of several modes, may be read only where it is fresh."""
+        """A value that is refreshed on a condition may be read only where it is fresh."""
         value = self.code.value(new)
+        if _has_modes(self._methods().get("forward")):
+            return Severity.NOTE  # one call of the model around it mostly does the one and then the other
         sure = value.kind is not Kind.UNKNOWN and value.certain
-        refreshed = any(_compares(guard) for guard in self._guards) or _has_modes(self._methods().get("forward"))
+        refreshed = any(_compares(guard) for guard in self._guards)
         return Severity.ERROR if sure and not refreshed else Severity.WARNING
 
     # Questions about the code.

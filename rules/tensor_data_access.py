@@ -14,12 +14,17 @@ Instead: `.detach()` reads without a gradient and is traced. A write needs no `.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
 from exportlint import Case, Code, Kind, Rule, Severity, Source, Value, flat_targets, written_in_place
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+_MAKERS = frozenset({"new", "new_tensor"})
 _METADATA = frozenset({"shape", "dtype", "device", "ndim", "size", "dim", "numel", "layout", "is_cuda"})
 
 
@@ -51,6 +56,10 @@ class TensorDataAccess(Rule):
             "`{code}` gives a parameter other data",
             "compute with the new value and leave the parameter alone, or change it outside of forward",
         ),
+        "BadDataNew": Case(
+            "`{code}` makes a tensor of one past the tracer, which strict mode takes for a fake one",
+            "make it with `x.new_zeros(…)` or `torch.zeros(…, device=x.device)`",
+        ),
         "BadDataRead": Case("`{code}` reads a tensor past autograd and the tracer", "use `.detach()`"),
         "BadParameterDataRead": Case("`{code}` reads a parameter past autograd and the tracer", "use `.detach()`"),
     }
@@ -69,6 +78,8 @@ class TensorDataAccess(Rule):
         self._writes(node)
 
     def visit_Call(self, node: cst.Call) -> None:
+        for inner in _chain(node):
+            self._made(inner)
         self._writes(node)
 
     def visit_Attribute(self, node: cst.Attribute) -> None:
@@ -76,6 +87,15 @@ class TensorDataAccess(Rule):
             self._reported.add(node.value)
         if node.attr.value == "data" and node not in self._reported:
             self._report(node, node, node, read=True)
+
+    def _made(self, node: cst.Call) -> None:
+        """`x.data.new(3)` and `x.data.new_tensor(…)` read nothing of x but its dtype and device."""
+        match node.func:
+            case cst.Attribute(value=cst.Attribute(attr=cst.Name(value="data")) as access, attr=cst.Name(value=name)):
+                if name in _MAKERS and access not in self._reported and self.code.value(access.value).is_tensor:
+                    self._reported.add(access)
+                    if name == "new":
+                        self.report(node, "BadDataNew", because=self.code.value(access.value))
 
     def _writes(self, node: cst.CSTNode) -> None:
         for written in written_in_place(node):
@@ -103,6 +123,16 @@ def _case(owner: Value, assigned: bool, read: bool) -> str:
         case Source.BUFFER if not assigned and not read:
             return "BadBufferDataWrite"
     return "BadDataAssign" if assigned else "BadDataRead" if read else "BadDataWrite"
+
+
+def _chain(node: cst.CSTNode) -> Iterator[cst.Call]:
+    """The calls in `x.data.new(3).zero_()`, the last one first."""
+    while isinstance(node, cst.Call | cst.Attribute):
+        if isinstance(node, cst.Call):
+            yield node
+            node = node.func
+        else:
+            node = node.value
 
 
 def _data_in(node: cst.CSTNode) -> cst.Attribute | None:

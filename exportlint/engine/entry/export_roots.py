@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def forwards(module: ModuleInfo) -> Iterator[tuple[ClassInfo, FunctionInfo]]:
-    """Each model of the file with its forward; an inherited one only where the class gives it other methods to call."""
+    """Each model of the file with its forward; an inherited one only where the class gives it other methods to call.
+
+    A module without one is entered by the methods that others call.
+    """
     models = [cls for cls in module.classes.values() if cls.is_module and not cls.is_loss]
     for cls in models:
         if forward := cls.methods.get("forward"):
@@ -24,6 +27,17 @@ def forwards(module: ModuleInfo) -> Iterator[tuple[ClassInfo, FunctionInfo]]:
     for cls in models:
         if "forward" not in cls.methods and (forward := cls.method("forward")) and _overrides(cls):
             yield cls, forward
+    for cls in models:
+        if cls.method("forward") is None:
+            yield from ((cls, method) for method in _called_from_outside(cls))
+
+
+def _called_from_outside(cls: ClassInfo) -> Iterator[FunctionInfo]:
+    """The methods of a module without forward that only others can call: a wrapper's forward does."""
+    called = {n.attr for m in cls.methods.values() for n in walked(m.node) if isinstance(n, ast.Attribute)}
+    for name, method in cls.methods.items():
+        if not name.startswith("_") and name not in called and not method.decorators:
+            yield method
 
 
 def decorators(function: FunctionInfo, project: Project) -> Iterator[tuple[ast.expr, FunctionInfo]]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from exportlint.engine.entry.declared_dims import given_dims
 from exportlint.engine.entry.definitions import nothing
 from exportlint.engine.source.parsed import walked
 from exportlint.engine.source.symbols import FunctionInfo
@@ -19,10 +21,10 @@ from exportlint.engine.values.abstract_value import (
     Value,
     exactly,
 )
-from exportlint.engine.values.kinds import Source
+from exportlint.engine.values.kinds import Kind, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from exportlint.engine.source.symbols import ModuleInfo
 
@@ -42,6 +44,18 @@ class Sample:
     model: Value
     args: tuple[Value, ...]
     keywords: dict[str, Value] = field(default_factory=dict)
+    dynamic_shapes: Value | None = None
+
+    def given(self, parameters: Sequence[str]) -> tuple[tuple[Value, ...], dict[str, Value]]:
+        """The inputs as forward meets them: positional ones, and those by name."""
+        spec = self.dynamic_shapes
+        by_place = tuple(
+            as_input(value, _spec_of(spec, i, name), name)
+            for i, (value, name) in enumerate(zip_longest(self.args, parameters[: len(self.args)], fillvalue=""))
+            if isinstance(value, Value)
+        )
+        by_name = {name: as_input(value, _spec_of(spec, None, name), name) for name, value in self.keywords.items()}
+        return by_place, by_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,21 +89,37 @@ def named_sample(names: dict[str, Value]) -> Iterator[Sample]:
     """`model` and `example_args` at the top level of a file, as targets in the style of ExportDB have them."""
     model, args, keywords = (names.get(name) for name in ("model", "example_args", "example_kwargs"))
     if model is not None and args is not None and args.items is not None:
-        yield Sample(model, args.items, dict(keywords.fields) if keywords else {})
+        yield Sample(model, args.items, dict(keywords.fields) if keywords else {}, names.get("dynamic_shapes"))
 
 
-def as_input(value: Value) -> Value:
-    """A value of the sample as forward meets it: any tensor; a number, text or None is a constant of the export."""
+def as_input(value: Value, spec: Value | None, name: str) -> Value:
+    """A value of the sample as forward meets it: any tensor; a number, text or None is a constant of the export.
+
+    `spec`: what `dynamic_shapes` says of it; `name`: the parameter.
+    """
     match value.lead:
-        case Tensor(boolean=boolean) if value.certain:
-            return exactly(Tensor(Source.INPUT, boolean))
+        case Tensor(boolean=boolean, dims=dims) if value.certain:
+            return exactly(Tensor(Source.INPUT, boolean, dims=given_dims(dims, spec, name)))
         case Scalar() | NoneObject() as constant if value.certain:
             return exactly(constant)
         case Instance() as given if value.certain:
             return exactly(replace(given, source=Source.INPUT))
         case Container() as given:
-            items = tuple(map(as_input, given.items)) if given.items is not None else None
-            element = as_input(given.element) if given.element else None
-            fields = tuple((name, as_input(field)) for name, field in given.fields)
+            items = given.items
+            if items is not None:
+                items = tuple(as_input(item, _spec_of(spec, i, str(i)), f"{name}[{i}]") for i, item in enumerate(items))
+            element = as_input(given.element, None, name).but(dims=None) if given.element else None
+            fields = tuple((key, as_input(field, _spec_of(spec, None, key), key)) for key, field in given.fields)
             return exactly(replace(given, source=Source.INPUT, items=items, element=element, fields=fields))
     return UNKNOWN
+
+
+def _spec_of(spec: Value | None, place: int | None, name: str) -> Value | None:
+    """The part of a `dynamic_shapes` that speaks of one input; UNKNOWN where it is not understood."""
+    if spec is None or spec.kind is Kind.NONE:
+        return None
+    if (found := spec.field(name)) is not None:
+        return found
+    if spec.items is not None and place is not None:
+        return spec.items[place] if place < len(spec.items) else UNKNOWN
+    return None if spec.container == "dict" and spec.fields else UNKNOWN

@@ -16,8 +16,11 @@ from exportlint.engine.values.abstract_value import (
     Scalar,
     Value,
     exactly,
+    sized,
 )
+from exportlint.engine.values.extents import less
 from exportlint.engine.values.kinds import Kind
+from exportlint.engine.values.shapes import dims_of, extent_of
 
 if TYPE_CHECKING:
     from exportlint.engine.interpreter.interface import Interpreter
@@ -28,6 +31,21 @@ _NUMBERS = frozenset(
     {"len", "int", "float", "bool", "abs", "round", "sum", "min", "max", "pow", "divmod", "range", "any", "all"}
 )
 _ASKING = frozenset({"filter", "sorted", "min", "max"})
+
+
+def _of_sizes(name: str, values: list[Value]) -> Value:
+    """`int(n)`, `min(n, 8)`, of sizes: the size that it surely is."""
+    extents = [extent_of(value) for value in values]
+    if name in {"int", "abs"}:
+        return values[0]
+    if name not in {"min", "max"} or None in extents:
+        return SIZE
+    sure = [extent for extent in extents if extent is not None]
+    for one in sure:
+        behind = (less(other, one) if name == "min" else less(one, other) for other in sure)
+        if all(answer is False for answer in behind):
+            return sized(one)
+    return SIZE
 
 
 class BuiltinCalls:
@@ -45,28 +63,46 @@ class BuiltinCalls:
         raise NotImplementedError
 
     def builtin(self, name: str, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value:
-        first = args[0] if args else UNKNOWN
         if name in _ASKING:
             self._ask_each(name, args, keywords)
         if name in _SHALLOW:
-            container = name if name in {"list", "tuple", "set", "dict"} else "list"
-            if first.kind is Kind.CONTAINER:
-                return (first.only(Kind.CONTAINER) or first).but(container=container, source=None, on_self=False)
-            element = self.element_of(first) if args else None
-            return exactly(Container(container, element, fields=tuple(keywords.items())))
+            return self._shallow(name, args, keywords)
         if name in {"zip", "enumerate", "map"}:
             return self._pairs(name, args)
-        if name == "getattr" and len(args) > 1 and args[1].name:
-            return self._getattr(first, args[1].name)
-        if name == "bool" and first.kind is Kind.SCALAR:
-            return exactly(Scalar("bool", first.truth))
-        if name == "type" and len(args) == 1 and first.cls:
-            return exactly(Class(first.cls))
         if name in _NUMBERS:
             return self._number(name, args)
-        if name in {"isinstance", "hasattr", "callable", "issubclass", "str", "repr", "id", "hash", "type", "format"}:
-            return exactly(Scalar("str" if name in {"str", "repr", "format"} else "bool"))
+        return self._about(name, args) if args else UNKNOWN
+
+    def _shallow(self, name: str, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value:
+        container = name if name in {"list", "tuple", "set", "dict"} else "list"
+        if args and args[0].kind is Kind.CONTAINER:
+            return (args[0].only(Kind.CONTAINER) or args[0]).but(container=container, source=None, on_self=False)
+        element = self.element_of(args[0]) if args else None
+        return exactly(Container(container, element, fields=tuple(keywords.items())))
+
+    def _about(self, name: str, args: tuple[Value, ...]) -> Value:
+        first = args[0]
+        match name:
+            case "next":
+                return self.element_of(first)
+            case "getattr" if len(args) > 1 and args[1].name:
+                return self._getattr(first, args[1].name)
+            case "type" if len(args) == 1 and (first.cls or first.is_tensor):
+                return exactly(Class(first.cls, None if first.cls else "torch.Tensor"))
+            case "str" | "repr" | "format":
+                return exactly(Scalar("str"))
+            case "isinstance" | "hasattr" | "callable" | "issubclass" | "id" | "hash" | "type":
+                return exactly(Scalar("bool"))
         return UNKNOWN
+
+    def _length(self, of: Value) -> Value:
+        if of.kind is Kind.TENSOR:
+            dims = dims_of(of)
+            return UNBACKED if of.unbacked else sized(dims[0]) if dims else SIZE
+        parts = of.items
+        if parts is None or not of.certain:
+            return SCALAR
+        return exactly(Scalar("int", bool(parts), str(len(parts))))
 
     def _ask_each(self, name: str, args: tuple[Value, ...], keywords: dict[str, Value]) -> None:
         """`filter(f, xs)` and `sorted(xs, key=f)` call f with each element."""
@@ -93,7 +129,9 @@ class BuiltinCalls:
         first = args[0] if args else UNKNOWN
         values = [first.element or UNKNOWN] if first.kind is Kind.CONTAINER and name != "len" else list(args)
         if name == "len":
-            return (UNBACKED if first.unbacked else SIZE) if first.kind is Kind.TENSOR else SCALAR
+            return self._length(first)
+        if name == "bool" and first.kind is Kind.SCALAR:
+            return exactly(Scalar("bool", first.truth))
         if name in {"any", "all"}:
             return UNBACKED if any(v.is_data for v in values) else SCALAR
         if name == "range":
@@ -104,7 +142,8 @@ class BuiltinCalls:
             whole = UNBACKED if name in {"int", "float", "bool"} else TENSOR
             trail = next(v.trail for v in values if v.kind is Kind.TENSOR)
             return (whole if certain else whole.doubted()).with_trail(trail)
-        for kind in (Kind.UNBACKED, Kind.SIZE):
-            if found := next((v for v in values if v.kind is kind), None):
-                return found
+        if found := next((v for v in values if v.kind is Kind.UNBACKED), None):
+            return found
+        if any(v.kind is Kind.SIZE for v in values):
+            return _of_sizes(name, values)
         return SCALAR if all(v.kind in {Kind.SCALAR, Kind.CONFIG} for v in values) else SCALAR.doubted()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from exportlint.engine.entry.declared_dims import DIM
 from exportlint.engine.interpreter.builtin_calls import BuiltinCalls
 from exportlint.engine.interpreter.narrowing import Narrowing
 from exportlint.engine.values import library, operators
@@ -28,6 +29,7 @@ from exportlint.engine.values.abstract_value import (
 )
 from exportlint.engine.values.joining import join
 from exportlint.engine.values.kinds import Kind
+from exportlint.engine.values.reshaping import effect, layer_effect
 
 if TYPE_CHECKING:
     from exportlint.engine.interpreter.environment import Environment
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from exportlint.engine.values.kinds import Step
 
 
+_DIMS = frozenset({DIM, "torch.export.dynamic_shapes.Dim"})
 _GROWING = frozenset({"append", "add", "appendleft", "insert", "extend", "update"})
 _BRANCHING = frozenset({"torch.cond", "torch._higher_order_ops.cond", "functorch.experimental.control_flow.cond"})
 _LOOPING = frozenset({"torch._higher_order_ops.while_loop", "torch._higher_order_ops.while_loop.while_loop"})
@@ -72,12 +75,22 @@ class CallExpressions(BuiltinCalls, Narrowing):
         for k in node.keywords:
             if k.arg is None:
                 self.value(k.value)
-        result = self.result(function, tuple(args), keywords, node)
+        result = self._with_dims(self.result(function, tuple(args), keywords, node), function, tuple(args), keywords)
         self._take_back(function, args, keywords, node)
         if result.kind is Kind.UNBACKED and not result.trail:
             result = result.because(f"`{ast.unparse(node)[:40]}`", node.lineno)
         if result.kind in {Kind.TENSOR, Kind.UNBACKED} and function.function is not None:
             result = result.because(f"`{ast.unparse(node.func)}(…)`", node.lineno)
+        return result
+
+    def _with_dims(self, result: Value, function: Value, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value:
+        """The result of a function or method of torch, with its dims where those of the arguments are known."""
+        match result.options, function.options:
+            case (Tensor(dims=None, unbacked=False),), (Function(function=None, owner=owner, name=str(name)),) if owner:
+                return result.but(dims=effect(name, (owner, *args), keywords).dims)
+            case (Tensor(dims=None, unbacked=False),), (Unknown(owner=None, name=str(name)),):
+                last = name.rpartition(".")[2]
+                return result.but(dims=effect(last, args, keywords).dims) if name.startswith("torch.") else result
         return result
 
     def _take_back(self, function: Value, args: list[Value], keywords: dict[str, Value], node: ast.Call) -> None:
@@ -129,7 +142,8 @@ class CallExpressions(BuiltinCalls, Narrowing):
     ) -> Value:
         match function:
             case Function(function=known, owner=owner) if known is not None:
-                return self.engine.invoke(known, owner, args, keywords)
+                given, named = function.bound
+                return self.engine.invoke(known, owner, (*given, *args), {**dict(named), **keywords})
             case Module():
                 return self._module(function, args, keywords)
             case Class(cls=cls) if cls:
@@ -155,7 +169,14 @@ class CallExpressions(BuiltinCalls, Narrowing):
             return self.engine.invoke(forward, exactly(module), args, keywords) if forward else UNKNOWN
         if module.name == "torch.nn.Sequential":
             return self._sequence(module, args)
-        return library.module_call(module.name or "", args) if module.name not in library.MODULE_CONTAINERS else UNKNOWN
+        if module.name in library.MODULE_CONTAINERS:
+            return UNKNOWN
+        found = library.module_call(module.name or "", args)
+        return (
+            found
+            if found.kind is not Kind.TENSOR or found.unbacked
+            else found.but(dims=layer_effect(exactly(module), args).dims)
+        )
 
     def _sequence(self, module: Module, args: tuple[Value, ...]) -> Value:
         steps = module.items or ((module.element,) if module.element else ())
@@ -176,13 +197,13 @@ class CallExpressions(BuiltinCalls, Narrowing):
                 on_self = tensor.on_self and name in library.VIEWS
                 return found.but(on_self=on_self).with_trail(self._trail_of(node)) if keep else found
             case Container() | Shape() as container:
-                return self._container_method(container, name, args, node)
+                return self._container_method(container, name, args, keywords, node)
             case Module() as module if name in library.RETURN_THE_MODULE:
                 return exactly(module)
             case Module(name=layers) as module if layers in library.MODULE_CONTAINERS:
                 kind = "dict" if "Dict" in (layers or "") else "list"
                 container = Container(kind, module.element, module.items, module.fields, on_self=module.on_self)
-                return self._container_method(container, name, args, node)
+                return self._container_method(container, name, args, keywords, node)
             case Module() if name in library.REGISTERED:
                 return library.registered(name)
             case Array() as array:
@@ -195,13 +216,18 @@ class CallExpressions(BuiltinCalls, Narrowing):
         """How the object came here whose method is called."""
         return self.env.believed(node.func.value).trail if isinstance(node.func, ast.Attribute) else ()
 
-    def _container_method(self, owner: Container | Shape, name: str, args: tuple[Value, ...], node: ast.Call) -> Value:
+    def _container_method(
+        self,
+        owner: Container | Shape,
+        name: str,
+        args: tuple[Value, ...],
+        keywords: dict[str, Value],
+        node: ast.Call,
+    ) -> Value:
         whole = exactly(owner)
         element = whole.element or UNKNOWN
-        if name in _GROWING and args:
-            new = self.element_of(args[0]) if name == "extend" else args[0].element if name == "update" else args[-1]
-            added = args[0].fields if name == "update" else ()
-            self._grow(node, whole, new or UNKNOWN, added)
+        if name in _GROWING and (args or keywords):
+            self._grown(node, whole, name, args, keywords)
             return NONE
         if name == "items":
             return exactly(Container("list", exactly(Container("tuple", items=(SCALAR, element)))))
@@ -210,15 +236,29 @@ class CallExpressions(BuiltinCalls, Narrowing):
         if name in {"values", "copy"}:
             kind, fields = ("list", ()) if name == "values" else (whole.container, whole.fields)
             return whole.but(container=kind, fields=fields, source=None, on_self=False)
+        if name == "setdefault" and len(args) > 1:
+            self._grow(node, whole, args[1])
+            return join(element, args[1]) if whole.element else args[1]
         if name in {"get", "pop", "popleft", "setdefault"}:
-            return element
+            return element.but(truth=None, name=None)
         return SCALAR if name in {"keys", "index", "count", "numel"} else NONE
+
+    def _grown(
+        self, node: ast.Call, whole: Value, name: str, args: tuple[Value, ...], keywords: dict[str, Value]
+    ) -> None:
+        """`rows.append(x)`, `batch.update(other, mask=mask)`."""
+        if name != "update":
+            self._grow(node, whole, (self.element_of(args[0]) if name == "extend" else args[-1]) if args else UNKNOWN)
+            return
+        given = [args[0].element or UNKNOWN] if args else []
+        added = (*(args[0].fields if args else ()), *keywords.items())
+        self._grow(node, whole, operators.joined((*given, *keywords.values())) or UNKNOWN, added)
 
     def _grow(self, node: ast.Call, owner: Value, new: Value, added: tuple[tuple[str, Value], ...] = ()) -> None:
         if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
             element = join(owner.element, new) if owner.element else new
             fields = tuple({**dict(owner.fields), **dict(added)}.items())
-            self.env.names[node.func.value.id] = owner.but(element=element, items=None, fields=fields)
+            self._fill(node.func.value.id, owner.but(element=element, items=None, fields=fields))
 
     def _named_function(self, name: str, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value:
         if name.startswith("builtins."):
@@ -227,9 +267,14 @@ class CallExpressions(BuiltinCalls, Narrowing):
             return self._higher_order(args)
         if name in {"torch.utils.checkpoint.checkpoint", "torch.jit.annotate"} and args:
             return args[1] if name.endswith("annotate") else self.apply(args[0], args[1:])
+        if name in _DIMS:
+            fields = tuple((str(i), arg) for i, arg in enumerate(args))
+            return exactly(Instance(name=DIM, fields=(*fields, *keywords.items())))
         if name == "functools.reduce" and len(args) > 1:
             element = self.element_of(args[1])
             return self.apply(args[0], (args[2] if len(args) > 2 else element, element))  # noqa: PLR2004 - the start
+        if name == "functools.partial" and args and args[0].function:
+            return args[0].but(bound=(args[1:], tuple(keywords.items())))
         found = library.call(name, args, frozenset(keywords))
         trail = next((a.trail for a in args if a.trail), ())
         return found.with_trail(trail) if found.kind in {Kind.TENSOR, Kind.UNBACKED} else found
@@ -243,7 +288,8 @@ class CallExpressions(BuiltinCalls, Narrowing):
             case Module():
                 return self._module(function, args, {})
             case Function(function=known, owner=owner) if known is not None:
-                return self.engine.invoke(known, owner, args, {})
+                given, named = function.bound
+                return self.engine.invoke(known, owner, (*given, *args), dict(named))
         return UNKNOWN
 
     def _higher_order(self, args: tuple[Value, ...]) -> Value:

@@ -21,7 +21,7 @@ from exportlint.engine.entry.definitions import (
     written_later,
 )
 from exportlint.engine.entry.export_roots import decorators, forwards, handed_to_export
-from exportlint.engine.entry.samples import TAKERS, Sample, as_input, named_sample, scripts
+from exportlint.engine.entry.samples import TAKERS, Sample, named_sample, scripts
 from exportlint.engine.interpreter.arguments import Call
 from exportlint.engine.interpreter.environment import Environment
 from exportlint.engine.interpreter.function_run import FunctionRun
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 14
 MAX_CONTEXTS = 6
+_CONTEXTS_WITH_DIMS = 3  # after so many kinds of arguments a function is run for any sizes
 _MADE_OPERATORS = frozenset({"torch.library.custom_op", "torch.library.triton_op", "torch.library.impl"})
 _OBJECTS = frozenset({Kind.MODULE, Kind.INSTANCE, Kind.CLASS, Kind.FUNCTION})
 
@@ -108,17 +109,16 @@ class Engine:
                 self._watched = env
                 FunctionRun(self, env).run(script.statements)
                 self._watched = None
-            found += [*self._samples, *named_sample(env.names)]
+            found += self._samples or named_sample(env.names)
         for sample in found:
             self._judge(module, sample)
         return set(self._ran)
 
     def _judge(self, module: ModuleInfo, sample: Sample) -> None:
         """Run the forward of a sample's model."""
-        given = tuple(map(as_input, sample.args))
-        keywords = {name: as_input(value) for name, value in sample.keywords.items()}
         for option in sample.model.options:
             forward = option.cls.method("forward") if isinstance(option, Module) and option.cls else None
+            given, keywords = sample.given(forward.parameters[1:] if forward else ())
             if forward:
                 self.invoke(forward, exactly(option), given, keywords, root=True)
             elif isinstance(option, Module):
@@ -130,7 +130,8 @@ class Engine:
         """Note a call of torch.export that gives a model inputs, where samples are looked for."""
         if env is self._watched and function.name in TAKERS and len(args) > 1 and args[1].items is not None:
             given = keywords.get("kwargs")
-            self._samples.append(Sample(args[0], args[1].items, dict(given.fields) if given else {}))
+            named = dict(given.fields) if given else {}
+            self._samples.append(Sample(args[0], args[1].items, named, keywords.get("dynamic_shapes")))
 
     # Names.
 
@@ -275,6 +276,9 @@ class Engine:
                 return UNKNOWN
             if not _MADE_OPERATORS.isdisjoint(function.decorators):
                 return TENSOR  # a custom operator: export does not look into its body
+        if self._contexts[function.node] >= _CONTEXTS_WITH_DIMS and not root:
+            args = tuple(value.but(dims=None, extent=None) for value in args)
+            keywords = {name: value.but(dims=None, extent=None) for name, value in keywords.items()}
         key = self._key(function, owner, args, keywords, root=root)
         if key not in self._results:
             self._results[key] = UNKNOWN  # recursion ends here

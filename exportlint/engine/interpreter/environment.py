@@ -22,6 +22,7 @@ class Environment:
         self.function = function
         self.module = function.module
         self.names = names
+        self.earlier: dict[str, Value] = {}  # what attributes and items held before they were assigned
         self.returned: list[Value] = []
         self.yielded: list[Value] = []
         self.values: dict[Span, Value] = {}

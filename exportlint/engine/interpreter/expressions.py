@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from exportlint.engine.interpreter.attributes import AttributeExpressions
 from exportlint.engine.interpreter.calls import CallExpressions
+from exportlint.engine.interpreter.indexing import IndexExpressions, one_of
 from exportlint.engine.interpreter.narrowing import is_object
 from exportlint.engine.source.symbols import FunctionInfo
 from exportlint.engine.values import operators
@@ -33,6 +34,7 @@ from exportlint.engine.values.abstract_value import (
 )
 from exportlint.engine.values.joining import join
 from exportlint.engine.values.kinds import Kind, Source, Step
+from exportlint.engine.values.shapes import extent_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
 _DISPLAYS = {ast.List: "list", ast.Tuple: "tuple", ast.Set: "set"}
 
 
-class Expressions(AttributeExpressions, CallExpressions):
+class Expressions(AttributeExpressions, CallExpressions, IndexExpressions):
     """Evaluates expressions of one function in one context; `env` holds the names, `engine` the project's memory."""
 
     def value(self, node: ast.expr) -> Value:
@@ -85,50 +87,18 @@ class Expressions(AttributeExpressions, CallExpressions):
     def _part_of(self, owner: Possibility, node: ast.Subscript, index: Value) -> Value:
         match owner:
             case Tensor():
-                return self._index_tensor(owner, node.slice, index)
+                return self.index_tensor(owner, node.slice, index)
             case Shape():
-                return self._index_shape(owner, node.slice)
+                return self.index_shape(owner, node.slice, index)
             case Unknown() if index.is_tensor and index.boolean:
                 return exactly(Tensor(unbacked=True))
             case Container() | Module() | Unknown():
-                return self._item(owner, node.slice)
+                return self.item(owner, node.slice)
             case Array():
                 return exactly(Array(on_self=owner.on_self))
             case NumberFromData():
                 return exactly(owner)  # an item of a row of `.tolist()`
         return exactly(owner) if isinstance(owner, ConfigObject) else UNKNOWN
-
-    def _index_tensor(self, owner: Tensor, node: ast.expr, index: Value) -> Value:
-        parts = [self.value(p) for p in node.elts] if isinstance(node, ast.Tuple) else [index]
-        masked = any(p.kind is Kind.TENSOR and p.boolean and p.certain for p in parts)
-        rows = any(p.kind is Kind.TENSOR and p.unbacked for p in parts)
-        kept = owner.unbacked and not any(p.kind is Kind.SCALAR for p in parts[:1])
-        bounded = isinstance(node, ast.Slice) and any(
-            b is not None and self.value(b).is_unbacked for b in (node.lower, node.upper)
-        )
-        view = owner.source is not Source.INPUT and not masked
-        source = owner.source if view else Source.COMPUTED
-        return exactly(Tensor(source, owner.boolean, masked or rows or kept or bounded, owner.on_self and view))
-
-    def _index_shape(self, owner: Shape, node: ast.expr) -> Value:
-        if isinstance(node, ast.Slice):
-            return exactly(Shape(owner.unbacked and node.lower is None))
-        first = isinstance(node, ast.Constant) and node.value == 0
-        return (
-            UNBACKED.because(f"`{ast.unparse(node)}` of `.shape[…]`", node.lineno) if owner.unbacked and first else SIZE
-        )
-
-    def _item(self, owner: Container | Module | Unknown, node: ast.expr) -> Value:
-        whole = exactly(owner)
-        if isinstance(node, ast.Constant):
-            if isinstance(node.value, int) and whole.items and -len(whole.items) <= node.value < len(whole.items):
-                return whole.items[node.value]
-            if isinstance(node.value, str) and (field := whole.field(node.value)) is not None:
-                return field
-        if isinstance(node, ast.Slice):
-            return whole.but(items=None)
-        found = whole.element.but(on_self=owner.on_self) if whole.element else exactly(Unknown(on_self=owner.on_self))
-        return _one_of(found) if isinstance(node, ast.Constant) else found
 
     def _binary(self, node: ast.BinOp) -> Value:
         return operators.combine(self.value(node.left), self.value(node.right), node.op)
@@ -138,13 +108,15 @@ class Expressions(AttributeExpressions, CallExpressions):
         if isinstance(node.op, ast.Not):
             truth = self.truth(node.operand)
             return exactly(Scalar("bool", None if truth is None else not truth))
-        return inner.but(truth=None, name=None) if inner.kind is not Kind.CONFIG else UNKNOWN
+        if isinstance(node.op, ast.USub) and (extent := extent_of(inner)) and extent.number is not None:
+            return exactly(Scalar("int", bool(extent.number), str(-extent.number)))
+        return inner.but(truth=None, name=None, extent=None) if inner.kind is not Kind.CONFIG else UNKNOWN
 
     def _compare(self, node: ast.Compare) -> Value:
         values = [self.value(node.left), *map(self.value, node.comparators)]
         if any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops):
             return exactly(Scalar("bool", self.truth_of_test(node)))
-        return operators.compare(values)
+        return operators.compare(values, node.ops[0] if len(node.ops) == 1 else None)
 
     def _boolean(self, node: ast.BoolOp) -> Value:
         """Operands after one that settles the matter do not run."""
@@ -191,7 +163,7 @@ class Expressions(AttributeExpressions, CallExpressions):
                 self.value(key)
         values = [self.value(v) for v in node.values]
         pairs = zip(node.keys, values, strict=True)
-        fields = tuple((k.value, v) for k, v in pairs if isinstance(k, ast.Constant) and isinstance(k.value, str))
+        fields = tuple((str(k.value), v) for k, v in pairs if isinstance(k, ast.Constant) and _is_key(k.value))
         return exactly(Container("dict", operators.joined(values), fields=fields))
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
@@ -250,10 +222,10 @@ class Expressions(AttributeExpressions, CallExpressions):
     def _unpack(self, parts: list[ast.expr], new: Value) -> None:
         exact = new.items if new.items and len(new.items) == len(parts) else None
         for i, part in enumerate(parts):
-            if new.kind is Kind.SHAPE:
+            if new.kind is Kind.SHAPE and exact is None:
                 item = UNBACKED if new.unbacked and i == 0 else SIZE
             else:
-                item = exact[i] if exact else _one_of(self.element_of(new))
+                item = exact[i] if exact else one_of(self.element_of(new))
             self.assign(part, item)
 
     def _assign_place(self, target: ast.Attribute | ast.Subscript, owner: ast.expr, new: Value) -> None:
@@ -262,17 +234,28 @@ class Expressions(AttributeExpressions, CallExpressions):
             self.value(target.slice)
         before = self._attribute(target) if isinstance(target, ast.Attribute) else self._subscript(target)
         self.env.believe(target, before)
-        self._set_field(target, owner, new)
+        if isinstance(target, ast.Subscript) and isinstance(owner, ast.Name):
+            self._set_item(owner.id, target.slice, new)
         if path := _path(target):
+            self.env.earlier.setdefault(path, before)
             self.env.names[path] = new.but(on_self=True) if path.startswith("self.") else new
 
-    def _set_field(self, target: ast.Attribute | ast.Subscript, owner: ast.expr, new: Value) -> None:
-        """`batch["x"] = new`: whoever is given the dict later gets it with the item."""
-        match target, owner:
-            case ast.Subscript(slice=ast.Constant(value=str(key))), ast.Name(id=name):
-                held = self.env.names.get(name)
-                if held is not None and held.certain and held.container == "dict":
-                    self.env.names[name] = held.but(fields=(*(f for f in held.fields if f[0] != key), (key, new)))
+    def _set_item(self, name: str, index: ast.expr, new: Value) -> None:
+        """`batch["x"] = new`: whoever is given the container later gets it with the item."""
+        held = self.env.names.get(name)
+        if held is None or not held.certain or held.container not in {"dict", "list"}:
+            return
+        given = held.source is Source.INPUT and held.element is not None  # what came in is still what it was
+        element = held.element if given else join(held.element, new) if held.element else new
+        match index:
+            case ast.Constant(value=str(key)) if held.container == "dict":
+                fields = (*(f for f in held.fields if f[0] != key), (key, new))
+                self.env.names[name] = held.but(fields=fields, element=element)
+            case _ if held.container == "list":
+                self.env.names[name] = held.but(items=None, element=element)
+            case _:
+                fields = tuple((key, join(value, new)) for key, value in held.fields)
+                self.env.names[name] = held.but(fields=fields, element=element)
 
     def element_of(self, value: Value) -> Value:
         """What iterating gives."""
@@ -280,9 +263,8 @@ class Expressions(AttributeExpressions, CallExpressions):
         return found.with_trail(value.trail) if value.may_be_data and found.may_be_data else found
 
 
-def _one_of(element: Value) -> Value:
-    """An element at one place, of which it is known only what all of them may be: tensors here, sizes there."""
-    return element if len({option.kind for option in element.options}) == 1 else element.doubted()
+def _is_key(key: object) -> bool:
+    return isinstance(key, str) or (isinstance(key, int) and not isinstance(key, bool))
 
 
 def _element_of(owner: Possibility) -> Value:

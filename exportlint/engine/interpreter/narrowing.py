@@ -53,8 +53,8 @@ class Narrowing:
                 value = self.env.believed(left)
                 if value.kind is Kind.NONE:
                     return isinstance(op, ast.Is)
-                if is_object(value):
-                    return isinstance(op, ast.IsNot)
+                if is_object(value) or (value.kind is Kind.SCALAR and value.certain and value.name):
+                    return isinstance(op, ast.IsNot) if not value.maybe_none else None
         return None
 
     def _isinstance(self, value: Value, classes: ast.expr) -> bool | None:

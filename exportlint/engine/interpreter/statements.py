@@ -115,7 +115,7 @@ class Statements(Expressions):
         if else_ends:
             self.env.names = after_body
         elif not body_ends:
-            self.env.names = merged(after_body, self.env.names)
+            self.env.names = self._merged(after_body, self.env.names)
         return False
 
     def _rounds(self) -> Iterator[None]:
@@ -135,7 +135,7 @@ class Statements(Expressions):
             before = dict(self.env.names)
             self.assign(node.target, element)
             self.run(node.body)
-            self.env.names = merged(before, self.env.names)
+            self.env.names = self._merged(before, self.env.names)
         self.run(node.orelse)
 
     def _while(self, node: ast.While) -> None:
@@ -147,7 +147,7 @@ class Statements(Expressions):
                 return
             self.narrow(node.test, True)
             self.run(node.body)
-            self.env.names = merged(before, self.env.names)
+            self.env.names = self._merged(before, self.env.names)
         self.run(node.orelse)
 
     def _with(self, node: ast.With | ast.AsyncWith) -> bool:
@@ -167,10 +167,10 @@ class Statements(Expressions):
         after = self.env.names
         ends = [body_ends]
         for handler in node.handlers:
-            self.env.names = merged(before, after) if not body_ends else dict(before)
+            self.env.names = self._merged(before, after) if not body_ends else dict(before)
             ends.append(self.run(handler.body))
             if not ends[-1]:
-                after = merged(after, self.env.names) if not all(ends[:-1]) else self.env.names
+                after = self._merged(after, self.env.names) if not all(ends[:-1]) else self.env.names
         self.env.names = after
         return self.run(node.finalbody) or all(ends)
 
@@ -186,18 +186,21 @@ class Statements(Expressions):
             if case.guard:
                 self.value(case.guard)
             if not self.run(case.body):
-                after = self.env.names if after is None else merged(after, self.env.names)
-        self.env.names = merged(before, after) if after is not None else before
+                after = self.env.names if after is None else self._merged(after, self.env.names)
+        self.env.names = self._merged(before, after) if after is not None else before
+
+    def _merged(self, a: dict[str, Value], b: dict[str, Value]) -> dict[str, Value]:
+        """What holds after either of two paths. A name bound on one path only is in doubt nowhere it can be read; an
+        attribute or item that one path assigns holds what it did before on the other."""
+        both = {name: join(a[name], b[name]) for name in a.keys() & b.keys()}
+        alone = {name: (a.get(name) or b[name]) for name in a.keys() ^ b.keys()}
+        earlier = {name: value for name, value in self.env.earlier.items() if value.kind is not Kind.UNKNOWN}
+        return both | {name: join(value, earlier[name]) if name in earlier else value for name, value in alone.items()}
 
     def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         closure = {**self.env.function.closure, **self.env.names}
         function = FunctionInfo(node.name, node, self.env.module, self.env.function.cls, closure)
         self.env.names[node.name] = exactly(Function(function, name=node.name))
-
-
-def merged(a: dict[str, Value], b: dict[str, Value]) -> dict[str, Value]:
-    """What holds after either of two paths. A name bound on one path only is in doubt nowhere it can be read."""
-    return {name: join(a[name], b[name]) if name in a and name in b else a.get(name) or b[name] for name in {**a, **b}}
 
 
 _HANDLERS: dict[type[ast.stmt], str] = {

@@ -40,6 +40,11 @@ class FunctionInfo:
     cls: ClassInfo | None = None
     closure: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of those that are given by place."""
+        return tuple(argument.arg for argument in (*self.node.args.posonlyargs, *self.node.args.args))
+
     @cached_property
     def decorators(self) -> tuple[str, ...]:
         """The dotted origins of what decorates it; "" where that is unknown."""

@@ -9,6 +9,7 @@ from exportlint.engine.values.kinds import Kind, Source, Step
 
 if TYPE_CHECKING:
     from exportlint.engine.source.symbols import ClassInfo, FunctionInfo
+    from exportlint.engine.values.extents import Extent
 
 
 # One small type for each kind. `on_self`: reached through `self.`, so it outlives the call. `name`: the dotted origin
@@ -17,20 +18,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """`boolean`: of dtype bool, so that indexing with it gives a size that depends on data, as `unbacked` has one."""
+    """`boolean`: of dtype bool, so that indexing with it gives a size that depends on data, as `unbacked` has one.
+
+    `dims`: how many elements each dim has, where that is known.
+    """
 
     kind: ClassVar[Kind] = Kind.TENSOR
     source: Source = Source.COMPUTED
     boolean: bool = False
     unbacked: bool = False
     on_self: bool = False
+    dims: tuple[Extent | None, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Container:
     """`container` is list, tuple, dict …; `element` holds for each element, `items` are the elements of a known number.
 
-    `fields` are the items of a dict by their keys. `unbacked`: the number depends on data.
+    `fields` are the items of a dict by their keys; those of numbers are written as text. `unbacked`: their number
+    depends on data.
     """
 
     kind: ClassVar[Kind] = Kind.CONTAINER
@@ -50,15 +56,23 @@ class Shape:
 
     kind: ClassVar[Kind] = Kind.SHAPE
     unbacked: bool = False
+    dims: tuple[Extent | None, ...] | None = None
 
     @property
     def element(self) -> Value:
         return SIZE
 
+    @property
+    def items(self) -> tuple[Value, ...] | None:
+        return tuple(map(sized, self.dims)) if self.dims is not None and not self.unbacked else None
+
 
 @dataclass(frozen=True, slots=True)
 class Size:
+    """`extent`: what is known of it."""
+
     kind: ClassVar[Kind] = Kind.SIZE
+    extent: Extent | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +144,17 @@ class Class:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function of the project (`function`), or a method that `name` names; `owner` is the object it is bound to."""
+    """A function of the project (`function`), or a method that `name` names; `owner` is the object it is bound to.
+
+    `bound`: the arguments, by place and by name, that `functools.partial` gave it.
+    """
 
     kind: ClassVar[Kind] = Kind.FUNCTION
     function: FunctionInfo | None = None
     owner: Value | None = None
     name: str | None = None
     on_self: bool = False
+    bound: tuple[tuple[Value, ...], tuple[tuple[str, Value], ...]] = ((), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,6 +375,11 @@ TENSOR, SHAPE, SIZE, UNBACKED = exactly(Tensor()), exactly(Shape()), exactly(Siz
 SCALAR = exactly(Scalar())
 
 
+def sized(extent: Extent | None) -> Value:
+    """A size, as far as it is known."""
+    return exactly(Size(extent)) if extent is not None else SIZE
+
+
 def _lead(options: tuple[Possibility, ...]) -> Possibility:
     for kind in (Kind.TENSOR, Kind.UNBACKED):
         if found := next((option for option in options if option.kind is kind), None):
@@ -364,7 +387,8 @@ def _lead(options: tuple[Possibility, ...]) -> Possibility:
     real = [option for option in options if option.kind is not Kind.NONE]
     if len(real) == 1:
         return real[0]
-    return type(real[0])() if len({type(option) for option in real}) == 1 else _UNKNOWN  # type: ignore[call-arg] # one Super only
+    alike = len({type(option) for option in real}) == 1 and not isinstance(real[0], Super)
+    return type(real[0])() if alike else _UNKNOWN  # type: ignore[call-arg] # only Super has to be given something
 
 
 def _changed(option: Possibility, changes: dict[str, Any]) -> Possibility:

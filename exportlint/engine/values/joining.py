@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from exportlint.engine.values import extents
 from exportlint.engine.values.abstract_value import (
     Array,
     Class,
@@ -15,6 +16,7 @@ from exportlint.engine.values.abstract_value import (
     Module,
     Scalar,
     Shape,
+    Size,
     Super,
     Tensor,
     Unknown,
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from exportlint.engine.values.abstract_value import Possibility
+    from exportlint.engine.values.shapes import Dims
 
 # More than so many objects, functions or classes that an expression may be are not followed one by one.
 _MOST = 4
@@ -61,11 +64,14 @@ def _merge(a: Possibility, b: Possibility) -> Possibility | None:
     match a, b:
         case Tensor(), Tensor():
             source = a.source if a.source is b.source else Source.COMPUTED
-            return Tensor(source, a.boolean and b.boolean, a.unbacked or b.unbacked, a.on_self or b.on_self)
+            dims = _joined_dims(a.dims, b.dims)
+            return Tensor(source, a.boolean and b.boolean, a.unbacked or b.unbacked, a.on_self or b.on_self, dims)
         case Container(), Container():
             return _merged_containers(a, b)
         case Shape(), Shape():
-            return Shape(a.unbacked or b.unbacked)
+            return Shape(a.unbacked or b.unbacked, _joined_dims(a.dims, b.dims))
+        case Size(), Size():
+            return Size(extents.joined(a.extent, b.extent))
         case Scalar(), Scalar():
             return Scalar(
                 _same(a.container, b.container),
@@ -113,6 +119,12 @@ def _merged_containers(a: Container, b: Container) -> Container:
         a.on_self or b.on_self,
         _same(a.name, b.name),
     )
+
+
+def _joined_dims(a: Dims | None, b: Dims | None) -> Dims | None:
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return a if a == b else tuple(map(extents.joined, a, b))
 
 
 def _joined(a: Value | None, b: Value | None) -> Value | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from exportlint.engine.values import shapes
 from exportlint.engine.values.abstract_value import (
     SCALAR,
     SIZE,
@@ -18,6 +19,7 @@ from exportlint.engine.values.abstract_value import (
     Unknown,
     Value,
     exactly,
+    sized,
 )
 from exportlint.engine.values.joining import join
 from exportlint.engine.values.kinds import Kind, Source
@@ -179,6 +181,13 @@ _ROW_BY_ROW = frozenset(
         "LeakyReLU ELU PReLU Hardtanh Hardsigmoid Hardswish Identity BatchNorm1d"
     )
 )
+_FEATURES = {
+    "Linear": ("takes", "gives"),
+    "Embedding": ("", "gives"),
+    "LayerNorm": ("takes",),
+    "BatchNorm1d": ("takes",),
+    "BatchNorm2d": ("takes",),
+}
 _RECURRENT = frozenset(
     f"torch.nn.{w}" for w in _WORDS("LSTM GRU RNN MultiheadAttention AdaptiveLogSoftmaxWithLoss LSTMCell")
 )
@@ -261,13 +270,21 @@ def _is_scalar(name: str, last: str) -> bool:
 def _nn(name: str, args: tuple[Value, ...]) -> Value:
     canonical = f"torch.nn.{name.rpartition('.')[2]}"
     if canonical not in MODULE_CONTAINERS:
-        return exactly(Module(name=canonical))
+        return exactly(Module(name=canonical, fields=_sizes(canonical, args)))
     items = args if canonical.endswith("Sequential") else args[0].items if args else ()
     element = args[0].element if args else None
     for item in items or ():
         element = join(element, item) if element else item
     fields = args[0].fields if args else ()
     return exactly(Module(name=canonical, items=items or None, element=element, fields=fields))
+
+
+def _sizes(name: str, args: tuple[Value, ...]) -> tuple[tuple[str, Value], ...]:
+    """How many features a layer takes and gives, where they are plain numbers."""
+    last = name.rpartition(".")[2]
+    parts = _FEATURES.get(last) or (("takes", "gives") if last.startswith("Conv") else ())
+    pairs = zip(parts, args, strict=False)
+    return tuple((part, value.plain) for part, value in pairs if part and shapes.extent_of(value) is not None)
 
 
 def _made(name: str, args: tuple[Value, ...]) -> Value:
@@ -314,7 +331,8 @@ def method(tensor: Tensor, name: str, args: tuple[Value, ...], keywords: frozens
     if name == "size":
         return _size(tensor, args[0] if args else None) if args else shape_of(tensor)
     if name in {"numel", "nelement", "__len__"}:
-        return UNBACKED if tensor.unbacked else SIZE
+        counted = tensor.dims[:1] if name == "__len__" and tensor.dims else tensor.dims
+        return UNBACKED if tensor.unbacked else SIZE if counted is None else sized(shapes.product(counted))
     if name in _UNBACKED_METHODS:
         return UNBACKED
     if name == "tolist":
@@ -367,12 +385,16 @@ def array_method(array: Array, name: str) -> Value:
 
 
 def shape_of(tensor: Tensor) -> Value:
-    return exactly(Shape(tensor.unbacked))
+    return exactly(Shape(tensor.unbacked, tensor.dims))
 
 
 def _size(tensor: Tensor, dim: Value | None) -> Value:
-    first = dim is None or dim.name == "0"
-    return UNBACKED if tensor.unbacked and first else SIZE
+    if tensor.unbacked and (dim is None or dim.name == "0"):
+        return UNBACKED
+    place = shapes.extent_of(dim) if dim is not None else None
+    if tensor.dims is None or place is None or place.number is None:
+        return SIZE
+    return sized(tensor.dims[place.number]) if -len(tensor.dims) <= place.number < len(tensor.dims) else SIZE
 
 
 def module_call(name: str, args: tuple[Value, ...]) -> Value:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from exportlint.engine.values import extents, shapes
 from exportlint.engine.values.abstract_value import (
-    SIZE,
     UNBACKED,
     UNKNOWN,
     Array,
@@ -16,6 +16,7 @@ from exportlint.engine.values.abstract_value import (
     Tensor,
     Value,
     exactly,
+    sized,
 )
 from exportlint.engine.values.joining import join
 from exportlint.engine.values.kinds import Kind, Source
@@ -24,10 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from exportlint.engine.values.abstract_value import Possibility
+    from exportlint.engine.values.extents import Extent
+    from exportlint.engine.values.shapes import Dims
 
 
 _NUMBERS = {Kind.UNBACKED, Kind.SIZE, Kind.SCALAR}
 _PYTHON = {Kind.SCALAR, Kind.CONFIG}
+_LARGEST = 10**12
 _BOOL = exactly(Scalar("bool"))
 
 
@@ -42,7 +46,7 @@ def _combined(left: Possibility, right: Possibility, op: ast.operator) -> Value:
     sides = (left, right)
     kinds = {side.kind for side in sides}
     if tensors := [side for side in sides if isinstance(side, Tensor)]:
-        return _of_tensors(tensors, op)
+        return _of_tensors(tensors, op).but(dims=_dims(left, right, op))
     if containers := [side for side in sides if isinstance(side, Container | Shape)]:
         return _of_containers(containers)
     if Kind.UNBACKED in kinds:
@@ -50,8 +54,40 @@ def _combined(left: Possibility, right: Possibility, op: ast.operator) -> Value:
     if arrays := [side for side in sides if isinstance(side, Array)]:
         return exactly(Array(on_self=any(a.on_self for a in arrays)))
     if Kind.SIZE in kinds:
-        return SIZE if kinds <= _PYTHON | {Kind.SIZE} else UNKNOWN
-    return exactly(Scalar()) if kinds <= _PYTHON else UNKNOWN
+        return sized(_extent(left, right, op)) if kinds <= _PYTHON | {Kind.SIZE} else UNKNOWN
+    return _of_constants(left, right, op) if kinds <= _PYTHON else UNKNOWN
+
+
+def _dims(left: Possibility, right: Possibility, op: ast.operator) -> Dims | None:
+    sides = [side.dims for side in (left, right) if isinstance(side, Tensor)]
+    if len(sides) == 1:
+        plain = all(side.kind in _NUMBERS for side in (left, right) if not isinstance(side, Tensor))
+        return sides[0] if plain else None
+    effect = shapes.matmul(*sides) if isinstance(op, ast.MatMult) else shapes.broadcast(sides)
+    return effect.dims
+
+
+_ARITHMETIC: dict[type[ast.operator], Callable[[Extent, Extent], Extent | None]] = {
+    ast.Add: extents.plus,
+    ast.Sub: lambda a, b: extents.plus(a, b, -1),
+    ast.Mult: extents.times,
+    ast.FloorDiv: extents.divided,
+    ast.Mod: extents.remainder,
+}
+
+
+def _extent(left: Possibility, right: Possibility, op: ast.operator) -> Extent | None:
+    a, b = shapes.extent_of(exactly(left)), shapes.extent_of(exactly(right))
+    compute = _ARITHMETIC.get(type(op))
+    return compute(a, b) if compute is not None and a is not None and b is not None else None
+
+
+def _of_constants(left: Possibility, right: Possibility, op: ast.operator) -> Value:
+    """Of two Python values; whole numbers stay known."""
+    found = _extent(left, right, op)
+    if found is None or found.number is None or abs(found.number) > _LARGEST:
+        return exactly(Scalar())
+    return exactly(Scalar("int", bool(found.number), str(found.number)))
 
 
 def _of_containers(containers: Sequence[Container | Shape]) -> Value:
@@ -68,22 +104,72 @@ def _of_tensors(tensors: Sequence[Tensor], op: ast.operator) -> Value:
     return exactly(Tensor(source, logical and any(t.boolean for t in tensors), any(t.unbacked for t in tensors)))
 
 
-def compare(values: Sequence[Value]) -> Value:
-    """`<`, `==` and the like. A tensor compared with text is compared as a Python object."""
+def compare(values: Sequence[Value], op: ast.cmpop | None = None) -> Value:
+    """`<`, `==` and the like. A tensor compared with text is compared as a Python object. `op`: the only operator."""
+    if op is not None and (truth := _settled(values[0], values[1], op)) is not None:
+        return exactly(Scalar("bool", truth))
     text = any(v.kind is Kind.SCALAR and v.container == "str" for v in values)
     for kind in (Kind.TENSOR, Kind.UNBACKED, Kind.SIZE, Kind.ARRAY):
         if found := [v for v in values if v.kind is kind]:
-            whole = _mask(found) if kind is Kind.TENSOR else exactly(found[0].lead)
+            whole = _mask(values, found) if kind is Kind.TENSOR else exactly(found[0].lead).but(extent=None)
             certain = any(v.certain for v in found) and not text
             other = UNKNOWN if any(v.only(Kind.UNKNOWN) for v in found) else _BOOL
             return (whole if certain else join(whole, other)).with_trail(found[0].trail)
     return _BOOL
 
 
-def _mask(tensors: Sequence[Value]) -> Value:
+def _settled(left: Value, right: Value, op: ast.cmpop) -> bool | None:
+    """What the comparison of two constants, or of sizes, gives for every size that is declared."""
+    if not left.certain or not right.certain:
+        return None
+    match left.lead, right.lead:
+        case Scalar(container="str", name=str(a)), Scalar(container="str", name=str(b)):
+            return _equality(a == b, op)
+        case Shape() | Container(), Shape() | Container() if left.items is not None and right.items is not None:
+            return _same_sizes(left.items, right.items, op)
+    one, other = shapes.extent_of(left), shapes.extent_of(right)
+    if one is None or other is None:
+        return None
+    return _order(one, other, op)
+
+
+def _same_sizes(left: tuple[Value, ...], right: tuple[Value, ...], op: ast.cmpop) -> bool | None:
+    if len(left) != len(right) or not isinstance(op, ast.Eq | ast.NotEq):
+        return None
+    pairs = [(shapes.extent_of(a), shapes.extent_of(b)) for a, b in zip(left, right, strict=True)]
+    answers = [extents.equal(a, b) if a is not None and b is not None else None for a, b in pairs]
+    same = False if False in answers else None if None in answers else True
+    return _equality(same, op)
+
+
+def _equality(same: bool | None, op: ast.cmpop) -> bool | None:
+    match op:
+        case ast.Eq():
+            return same
+        case ast.NotEq():
+            return None if same is None else not same
+    return None
+
+
+def _order(a: Extent, b: Extent, op: ast.cmpop) -> bool | None:
+    match op:
+        case ast.Lt():
+            return extents.less(a, b)
+        case ast.Gt():
+            return extents.less(b, a)
+        case ast.GtE():
+            return None if (below := extents.less(a, b)) is None else not below
+        case ast.LtE():
+            return None if (above := extents.less(b, a)) is None else not above
+    return _equality(extents.equal(a, b), op)
+
+
+def _mask(values: Sequence[Value], tensors: Sequence[Value]) -> Value:
     constant = tensors[0].source is Source.CONSTANT
     source = Source.CONSTANT if constant else Source.COMPUTED
-    return exactly(Tensor(source, boolean=True, unbacked=any(t.unbacked for t in tensors)))
+    plain = all(value.kind in _NUMBERS for value in values if not value.is_tensor)
+    dims = shapes.broadcast(shapes.dims_of(t) for t in tensors).dims if plain else None
+    return exactly(Tensor(source, boolean=True, unbacked=any(t.unbacked for t in tensors), dims=dims))
 
 
 def each(value: Value, judge: Callable[[Possibility], Value]) -> Value:

@@ -1,0 +1,104 @@
+"""An operation needs a dim that is declared dynamic to be one number, in a narrower range, or equal to another.
+
+Why: while torch traces with the sample, an operation whose operands have to fit each other asks whether they do: the
+rows of a table, the features of a layer, a literal in `view`, the end of a slice, the pieces of `chunk`. What it asked
+becomes a constraint on the declared dim, and export ends with "Constraints violated" where not every size of the
+declared range keeps it. This rule reckons with the sizes of the sample and the ranges of the declared dims, so it
+speaks only of models whose file gives both.
+
+Instead: take the size from the input (`self.table[: x.shape[1]]`, `x.view(x.shape[0], -1)`), declare the dim with the
+range that holds (`Dim("time", min=8, max=32)`), or declare two dims that have to be equal by one `Dim`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import libcst as cst
+
+from exportlint import Case, Declaration, Demand, Kind, Need, Rule, Severity, called, demands_of
+
+if TYPE_CHECKING:
+    from exportlint import Code
+
+
+_TAKE = "take the size from the input, or leave the dim static"
+_RANGE = "declare the dim with the range that holds for this, or leave the operation out"
+_ONE = "declare both by one `Dim`"
+_NEEDS = "`{code}` needs dim {dim}, which is declared dynamic, to be {number}"
+_BY_NAME = {
+    "matmul": "BadMatmul", "bmm": "BadMatmul", "mm": "BadMatmul", "cat": "BadCat", "stack": "BadCat",
+    "concat": "BadCat", "view": "BadView", "reshape": "BadView", "unflatten": "BadView", "expand": "BadExpand",
+}  # fmt: skip
+_PIECES = {"chunk": "BadChunk", "split": "BadSplit", "tensor_split": "BadChunk"}
+
+
+class OperationFixesDim(Rule):
+    torch_says = (r"Constraints violated",)
+    checks = ("frozen-dim", "narrowed-dim")
+    cases: ClassVar = {
+        "BadTable": Case(_NEEDS, _TAKE),
+        "BadMatmul": Case(_NEEDS, _TAKE),
+        "BadCat": Case(_NEEDS, _TAKE),
+        "BadView": Case("`{code}` fits few sizes of dim {dim}, which is declared dynamic", _TAKE),
+        "BadExpand": Case(_NEEDS, _TAKE),
+        "BadLinear": Case(_NEEDS, "give the layer a dim that is static, or leave the dim static"),
+        "BadTwoInputs": Case("`{code}` needs two dims to be equal that are declared dynamic one by one", _ONE),
+        "BadShortTable": Case("`{code}` has rows for sizes up to {number} only, and dim {dim} may be larger", _RANGE),
+        "BadSlice": Case("`{code}` needs dim {dim}, which is declared dynamic, to be at least {number}", _RANGE),
+        "BadIndex": Case("`{code}` needs dim {dim}, which is declared dynamic, to be at least {number}", _RANGE),
+        "BadTopk": Case("`{code}` needs dim {dim}, which is declared dynamic, to be at least {number}", _RANGE),
+        "BadChunk": Case("`{code}` falls into as many pieces as the sample's size of dim {dim} gives", _TAKE),
+        "BadSplit": Case("`{code}` falls into as many pieces as the sample's size of dim {dim} gives", _TAKE),
+    }
+
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Does the file declare dims?"""
+        return code.module.parsed.mentions(("Dim", "dims"))
+
+    def visit_BinaryOperation(self, node: cst.BinaryOperation) -> None:
+        self._judge(node, "BadMatmul" if isinstance(node.operator, cst.MatrixMultiply) else "BadTable")
+
+    def visit_Comparison(self, node: cst.Comparison) -> None:
+        self._judge(node, "BadTable")
+
+    def visit_Call(self, node: cst.Call) -> None:
+        layer = self.code.value(node.func).kind is Kind.MODULE
+        name = called(node) or ""
+        self._judge(node, "BadLinear" if layer else _BY_NAME.get(name, "BadTable"), name)
+
+    def visit_Subscript(self, node: cst.Subscript) -> None:
+        self._judge(node, "BadSlice")
+
+    def _judge(self, node: cst.CSTNode, case: str, name: str = "") -> None:
+        for demand in demands_of(self.code, node):
+            if demand.open and (at_most := _severity(demand)):
+                dim, number = _words(demand)
+                self.report(node, _case(case, demand, name), at_most=at_most, dim=dim, number=number)
+                return
+
+
+def _severity(demand: Demand) -> Severity | None:
+    """What torch says depends on how the dim was declared: all sizes of a `Dim` have to work."""
+    how = {dim.how for dim in demand.left.dims | demand.right.dims}
+    if how == {Declaration.NAMED}:
+        return Severity.ERROR
+    one_number = demand.need is Need.EQUAL and (demand.left.number is not None or demand.right.number is not None)
+    return Severity.WARNING if one_number else None
+
+
+def _case(case: str, demand: Demand, name: str) -> str:
+    if demand.need is Need.PIECES:
+        return _PIECES.get(name, "BadChunk")
+    if demand.need is Need.AT_LEAST:
+        return "BadTopk" if name else "BadShortTable" if not demand.left.dims else "BadSlice"
+    if demand.left.dims and demand.right.dims and case != "BadView":
+        return "BadTwoInputs"
+    return case
+
+
+def _words(demand: Demand) -> tuple[str, str]:
+    dims = demand.left.dims | demand.right.dims
+    known = next((side for side in (demand.right, demand.left) if side.number is not None), None)
+    return str(min(dim.index for dim in dims)), str(known.number) if known else "another size"
