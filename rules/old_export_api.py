@@ -1,16 +1,17 @@
 """A call of torch's export interface that this version does not know or will drop.
 
 Why: the export interface moved fast. `dynamic_dim`, `constraints=`, `constrain_as_value`, `export_for_training`,
-`capture_pre_autograd_graph` and `torch.onnx.dynamo_export` are gone, PT2E quantization moved to torchao, keywords of
-other exporters were never known, and pages recommend `torch.map` and `torch.scan`, which do not exist. Each raises when
-the line runs.
+`capture_pre_autograd_graph`, `torch.onnx.dynamo_export` and what belonged to it, and most of `torch._export` are gone,
+PT2E quantization moved to torchao, keywords of other exporters were never known, and pages recommend `torch.map` and
+`torch.scan`, which do not exist. Each raises when the line runs. `torch._dynamo.export` still runs, and gives a graph
+with guards, which nothing can save or lower.
 
 Instead:
 
     batch = torch.export.Dim("batch", min=2, max=64)
     program = torch.export.export(model, (x,), dynamic_shapes={"x": {0: batch}})
     torch._check(n >= 0); torch._check(n <= 10)                   # instead of constrain_as_value / constrain_as_size
-    program.module()(x)                                           # instead of program(x)
+    torch.export.export(model, (x,)).run_decompositions()         # instead of torch._dynamo.export(model, x)
 """
 
 from __future__ import annotations
@@ -31,44 +32,48 @@ _KEYWORDS = frozenset(
 )
 _PLACES = 3  # model, args and kwargs
 _EXPORTERS = frozenset({"torch.export.export", "torch.export.draft_export"})
-_GONE = {
-    "torch.export.dynamic_dim": "BadDynamicDim",
-    "torch._export.dynamic_dim": "BadDynamicDim",
-    "torch._export.constraints": "BadDynamicDim",
-    "torch.export.export_for_training": "BadExportForTraining",
-    "torch.export.export_for_inference": "BadExportForTraining",
-    "torch._export.capture_pre_autograd_graph": "BadCapture",
-    "torch._export.export": "BadPrivateExport",
-    "torch._constrain_as_value": "BadConstrainAsValue",
-    "torch.export.constrain_as_value": "BadConstrainAsValue",
-    "torch.export.constrain_as_size": "BadConstrainAsValue",
-    "torch.onnx.dynamo_export": "BadDynamoExport",
-    "torch.onnx.ExportOptions": "BadDynamoExport",
-    "torch.onnx.enable_fake_mode": "BadDynamoExport",
-    "torch.ao.quantization.quantize_pt2e": "BadQuantizePt2e",
-    "torch.ao.quantization.quantizer": "BadQuantizePt2e",
-    "torch.ao.quantization.pt2e": "BadQuantizePt2e",
-    "torch.map": "BadMap",
-    "torch.scan": "BadScan",
+_GONE_BY_CASE = {
+    "BadDynamicDim": "torch.export.dynamic_dim torch._export.dynamic_dim torch._export.constraints",
+    "BadExportForTraining": "torch.export.export_for_training torch.export.export_for_inference",
+    "BadCapture": "torch._export.capture_pre_autograd_graph",
+    "BadPrivateExport": (
+        "torch._export.export torch._export.export_for_training torch._export.save torch._export.load"
+        " torch._export.exported_program torch._export.ExportedProgram torch._export.dynamic_shapes"
+    ),
+    "BadCoreAten": "torch.export.core_aten_decompositions",
+    "BadConstrainAsValue": "torch._constrain_as_value torch.export.constrain_as_value torch.export.constrain_as_size",
+    "BadDynamoExport": (
+        "torch.onnx.dynamo_export torch.onnx.ExportOptions torch.onnx.enable_fake_mode torch.onnx.OnnxRegistry"
+        " torch.onnx.ONNXRuntimeOptions torch.onnx.DiagnosticOptions torch.onnx.ExportOutput"
+        " torch.onnx.ResolvedExportOptions torch.onnx.ONNXProgramSerializer torch.onnx.ExportOutputSerializer"
+        " torch.onnx.InvalidExportOptionsError torch.onnx.is_onnxrt_backend_supported"
+        " torch.onnx.export_to_pretty_string torch.onnx._export"
+    ),
+    "BadQuantizePt2e": (
+        "torch.ao.quantization.quantize_pt2e torch.ao.quantization.quantizer torch.ao.quantization.pt2e"
+        " torch.ao.quantization.move_exported_model_to_eval torch.ao.quantization.move_exported_model_to_train"
+        " torch.ao.quantization.allow_exported_model_train_eval"
+    ),
+    "BadDefinitely": (
+        "torch.fx.experimental.symbolic_shapes.definitely_true torch.fx.experimental.symbolic_shapes.definitely_false"
+    ),
+    "BadMap": "torch.map",
+    "BadScan": "torch.scan",
 }
-_OLD = frozenset({"torch._check_is_size", "torch._constrain_as_size"})
-_FACTORIES = (
-    "torch.rand",
-    "torch.ones",
-    "torch.zeros",
-    "torch.tensor",
-    "torch.arange",
-    "torch.empty",
-    "torch.full",
-    "torch.randint",
-)
+_GONE = {name: case for case, names in _GONE_BY_CASE.items() for name in names.split()}
+_OLD = {
+    "torch._check_is_size": "BadCheckIsSize",
+    "torch._constrain_as_size": "BadCheckIsSize",
+    "torch._dynamo.export": "BadDynamoTrace",
+}
+_FACTORIES = ("torch.rand", "torch.ones", "torch.zeros", "torch.tensor", "torch.arange", "torch.empty", "torch.full")
 
 
 class OldExportApi(ScriptRule):
     words = (
         r"\bexport\b|dynamic_dim|constrain_as|_check_is_size|export_for_|capture_pre_autograd|dynamo_export"
-        r"|quantize_pt2e|quantizer"
-        r"|pt2e|\btorch\.(map|scan)\b"
+        r"|quantize_pt2e|quantizer|pt2e|\btorch\.(map|scan)\b"
+        r"|\b_export\b|\bonnx\b|exported_model|definitely_(true|false)|core_aten"
     )
     torch_says = (
         r"export\(\) got an unexpected keyword argument",
@@ -101,13 +106,18 @@ class OldExportApi(ScriptRule):
             "`{name}` in `dynamic_shapes` is only a name",
             "write `torch.export.Dim({name})`, `Dim.DYNAMIC` or `Dim.AUTO`",
         ),
-        "BadProgramCalled": Case("`{code}` calls an exported program", "call `{name}.module()(…)`"),
         "BadDynamicDim": Case("`{name}` is gone", "use `torch.export.Dim` and `dynamic_shapes=`"),
         "BadExportForTraining": Case("`{name}` is gone", "use `torch.export.export`, which gives the same program"),
         "BadCapture": Case("`{name}` is gone", "use `torch.export.export(model, args).module()`"),
-        "BadPrivateExport": Case("`{name}` is gone", "use `torch.export.export`"),
+        "BadPrivateExport": Case("`{name}` is gone", "use what `torch.export` has of the same name"),
+        "BadCoreAten": Case("`{name}` is gone", "call `program.run_decompositions()`"),
         "BadConstrainAsValue": Case("`{name}` is gone", "use `torch._check(n >= low)` and `torch._check(n <= high)`"),
         "BadCheckIsSize": Case("`{name}` is deprecated", "use `torch._check(n >= 0)`"),
+        "BadDynamoTrace": Case(
+            "`{name}` is private, and gives a graph with guards, which cannot be saved or lowered",
+            "use `torch.export.export(model, args)`",
+        ),
+        "BadDefinitely": Case("`{name}` is gone", "use `guard_or_false(…)` of the same module"),
         "BadDynamoExport": Case("`{name}` is gone", "use `torch.onnx.export(model, args, dynamo=True)`"),
         "BadQuantizePt2e": Case("`{name}` moved to torchao", "import it from `torchao.quantization.pt2e`"),
         "BadMap": Case("`torch.map` does not exist", "use `torch.vmap`, or `functorch.experimental.control_flow.map`"),
@@ -154,7 +164,7 @@ class OldExportApi(ScriptRule):
         if case and not self._guards:
             self.report(node, case, name=name)
         elif name in _OLD:
-            self.report(node, "BadCheckIsSize", at_most=Severity.NOTE, name=name)
+            self.report(node, _OLD[name], at_most=Severity.NOTE, name=name)
         return case is not None
 
     def visit_Call(self, node: cst.Call) -> None:
@@ -166,8 +176,6 @@ class OldExportApi(ScriptRule):
                 self.report(node, "BadDimPositional")
         elif isinstance(node.func, cst.Attribute):
             self._gone(node, name)
-        elif isinstance(made := self.bound(node.func), cst.Call) and self.code.name(made.func) in _EXPORTERS:
-            self.report(node, "BadProgramCalled", name=self.code.text(node.func))
 
     def _export(self, node: cst.Call) -> None:
         keywords = {arg.keyword.value for arg in node.args if arg.keyword}
