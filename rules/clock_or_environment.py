@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Kind, Rule, Severity, called
+from exportlint import Case, Kind, Rule, Severity, Visitor, called
 
 if TYPE_CHECKING:
     from exportlint import Called, Code, Sketch
@@ -146,7 +146,7 @@ class ClockOrEnvironment(Rule):
         return owner is not None and owner.kind not in (Kind.MODULE, Kind.TENSOR)
 
 
-class _Bound(cst.CSTVisitor):
+class _Bound(Visitor):
     """The names a function binds itself."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import libcst as cst
 
-from exportlint import Case, ScriptRule, Severity, called
+from exportlint import Case, ScriptRule, Severity, Visitor, called
 
 _EVAL = "call `.eval()` on the model before the export"
 _DROPOUT = frozenset(
@@ -83,7 +83,7 @@ class ExportInTrainMode(ScriptRule):
         return not any(called(call) in {"eval", "train"} for call in built.calls)
 
 
-class _Built(cst.CSTVisitor):
+class _Built(Visitor):
     def __init__(self) -> None:
         super().__init__()
         self.calls: list[cst.Call] = []

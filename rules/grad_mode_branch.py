@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Code, Rule, Severity, Source, called
+from exportlint import Case, Code, Rule, Severity, Source, Visitor, called
 
 _OPTION = "make the choice an option of the module, or use `self.training`"
 _MESSAGE = "`{code}` is answered once, while exporting; the program has one of the two ways"
@@ -92,7 +92,7 @@ class GradModeBranch(Rule):
         return owner is not None and owner.is_tensor and owner.source is Source.COMPUTED
 
 
-class _Asked(cst.CSTVisitor):
+class _Asked(Visitor):
     """The questions within a test. `self.training and …` is a choice made before the export."""
 
     def __init__(self, rule: GradModeBranch) -> None:
@@ -100,12 +100,22 @@ class _Asked(cst.CSTVisitor):
         self.rule = rule
         self.cases: list[str] = []
 
-    def on_visit(self, node: cst.CSTNode) -> bool:
-        if isinstance(node, cst.BooleanOperation) and isinstance(node.operator, cst.And) and _says_training(node):
-            return False
+    def visit_BooleanOperation(self, node: cst.BooleanOperation) -> bool:
+        return not (isinstance(node.operator, cst.And) and _says_training(node))
+
+    def visit_Attribute(self, node: cst.Attribute) -> bool:
+        self._note(node)
+        return False
+
+    def visit_Call(self, node: cst.Call) -> None:
+        self._note(node)
+
+    def visit_Name(self, node: cst.Name) -> None:
+        self._note(node)
+
+    def _note(self, node: cst.CSTNode) -> None:
         if case := self.rule.case_of(node):
             self.cases.append(case)
-        return not isinstance(node, cst.Attribute)
 
 
 def _at_most(test: cst.BaseExpression, case: str) -> Severity:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Code, ScriptRule, Severity, argument, dotted
+from exportlint import Case, Code, ScriptRule, Severity, Visitor, argument, dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -210,7 +210,7 @@ def _asks_version(test: cst.BaseExpression) -> bool:
     )
 
 
-class _Words(cst.CSTVisitor):
+class _Words(Visitor):
     def __init__(self) -> None:
         super().__init__()
         self.found: set[str] = set()

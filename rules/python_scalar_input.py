@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import libcst as cst
 
-from exportlint import Case, Rule, Scope, Severity, called, last_name
+from exportlint import Case, Rule, Scope, Severity, Visitor, called, last_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,7 +126,7 @@ def _annotated(node: cst.BaseExpression) -> str | None:
     return None
 
 
-class _Census(cst.CSTVisitor):
+class _Census(Visitor):
     """Which classes have a forward, and which are built inside and outside of classes."""
 
     def __init__(self) -> None:
@@ -160,7 +160,7 @@ def _bases(node: cst.ClassDef) -> Iterator[str]:
                 yield name
 
 
-class _Uses(cst.CSTVisitor):
+class _Uses(Visitor):
     """Parameters without annotation that are used the way only Python values are."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Kind, Rule, Severity, called, flat_targets
+from exportlint import Case, Kind, Rule, Severity, Visitor, called, flat_targets
 
 if TYPE_CHECKING:
     from exportlint import Code
@@ -69,7 +69,7 @@ def _carries_state(loop: cst.For) -> bool:
     return found.yes
 
 
-class _Carried(cst.CSTVisitor):
+class _Carried(Visitor):
     def __init__(self) -> None:
         super().__init__()
         self.yes = False
@@ -80,7 +80,7 @@ class _Carried(cst.CSTVisitor):
         self.yes = self.yes or (isinstance(node.value, cst.Call) and bool(own & reads.names))
 
 
-class _Reads(cst.CSTVisitor):
+class _Reads(Visitor):
     def __init__(self) -> None:
         super().__init__()
         self.names: set[str] = set()
@@ -91,7 +91,7 @@ class _Reads(cst.CSTVisitor):
             self.names |= inner.names
 
 
-class _Names(cst.CSTVisitor):
+class _Names(Visitor):
     def __init__(self) -> None:
         super().__init__()
         self.names: set[str] = set()

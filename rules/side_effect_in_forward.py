@@ -15,7 +15,19 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import CONTAINER_METHODS, Case, Code, Kind, Rule, Severity, Source, called, dotted, flat_targets
+from exportlint import (
+    CONTAINER_METHODS,
+    Case,
+    Code,
+    Kind,
+    Rule,
+    Severity,
+    Source,
+    Visitor,
+    called,
+    dotted,
+    flat_targets,
+)
 
 if TYPE_CHECKING:
     from exportlint import Called, Sketch
@@ -182,7 +194,7 @@ class SideEffectInForward(Rule):
             self.report(node, "BadGlobalList", at_most=Severity.WARNING)
 
 
-class _Names(cst.CSTVisitor):
+class _Names(Visitor):
     """Which names a function binds itself, which it declares global, and how often each is used."""
 
     def __init__(self) -> None:

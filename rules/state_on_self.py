@@ -31,6 +31,7 @@ from exportlint import (
     Source,
     Use,
     ValuesUsed,
+    Visitor,
     flat_targets,
     made_from_inputs,
     path_on_self,
@@ -319,7 +320,7 @@ def _mentions_attribute(node: cst.CSTNode, name: str) -> bool:
     return name in values.found
 
 
-class _Attributes(cst.CSTVisitor):
+class _Attributes(Visitor):
     def __init__(self) -> None:
         super().__init__()
         self.found: set[str] = set()

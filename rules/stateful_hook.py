@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import CONTAINER_METHODS, Case, Rule, Scope, called, root_name
+from exportlint import CONTAINER_METHODS, Case, Rule, Scope, Visitor, called, root_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -79,7 +79,7 @@ def _function(
     return None
 
 
-class _Registered(cst.CSTVisitor):
+class _Registered(Visitor):
     """What `__init__` registers as forward hooks, and the functions it defines."""
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ class _Registered(cst.CSTVisitor):
             self.found.append(node.args[0].value)
 
 
-class _Emptied(cst.CSTVisitor):
+class _Emptied(Visitor):
     """The attributes that forward assigns or clears."""
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ class _Emptied(cst.CSTVisitor):
             self.found.add(_last(node.func.value))
 
 
-class _Writes(cst.CSTVisitor):
+class _Writes(Visitor):
     """The counters and containers a hook changes, and the names that are its own."""
 
     def __init__(self) -> None:

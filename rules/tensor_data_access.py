@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Code, Kind, Rule, Severity, Source, Value, flat_targets, written_in_place
+from exportlint import Case, Code, Kind, Rule, Severity, Source, Value, Visitor, flat_targets, written_in_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -147,7 +147,7 @@ def _data_in(node: cst.CSTNode) -> cst.Attribute | None:
                 return None
 
 
-class _DataReads(cst.CSTVisitor):
+class _DataReads(Visitor):
     def __init__(self) -> None:
         super().__init__()
         self.found: set[cst.CSTNode] = set()

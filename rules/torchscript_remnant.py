@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Code, ScriptRule, Severity, argument, called
+from exportlint import Case, Code, ScriptRule, Severity, Visitor, argument, called
 
 _EAGER = "keep the eager module and export it"
 _SCRIPTS = frozenset({"torch.jit.script", "torch.jit.load", "torch.jit.freeze", "torch.jit.optimize_for_inference"})
@@ -131,7 +131,7 @@ def _branch_on_data(cls: cst.ClassDef) -> cst.CSTNode | None:
     return None
 
 
-class _Tests(cst.CSTVisitor):
+class _Tests(Visitor):
     def __init__(self) -> None:
         super().__init__()
         self.found: cst.CSTNode | None = None
@@ -151,7 +151,7 @@ class _Tests(cst.CSTVisitor):
             self.found = test
 
 
-class _Reduces(cst.CSTVisitor):
+class _Reduces(Visitor):
     def __init__(self) -> None:
         super().__init__()
         self.yes = False

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Rule, Scope, Severity, flat_targets
+from exportlint import Case, Rule, Scope, Severity, Visitor, flat_targets
 
 _LAZY = re.compile(r"torch\.nn\.(?:[\w.]*\.)?Lazy[A-Z]\w*")
 
@@ -45,7 +45,7 @@ class UninitialisedLazyModule(Rule):
                 self.report(call, "BadUninitialised", at_most=Severity.WARNING)
 
 
-class _Calls(cst.CSTVisitor):
+class _Calls(Visitor):
     """The calls of a function, and to which attribute of self the result of each goes."""
 
     def __init__(self) -> None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, ClassVar
 
-import libcst as cst
-
 from exportlint.finding import Severity
 from exportlint.rule.suspicion import Case, Suspicion
+from exportlint.rule.visitor import Visitor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import libcst as cst
 
     from exportlint.engine.values.abstract_value import Value
     from exportlint.rule.code import Code
@@ -32,7 +33,7 @@ class Scope(enum.Enum):
     FILE = "whole files: export calls, imports, definitions"
 
 
-class Rule(cst.CSTVisitor):
+class Rule(Visitor):
     """Base of all rules: a libcst visitor, of which one instance visits one piece of code.
 
     A class sets these:

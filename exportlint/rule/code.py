@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, cast
 
 import libcst as cst
-from libcst.metadata import MetadataWrapper, PositionProvider
 
 from exportlint.engine.values.abstract_value import UNKNOWN, Value
 from exportlint.rule.sketch import Sketch
@@ -91,6 +90,8 @@ class Syntax:
     def __init__(self, text: str, shift: int, *, is_indented: bool = False) -> None:
         self.shift = shift
         self._is_indented = is_indented
+        from libcst.metadata import MetadataWrapper  # noqa: PLC0415 (only where something is parsed)
+
         self._wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
 
     @classmethod
@@ -109,6 +110,8 @@ class Syntax:
 
     @cached_property
     def positions(self) -> Mapping[cst.CSTNode, CodeRange]:
+        from libcst.metadata import PositionProvider  # noqa: PLC0415 (as above)
+
         # `resolve` would walk the whole tree once more, for providers that nobody asked for.
         return PositionProvider()._gen(self._wrapper)  # type: ignore[return-value]  # noqa: SLF001 - see above
 

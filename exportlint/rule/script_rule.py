@@ -38,7 +38,6 @@ CHAINED = frozenset(
         "apply",
     }
 )
-UNKNOWN_NODE = cst.Ellipsis()
 
 
 class ScriptRule(Rule):
@@ -72,6 +71,7 @@ class ScriptRule(Rule):
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)
+        self._unknown = cst.Ellipsis()  # what a name stands for of which nothing is known
         self._scopes: list[dict[str, cst.CSTNode]] = [{}]
         self.events: dict[int, list[cst.Call]] = {}
         # Chains are followed when they are bound: `model = model.eval()` names itself.
@@ -87,7 +87,7 @@ class ScriptRule(Rule):
         self._scopes[-1][node.name.value] = node
         parameters = node.params
         names = (*parameters.params, *parameters.kwonly_params, *parameters.posonly_params)
-        self._scopes.append({parameter.name.value: UNKNOWN_NODE for parameter in names})
+        self._scopes.append({parameter.name.value: self._unknown for parameter in names})
 
     def leave_FunctionDef(self, original_node: cst.FunctionDef) -> None:
         self._scopes.pop()
@@ -108,11 +108,11 @@ class ScriptRule(Rule):
             self._bind(original_node.target, original_node.value)
 
     def visit_For(self, node: cst.For) -> None:
-        self._bind(node.target, UNKNOWN_NODE)
+        self._bind(node.target, self._unknown)
 
     def leave_AsName(self, original_node: cst.AsName) -> None:
         if isinstance(original_node.name, cst.Name):
-            self._scopes[-1].setdefault(original_node.name.value, UNKNOWN_NODE)
+            self._scopes[-1].setdefault(original_node.name.value, self._unknown)
 
     def leave_Call(self, original_node: cst.Call) -> None:
         """`model.eval()` is remembered with what `model` stands for."""
@@ -134,7 +134,7 @@ class ScriptRule(Rule):
             self._scopes[-1][target.value] = self.bound(value)
         elif isinstance(target, cst.Tuple | cst.List):
             for element in target.elements:
-                self._bind(element.value, UNKNOWN_NODE)
+                self._bind(element.value, self._unknown)
 
     def bound(self, node: cst.CSTNode) -> cst.CSTNode:
         """The expression, class or function that a name stands for at this point; any other node stands for itself."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from exportlint.rule.patterns import called, dotted, flat_targets, text_argument
+from exportlint.rule.visitor import Visitor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +21,7 @@ _LIKE = frozenset(
 _ROUNDS = 3  # enough for the chains people write inside loops
 
 
-class ValuesUsed(cst.CSTVisitor):
+class ValuesUsed(Visitor):
     """The names whose values an expression uses, and the attributes of self as paths ("state", "meter.count").
 
     Visit an expression with it and read `names` and `own`; `own` holds "*" for a `getattr` with a computed name.
@@ -55,7 +56,7 @@ class ValuesUsed(cst.CSTVisitor):
         self.names.add(node.value)
 
 
-class _Flow(cst.CSTVisitor):
+class _Flow(Visitor):
     """The parameters of a function, the names it reads, and which names are made from which."""
 
     def __init__(self) -> None:

@@ -17,20 +17,21 @@ import libcst as cst
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    Visit = tuple[int, int, Callable[[cst.CSTNode], object], cst.CSTNode, bool]
+
 
 _HOOK = re.compile(r"(visit|leave)_([A-Z]\w*?)(?:_([a-z]\w*))?$")
 # Where the fields of a node do not stand in the order of the source.
-_SOURCE_ORDER: dict[type[cst.CSTNode], tuple[str, ...]] = {
-    cst.Arg: ("keyword", "value"),
-    cst.ClassDef: ("decorators", "name", "type_parameters", "bases", "keywords", "body"),
-    cst.ExceptHandler: ("type", "name", "body"),
-    cst.ExceptStarHandler: ("type", "name", "body"),
-    cst.FunctionDef: ("decorators", "name", "type_parameters", "params", "returns", "body"),
-    cst.IfExp: ("body", "test", "orelse"),
-    cst.MatchCase: ("pattern", "guard", "body"),
+_SOURCE_ORDER: dict[str, tuple[str, ...]] = {
+    "Arg": ("keyword", "value"),
+    "ClassDef": ("decorators", "name", "type_parameters", "bases", "keywords", "body"),
+    "ExceptHandler": ("type", "name", "body"),
+    "ExceptStarHandler": ("type", "name", "body"),
+    "FunctionDef": ("decorators", "name", "type_parameters", "params", "returns", "body"),
+    "IfExp": ("body", "test", "orelse"),
+    "MatchCase": ("pattern", "guard", "body"),
 }
 _LAYOUT = re.compile(r"white|lines|_par$|^[lr]par$|comma|semicolon|header|footer|^eol|indent|newline|bracket|brace")
-Visit = tuple[int, int, "Callable[[cst.CSTNode], object]", cst.CSTNode, bool]
 
 
 class Walk:
@@ -93,7 +94,7 @@ def _hooks(visitor: type[cst.CSTVisitor]) -> tuple[tuple[str, str, str, str | No
 @cache
 def _children_of(node_type: type[cst.CSTNode]) -> tuple[str, ...]:
     names = [f.name for f in fields(node_type) if not _LAYOUT.search(f.name)]
-    first = [name for name in _SOURCE_ORDER.get(node_type, ()) if name in names]
+    first = [name for name in _SOURCE_ORDER.get(node_type.__name__, ()) if name in names]
     return (*first, *(name for name in names if name not in first))
 
 

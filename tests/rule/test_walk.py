@@ -1,4 +1,4 @@
-"""The walk meets what libcst's own visit meets, in the same order, on every fixture we have."""
+"""The walk, and a visitor that is defined without libcst, meet what libcst's own visit meets, in the same order."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import libcst as cst
 import pytest
 
 from exportlint.registry import all_rules
+from exportlint.rule.visitor import Visitor
 from exportlint.rule.walk import Walk
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 FIXTURES = sorted({rule.fixture for rule in all_rules().values()})[::3]
 
 
-class Recorder(cst.CSTVisitor):
+class Recording:
     def __init__(self) -> None:
         super().__init__()
         self.met: list[tuple[str, int]] = []
@@ -42,11 +43,20 @@ class Recorder(cst.CSTVisitor):
         self.met.append(("name", id(node)))
 
 
+class Recorder(Recording, cst.CSTVisitor):
+    pass
+
+
+class OurRecorder(Recording, Visitor):
+    pass
+
+
 @pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
 def test_same_nodes_in_the_same_order(path: Path) -> None:
     tree = cst.parse_module(path.read_text("utf-8"))
-    ours, theirs = Recorder(), Recorder()
-    Walk(tree).run(ours)
+    walked, ours, theirs = Recorder(), OurRecorder(), Recorder()
+    Walk(tree).run(walked)
+    assert tree.visit(ours) is tree
     tree.visit(theirs)
-    assert ours.met == theirs.met
-    assert len(ours.met) > 100
+    assert walked.met == ours.met == theirs.met
+    assert len(theirs.met) > 100
