@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from exportlint.rule.base import Rule, Scope
     from exportlint.rule.code import Code
     from exportlint.rule.demands import demands_of
-    from exportlint.rule.lifetimes import Use, use_of
+    from exportlint.rule.lifetimes import Use, outlives_calls, use_of
     from exportlint.rule.patterns import (
         CONTAINER_METHODS,
         SHAPE_METHODS,
@@ -57,7 +57,7 @@ _NAMES_OF_MODULES = {
     "rule.base": "Rule Scope",
     "rule.code": "Code",
     "rule.demands": "demands_of",
-    "rule.lifetimes": "Use use_of",
+    "rule.lifetimes": "Use outlives_calls use_of",
     "rule.patterns": "CONTAINER_METHODS SHAPE_METHODS called dotted flat_targets is_part root_name text_argument"
     " written_in_place",
     "rule.script_rule": "ScriptRule argument",
@@ -118,6 +118,7 @@ __all__ = [
     "lint",
     "made_from_inputs",
     "of_a_size",
+    "outlives_calls",
     "path_on_self",
     "root_name",
     "text_argument",

@@ -25,7 +25,7 @@ _GRADIENTS = frozenset({"torch.autograd.grad", "torch.autograd.backward"})
 
 class AutogradFunctionBackward(Rule):
     scope = Scope.FILE
-    words = r"\bsaved_variables\b|\bautograd\.(grad|backward)\b|\bgrad\("
+    words = r"saved_variables|autograd\.(grad|backward)\b|grad(?<!\wgrad)\("
     graph_breaks = ("GB9186",)
     cases: ClassVar = {
         "BadSavedVariables": Case("`{code}` is the old name of `ctx.saved_tensors`", "read `ctx.saved_tensors`"),

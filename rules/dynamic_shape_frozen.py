@@ -278,9 +278,13 @@ def _is_quotient(node: cst.BaseExpression) -> bool:
 
 def _declared(module: ModuleInfo) -> dict[str, set[int]]:
     """Argument -> dims that the file declares dynamic."""
-    text = module.parsed.text
+    return _specs(module.tree) if _mentions_dims(module.parsed.text) else {}
+
+
+@lru_cache(maxsize=64)  # asked for each function of a file
+def _mentions_dims(text: str) -> bool:
     mentions = "Dim" in text or ("dims" in text and "torch.export" in text)
-    return _specs(module.tree) if mentions and _DIM.search(text) else {}
+    return mentions and bool(_DIM.search(text))
 
 
 @lru_cache(maxsize=64)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Code, Kind, Rule, called, flat_targets, written_in_place
+from exportlint import Case, Code, Kind, Rule, called, flat_targets, last_name, written_in_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,10 +47,12 @@ class FrozenStorageWrite(Rule):
     def concerns(cls, code: Code) -> bool:
         """Is something written in place that may come out of a conversion?"""
         sketch = code.sketch
-        made = (node for node in sketch.nodes(ast.Assign) if not isinstance(node.value, ast.Name | ast.Constant))
+        if _CONVERSIONS.isdisjoint(sketch.methods):
+            return False
+        made = (node for node in sketch.nodes(ast.Assign) if _may_be_converted(node.value))
         names = {target.id for node in made for target in node.targets if isinstance(target, ast.Name)}
-        return not _CONVERSIONS.isdisjoint(sketch.methods) and any(
-            isinstance(node, ast.Call) or (isinstance(node, ast.Name) and node.id in names) for node in _written(sketch)
+        return any(
+            _may_be_converted(node) or (isinstance(node, ast.Name) and node.id in names) for node in _written(sketch)
         )
 
     def __init__(self, code: Code) -> None:
@@ -99,6 +101,13 @@ def _written(sketch: Sketch) -> Iterator[ast.expr]:
             yield _whole(call.owner)
         if _WRITES & {word.arg for word in call.node.keywords}:
             yield from map(_whole, call.arguments)
+
+
+def _may_be_converted(node: ast.expr) -> bool:
+    """Is it a conversion, a view of something, or an item?"""
+    whole = _whole(node)
+    is_item = whole is not node and isinstance(whole, ast.Name)
+    return is_item or (isinstance(whole, ast.Call) and last_name(whole.func) in _CONVERSIONS | _VIEWS)
 
 
 def _whole(node: ast.expr) -> ast.expr:

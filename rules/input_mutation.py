@@ -59,13 +59,13 @@ class InputMutation(Rule):
     def concerns(cls, code: Code) -> bool:
         """Is a container, an object or the shape of a tensor changed that may be the caller's?"""
         sketch = code.sketch
-        grown = (call.owner for call in sketch.calls if call.method in CONTAINER_METHODS)
         reshaped = (call.owner for call in sketch.calls if call.method in SHAPE_METHODS)
+        if any(sketch.value(owner).source is Source.INPUT for owner in reshaped if owner):
+            return True
+        grown = (call.owner for call in sketch.calls if call.method in CONTAINER_METHODS)
         written = [*(target.value for target in sketch.targets()), *(owner for owner in grown if owner)]
         written += (node.target for node in sketch.nodes(ast.AugAssign))
-        return any(_may_be_given(code, node) for node in written) or any(
-            sketch.value(owner).source is Source.INPUT for owner in reshaped if owner
-        )
+        return any(_may_be_given(code, node) for node in written) and not (code.cls and is_part(code.cls))
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)

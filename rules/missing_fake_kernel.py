@@ -52,7 +52,7 @@ _DEVICES = frozenset({"CPU", "CUDA", "cpu", "cuda", "XPU", "MPS", "xpu", "mps"})
 
 class MissingFakeKernel(Rule):
     scope = Scope.FILE
-    words = r"\b(custom_op|Library|torch\.library)\b"
+    words = r"(custom_op|Library|torch\.library)\b"
     torch_says = (r"There was no fake impl registered for", r"UnsupportedOperatorException")
     graph_breaks = ("GB0090",)
     docs = (("Custom operators", "https://docs.pytorch.org/docs/stable/library.html"),)

@@ -34,6 +34,7 @@ from exportlint import (
     Visitor,
     flat_targets,
     made_from_inputs,
+    outlives_calls,
     path_on_self,
     text_argument,
     use_of,
@@ -76,11 +77,11 @@ class StateOnSelf(Rule):
 
     @classmethod
     def concerns(cls, code: Code) -> bool:
-        """Is an attribute, or what one holds, written to?"""
+        """Is an attribute, or what one holds, written to, of an object that later calls meet?"""
         sketch = code.sketch
         grown = (call.owner for call in sketch.calls if call.method in CONTAINER_METHODS)
-        written = (part for target in sketch.targets() for part in (target, target.value))
-        return "setattr" in sketch.methods or any(isinstance(node, ast.Attribute) for node in (*grown, *written))
+        written = (*sketch.targets(), *filter(None, grown))
+        return "setattr" in sketch.methods or any(_may_outlive(target, code) for target in written)
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)
@@ -255,22 +256,26 @@ class StateOnSelf(Rule):
         return any(_reads(test.test, name) and any(map(_computes, test.body)) for test in tests)
 
     def _held(self) -> bool:
-        """Does some module of the file keep an object of this class, which is no module itself?"""
-        if not self.code.cls or "forward" in self._methods():
-            return False
-        if self.code.cls.is_module:
-            return True
-        made = f"{self.code.cls.name}("
-        return any(
-            isinstance(node, ast.Assign) and ast.unparse(node.value).startswith(made) and _reads(node.targets[0], None)
-            for node in ast.walk(self.code.module.tree)
-        )
+        """Does some class of the file keep an object of this class, which is no module itself?"""
+        cls = self.code.cls
+        return cls is not None and "forward" not in self._methods() and outlives_calls(cls)
 
     def _read_by_others(self, name: str) -> bool:
         return any(
             isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.value, ast.Attribute)
             for node in ast.walk(self.code.module.tree)
         )
+
+
+def _may_outlive(target: ast.expr, code: Code) -> bool:
+    """May what is written there be read by a later call?"""
+    match target:
+        case ast.Attribute(value=ast.Name(id="self")) | ast.Subscript(value=ast.Attribute(value=ast.Name(id="self"))):
+            return code.cls is not None and outlives_calls(code.cls)
+        case ast.Attribute(value=held):
+            owner = code.sketch.value(held)
+            return owner.kind in {Kind.CLASS, Kind.FUNCTION} or owner.on_self or ast.unparse(held).startswith("self.")
+    return False
 
 
 def _own(node: cst.CSTNode) -> str | None:
@@ -385,15 +390,10 @@ def _empty_buffer(call: ast.Call) -> str | None:
     return None
 
 
-def _reads(node: ast.AST, name: str | None) -> bool:
-    """Does the expression read `self.name`, or, without a name, any attribute of self?"""
-    return any(
-        isinstance(part, ast.Attribute)
-        and isinstance(part.value, ast.Name)
-        and part.value.id == "self"
-        and name in {None, part.attr}
-        for part in ast.walk(node)
-    )
+def _reads(node: ast.AST, name: str) -> bool:
+    """Does the expression read `self.name`?"""
+    parts = (part for part in ast.walk(node) if isinstance(part, ast.Attribute) and part.attr == name)
+    return any(isinstance(part.value, ast.Name) and part.value.id == "self" for part in parts)
 
 
 def _computes(statement: ast.stmt) -> bool:

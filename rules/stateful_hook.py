@@ -19,13 +19,15 @@ from exportlint import CONTAINER_METHODS, Case, Rule, Scope, Visitor, called, ro
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from exportlint import Code
+
 _HOOKS = frozenset({"register_forward_hook", "register_forward_pre_hook"})
 _GROW = CONTAINER_METHODS - {"update", "setdefault", "clear", "sort", "move_to_end"}
 
 
 class StatefulHook(Rule):
     scope = Scope.FILE
-    words = r"\bregister_forward_(pre_)?hook\b"
+    words = r"register_forward_(pre_)?hook\b"
     cases: ClassVar = {
         "BadCountingHook": Case(
             "`{code}` in a hook counts once, while tracing", "keep the count in a registered buffer"
@@ -35,6 +37,11 @@ class StatefulHook(Rule):
             "empty the list in forward before the hooks fill it, or return the intermediate results",
         ),
     }
+
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is a hook registered?"""
+        return not _HOOKS.isdisjoint(code.sketch.methods)
 
     def visit_Module(self, node: cst.Module) -> None:
         functions = _functions_in(node.body)

@@ -9,18 +9,21 @@ Instead: give the size (`nn.Linear(width, 3)`), or run the model once on an exam
 from __future__ import annotations
 
 import re
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
 from exportlint import Case, Rule, Scope, Severity, Visitor, flat_targets
+
+if TYPE_CHECKING:
+    from exportlint import Code
 
 _LAZY = re.compile(r"torch\.nn\.(?:[\w.]*\.)?Lazy[A-Z]\w*")
 
 
 class UninitialisedLazyModule(Rule):
     scope = Scope.FILE
-    words = r"\bLazy[A-Z]"
+    words = r"Lazy(?<!\wLazy)[A-Z]"
     torch_says = (r"Attempted to use an uninitialized parameter",)
     cases: ClassVar = {
         "BadUninitialised": Case(
@@ -28,6 +31,11 @@ class UninitialisedLazyModule(Rule):
             "give the input size to a layer that is not lazy, or run the model on an example before the export",
         )
     }
+
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is a lazy layer made?"""
+        return any(map(_LAZY.fullmatch, code.sketch.origins))
 
     def visit_ClassDef(self, node: cst.ClassDef) -> None:
         for method in node.body.body:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from exportlint.rule.patterns import CONTAINER_METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from exportlint.engine.source.symbols import ClassInfo
 
 
 # Methods that change a container and give nothing back that a caller could read.
@@ -48,6 +51,38 @@ def use_of(attribute: str, methods: Mapping[str, ast.FunctionDef], entry: str = 
     if entry in methods:
         walk.method(entry, known=False)
     return walk.use
+
+
+def outlives_calls(cls: ClassInfo) -> bool:
+    """Does a later call meet the same object? It does a module, and what a class of the file keeps on self.
+
+    >>> from exportlint.testing import code_of
+    >>> code = code_of('''
+    ... import torch
+    ... class Meter: ...
+    ... class Point: ...
+    ... class Net(torch.nn.Module):
+    ...     def __init__(self):
+    ...         self.meter = Meter()
+    ... ''')
+    >>> {name: outlives_calls(cls) for name, cls in code.module.classes.items()}
+    {'Meter': True, 'Point': False, 'Net': True}
+    """
+    if cls.is_module or cls.method("forward"):
+        return True
+    return any(text.startswith(f"{cls.name}(") for text in _kept_on_self(cls.module.tree))
+
+
+@lru_cache(maxsize=8)  # a file whose objects many models use is asked again for each of them
+def _kept_on_self(tree: ast.Module) -> tuple[str, ...]:
+    """The values that a file assigns to attributes of self, as text."""
+    assigned = (node for node in ast.walk(tree) if isinstance(node, ast.Assign))
+    return tuple(ast.unparse(node.value) for node in assigned if _is_on_self(node.targets[0]))
+
+
+def _is_on_self(target: ast.expr) -> bool:
+    owners = (node.value for node in ast.walk(target) if isinstance(node, ast.Attribute))
+    return any(isinstance(owner, ast.Name) and owner.id == "self" for owner in owners)
 
 
 @dataclass(slots=True)
