@@ -15,11 +15,9 @@ from exportlint.rule.walk import Walk
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from libcst.metadata import CodeRange
-
     from exportlint.engine.source.parsed import Parsed
     from exportlint.engine.source.symbols import ClassInfo, FunctionInfo, ModuleInfo
-    from exportlint.engine.values.beliefs import Belief
+    from exportlint.engine.values.beliefs import Belief, Span
 
 
 class Code(Protocol):
@@ -90,9 +88,7 @@ class Syntax:
     def __init__(self, text: str, shift: int, *, is_indented: bool = False) -> None:
         self.shift = shift
         self._is_indented = is_indented
-        from libcst.metadata import MetadataWrapper  # noqa: PLC0415 (only where something is parsed)
-
-        self._wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
+        self.tree = cst.parse_module(text)
 
     @classmethod
     def of_function(cls, text: str, first_line: int) -> Syntax:
@@ -100,20 +96,15 @@ class Syntax:
         is_indented = text[:1] in {" ", "\t"}
         return cls(("if True:\n" if is_indented else "\n") + text + "\n", first_line - 2, is_indented=is_indented)
 
-    @property
-    def tree(self) -> cst.Module:
-        return self._wrapper.module
-
     @cached_property
     def walk(self) -> Walk:
         return Walk(self.tree, self.tree.body[0] if self._is_indented else None)
 
     @cached_property
-    def positions(self) -> Mapping[cst.CSTNode, CodeRange]:
-        from libcst.metadata import PositionProvider  # noqa: PLC0415 (as above)
+    def positions(self) -> Mapping[int, Span]:
+        from exportlint.rule.positions import positions  # noqa: PLC0415 (libcst, only where something is parsed)
 
-        # `resolve` would walk the whole tree once more, for providers that nobody asked for.
-        return PositionProvider()._gen(self._wrapper)  # type: ignore[return-value]  # noqa: SLF001 - see above
+        return positions(self.tree)
 
 
 class CodePiece:
@@ -161,9 +152,9 @@ class CodePiece:
         return self._syntax.walk
 
     def place(self, node: cst.CSTNode) -> Place:
-        at = self._syntax.positions[node]
+        line, column, end_line, end_column = self._syntax.positions[id(node)]
         shift = self._syntax.shift
-        return Place(at.start.line + shift, at.start.column + 1, at.end.line + shift, at.end.column + 1)
+        return Place(line + shift, column + 1, end_line + shift, end_column + 1)
 
     def _span(self, node: cst.CSTNode) -> tuple[int, int, int, int]:
         p = self.place(node)
@@ -171,7 +162,7 @@ class CodePiece:
         return (p.line, before(p.line, p.column - 1), p.end_line, before(p.end_line, p.end_column - 1))
 
     def value(self, node: cst.CSTNode) -> Value:
-        if node not in self._syntax.positions:
+        if id(node) not in self._syntax.positions:
             return UNKNOWN
         span = self._span(node)
         found = self._belief.values.get(span)

@@ -44,7 +44,7 @@ class Walk:
         self._clock = 0
         self._hidden = hidden
         self._by_type: dict[str, list[cst.CSTNode]] = defaultdict(list)
-        self._times: dict[cst.CSTNode, tuple[int, int]] = {}
+        self._times: dict[int, tuple[int, int]] = {}  # by id, which is hashed faster than a node
         self._number(tree)
 
     def _number(self, node: cst.CSTNode) -> None:
@@ -55,7 +55,7 @@ class Walk:
         for name in _children_of(type(node)):
             for child in _nodes(getattr(node, name)):
                 self._number(child)
-        self._times[node] = (enter, self._clock)
+        self._times[id(node)] = (enter, self._clock)
         self._clock += 1
 
     def run(self, visitor: cst.CSTVisitor) -> None:
@@ -65,13 +65,13 @@ class Walk:
             if when < skip_until:
                 continue
             if method(node) is False and entering:
-                skip_until = self._times[node][1]
+                skip_until = self._times[id(node)][1]
 
     def _visits(self, visitor: cst.CSTVisitor) -> Iterator[Visit]:
         for hook, kind, type_name, attribute in _hooks(type(visitor)):
             method = getattr(visitor, hook)
             for node in self._by_type.get(type_name, ()):
-                times = self._times[node] if attribute is None else self._span(node, attribute)
+                times = self._times[id(node)] if attribute is None else self._span(node, attribute)
                 if times:
                     entering = kind == "visit"
                     # An attribute's own hook runs before the first node in it, and after the last.
@@ -79,7 +79,7 @@ class Walk:
                     yield times[0 if entering else 1], order, method, node, entering and attribute is None
 
     def _span(self, node: cst.CSTNode, attribute: str) -> tuple[int, int] | None:
-        inside = [self._times[n] for n in _nodes(getattr(node, attribute)) if n in self._times]
+        inside = [self._times[id(n)] for n in _nodes(getattr(node, attribute)) if id(n) in self._times]
         return (inside[0][0], inside[-1][1]) if inside else None
 
 
