@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from exportlint.rule.script_rule import ScriptRule, argument
     from exportlint.rule.sketch import Called, Sketch, asked_for_truth
     from exportlint.rule.suspicion import Case, Place
+    from exportlint.rule.syntax.visitor import Visitor
     from exportlint.rule.taint import ValuesUsed, made_from_inputs, path_on_self
     from exportlint.rule.truthiness import Asked, TruthRule, of_a_size
-    from exportlint.rule.visitor import Visitor
     from exportlint.workflow.diagnosis import Diagnosis
     from exportlint.workflow.python_api import diagnose, lint
 
@@ -65,7 +65,7 @@ _NAMES_OF_MODULES = {
     "rule.suspicion": "Case Place",
     "rule.taint": "ValuesUsed made_from_inputs path_on_self",
     "rule.truthiness": "Asked TruthRule of_a_size",
-    "rule.visitor": "Visitor",
+    "rule.syntax.visitor": "Visitor",
     "workflow.diagnosis": "Diagnosis",
     "workflow.python_api": "diagnose lint",
 }

@@ -70,6 +70,10 @@ class ProgramUsedAsModel(ScriptRule):
         """Is a program made or loaded?"""
         return not _MAKE_PROGRAM.isdisjoint(code.sketch.origins)
 
+    def __init__(self, code: Code) -> None:
+        super().__init__(code)
+        self._asked: list[cst.Call] = []
+
     def visit_Call(self, node: cst.Call) -> None:
         name = self.code.name(node.func)
         if name in _TAKE_PROGRAM and node.args:
@@ -98,8 +102,15 @@ class ProgramUsedAsModel(ScriptRule):
     def _made(self, node: cst.CSTNode) -> str | None:
         """Is it a "program", its "module", or what `unflatten` makes of it ("unflattened")?"""
         origin, _ = self.unchained(node)
-        if not isinstance(origin, cst.Call):
+        if not isinstance(origin, cst.Call) or origin in self._asked:
             return None
+        self._asked.append(origin)  # a name that is bound to what it was before has no origin
+        try:
+            return self._made_by(origin)
+        finally:
+            self._asked.remove(origin)
+
+    def _made_by(self, origin: cst.Call) -> str | None:
         name = self.code.name(origin.func)
         if name in _MAKE_PROGRAM:
             return "program"

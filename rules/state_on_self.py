@@ -340,14 +340,10 @@ def _moves(new: cst.BaseExpression, name: str) -> bool:
         case cst.Attribute():
             return _own(new) == name
         case cst.IfExp(body=body, orelse=other):
-            return _moves(body, name) and (_is_none(other) or _moves(other, name))
+            return _moves(body, name) and (_is_constant(other) or _moves(other, name))
         case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value=method))) if method in _MOVES:
             return _own(inner) == name or _moves(inner, name)
     return False
-
-
-def _is_none(node: cst.CSTNode) -> bool:
-    return isinstance(node, cst.Name) and node.value == "None"
 
 
 def _adds_nothing(node: cst.AugAssign) -> bool:

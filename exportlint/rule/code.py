@@ -10,7 +10,7 @@ import libcst as cst
 from exportlint.engine.values.abstract_value import UNKNOWN, Value
 from exportlint.rule.sketch import Sketch
 from exportlint.rule.suspicion import Place
-from exportlint.rule.walk import Walk
+from exportlint.rule.syntax.walk import Walk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -102,7 +102,7 @@ class Syntax:
 
     @cached_property
     def positions(self) -> Mapping[int, Span]:
-        from exportlint.rule.positions import positions  # noqa: PLC0415 (libcst, only where something is parsed)
+        from exportlint.rule.syntax.positions import positions  # noqa: PLC0415 (libcst, only where something is parsed)
 
         return positions(self.tree)
 

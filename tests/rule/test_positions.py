@@ -9,7 +9,7 @@ import pytest
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from exportlint.registry import all_rules
-from exportlint.rule.positions import positions
+from exportlint.rule.syntax.positions import positions
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,8 @@ import libcst as cst
 import pytest
 
 from exportlint.registry import all_rules
-from exportlint.rule.visitor import Visitor
-from exportlint.rule.walk import Walk
+from exportlint.rule.syntax.visitor import Visitor
+from exportlint.rule.syntax.walk import Walk
 
 if TYPE_CHECKING:
     from pathlib import Path

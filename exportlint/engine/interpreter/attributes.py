@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from exportlint.engine.values import library, operators
+from exportlint.engine.values import library, operators, tensor_methods
 from exportlint.engine.values.abstract_value import (
     SCALAR,
     UNKNOWN,
@@ -72,7 +72,7 @@ class AttributeExpressions:
 
     def _of_tensor(self, owner: Tensor, name: str) -> Value:
         if name == "shape":
-            return library.shape_of(owner)
+            return tensor_methods.shape_of(owner)
         if name in library.SCALAR_ATTRIBUTES:
             return SCALAR
         if name in _OF_CONTAINERS:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from exportlint.engine.entry.declared_dims import DIM
 from exportlint.engine.interpreter.builtin_calls import BuiltinCalls
 from exportlint.engine.interpreter.narrowing import Narrowing
-from exportlint.engine.values import library, operators
+from exportlint.engine.values import library, operators, tensor_methods
 from exportlint.engine.values.abstract_value import (
     NONE,
     SCALAR,
@@ -154,7 +154,7 @@ class CallExpressions(BuiltinCalls, Narrowing):
                 return self._method(owner, name or "", args, keywords, node)
         name = getattr(function, "name", None) or ""
         if function.kind is Kind.UNKNOWN and (method := _torch_only(node.func, name)):
-            return library.method(Tensor(), method, args, frozenset(keywords))
+            return tensor_methods.method(Tensor(), method, args, frozenset(keywords))
         return self._named_function(name, args, keywords) if name else UNKNOWN
 
     def _super_method(self, func: ast.Attribute) -> FunctionInfo | None:
@@ -192,9 +192,9 @@ class CallExpressions(BuiltinCalls, Narrowing):
     ) -> Value:
         match owner.lead:
             case Tensor() as tensor:
-                found = library.method(tensor, name, args, frozenset(keywords))
+                found = tensor_methods.method(tensor, name, args, frozenset(keywords))
                 keep = found.kind in {Kind.TENSOR, Kind.UNBACKED, Kind.CONTAINER}
-                on_self = tensor.on_self and name in library.VIEWS
+                on_self = tensor.on_self and name in tensor_methods.VIEWS
                 return found.but(on_self=on_self).with_trail(self._trail_of(node)) if keep else found
             case Container() | Shape() as container:
                 return self._container_method(container, name, args, keywords, node)

@@ -14,19 +14,22 @@ from exportlint.engine.values.abstract_value import (
     Instance,
     Module,
     Scalar,
-    Shape,
     Tensor,
     Unknown,
     Value,
     exactly,
-    sized,
 )
 from exportlint.engine.values.joining import join
 from exportlint.engine.values.kinds import Kind, Source
+from exportlint.engine.values.tensor_methods import (
+    BOOLEAN_METHODS,
+    METHOD_LIKE,
+    TENSORS,
+    TUPLE_METHODS,
+    each_tensor,
+)
 
 MODULE_CONTAINERS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ModuleDict"})
-TENSORS = exactly(Container("tuple", TENSOR))
-
 _WORDS = str.split
 # Attributes and methods of a tensor that are not tensors.
 SCALAR_ATTRIBUTES = frozenset(
@@ -36,45 +39,6 @@ SCALAR_ATTRIBUTES = frozenset(
     )
 )
 ARRAY_SCALARS = frozenset(_WORDS("shape ndim size dtype itemsize nbytes"))
-_SCALAR_METHODS = frozenset(
-    _WORDS(
-        "dim ndimension is_contiguous is_floating_point is_complex is_signed is_inference element_size "
-        "get_device type storage untyped_storage data_ptr storage_offset has_names is_shared is_pinned "
-        "dense_dim sparse_dim is_same_size is_set_to __hash__ is_coalesced is_neg is_conj retain_grad "
-        "backward register_hook share_memory_"
-    )
-)
-_UNBACKED_METHODS = frozenset(_WORDS("item equal allclose is_nonzero __bool__ __int__ __float__ __index__"))
-_TUPLE_METHODS = frozenset(
-    _WORDS(
-        "split chunk unbind topk sort tensor_split split_with_sizes hsplit vsplit dsplit mode kthvalue "
-        "aminmax qr svd eig eigh lu slogdet unsafe_chunk unsafe_split frexp histogram"
-    )
-)
-_TUPLE_WITH_DIM = frozenset(_WORDS("max min median cummax cummin nanmedian"))
-_DATA_SIZED = frozenset(_WORDS("nonzero argwhere masked_select unique unique_consecutive repeat_interleave bincount"))
-_SAME_ROWS = frozenset(
-    _WORDS(
-        "float double half long int bool to type_as clone detach contiguous abs neg exp log sqrt sigmoid relu "
-        "tanh add sub mul div clamp round floor ceil squeeze_ sort flip roll masked_fill cpu cuda bfloat16 "
-        "requires_grad_"
-    )
-)
-_MAY_GIVE_ITSELF = frozenset(_WORDS("to cpu cuda float double half long int bool bfloat16 type type_as contiguous"))
-_SPLITS = frozenset(_WORDS("split split_with_sizes tensor_split unsafe_split"))
-_BOOLEAN_METHODS = frozenset(
-    _WORDS(
-        "bool eq ne lt le gt ge isnan isinf isfinite logical_and logical_or logical_not logical_xor any all "
-        "isclose signbit isin less greater less_equal greater_equal not_equal isposinf isneginf isreal"
-    )
-)
-# Views keep where a tensor lives.
-VIEWS = frozenset(
-    _WORDS(
-        "view t transpose permute detach squeeze unsqueeze expand expand_as narrow select diagonal view_as T "
-        "mT data swapaxes movedim real imag unfold as_strided"
-    )
-)
 # Methods that only tensors have, as evidence that a parameter is one. (`size`, `split`, `copy` … others have as well.)
 TENSOR_ONLY = frozenset(
     _WORDS(
@@ -155,7 +119,7 @@ _CONSTANT_MAKERS = frozenset(
     for w in _WORDS("tensor as_tensor zeros ones full empty arange eye linspace logspace scalar_tensor from_numpy")
 )
 _TUPLE_FUNCTIONS = frozenset(
-    f"torch.{w}" for w in (*_TUPLE_METHODS, "meshgrid", "broadcast_tensors", "var_mean", "std_mean")
+    f"torch.{w}" for w in (*TUPLE_METHODS, "meshgrid", "broadcast_tensors", "var_mean", "std_mean")
 )
 _TENSOR_PACKAGES = (
     "torch.nn.functional.", "torch.linalg.", "torch.fft.", "torch.special.", "torch.ops.", "torch.nn.init.",
@@ -305,76 +269,14 @@ def _function(name: str, last: str, args: tuple[Value, ...], keywords: frozenset
     if tensor is not None and name.count(".") == 1 and args[0].kind is Kind.TENSOR:
         return (
             each_tensor(args[0], last, args[1:], keywords)
-            if last in _METHOD_LIKE
-            else exactly(Tensor(boolean=last in _BOOLEAN_METHODS))
+            if last in METHOD_LIKE
+            else exactly(Tensor(boolean=last in BOOLEAN_METHODS))
         )
     if name in _TUPLE_FUNCTIONS:
         return TENSORS
     if last in {"cat", "stack", "concat", "concatenate"} and args and args[0].element:
         return exactly(Tensor(boolean=args[0].element.boolean, unbacked=args[0].element.unbacked))
-    return exactly(Tensor(boolean=last in _BOOLEAN_METHODS, unbacked=last in {"nms", "batched_nms"}))
-
-
-_SAME_ROWS_OR_VIEWS = _SAME_ROWS | VIEWS
-_METHOD_LIKE = _TUPLE_METHODS | _TUPLE_WITH_DIM | _DATA_SIZED | _SAME_ROWS | VIEWS
-
-
-def each_tensor(tensors: Value, name: str, args: tuple[Value, ...], keywords: frozenset[str]) -> Value:
-    """A function of torch, on what is a tensor on one path at least; what is none there raises."""
-    tensor = next(option for option in tensors.options if isinstance(option, Tensor))
-    found = method(tensor, name, args, keywords)
-    return found if tensors.certain else found.doubted()
-
-
-def method(tensor: Tensor, name: str, args: tuple[Value, ...], keywords: frozenset[str]) -> Value:
-    """What a method of a tensor gives. Unknown methods of a tensor give tensors."""
-    if name == "size":
-        return _size(tensor, args[0] if args else None) if args else shape_of(tensor)
-    if name in {"numel", "nelement", "__len__"}:
-        counted = tensor.dims[:1] if name == "__len__" and tensor.dims else tensor.dims
-        return UNBACKED if tensor.unbacked else SIZE if counted is None else sized(shapes.product(counted))
-    if name in _UNBACKED_METHODS:
-        return UNBACKED
-    if name == "tolist":
-        return exactly(Container("list", UNBACKED))
-    if name == "numpy":
-        return exactly(Array("torch.Tensor.numpy"))
-    if name in _SCALAR_METHODS or name == "stride":
-        return SCALAR
-    if name in _SPLITS and args and _holds_numbers_from_data(args[0]):
-        return exactly(Container("tuple", exactly(Tensor(unbacked=True))))
-    if name in _TUPLE_METHODS or (name in _TUPLE_WITH_DIM and (args or "dim" in keywords)):
-        return TENSORS
-    if name in _DATA_SIZED:
-        return _data_sized(name, args, keywords)
-    return _computed(tensor, name)
-
-
-def _holds_numbers_from_data(sizes: Value) -> bool:
-    return sizes.is_unbacked or (sizes.element is not None and sizes.element.is_unbacked)
-
-
-def _computed(tensor: Tensor, name: str) -> Value:
-    """A tensor that a method makes of another: its storage, its rows, whether it holds booleans."""
-    boolean = name in _BOOLEAN_METHODS or (
-        tensor.boolean and name not in {"float", "long", "int", "to", "sum", "cumsum", "type"}
-    )
-    source = tensor.source if name in VIEWS or name.endswith("_") else Source.COMPUTED
-    if name in _MAY_GIVE_ITSELF and tensor.source is Source.ATTRIBUTE:
-        source = tensor.source
-    if tensor.source is Source.CONSTANT:
-        source = Source.CONSTANT
-    return exactly(Tensor(source, boolean, tensor.unbacked and name in _SAME_ROWS_OR_VIEWS))
-
-
-def _data_sized(name: str, args: tuple[Value, ...], keywords: frozenset[str]) -> Value:
-    if name == "repeat_interleave":
-        by_data = bool(args) and args[0].kind is Kind.TENSOR and "output_size" not in keywords
-        return exactly(Tensor(unbacked=by_data))
-    rows = exactly(Tensor(unbacked=True))
-    if keywords & {"as_tuple", "return_counts", "return_inverse"}:
-        return exactly(Container("tuple", rows))
-    return rows
+    return exactly(Tensor(boolean=last in BOOLEAN_METHODS, unbacked=last in {"nms", "batched_nms"}))
 
 
 def array_method(array: Array, name: str) -> Value:
@@ -382,19 +284,6 @@ def array_method(array: Array, name: str) -> Value:
     if name == "tolist":
         return exactly(Container("list"))
     return SCALAR if name == "item" else exactly(Array(on_self=array.on_self))
-
-
-def shape_of(tensor: Tensor) -> Value:
-    return exactly(Shape(tensor.unbacked, tensor.dims))
-
-
-def _size(tensor: Tensor, dim: Value | None) -> Value:
-    if tensor.unbacked and (dim is None or dim.name == "0"):
-        return UNBACKED
-    place = shapes.extent_of(dim) if dim is not None else None
-    if tensor.dims is None or place is None or place.number is None:
-        return SIZE
-    return sized(tensor.dims[place.number]) if -len(tensor.dims) <= place.number < len(tensor.dims) else SIZE
 
 
 def module_call(name: str, args: tuple[Value, ...]) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from exportlint.rule.walk import Walk
+from exportlint.rule.syntax.walk import Walk
 
 if TYPE_CHECKING:
     from libcst import CSTNode, CSTVisitor

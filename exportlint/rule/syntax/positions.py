@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 def positions(tree: cst.Module) -> dict[int, Span]:
     """The `id` of each node -> its first line and column, and those after its end; lines from 1, columns from 0."""
-    writer = _Writer(tree.default_indent, tree.default_newline)
+    writer = _PlaceWriter(tree.default_indent, tree.default_newline)
     tree._codegen(writer)  # noqa: SLF001 (libcst has no other way to learn a place than to write the code)
     return writer.spans
 
 
-class _Writer(CodegenState):
+class _PlaceWriter(CodegenState):
     """Follows the code that libcst writes for a tree, and keeps nothing of it but the place."""
 
     def __init__(self, default_indent: str, default_newline: str) -> None:
@@ -61,7 +61,7 @@ class _Recorded:
     __slots__ = ("_end_node", "_node", "_start", "_start_node", "_writer")
 
     def __init__(
-        self, writer: _Writer, node: cst.CSTNode, start_node: cst.CSTNode | None, end_node: cst.CSTNode | None
+        self, writer: _PlaceWriter, node: cst.CSTNode, start_node: cst.CSTNode | None, end_node: cst.CSTNode | None
     ) -> None:
         self._writer, self._node = writer, node
         self._start_node, self._end_node = start_node, end_node
