@@ -21,10 +21,11 @@ from exportlint.engine.entry.definitions import (
     written_later,
 )
 from exportlint.engine.entry.export_roots import decorators, forwards, handed_to_export
-from exportlint.engine.entry.samples import TAKERS, Sample, named_sample, scripts
+from exportlint.engine.entry.samples import Sample, sample_of_call
 from exportlint.engine.interpreter.arguments import Call
 from exportlint.engine.interpreter.environment import Environment
 from exportlint.engine.interpreter.function_run import FunctionRun
+from exportlint.engine.interpreter.sample_run import judge, samples_of
 from exportlint.engine.source.symbols import ClassInfo, FunctionInfo, ModuleInfo
 from exportlint.engine.values import library, operators
 from exportlint.engine.values.abstract_value import (
@@ -45,15 +46,16 @@ from exportlint.engine.values.beliefs import Belief, span_of
 from exportlint.engine.values.kinds import Kind, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from exportlint.engine.entry.declared_target import DeclaredTarget
+    from exportlint.engine.entry.sample_code import SampleCode
     from exportlint.engine.source.project import Project
 
 
 MAX_DEPTH = 14
 MAX_CONTEXTS = 6
-_CONTEXTS_WITH_DIMS = 3  # after so many kinds of arguments a function is run for any sizes
 _MADE_OPERATORS = frozenset({"torch.library.custom_op", "torch.library.triton_op", "torch.library.impl"})
 _OBJECTS = frozenset({Kind.MODULE, Kind.INSTANCE, Kind.CLASS, Kind.FUNCTION})
 
@@ -78,9 +80,16 @@ class Engine:
         self._depth = 0
         self._silent = 0
 
-    def run(self, module: ModuleInfo) -> None:
-        """Run every forward that the file defines, and every function it hands to export or compile."""
-        sampled = self._sample(module)
+    def run(self, module: ModuleInfo, targets: Sequence[DeclaredTarget] = ()) -> None:
+        """Run every forward that the file defines, and every function it hands to export or compile.
+
+        `targets` are those that the project's configuration names.
+        """
+        samples = samples_of(self, module, targets)
+        for sample in samples:
+            if sample.exported:
+                judge(self, module, sample)
+        sampled = set(self._ran)
         for cls, forward in forwards(module):
             owner = exactly(Module(cls))
             if cls not in sampled:  # or it was judged by what it is really made of and given
@@ -89,6 +98,9 @@ class Engine:
                 self._decorated(node, decorator, owner)
         for function in handed_to_export(module):
             self.invoke(function, None, (), {}, root=True)
+        for sample in samples:
+            if not sample.exported:  # it adds to what was found without it
+                judge(self, module, sample, sampled)
 
     def _decorated(self, node: ast.expr, decorator: FunctionInfo, owner: Value) -> None:
         """Run the function that a decorator puts in the place of a forward; the decorator itself runs before export."""
@@ -99,39 +111,20 @@ class Engine:
         if wrapper:
             self.invoke(wrapper, None, (owner,), {}, root=True)
 
-    def _sample(self, module: ModuleInfo) -> set[ClassInfo]:
-        """Run the models of the file on what the file itself gives them; the classes that were judged so."""
-        found: list[Sample] = []
-        for script in scripts(module):
-            self._samples = []
-            with self._silently():
-                env = Environment(script.function, Call(script.function, None, (), {}, root=True).names(self))
-                self._watched = env
-                FunctionRun(self, env).run(script.statements)
-                self._watched = None
-            found += self._samples or named_sample(env.names)
-        for sample in found:
-            self._judge(module, sample)
-        return set(self._ran)
-
-    def _judge(self, module: ModuleInfo, sample: Sample) -> None:
-        """Run the forward of a sample's model."""
-        for option in sample.model.options:
-            forward = option.cls.method("forward") if isinstance(option, Module) and option.cls else None
-            given, keywords = sample.given(forward.parameters[1:] if forward else ())
-            if forward:
-                self.invoke(forward, exactly(option), given, keywords, root=True)
-            elif isinstance(option, Module):
-                FunctionRun(self, Environment(FunctionInfo("<sample>", nothing(), module), {})).apply(
-                    exactly(option), given
-                )
+    def followed(self, code: SampleCode) -> tuple[dict[str, Value], list[Sample]]:
+        """Run code that is no part of a model: the names that it leaves, and the samples that it calls models with."""
+        self._samples = []
+        with self._silently():
+            env = Environment(code.function, Call(code.function, None, (), {}, root=True).names(self))
+            self._watched = env
+            FunctionRun(self, env).run(code.statements)
+            self._watched = None
+        return env.names, self._samples
 
     def watch(self, function: Value, args: tuple[Value, ...], keywords: dict[str, Value], env: Environment) -> None:
-        """Note a call of torch.export that gives a model inputs, where samples are looked for."""
-        if env is self._watched and function.name in TAKERS and len(args) > 1 and args[1].items is not None:
-            given = keywords.get("kwargs")
-            named = dict(given.fields) if given else {}
-            self._samples.append(Sample(args[0], args[1].items, named, keywords.get("dynamic_shapes")))
+        """Note a call that gives a model inputs, where samples are looked for."""
+        if env is self._watched:
+            self._samples += sample_of_call(function, args, keywords)
 
     # Names.
 
@@ -276,9 +269,6 @@ class Engine:
                 return UNKNOWN
             if not _MADE_OPERATORS.isdisjoint(function.decorators):
                 return TENSOR  # a custom operator: export does not look into its body
-        if self._contexts[function.node] >= _CONTEXTS_WITH_DIMS and not root:
-            args = tuple(value.but(dims=None, extent=None) for value in args)
-            keywords = {name: value.but(dims=None, extent=None) for name, value in keywords.items()}
         key = self._key(function, owner, args, keywords, root=root)
         if key not in self._results:
             self._results[key] = UNKNOWN  # recursion ends here

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import ast
 
+    from exportlint.engine.entry.sample_code import SampleCode
+    from exportlint.engine.entry.samples import Sample
     from exportlint.engine.interpreter.environment import Environment
     from exportlint.engine.source.symbols import ClassInfo, FunctionInfo, ModuleInfo
     from exportlint.engine.values.abstract_value import Value
@@ -50,7 +52,16 @@ class Interpreter(Protocol):
     def before_export(self, function: FunctionInfo, node: ast.expr) -> Value:
         """The value of an expression beside a function, such as a default, which runs before export does."""
 
+    def followed(self, code: SampleCode) -> tuple[dict[str, Value], list[Sample]]:
+        """Run code that is no part of a model: the names that it leaves, and the samples that it calls models with."""
+
     def invoke(
-        self, function: FunctionInfo, owner: Value | None, args: tuple[Value, ...], keywords: dict[str, Value]
+        self,
+        function: FunctionInfo,
+        owner: Value | None,
+        args: tuple[Value, ...],
+        keywords: dict[str, Value],
+        *,
+        root: bool = False,
     ) -> Value:
         """What the function returns for these arguments; its body is judged on the way."""

@@ -62,6 +62,12 @@ class Project:
         assert module is not None  # noqa: S101 - `add` puts nothing else there
         return module
 
+    def file(self, path: Path) -> ModuleInfo | None:
+        """The file at an absolute path; None where none is there, or none that can be parsed."""
+        self._roots.setdefault(self._package_of(path)[0])  # where its own names are looked up
+        self._found.clear()
+        return self._load(path.with_suffix(""))
+
     def close(self) -> None:
         """Take apart what refers to each other, so that memory is freed at once."""
         for module in filter(None, self._by_path.values()):

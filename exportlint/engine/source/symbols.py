@@ -255,3 +255,6 @@ class Resolver(Protocol):
 
     def find(self, dotted: str) -> Symbol | None:
         """The class, function or module of that dotted name, followed through re-exports; None for a library's."""
+
+    def file(self, path: Path) -> ModuleInfo | None:
+        """The file at an absolute path; None where none is there, or none that can be parsed."""
