@@ -30,6 +30,7 @@ from exportlint.static.rule_links import links_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
+    from exportlint.engine.entry.declared_target import DeclaredTarget
     from exportlint.engine.source.symbols import FunctionInfo
     from exportlint.registry import RuleInfo
     from exportlint.rule.suspicion import Suspicion
@@ -43,9 +44,16 @@ _REPORT = "please report it at https://github.com/exportlint/exportlint/issues"
 
 
 def check_file(
-    file: SourceFile, files: FileStore, rules: Sequence[RuleInfo], asked: Collection[str] | None = None
+    file: SourceFile,
+    files: FileStore,
+    rules: Sequence[RuleInfo],
+    asked: Collection[str] | None = None,
+    targets: Sequence[DeclaredTarget] = (),
 ) -> Judgement:
-    """Judge one file. `asked` are the absolute paths that findings are wanted for; None: all that the file leads to."""
+    """Judge one file. `asked` are the absolute paths that findings are wanted for; None: all that the file leads to.
+
+    `targets` are those that the configuration names.
+    """
     path = file.absolute
     try:
         text = text_of(file, files)
@@ -60,7 +68,7 @@ def check_file(
         return _unread(path, files, None, f"cannot be parsed: {error or type(error).__name__}")
     if not relevant:
         return _unread(path, files)
-    unit = _Unit(path, parsed or Parsed(tree, text), files, rules, asked)
+    unit = _Unit(path, parsed or Parsed(tree, text), files, rules, asked, targets)
     limit = sys.getrecursionlimit()
     try:
         sys.setrecursionlimit(max(limit, _DEPTH))
@@ -84,6 +92,7 @@ class _Unit:
     files: FileStore
     rules: Sequence[RuleInfo]
     asked: Collection[str] | None
+    targets: Sequence[DeclaredTarget]
     suspicions: list[Suspicion] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
@@ -94,7 +103,7 @@ class _Unit:
 
     def judged(self) -> Judgement:
         with self._guarded("the engine"):
-            self.engine.run(self.project.add(self.path, self.parsed))
+            self.engine.run(self.project.add(self.path, self.parsed), self.targets)
         self._whole_file()
         for path in sorted(self.engine.beliefs):
             if path == self.path or self.asked is None or str(path) in self.asked:

@@ -21,9 +21,10 @@ from exportlint.static.judgement import Judgement, from_plain
 from exportlint.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from types import TracebackType
 
+    from exportlint.engine.entry.declared_target import DeclaredTarget
     from exportlint.engine.source.file_store import FileStore
     from exportlint.files import SourceFile
     from exportlint.registry import RuleInfo
@@ -42,16 +43,17 @@ _TABLE = (
 class JudgementCache:
     """Keeps judgements in a database in `folder` between runs; None: nothing is remembered."""
 
-    def __init__(self, folder: Path | None, rules: Iterable[RuleInfo]) -> None:
+    def __init__(self, folder: Path | None, rules: Iterable[RuleInfo], targets: Sequence[DeclaredTarget] = ()) -> None:
         self._folder = folder
         self._rules = tuple(rules)
+        self._targets = targets
         self._database: sqlite3.Connection | None = None
         self._version = ""
         self._committed = time.monotonic()
 
     def __enter__(self) -> JudgementCache:  # noqa: PYI034 - Self needs Python 3.11
         if self._folder is not None:
-            self._version = _version(self._rules)
+            self._version = _version(self._rules, self._targets)
             self._database = _opened(self._folder)
         return self
 
@@ -123,10 +125,17 @@ def _opened(folder: Path) -> sqlite3.Connection | None:
     return None
 
 
-def _version(rules: Iterable[RuleInfo]) -> str:
-    """A digest of whatever decides what is reported of a file: the interpreter, the parser, this package, the rules."""
+def _version(rules: Iterable[RuleInfo], targets: Sequence[DeclaredTarget]) -> str:
+    """A digest of whatever decides what is reported of a file: the interpreter, the parser, this package, the rules,
+    the targets (what their files hold is noted with each judgement)."""
     about = hashlib.blake2b(digest_size=16)
-    for word in (__version__, platform.python_version(), version("libcst"), *(rule.name for rule in rules)):
+    for word in (
+        __version__,
+        platform.python_version(),
+        version("libcst"),
+        *(rule.name for rule in rules),
+        *map(repr, targets),
+    ):
         about.update(word.encode() + b"\0")
     for path in (*deciding_files(), *sources_of(rules)):
         about.update(path.read_bytes())

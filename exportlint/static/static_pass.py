@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from exportlint.engine.entry.declared_target import DeclaredTarget
     from exportlint.files import SourceFile
     from exportlint.registry import RuleInfo
     from exportlint.static.judgement import Judgement
@@ -40,12 +41,14 @@ class StaticOptions:
     modes   "non-strict", "strict" or both
     jobs    how many processes may judge at the same time
     cache   the folder where judgements are kept between runs; None: they are not
+    targets those that the configuration names; their inputs show what a model's parameters are
     """
 
     torch: str | None = None
     modes: tuple[str, ...] = (NON_STRICT,)
     jobs: int = 1
     cache: Path | None = None
+    targets: tuple[DeclaredTarget, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +94,11 @@ def _judgements(
 ) -> list[Judgement]:
     """One for each file, in the order of their paths."""
     asked = frozenset(str(file.absolute) for file in files)
-    with JudgementCache(options.cache, rules) as memory:
+    with JudgementCache(options.cache, rules, options.targets) as memory:
         found = {file: memory.recall(file, known, asked) for file in files}
         missing = [file for file, judgement in found.items() if judgement is None]
         done = len(files) - len(missing)
-        for file, judgement in _judged(missing, known, asked, rules, options.jobs) if missing else ():
+        for file, judgement in _judged(missing, known, asked, rules, options) if missing else ():
             found[file] = judgement
             memory.keep(file, judgement)
             done += 1
@@ -104,18 +107,22 @@ def _judgements(
 
 
 def _judged(
-    files: Sequence[SourceFile], known: FileStore, asked: frozenset[str], rules: Sequence[RuleInfo], jobs: int
+    files: Sequence[SourceFile],
+    known: FileStore,
+    asked: frozenset[str],
+    rules: Sequence[RuleInfo],
+    options: StaticOptions,
 ) -> Iterator[tuple[SourceFile, Judgement]]:
-    jobs = min(jobs, len(files), 1 + _bytes_of(files, known) // BYTES_WORTH_A_PROCESS)
+    jobs = min(options.jobs, len(files), 1 + _bytes_of(files, known) // BYTES_WORTH_A_PROCESS)
     if jobs > 1:
         from exportlint.static.worker_pool import judged_by_pool  # noqa: PLC0415 (a small run needs none of it)
 
-        yield from judged_by_pool(files, asked, rules, jobs)
+        yield from judged_by_pool(files, asked, rules, options.targets, jobs)
         return
     from exportlint.static.check_file import check_file  # noqa: PLC0415 (libcst, which a run that remembers all does not need)
 
     for file in files:
-        yield file, check_file(file, known, rules, asked)
+        yield file, check_file(file, known, rules, asked, options.targets)
 
 
 def _bytes_of(files: Sequence[SourceFile], known: FileStore) -> int:

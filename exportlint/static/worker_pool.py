@@ -15,6 +15,7 @@ from exportlint.static.judgement import Judgement
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from exportlint.engine.entry.declared_target import DeclaredTarget
     from exportlint.files import SourceFile
     from exportlint.registry import RuleInfo
 
@@ -28,10 +29,14 @@ _TRIES = 2
 
 
 def judged_by_pool(
-    files: Sequence[SourceFile], asked: frozenset[str], rules: Sequence[RuleInfo], jobs: int
+    files: Sequence[SourceFile],
+    asked: frozenset[str],
+    rules: Sequence[RuleInfo],
+    targets: Sequence[DeclaredTarget],
+    jobs: int,
 ) -> Iterator[tuple[SourceFile, Judgement]]:
     """The judgement of each file, in the order in which they are ready."""
-    crew = _Pool((asked, [rule.name for rule in rules]))
+    crew = _Pool((asked, [rule.name for rule in rules], targets))
     pool = ThreadPoolExecutor(jobs)
     try:
         futures = {pool.submit(crew.check_file, file): file for file in files}

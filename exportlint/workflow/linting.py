@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from exportlint.engine.entry.declared_target import DeclaredTarget
 from exportlint.errors import UserError
 from exportlint.files import Collected, collect, from_stdin
 from exportlint.workflow.messages import say
@@ -14,7 +15,7 @@ from exportlint.workflow.progress import progress
 from exportlint.workflow.report_building import Gathered
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from exportlint.config.settings import Config
 
@@ -36,10 +37,25 @@ def lint_files(found: Collected, config: Config, *, jobs: int | None = None, cac
     from exportlint.static.static_pass import StaticOptions, check  # noqa: PLC0415 (after the arguments hold)
 
     folder = cache_folder() if cache else None
-    options = StaticOptions(config.torch, config.modes, jobs or _cores(), folder)
+    options = StaticOptions(config.torch, config.modes, jobs or _cores(), folder, tuple(_declared(config)))
     with progress("files read", len(found.files)) as advance:
         report = check(found.files, config.rules(), options, advance)
     return Gathered(found.files, report.files, report.findings, (*found.problems, *report.problems))
+
+
+def _declared(config: Config) -> Iterator[DeclaredTarget]:
+    """The targets of pyproject.toml; their files are relative to it, wherever the command was started."""
+    for table in config.targets.values():
+        model, args, kwargs = (
+            source and _located(source, config.root) for source in (table.model, table.args, table.kwargs)
+        )
+        if model and args:
+            yield DeclaredTarget(model, args, kwargs)
+
+
+def _located(source: str, root: Path) -> str:
+    home, _, attribute = source.rpartition(":")
+    return f"{(root / home).resolve()}:{attribute}" if home.endswith(".py") else source
 
 
 def cache_folder() -> Path:

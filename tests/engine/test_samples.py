@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from processes import exportlint
 
 from exportlint.engine.entry.samples import as_input
 from exportlint.engine.interpreter.engine import Engine
@@ -115,3 +117,58 @@ def test_a_size_is_a_number_outside_of_the_model() -> None:
         Kind.CONTAINER,
         Kind.UNKNOWN,
     ]
+
+
+# Through the command line.
+
+LIBRARY = "from torch import nn\n\n\nclass Net(nn.Module):\n    def forward(self, x, flag):\n"
+LIBRARY += "        return x * 2 if flag else x\n"
+TARGETS = "import torch\nfrom package.net import Net\n\n\ndef build():\n    return Net()\n\n\n"
+TABLE = '[tool.exportlint.targets.net]\nmodel = "{}:build"\nargs = "{}:inputs"\n'
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    for name, text in {
+        "pyproject.toml": "[project]\n",
+        "package/__init__.py": "",
+        "package/net.py": LIBRARY,
+        "tests/targets.py": f"{TARGETS}def inputs():\n    return {MASK}\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, "utf-8")
+    return tmp_path
+
+
+def checked(project: Path, *paths: str) -> str:
+    options = ("--exit-zero", "--output-format", "concise")
+    found = exportlint(project, "check", *(paths or ["package"]), *options, EXPORTLINT_CACHE_DIR=str(project / "cache"))
+    return found.stdout
+
+
+@pytest.mark.parametrize("home", ["tests/targets.py", "tests.targets"])
+def test_a_target_of_the_configuration_is_a_sample_of_its_model(project: Path, home: str) -> None:
+    (project / "tests/__init__.py").touch()
+    assert "data-dependent-branch" not in checked(project)
+    (project / "pyproject.toml").write_text(dedent(TABLE.format(home, home)), "utf-8")
+    assert "data-dependent-branch" in checked(project)
+    first, second = (checked(project, *paths).splitlines()[0] for paths in (["package/net.py"], ["package", "tests"]))
+    assert first == second, "whatever is checked beside it"
+
+
+def test_a_judgement_by_a_target_holds_until_its_file_changes(project: Path) -> None:
+    home = "tests/targets.py"
+    (project / "pyproject.toml").write_text(TABLE.format(home, home), "utf-8")
+    assert "data-dependent-branch" in checked(project)
+    (project / home).write_text(f"{TARGETS}def inputs():\n    return torch.randn(3), True\n", "utf-8")
+    assert "data-dependent-branch" not in checked(project)
+    (project / home).unlink()
+    assert "data-dependent-branch" not in checked(project)
+    (project / home).write_text(f"{TARGETS}def inputs():\n    return {MASK}\n", "utf-8")
+    assert "data-dependent-branch" in checked(project)
+
+
+def test_a_test_that_is_checked_tells_of_the_models_that_it_calls(project: Path) -> None:
+    call = f"import torch\nfrom package.net import Net\n\n\ndef test_net():\n    net = Net()\n    net{MASK}\n"
+    (project / "tests/test_net.py").write_text(call, "utf-8")
+    assert "data-dependent-branch" in checked(project, "package", "tests")
