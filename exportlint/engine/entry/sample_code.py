@@ -25,6 +25,7 @@ _EXPORTS = tuple(f"{taker.rpartition('.')[2]}(" for taker in TAKERS)
 _MODEL = re.compile(r"(?:get|make|build|create|load)_(?:model|module|net|network)|build|model|net")
 _INPUTS = re.compile(r"(?:(?:get|make|build|create)_)?(?:(?:example|sample|dummy)_)?(?:inputs?|args)")
 _KWARGS = re.compile(r"(?:(?:get|make|build|create)_)?(?:(?:example|sample|dummy)_)?kwargs")
+_SHAPES = re.compile(r"(?:(?:get|make|build|create)_)?dynamic_shapes")
 _INPUT_METHODS = ("inputs", "example_inputs", "get_example_inputs")
 _MOST_BESIDE = 2  # keyword arguments, dynamic shapes
 _REFUSING = frozenset({"raises", "assertRaises", "assertRaisesRegex"})
@@ -141,15 +142,20 @@ def _is_to_fail(node: ast.stmt) -> bool:
 
 def _missing_names(module: ModuleInfo) -> list[str]:
     """The assignments of `model` and its inputs that functions of the file stand for; none where either is unknown."""
-    model, args, kwargs = (
+    model, args, kwargs, shapes = (
         _expression(module, name, pattern)
-        for name, pattern in (("model", _MODEL), ("example_args", _INPUTS), ("example_kwargs", _KWARGS))
+        for name, pattern in (
+            ("model", _MODEL),
+            ("example_args", _INPUTS),
+            ("example_kwargs", _KWARGS),
+            ("dynamic_shapes", _SHAPES),
+        )
     )
     if model is None and {"Model", "get_init_inputs"} <= module.classes.keys() | module.functions.keys():
         model = "Model(*get_init_inputs())"
     if not model or not args:
         return []
-    wanted = {"model": model, "example_args": args, "example_kwargs": kwargs}
+    wanted = {"model": model, "example_args": args, "example_kwargs": kwargs, "dynamic_shapes": shapes}
     return [f"{name} = {given}" for name, given in wanted.items() if given and given != name]
 
 
@@ -160,6 +166,8 @@ def _expression(module: ModuleInfo, name: str, pattern: re.Pattern[str]) -> str 
     for other, function in module.functions.items():
         if pattern.fullmatch(other) and not _required(function):
             return f"{other}()"
+    if name == "dynamic_shapes":
+        return None
     variable = re.compile(rf"(?:example|sample|dummy)_(?:{'inputs?|args' if name == 'example_args' else 'kwargs'})")
     return next((other for other in module.assignments if variable.fullmatch(other)), None)
 
@@ -187,8 +195,9 @@ def _of_classes(module: ModuleInfo) -> Iterator[list[str]]:
         method = next((method for method in _INPUT_METHODS if _gives(cls, method)), None)
         if method and not (init and _required(init)):
             maker = f"{name}().get_eager_model()" if "get_eager_model" in cls.methods else f"{name}()"
-            kwargs = [f"example_kwargs = {name}.kwargs()"] if _gives(cls, "kwargs") else []
-            yield [f"model = {maker}", f"example_args = {name}().{method}()", *kwargs]
+            others = (("example_kwargs", "kwargs"), ("dynamic_shapes", "dynamic_shapes"))
+            given = [f"{held} = {name}().{other}()" for held, other in others if _gives(cls, other)]
+            yield [f"model = {maker}", f"example_args = {name}().{method}()", *given]
 
 
 def _gives(cls: ClassInfo, name: str) -> bool:

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 14
 MAX_CONTEXTS = 6
+_CONTEXTS_WITH_DIMS = 3  # after so many kinds of arguments a function is run for any sizes
 _MADE_OPERATORS = frozenset({"torch.library.custom_op", "torch.library.triton_op", "torch.library.impl"})
 _OBJECTS = frozenset({Kind.MODULE, Kind.INSTANCE, Kind.CLASS, Kind.FUNCTION})
 
@@ -269,6 +270,9 @@ class Engine:
                 return UNKNOWN
             if not _MADE_OPERATORS.isdisjoint(function.decorators):
                 return TENSOR  # a custom operator: export does not look into its body
+        if self._contexts[function.node] >= _CONTEXTS_WITH_DIMS and not root:
+            args = tuple(value.but(dims=None, extent=None) for value in args)
+            keywords = {name: value.but(dims=None, extent=None) for name, value in keywords.items()}
         key = self._key(function, owner, args, keywords, root=root)
         if key not in self._results:
             self._results[key] = UNKNOWN  # recursion ends here

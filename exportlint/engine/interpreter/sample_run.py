@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from exportlint.engine.entry.definitions import nothing
 from exportlint.engine.entry.export_roots import forwards
 from exportlint.engine.entry.sample_code import declared, scripts
-from exportlint.engine.entry.samples import as_input, named_sample
+from exportlint.engine.entry.samples import named_sample
 from exportlint.engine.interpreter.environment import Environment
 from exportlint.engine.interpreter.function_run import FunctionRun
 from exportlint.engine.source.symbols import FunctionInfo
@@ -28,7 +28,7 @@ def samples_of(engine: Interpreter, module: ModuleInfo, targets: Sequence[Declar
     found: list[Sample] = []
     for code in scripts(module):
         names, calls = engine.followed(code)
-        found += [*calls, *named_sample(names)]
+        found += calls if any(call.exported for call in calls) else [*calls, *named_sample(names)]
     return found + [sample for sample in _declared(engine, module, targets) if sample.is_of(module)]
 
 
@@ -42,12 +42,12 @@ def _declared(engine: Interpreter, module: ModuleInfo, targets: Sequence[Declare
 
 def judge(engine: Interpreter, module: ModuleInfo, sample: Sample, known: Collection[ClassInfo] = ()) -> None:
     """Run the forward of a sample's model, unless its class is known."""
-    given = tuple(map(as_input, sample.args))
-    keywords = {name: as_input(value) for name, value in sample.keywords.items()}
     for option in sample.model.options:
         if not isinstance(option, Module) or option.cls in known:
             continue
-        if forward := option.cls.method("forward") if option.cls else None:
+        forward = option.cls.method("forward") if option.cls else None
+        given, keywords = sample.given(forward.parameters[1:] if forward else ())
+        if forward:
             engine.invoke(forward, exactly(option), given, keywords, root=True)
         elif not option.cls:
             env = Environment(FunctionInfo("<sample>", nothing(), module), {})
