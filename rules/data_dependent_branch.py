@@ -234,7 +234,7 @@ class DataDependentBranch(TruthRule):
                 self._largest(node, first)
             case "sorted" if self._key_is_tensor(node):
                 self.report(node, "BadSortedKey")
-            case "sorted" if _holds_tensors(first) and len(node.args) == 1:
+            case "sorted" if _holds_tensors(first) and first.container != "dict" and len(node.args) == 1:
                 self.report(node, "BadSorted", because=first)
             case "filter" if isinstance(node.args[0].value, cst.Lambda):
                 if self._of_tensors(node.args[0].value, node.args[-1].value):
@@ -296,8 +296,10 @@ class DataDependentBranch(TruthRule):
                 self.report(node, "BadLogProb")
 
     def _checks(self, owner: Value) -> bool:
-        name = owner.name or ""
-        return owner.on_self and name.startswith("torch.distributions.")
+        name, checks = owner.name or "", owner.field("validate_args")
+        return (
+            owner.on_self and name.startswith("torch.distributions.") and (checks is None or checks.truth is not False)
+        )
 
     def _distribution_base(self, node: cst.Call) -> str | None:
         """The distribution of torch whose `__init__` runs: called by a subclass, or inherited by one."""

@@ -72,7 +72,7 @@ class DynamicShapeFrozen(Rule):
     @classmethod
     def concerns(cls, code: Code) -> bool:
         """Does the file declare dims?"""
-        return bool(_declared(code.module))
+        return code.module.parsed.mentions(("Dim", "dims"))
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)
@@ -80,8 +80,7 @@ class DynamicShapeFrozen(Rule):
         self._names: dict[str, int] = {}
         self._rows: dict[str, set[int]] = {}
 
-    def visit_Module(self, node: cst.Module) -> bool:
-        """Only files that declare dims are read."""
+    def visit_Module(self, node: cst.Module) -> None:
         own = self.code.function
         if own and own.name == "forward":
             self._rows = self._specs
@@ -89,7 +88,6 @@ class DynamicShapeFrozen(Rule):
             every = {dim for dims in self._specs.values() for dim in dims}
             arguments = getattr(own.node, "args", None)
             self._rows = {a.arg: every for a in (arguments.args if arguments else []) if a.arg != "self"}
-        return bool(self._specs)
 
     def visit_Assign(self, node: cst.Assign) -> None:
         for target in node.targets:
@@ -212,6 +210,10 @@ class DynamicShapeFrozen(Rule):
         elif 0 in self._dims_of(over):
             self._report_dim(over, "BadIteration", 0)
 
+    def visit_Raise(self, node: cst.Raise) -> bool:
+        """The message of an error is no part of the program."""
+        return False
+
     def visit_If(self, node: cst.If) -> None:
         self._test(node.test, "BadBranch")
 
@@ -233,6 +235,8 @@ class DynamicShapeFrozen(Rule):
                 self._test(inner, case)
             case _ if self.code.value(test).truth is not None:
                 return  # the same for every size that is declared
+            case cst.BinaryOperation():
+                self._report_dim(test, case, self._dim(test))
             case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator=operator, comparator=right)]):
                 self._comparison(test, left, operator, right, case)
 

@@ -65,7 +65,7 @@ class InputMutation(Rule):
         grown = (call.owner for call in sketch.calls if call.method in CONTAINER_METHODS)
         written = [*(target.value for target in sketch.targets()), *(owner for owner in grown if owner)]
         written += (node.target for node in sketch.nodes(ast.AugAssign))
-        return any(_may_be_given(code, node) for node in written) and not (code.cls and is_part(code.cls))
+        return any(_may_be_given(code, node) for node in written) and not _is_part(code)
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)
@@ -109,7 +109,7 @@ class InputMutation(Rule):
     def _is_argument(self, node: cst.CSTNode) -> bool:
         """Is this an argument of the exported module's forward, by its plain name?"""
         function = self.code.function
-        if function is None or function.name != "forward" or self._is_part() or not isinstance(node, cst.Name):
+        if function is None or function.name != "forward" or _is_part(self.code) or not isinstance(node, cst.Name):
             return False
         return node.value in {argument.arg for argument in function.node.args.args[1:]} - self._rebound
 
@@ -119,14 +119,18 @@ class InputMutation(Rule):
             return  # `batch = dict(batch)`: the caller's container is another one
         if value.kind is Kind.UNKNOWN and _is_by_text(node) and self._is_argument(owner):
             self.report(node, case, at_most=Severity.WARNING)
-        elif value.kind is Kind.CONTAINER and value.certain and value.source is Source.INPUT and not self._is_part():
+        elif (
+            value.kind is Kind.CONTAINER and value.certain and value.source is Source.INPUT and not _is_part(self.code)
+        ):
             # A list of features is mostly handed from part to part of a model; a dict of inputs comes from outside.
             at_most = Severity.ERROR if value.container == "dict" else Severity.WARNING
             self.report(node, case, because=value, at_most=at_most)
 
-    def _is_part(self) -> bool:
-        """Does another module of the file own this one? Then its arguments are made inside the program."""
-        return self.code.cls is not None and is_part(self.code.cls)
+
+def _is_part(code: Code) -> bool:
+    """Does another module of the file own this one? Then its arguments are made inside the program, for all that is
+    known, unless a sample shows what they are."""
+    return code.cls is not None and is_part(code.cls) and not code.sampled
 
 
 def _is_by_text(node: cst.CSTNode) -> bool:

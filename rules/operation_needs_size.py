@@ -37,6 +37,8 @@ _OF_ROWS = {
     "batch_norm": "BadBatchNormRows",
     "group_norm": "BadGroupNormRows",
     "instance_norm": "BadGroupNormRows",
+    "tolist": "BadListRows",
+    "logsumexp": "BadLogSumExpRows",
 }
 _LAYERS = {
     "BatchNorm1d": "BadBatchNormRows",
@@ -66,6 +68,8 @@ class OperationNeedsSize(Rule):
         "BadSplitRows": Case(_ROWS, _MASK),
         "BadUnbindRows": Case(_ROWS, _MASK),
         "BadCdistRows": Case(_ROWS, _MASK),
+        "BadListRows": Case(_ROWS, _MASK),
+        "BadLogSumExpRows": Case(_ROWS, _MASK),
         "BadBatchNormRows": Case(_ROWS, _MASK),
         "BadGroupNormRows": Case(_ROWS, _MASK),
         "BadRecurrentRows": Case(_ROWS, _MASK),
@@ -81,7 +85,10 @@ class OperationNeedsSize(Rule):
     @classmethod
     def concerns(cls, code: Code) -> bool:
         """Is there a number that was read, or a tensor with a size that depends on data?"""
-        return any(value.is_unbacked or value.unbacked or _in(value) for value in code.sketch.values)
+        return any(
+            value.is_unbacked or value.unbacked or _in(value) or (value.element is not None and value.element.unbacked)
+            for value in code.sketch.values
+        )
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)
@@ -149,7 +156,13 @@ class OperationNeedsSize(Rule):
             self.report(node, "BadAdaptivePool", because=read)
         elif method in _OF_NUMBER and read:
             self.report(node, _OF_NUMBER[method], because=read)
-        elif method in _OF_ROWS and not read and _unknown_rows(tensor) and self._cuts_rows(node, method):
+        elif (
+            method in _OF_ROWS
+            and node not in self._looped
+            and not read
+            and _unknown_rows(tensor)
+            and self._cuts_rows(node, method)
+        ):
             self.report(node, _OF_ROWS[method], because=tensor)
 
     def _cuts_rows(self, node: cst.Call, method: str) -> bool:

@@ -67,15 +67,25 @@ class PythonScalarInput(Rule):
                 self._arguments(forward)
         return False
 
+    def _is_given_numbers(self, forward: cst.FunctionDef, name: str) -> bool:
+        """Does a sample give a list of numbers where the default is None?"""
+        values = (self.code.value(node) for node in _names(forward.body, name))
+        return any(v.container in {"list", "tuple"} and v.element and v.element.container == "int" for v in values)
+
     def _arguments(self, forward: cst.FunctionDef) -> None:
         uses = _Uses()
         forward.body.visit(uses)
         for param in (*forward.params.params[1:], *forward.params.kwonly_params):
-            if param.default is not None:
+            if param.default is not None and not self._is_given_numbers(forward, param.name.value):
                 continue
             case = _annotated(param.annotation.annotation) if param.annotation else uses.found.get(param.name.value)
             if case:
                 self.report(param, case, at_most=Severity.WARNING, name=param.name.value)
+
+
+def _names(body: cst.CSTNode, name: str) -> Iterator[cst.Name]:
+    body.visit(found := _Named(name))
+    yield from found.found
 
 
 def _models(parsed: Parsed) -> list[ast.FunctionDef]:
@@ -123,7 +133,26 @@ def _annotated(node: cst.BaseExpression) -> str | None:
             return "BadTuple" if inner is not None and _annotated(inner) else None
         case cst.Subscript(value=cst.Name(value="Literal")):
             return "BadStr"
+        case cst.Subscript(
+            value=cst.Name(value="Optional"), slice=[cst.SubscriptElement(slice=cst.Index(value=inner))]
+        ):
+            return _annotated(inner)
+        case cst.BinaryOperation(left=left, operator=cst.BitOr(), right=cst.Name(value="None")):
+            return _annotated(left)
     return None
+
+
+class _Named(Visitor):
+    """Where a name is read."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+        self.found: list[cst.Name] = []
+
+    def visit_Name(self, node: cst.Name) -> None:
+        if node.value == self.name:
+            self.found.append(node)
 
 
 class _Census(Visitor):

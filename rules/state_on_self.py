@@ -137,7 +137,9 @@ class StateOnSelf(Rule):
             if name := _own(target):
                 self._set(node, target, name, node.value)
             elif isinstance(target, cst.Subscript) and (name := _own(target.value)):
-                if self._is_container(target.value) and self._use(name).early and self._carries(node.value, name):
+                if self._in_kept_object(target.value, name):
+                    self._report(node, "BadHelperObject", Severity.WARNING)
+                elif self._is_container(target.value) and self._use(name).early and self._carries(node.value, name):
                     self._report(node, "BadDictItem")
             elif isinstance(target, cst.Attribute):
                 self._set_elsewhere(node, target)
@@ -198,6 +200,8 @@ class StateOnSelf(Rule):
     def _changed(self, node: cst.CSTNode, name: str) -> None:
         """A container of the module grows or shrinks."""
         if "forward" not in self._methods():
+            if isinstance(node, cst.Call) and self._in_kept_object(node.func, name):
+                self._report(node, "BadHelperObject", Severity.WARNING)
             return  # objects that are no modules may live for one call only
         use = self._use(name)
         if use.early or (not use.sets and self._read_by_others(name)):
@@ -260,6 +264,16 @@ class StateOnSelf(Rule):
         cls = self.code.cls
         return cls is not None and "forward" not in self._methods() and outlives_calls(cls)
 
+    def _in_kept_object(self, node: cst.CSTNode, name: str) -> bool:
+        """Is `self` an object that a module keeps, another method of which reads what is changed here?"""
+        while isinstance(node, cst.Attribute):
+            node = node.value
+        value, own = self.code.value(node), self.code.function
+        if self.code.cls is None or self.code.cls.is_module or value.kind is not Kind.INSTANCE or not value.on_self:
+            return False
+        others = (method for other, method in self._methods().items() if own is None or other != own.name)
+        return any(_reads(method, name) for method in others if method.name != "__init__")
+
     def _read_by_others(self, name: str) -> bool:
         return any(
             isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.value, ast.Attribute)
@@ -270,11 +284,14 @@ class StateOnSelf(Rule):
 def _may_outlive(target: ast.expr, code: Code) -> bool:
     """May what is written there be read by a later call?"""
     match target:
-        case ast.Attribute(value=ast.Name(id="self")) | ast.Subscript(value=ast.Attribute(value=ast.Name(id="self"))):
-            return code.cls is not None and outlives_calls(code.cls)
+        case (
+            ast.Attribute(value=ast.Name(id="self") as owner)
+            | ast.Subscript(value=ast.Attribute(value=ast.Name(id="self") as owner))
+        ):
+            return code.cls is not None and (outlives_calls(code.cls) or code.sketch.value(owner).on_self)
         case ast.Attribute(value=held):
-            owner = code.sketch.value(held)
-            return owner.kind in {Kind.CLASS, Kind.FUNCTION} or owner.on_self or ast.unparse(held).startswith("self.")
+            value = code.sketch.value(held)
+            return value.kind in {Kind.CLASS, Kind.FUNCTION} or value.on_self or ast.unparse(held).startswith("self.")
     return False
 
 

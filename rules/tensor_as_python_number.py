@@ -208,6 +208,8 @@ class TensorAsPythonNumber(Rule):
                 self.report(node, case, because=value)
         elif owner.kind is Kind.CONTAINER and value.is_data:
             self._lookup(node, owner, value)
+        elif owner.kind is Kind.CONTAINER and owner.container != "list" and _of_numbers(value):
+            self.report(node, "BadDictKey", because=value.element)
 
     def _index_list(self, node: cst.Subscript) -> None:
         indices = (self.code.value(part.slice.value) for part in node.slice if isinstance(part.slice, cst.Index))
@@ -229,6 +231,11 @@ class TensorAsPythonNumber(Rule):
             torch_function = (self.code.name(index.func) or "").startswith("torch.")
             if len(index.args) == (1 if torch_function else 0):
                 self.report(node, "BadArgmaxIndex", because=value)
+
+
+def _of_numbers(value: Value) -> bool:
+    """`tuple(x.tolist())`."""
+    return value.container == "tuple" and value.element is not None and value.element.is_unbacked
 
 
 def _takes_number(sketch: Sketch, call: Called) -> bool:

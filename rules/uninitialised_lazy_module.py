@@ -8,12 +8,13 @@ Instead: give the size (`nn.Linear(width, 3)`), or run the model once on an exam
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Rule, Scope, Severity, Visitor, flat_targets
+from exportlint import Case, Rule, Scope, Severity, Visitor, flat_targets, last_name
 
 if TYPE_CHECKING:
     from exportlint import Code
@@ -38,9 +39,22 @@ class UninitialisedLazyModule(Rule):
         return any(map(_LAZY.fullmatch, code.sketch.origins))
 
     def visit_ClassDef(self, node: cst.ClassDef) -> None:
+        if self._is_run(node.name.value):
+            return
         for method in node.body.body:
             if isinstance(method, cst.FunctionDef) and method.name.value == "__init__":
                 self._check(method)
+
+    def _is_run(self, name: str) -> bool:
+        """Does a function that makes the model also call it: `net = Net(); net(torch.zeros(1, 3))`?"""
+        for function in self.code.module.functions.values():
+            nodes = list(ast.walk(function.node))
+            made = [n for n in nodes if isinstance(n, ast.Assign) and _makes(n.value, name)]
+            names = {target.id for n in made for target in n.targets if isinstance(target, ast.Name)}
+            calls = (n.func.id for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
+            if not names.isdisjoint(calls):
+                return True
+        return False
 
     def _check(self, init: cst.FunctionDef) -> None:
         """Report what `__init__` makes lazily, unless it also runs it (`self.proj(torch.ones(2, 4))`)."""
@@ -51,6 +65,10 @@ class UninitialisedLazyModule(Rule):
             name = self.code.name(call.func) or ""
             if _LAZY.fullmatch(name) and not (calls.kept.get(call, set()) & run):
                 self.report(call, "BadUninitialised", at_most=Severity.WARNING)
+
+
+def _makes(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Call) and last_name(node.func) == name
 
 
 class _Calls(Visitor):

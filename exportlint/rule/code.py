@@ -48,6 +48,10 @@ class Code(Protocol):
     def sketch(self) -> Sketch:
         """The syntax of the piece, before libcst parses it."""
 
+    @property
+    def sampled(self) -> bool:
+        """Is the class judged by what samples of the file give it, and by no guess?"""
+
     def value(self, node: cst.CSTNode) -> Value:
         """What the expression is; UNKNOWN where the engine has no belief."""
 
@@ -123,6 +127,10 @@ class CodePiece:
     @cached_property
     def sketch(self) -> Sketch:
         return Sketch(self.module, self._belief, self.function)
+
+    @property
+    def sampled(self) -> bool:
+        return self.cls is not None and self.cls in self._belief.sampled
 
     @cached_property
     def text_of_piece(self) -> str:

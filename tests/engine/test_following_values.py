@@ -123,20 +123,20 @@ class Net(nn.Module):
     def forward(self, x, scale):
         if not self.flag: return None
         return x * scale
-def build(flag=True): return Net(flag)
-def make_inputs(): return torch.randn(3), 2.0
+def assemble(flag=True): return Net(flag)
+def gather(): return torch.randn(3), 2.0
 """
 
 
 @pytest.mark.parametrize(
     "sample",
     [
-        "model = build()\nexample_args = make_inputs()",
+        "model = assemble()\nexample_args = gather()",
         "model = Net(True)\nexample_args = (torch.randn(3),)\nexample_kwargs = {'scale': 2.0}",
-        "torch.export.export(build().eval(), make_inputs())",
-        "torch.export.export(build(), (torch.randn(3),), kwargs={'scale': 2.0})",
-        "if __name__ == '__main__':\n    torch.jit.trace(build(), make_inputs())",
-        "def main():\n    made = build(flag=True)\n    torch.export.export(made, make_inputs())",
+        "torch.export.export(assemble().eval(), gather())",
+        "torch.export.export(assemble(), (torch.randn(3),), kwargs={'scale': 2.0})",
+        "if __name__ == '__main__':\n    torch.jit.trace(assemble(), gather())",
+        "def main():\n    made = assemble(flag=True)\n    torch.export.export(made, gather())",
     ],
 )
 def test_a_sample_tells_the_inputs_and_the_branches_that_its_model_takes(sample: str) -> None:
@@ -148,7 +148,7 @@ def test_a_sample_tells_the_inputs_and_the_branches_that_its_model_takes(sample:
 
 
 def test_a_constant_of_the_constructor_settles_a_branch_unless_another_method_writes_it() -> None:
-    off = "model = build(False)\nexample_args = make_inputs()"
+    off = "model = assemble(False)\nexample_args = gather()"
     turn_off = "    def turn_off(self): self.flag = False\n    def forward"
     assert unreachable(SAMPLED) == []
     assert unreachable(SAMPLED + off) == ["return x * scale"]

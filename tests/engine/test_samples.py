@@ -112,7 +112,7 @@ def test_a_call_among_others_adds_to_what_is_judged_without_it(name: str) -> Non
 
 
 def test_a_size_is_a_number_outside_of_the_model() -> None:
-    assert [as_input(value).kind for value in (SIZE, exactly(Shape()), UNKNOWN)] == [
+    assert [as_input(value, None, "x").kind for value in (SIZE, exactly(Shape()), UNKNOWN)] == [
         Kind.SCALAR,
         Kind.CONTAINER,
         Kind.UNKNOWN,

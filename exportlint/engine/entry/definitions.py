@@ -73,7 +73,10 @@ def on_self(names: dict[str, Value], written: Collection[str] | None = None) -> 
     """The attributes of an object as later calls meet them. `written`: those that are written after `__init__`, where
     the arguments of `__init__` are known, so that the constants among the others hold."""
     found = {n.removeprefix("self."): v for n, v in names.items() if n.startswith("self.")}
-    return {n: v.but(on_self=True) if _holds(n, v, written) else kept(v) for n, v in found.items()}
+    settled = {n for n in found if written is not None and n not in written}
+    return {
+        n: v.but(on_self=True) if n in settled and _is_constant(v) else kept(v, n in settled) for n, v in found.items()
+    }
 
 
 def before_export(value: Value) -> Value:
@@ -95,9 +98,8 @@ def _before_export(option: Possibility) -> Possibility:
     return option
 
 
-def _holds(name: str, value: Value, written: Collection[str] | None) -> bool:
-    constant = all(isinstance(option, Scalar | NoneObject) for option in value.options)
-    return constant and written is not None and name not in written
+def _is_constant(value: Value) -> bool:
+    return all(isinstance(option, Scalar | NoneObject) for option in value.options)
 
 
 def written_later(cls: ClassInfo) -> frozenset[str]:
@@ -118,9 +120,14 @@ def sets_attributes(function: FunctionInfo) -> bool:
     return False
 
 
-def kept(value: Value) -> Value:
-    """How a value looks from later calls: its truth is open, a tensor is an attribute unless it is registered."""
-    return functools.reduce(join, (exactly(_kept(option)) for option in value.options))
+def kept(value: Value, settled: bool = False) -> Value:
+    """How a value looks from later calls: its truth is open, a tensor is an attribute unless it is registered.
+
+    `settled`: nobody writes it later, so that None stays None.
+    """
+    none_stays = settled and len(value.options) > 1
+    options = (o if none_stays and isinstance(o, NoneObject) else _kept(o) for o in value.options)
+    return functools.reduce(join, map(exactly, options))
 
 
 def _kept(option: Possibility) -> Possibility:

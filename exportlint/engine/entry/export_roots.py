@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from exportlint.engine.source.symbols import ClassInfo, ModuleInfo
 
 
+# What people call a second way into a model, which a wrapper's forward calls when it is exported.
+_ENTRIES = frozenset({"inference", "infer", "generate", "decode", "sample", "predict", "translate"})
+
+
 def forwards(module: ModuleInfo) -> Iterator[tuple[ClassInfo, FunctionInfo]]:
     """Each model of the file with its forward; an inherited one only where the class gives it other methods to call.
 
@@ -27,16 +31,21 @@ def forwards(module: ModuleInfo) -> Iterator[tuple[ClassInfo, FunctionInfo]]:
     for cls in models:
         if "forward" not in cls.methods and (forward := cls.method("forward")) and _overrides(cls):
             yield cls, forward
+    bases = {base for cls in models for base in cls.lineage[1:]}
     for cls in models:
-        if cls.method("forward") is None:
-            yield from ((cls, method) for method in _called_from_outside(cls))
+        named = _ENTRIES if cls.method("forward") else None
+        if named or cls not in bases:
+            yield from ((cls, method) for method in _called_from_outside(cls, named))
 
 
-def _called_from_outside(cls: ClassInfo) -> Iterator[FunctionInfo]:
-    """The methods of a module without forward that only others can call: a wrapper's forward does."""
+def _called_from_outside(cls: ClassInfo, named: frozenset[str] | None) -> Iterator[FunctionInfo]:
+    """The methods that only others can call, such as a wrapper's forward; `named`: those of these names."""
+    if named is not None and named.isdisjoint(cls.methods):
+        return
     called = {n.attr for m in cls.methods.values() for n in walked(m.node) if isinstance(n, ast.Attribute)}
     for name, method in cls.methods.items():
-        if not name.startswith("_") and name not in called and not method.decorators:
+        wanted = name in named if named is not None else not name.startswith("_")
+        if wanted and name not in called and not method.decorators and len(method.parameters) > 1:
             yield method
 
 

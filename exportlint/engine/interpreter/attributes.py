@@ -28,10 +28,14 @@ from exportlint.engine.values.kinds import Kind, Source
 if TYPE_CHECKING:
     from exportlint.engine.interpreter.environment import Environment
     from exportlint.engine.interpreter.interface import Interpreter
+    from exportlint.engine.source.symbols import ClassInfo
     from exportlint.engine.values.abstract_value import Possibility
 
 
 _OF_CONTAINERS = frozenset({"get", "items", "keys", "append", "extend", "pop", "update", "setdefault"})
+_NAMED_RESULTS = frozenset(
+    {"values", "indices", "eigenvalues", "eigenvectors", "L", "Q", "R", "U", "S", "Vh", "solution", "sign", "logabsdet"}
+)
 _METHODS_OF_MODULES = library.REGISTERED.keys() | library.RETURN_THE_MODULE
 
 
@@ -53,10 +57,11 @@ class AttributeExpressions:
             case Module() | Instance():
                 return self._of_object(owner, name, node)
             case Class(cls=cls) if cls:
-                method = cls.method(name)
-                return exactly(Function(method, name=name)) if method else UNKNOWN
+                return self._of_class(cls, name)
             case ConfigObject():
                 return exactly(ConfigObject(name, owner.on_self))
+            case Container(container="tuple", element=element) if element is not None and name in _NAMED_RESULTS:
+                return element  # `x.max(dim=1).values`
             case Shape() | Container():
                 return exactly(Function(owner=exactly(owner), name=name))
             case Array() if name in library.ARRAY_SCALARS:
@@ -69,6 +74,14 @@ class AttributeExpressions:
             return self.engine.dotted(dotted)
         on_self = getattr(owner, "on_self", False)
         return exactly(Unknown(f"{path}.{name}" if path else None, on_self=on_self))
+
+    def _of_class(self, cls: ClassInfo, name: str) -> Value:
+        if cls.is_autograd_function and name == "apply" and (forward := cls.method("forward")):
+            return exactly(Function(forward, name=name))
+        if method := cls.method(name):
+            return exactly(Function(method, name=name))
+        levels = (self.engine.class_levels(base).get(name) for base in cls.lineage)
+        return next((value for value in levels if value is not None), UNKNOWN)
 
     def _of_tensor(self, owner: Tensor, name: str) -> Value:
         if name == "shape":
@@ -85,7 +98,7 @@ class AttributeExpressions:
         if (field := exactly(owner).field(name)) is not None:
             return field
         if name == "training":
-            return exactly(Scalar("bool", truth=False))  # export wants eval mode; train mode has its own rule
+            return exactly(Scalar("bool", truth=self.engine.training))
         if owner.cls is None:
             return self._of_foreign(owner, name)
         if name == "__class__":

@@ -75,6 +75,8 @@ class BuiltinCalls:
 
     def _shallow(self, name: str, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value:
         container = name if name in {"list", "tuple", "set", "dict"} else "list"
+        if args and args[0].container == "dict" and container != "dict":
+            return exactly(Container(container, SCALAR))  # its keys
         if args and args[0].kind is Kind.CONTAINER:
             return (args[0].only(Kind.CONTAINER) or args[0]).but(container=container, source=None, on_self=False)
         element = self.element_of(args[0]) if args else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from exportlint.engine.entry.declared_dims import DIM
@@ -20,6 +21,7 @@ from exportlint.engine.values.abstract_value import (
     Function,
     Instance,
     Module,
+    Scalar,
     Shape,
     Super,
     Tensor,
@@ -30,6 +32,7 @@ from exportlint.engine.values.abstract_value import (
 from exportlint.engine.values.joining import join
 from exportlint.engine.values.kinds import Kind
 from exportlint.engine.values.reshaping import effect, layer_effect
+from exportlint.engine.values.shapes import pieces
 
 if TYPE_CHECKING:
     from exportlint.engine.interpreter.environment import Environment
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
 
 
 _DIMS = frozenset({DIM, "torch.export.dynamic_shapes.Dim"})
+_TRAINING = (("training", exactly(Scalar("bool", truth=True))),)
 _GROWING = frozenset({"append", "add", "appendleft", "insert", "extend", "update"})
 _BRANCHING = frozenset({"torch.cond", "torch._higher_order_ops.cond", "functorch.experimental.control_flow.cond"})
 _LOOPING = frozenset({"torch._higher_order_ops.while_loop", "torch._higher_order_ops.while_loop.while_loop"})
@@ -88,6 +92,10 @@ class CallExpressions(BuiltinCalls, Narrowing):
         match result.options, function.options:
             case (Tensor(dims=None, unbacked=False),), (Function(function=None, owner=owner, name=str(name)),) if owner:
                 return result.but(dims=effect(name, (owner, *args), keywords).dims)
+            case (Container(container="tuple", element=element),), (
+                Function(function=None, owner=owner, name=str(name)),
+            ) if owner is not None and element is not None and name in {"chunk", "split"}:
+                return result.but(element=element.but(dims=pieces(name, (owner, *args), keywords)))
             case (Tensor(dims=None, unbacked=False),), (Unknown(owner=None, name=str(name)),):
                 last = name.rpartition(".")[2]
                 return result.but(dims=effect(last, args, keywords).dims) if name.startswith("torch.") else result
@@ -198,6 +206,9 @@ class CallExpressions(BuiltinCalls, Narrowing):
                 return found.but(on_self=on_self).with_trail(self._trail_of(node)) if keep else found
             case Container() | Shape() as container:
                 return self._container_method(container, name, args, keywords, node)
+            case Module() as module if name in {"train", "eval"} and not args:
+                others = tuple(field for field in module.fields if field[0] != "training")
+                return exactly(replace(module, fields=(*others, *_TRAINING) if name == "train" else others))
             case Module() as module if name in library.RETURN_THE_MODULE:
                 return exactly(module)
             case Module(name=layers) as module if layers in library.MODULE_CONTAINERS:
@@ -265,6 +276,8 @@ class CallExpressions(BuiltinCalls, Narrowing):
             return self.builtin(name.removeprefix("builtins."), args, keywords)
         if name in _BRANCHING or name in _LOOPING:
             return self._higher_order(args)
+        if name.startswith("torch.distributions."):
+            return exactly(Instance(name=name, fields=tuple(keywords.items())))
         if name in {"torch.utils.checkpoint.checkpoint", "torch.jit.annotate"} and args:
             return args[1] if name.endswith("annotate") else self.apply(args[0], args[1:])
         if name in _DIMS:

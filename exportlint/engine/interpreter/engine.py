@@ -21,6 +21,7 @@ from exportlint.engine.entry.definitions import (
     written_later,
 )
 from exportlint.engine.entry.export_roots import decorators, forwards, handed_to_export
+from exportlint.engine.entry.registries import registered
 from exportlint.engine.entry.samples import Sample, sample_of_call
 from exportlint.engine.interpreter.arguments import Call
 from exportlint.engine.interpreter.environment import Environment
@@ -78,6 +79,7 @@ class Engine:
         self._watched: Environment | None = None
         self._ran: set[ClassInfo] = set()  # classes whose forwards were judged
         self._setting: set[ast.AST] = set()  # methods that run for an object under construction
+        self.training = False  # export wants eval mode; train mode has its own rule
         self._depth = 0
         self._silent = 0
 
@@ -91,6 +93,7 @@ class Engine:
             if sample.exported:
                 judge(self, module, sample)
         sampled = set(self._ran)
+        self.beliefs[module.path].sampled = frozenset(sampled)
         for cls, forward in forwards(module):
             owner = exactly(Module(cls))
             if cls not in sampled:  # or it was judged by what it is really made of and given
@@ -142,8 +145,20 @@ class Engine:
 
     def _module_assignment(self, module: ModuleInfo, name: str) -> Value:
         value = self.before_export(FunctionInfo("<module>", nothing(), module), module.assignments[name])
-        value = value.but(truth=None) if value.kind is Kind.SCALAR else value
+        if value.container == "dict":
+            return self._with_registered(module, name, value)
+        if value.kind is Kind.SCALAR and not module.is_constant(name):
+            value = value.but(truth=None, name=None)
         return value.but(source=Source.ATTRIBUTE) if value.kind is Kind.TENSOR else value
+
+    def _with_registered(self, module: ModuleInfo, name: str, held: Value) -> Value:
+        """A dictionary with what decorators of the file put into it."""
+        found = [(key, _as_value(what)) for key, what in registered(module, name)]
+        if not found:
+            return held
+        element = operators.joined((held.element, *(value for _, value in found)))
+        fields = {**dict(held.fields), **{key: value for key, value in found if key is not None}}
+        return held.but(element=element, fields=tuple(fields.items()))
 
     def dotted(self, name: str) -> Value:
         """The value of an imported or builtin name."""
@@ -171,7 +186,7 @@ class Engine:
         return self._attributes[cls]
 
     def _own_attributes(self, base: ClassInfo, cls: ClassInfo) -> dict[str, Value]:
-        found = dict(self._class_levels(base))
+        found = dict(self.class_levels(base))
         init = base.methods.get("__init__") or base.methods.get("__post_init__")
         if init:
             owner = exactly(Module(cls) if cls.is_module else Instance(cls))
@@ -190,7 +205,7 @@ class Engine:
         modules = ((n, v) for n, v in self.attributes(cls).items() if v.kind is Kind.MODULE and v.cls is None)
         return frozenset(n for n, v in modules if v.name not in library.MODULE_CONTAINERS)
 
-    def _class_levels(self, cls: ClassInfo) -> dict[str, Value]:
+    def class_levels(self, cls: ClassInfo) -> dict[str, Value]:
         """What the class body assigns, which is the same for all classes that inherit it."""
         if cls not in self._bodies:
             self._bodies[cls] = {}
@@ -209,13 +224,16 @@ class Engine:
         if cls.is_autograd_function:
             return exactly(Instance(cls))
         if cls.is_record:
-            fields = (*zip(cls.record_fields, args, strict=False), *keywords.items())
-            return exactly(Instance(cls, fields=tuple(fields)))
+            given = {**dict(zip(cls.record_fields, args, strict=False)), **keywords}
+            levels = self.class_levels(cls) if self._watched else {}
+            left = {n: v for n, v in levels.items() if n in cls.record_fields and v.kind is Kind.SCALAR}
+            return exactly(Instance(cls, fields=tuple({**left, **given}.items())))
         init = cls.method("__init__")
         if init is None or cls.is_loss:
             return exactly(Instance(cls))
         env = self._entered(Call(init, exactly(Instance(cls)), args, keywords))
-        fields = tuple((n, v.plain) for n, v in on_self(env.names).items()) if env else ()
+        written = written_later(cls) if self._watched else None
+        fields = tuple((n, v.plain) for n, v in on_self(env.names, written).items()) if env else ()
         return exactly(Instance(cls, fields=fields))
 
     def _constructed(self, cls: ClassInfo, args: tuple[Value, ...], keywords: dict[str, Value]) -> Construction | None:
@@ -300,6 +318,7 @@ class Engine:
             tuple((k, v.plain) for k, v in sorted(keywords.items())),
             root,
             self.silent,  # what ran unseen is still to be seen
+            self.training,
         )
 
     def changed(
@@ -351,6 +370,11 @@ class Engine:
             belief.runs[whole] = belief.runs.get(whole, 0) + 1
 
     @property
+    def watching(self) -> bool:
+        """Is code followed that makes a sample, so that what it constructs has to be known well?"""
+        return self._watched is not None
+
+    @property
     def silent(self) -> bool:
         """Is the code that runs now no part of the exported program, such as a constructor?"""
         return self._silent > 0
@@ -374,6 +398,10 @@ def _outcome(env: Environment) -> Value:
     if env.yielded:
         return exactly(Container("generator", operators.joined(env.yielded)))
     return operators.joined(env.returned) or NONE
+
+
+def _as_value(what: FunctionInfo | ClassInfo) -> Value:
+    return exactly(Class(what) if isinstance(what, ClassInfo) else Function(what, name=what.name))
 
 
 def _open(value: Value) -> Value:

@@ -93,7 +93,7 @@ class Expressions(AttributeExpressions, CallExpressions, IndexExpressions):
             case Unknown() if index.is_tensor and index.boolean:
                 return exactly(Tensor(unbacked=True))
             case Container() | Module() | Unknown():
-                return self.item(owner, node.slice)
+                return self.item(owner, node.slice, index)
             case Array():
                 return exactly(Array(on_self=owner.on_self))
             case NumberFromData():
@@ -114,7 +114,8 @@ class Expressions(AttributeExpressions, CallExpressions, IndexExpressions):
 
     def _compare(self, node: ast.Compare) -> Value:
         values = [self.value(node.left), *map(self.value, node.comparators)]
-        if any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops):
+        with_none = isinstance(node.comparators[0], ast.Constant) and node.comparators[0].value is None
+        if with_none or any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops):
             return exactly(Scalar("bool", self.truth_of_test(node)))
         return operators.compare(values, node.ops[0] if len(node.ops) == 1 else None)
 

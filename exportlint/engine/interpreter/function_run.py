@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from exportlint.engine.entry.definitions import sets_attributes
 from exportlint.engine.interpreter.statements import Statements
 from exportlint.engine.values.abstract_value import TENSOR, UNKNOWN, Tensor, Value, exactly
 from exportlint.engine.values.kinds import Kind, Source
@@ -47,7 +48,8 @@ class FunctionRun(Statements):
                     return TENSOR
         if self.engine.silent and (method := self._method_of_self(function, node)):
             found = self.engine.on_self(method, args, keywords, self.env)
-            return UNKNOWN if found is None else found
+            if found is not None or not self.engine.watching or sets_attributes(method):
+                return UNKNOWN if found is None else found
         if node is self.dropped and self.engine.silent and function.function is not None:
             return UNKNOWN  # nobody takes the value, and what the callee sets is not seen here
         self.engine.watch(function, args, keywords, self.env)

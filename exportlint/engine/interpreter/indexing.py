@@ -90,13 +90,15 @@ class IndexExpressions:
         low, high = (end.number if end else None for end in ends)
         return dims[low:high]
 
-    def item(self, owner: Container | Module | Unknown, node: ast.expr) -> Value:
+    def item(self, owner: Container | Module | Unknown, node: ast.expr, index: Value) -> Value:
         whole = exactly(owner)
         if isinstance(node, ast.Constant):
             if isinstance(node.value, int) and whole.items and -len(whole.items) <= node.value < len(whole.items):
                 return whole.items[node.value]
             if isinstance(node.value, str | int) and (field := whole.field(str(node.value))) is not None:
                 return field
+        if index.container == "str" and index.name and (field := whole.field(index.name)) is not None:
+            return field
         if isinstance(node, ast.Slice):
             return whole.but(items=None)
         # Which of the elements it is, is not known.

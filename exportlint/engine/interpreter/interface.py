@@ -15,11 +15,20 @@ if TYPE_CHECKING:
 
 
 class Interpreter(Protocol):
-    """What the run of one function asks; `exportlint.engine.interpreter.engine.Engine` implements it."""
+    """What the run of one function asks; `exportlint.engine.interpreter.engine.Engine` implements it.
+
+    training   whether the model that runs now is in train mode, by what its sample calls
+    """
+
+    training: bool
 
     @property
     def silent(self) -> bool:
         """Is the code that runs now no part of the exported program, such as a constructor?"""
+
+    @property
+    def watching(self) -> bool:
+        """Is code followed that makes a sample?"""
 
     def module_level(self, module: ModuleInfo, name: str) -> Value:
         """What a name means when the function does not bind it."""
@@ -29,6 +38,9 @@ class Interpreter(Protocol):
 
     def attributes(self, cls: ClassInfo) -> dict[str, Value]:
         """What `__init__` (and the class body) puts on the object."""
+
+    def class_levels(self, cls: ClassInfo) -> dict[str, Value]:
+        """What a class body assigns."""
 
     def layers(self, cls: ClassInfo | None) -> frozenset[str]:
         """The attributes that hold a layer of torch.nn, which takes a tensor."""

@@ -19,6 +19,9 @@ _NOT_TENSOR = frozenset(
 )
 
 
+_EQUALITIES = ast.Is | ast.IsNot | ast.Eq | ast.NotEq
+
+
 class Narrowing:
     """The part of the evaluator that deals with tests."""
 
@@ -49,7 +52,10 @@ class Narrowing:
 
     def truth_of_test(self, node: ast.Compare) -> bool | None:
         match node:
-            case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
+            case ast.Compare(left=left, ops=[op], comparators=[ast.Constant(value=None)]) if isinstance(
+                op, _EQUALITIES
+            ):
+                op = ast.Is() if isinstance(op, ast.Is | ast.Eq) else ast.IsNot()
                 value = self.env.believed(left)
                 if value.kind is Kind.NONE:
                     return isinstance(op, ast.Is)
@@ -79,8 +85,10 @@ class Narrowing:
             case ast.BoolOp(op=op, values=parts) if isinstance(op, ast.And) is truth:
                 for part in parts:
                     self.narrow(part, truth)
-            case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
-                self._narrow_none(left, isinstance(op, ast.Is) is truth)
+            case ast.Compare(left=left, ops=[op], comparators=[ast.Constant(value=None)]) if isinstance(
+                op, _EQUALITIES
+            ):
+                self._narrow_none(left, isinstance(op, ast.Is | ast.Eq) is truth)
             case ast.Call(func=ast.Name(id="isinstance"), args=[subject, classes]):
                 self._narrow_class(subject, classes, truth)
             case ast.Call(args=[subject]) if self.env.module.dotted(test.func) == "torch.is_tensor":

@@ -11,7 +11,7 @@ from exportlint.engine.entry.samples import named_sample
 from exportlint.engine.interpreter.environment import Environment
 from exportlint.engine.interpreter.function_run import FunctionRun
 from exportlint.engine.source.symbols import FunctionInfo
-from exportlint.engine.values.abstract_value import Module, exactly
+from exportlint.engine.values.abstract_value import Module, Scalar, exactly
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -47,8 +47,10 @@ def judge(engine: Interpreter, module: ModuleInfo, sample: Sample, known: Collec
             continue
         forward = option.cls.method("forward") if option.cls else None
         given, keywords = sample.given(forward.parameters[1:] if forward else ())
+        engine.training = ("training", exactly(Scalar("bool", truth=True))) in option.fields
         if forward:
             engine.invoke(forward, exactly(option), given, keywords, root=True)
         elif not option.cls:
             env = Environment(FunctionInfo("<sample>", nothing(), module), {})
             FunctionRun(engine, env).apply(exactly(option), given)
+        engine.training = False

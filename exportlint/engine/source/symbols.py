@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -177,6 +178,21 @@ class ModuleInfo:
     def functions(self) -> Mapping[str, FunctionInfo]:
         kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
         return {n.name: FunctionInfo(n.name, n, self) for n in self._statements() if isinstance(n, kinds)}
+
+    def is_constant(self, name: str) -> bool:
+        """Is the name bound once in the file, by a plain statement of its top level?"""
+        return self._bound[name] == 1 and name in self._plainly_assigned
+
+    @cached_property
+    def _bound(self) -> Counter[str]:
+        found = (node for node in ast.walk(self.tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+        declared = (node for node in ast.walk(self.tree) if isinstance(node, ast.Global))
+        return Counter([*(node.id for node in found), *(name for node in declared for name in node.names)])
+
+    @cached_property
+    def _plainly_assigned(self) -> frozenset[str]:
+        assigns = (node for node in self.tree.body if isinstance(node, ast.Assign))
+        return frozenset(t.id for node in assigns for t in node.targets if isinstance(t, ast.Name))
 
     @cached_property
     def assignments(self) -> Mapping[str, ast.expr]:

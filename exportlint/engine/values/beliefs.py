@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import ast
 
-    from exportlint.engine.source.symbols import FunctionInfo
+    from exportlint.engine.source.symbols import ClassInfo, FunctionInfo
     from exportlint.engine.values.abstract_value import Value
 
 
@@ -22,6 +22,7 @@ class Belief:
     values: dict[Span, Value] = field(default_factory=dict)
     reached: dict[FunctionInfo, None] = field(default_factory=dict)
     dead: dict[Span, int] = field(default_factory=dict)  # span -> in how many contexts it was cut off
+    sampled: frozenset[ClassInfo] = frozenset()  # classes that were judged by what samples give them, and by no guess
     runs: dict[Span, int] = field(default_factory=dict)  # span of a function -> contexts
 
 

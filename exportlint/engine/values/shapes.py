@@ -276,7 +276,22 @@ def _pieces(given: Given) -> Effect:
     if place is None or size is None or not -len(given.dims) <= place < len(given.dims):
         return Effect()
     at = given.dims[place]
-    return Effect(None, (Demand(Need.PIECES, at, size),) if at is not None and at.dims else ())
+    demands = (Demand(Need.PIECES, at, size),) if at is not None and at.dims else ()
+    return Effect(None, demands)
+
+
+def pieces(name: str, args: tuple[Value, ...], keywords: Mapping[str, Value]) -> Dims | None:
+    """The dims of each piece of `x.chunk(3, -1)`, where all are alike."""
+    given = Given(args, keywords)
+    place = given.index(2, "dim", 0)
+    size = extent_of(args[1]) if len(args) > 1 and dims_of(args[0]) is not None else None
+    if place is None or size is None or size.number is None or not -len(given.dims) <= place < len(given.dims):
+        return None
+    at, place = given.dims[place], place % len(given.dims)
+    if at is None or at.number is None or size.number < 1 or at.number % size.number:
+        return None
+    each = size if name == "split" else number(at.number // size.number)
+    return (*given.dims[:place], each, *given.dims[place + 1 :])
 
 
 def _best(given: Given) -> Effect:
