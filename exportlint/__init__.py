@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from exportlint.rule.base import Rule, Scope
     from exportlint.rule.code import Code
     from exportlint.rule.demands import demands_of
+    from exportlint.rule.idempotence import adds_nothing, moves_only
     from exportlint.rule.lifetimes import Use, outlives_calls, use_of
     from exportlint.rule.patterns import (
         CONTAINER_METHODS,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from exportlint.rule.script_rule import ScriptRule, argument
     from exportlint.rule.sketch import Called, Sketch, asked_for_truth
     from exportlint.rule.suspicion import Case, Place
-    from exportlint.rule.syntax.visitor import Visitor
+    from exportlint.rule.syntax.walk import Visitor
     from exportlint.rule.taint import ValuesUsed, made_from_inputs, path_on_self
     from exportlint.rule.truthiness import Asked, TruthRule, of_a_size
     from exportlint.workflow.diagnosis import Diagnosis
@@ -57,6 +58,7 @@ _NAMES_OF_MODULES = {
     "rule.base": "Rule Scope",
     "rule.code": "Code",
     "rule.demands": "demands_of",
+    "rule.idempotence": "adds_nothing moves_only",
     "rule.lifetimes": "Use outlives_calls use_of",
     "rule.patterns": "CONTAINER_METHODS SHAPE_METHODS called dotted flat_targets is_part root_name text_argument"
     " written_in_place",
@@ -65,7 +67,7 @@ _NAMES_OF_MODULES = {
     "rule.suspicion": "Case Place",
     "rule.taint": "ValuesUsed made_from_inputs path_on_self",
     "rule.truthiness": "Asked TruthRule of_a_size",
-    "rule.syntax.visitor": "Visitor",
+    "rule.syntax.walk": "Visitor",
     "workflow.diagnosis": "Diagnosis",
     "workflow.python_api": "diagnose lint",
 }
@@ -105,6 +107,7 @@ __all__ = [
     "Value",
     "ValuesUsed",
     "Visitor",
+    "adds_nothing",
     "argument",
     "asked_for_truth",
     "called",
@@ -117,6 +120,7 @@ __all__ = [
     "last_name",
     "lint",
     "made_from_inputs",
+    "moves_only",
     "of_a_size",
     "outlives_calls",
     "path_on_self",

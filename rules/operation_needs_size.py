@@ -15,6 +15,7 @@ resize with `mode="bilinear"` or to a fixed size, and write with a mask: `torch.
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
@@ -22,7 +23,9 @@ import libcst as cst
 from exportlint import Case, Code, Rule, Severity, Source, called, flat_targets
 
 if TYPE_CHECKING:
-    from exportlint import Value
+    from collections.abc import Iterator
+
+    from exportlint import Called, Sketch, Value
 
 _MASK = "keep all rows and mask them (`torch.where`), so that the number of rows is known"
 _WRITE = "write with a mask: `torch.where(position >= length, 0, x)`"
@@ -51,6 +54,7 @@ _LAYERS = {
 # Where a method that cuts takes its dim; a function takes the tensor first.
 _DIM_AT = {"chunk": 1, "split": 1, "unbind": 0}
 _OF_NUMBER = {"linspace": "BadLinspace", "unfold": "BadUnfold", "one_hot": "BadOneHotClasses"}
+_OPERATIONS = frozenset({*_OF_ROWS, *_OF_NUMBER, "interpolate", "pad_sequence"})
 
 
 class OperationNeedsSize(Rule):
@@ -84,10 +88,11 @@ class OperationNeedsSize(Rule):
 
     @classmethod
     def concerns(cls, code: Code) -> bool:
-        """Is there a number that was read, or a tensor with a size that depends on data?"""
-        return any(
-            value.is_unbacked or value.unbacked or _in(value) or (value.element is not None and value.element.unbacked)
-            for value in code.sketch.values
+        """Is there a number that was read, or a tensor with a size that depends on data, where a size is needed?"""
+        sketch = code.sketch
+        return any(map(_may_matter, sketch.values)) and (
+            any(_may_need_size(sketch, call) for call in sketch.calls)
+            or any(sketch.value(bound).is_unbacked for bound in _bounds_of_writes(sketch))
         )
 
     def __init__(self, code: Code) -> None:
@@ -175,6 +180,23 @@ class OperationNeedsSize(Rule):
         return node not in self._looped and all(self.code.text(dim) == "0" for dim in dims)
 
 
+def _may_need_size(sketch: Sketch, call: Called) -> bool:
+    if call.origin == "builtins.len":
+        return any(_unknown_rows(sketch.value(given)) for given in call.arguments)
+    layer = (sketch.value(call.node.func).name or "").rpartition(".")[2]
+    named = call.method in _OPERATIONS or call.method.startswith("adaptive_")
+    return named or layer in _LAYERS or layer.startswith("Adaptive")
+
+
+def _bounds_of_writes(sketch: Sketch) -> Iterator[ast.expr]:
+    """The bounds of the slices that are written to."""
+    for target in sketch.targets():
+        index = target.slice if isinstance(target, ast.Subscript) else None
+        for part in index.elts if isinstance(index, ast.Tuple) else [index]:
+            if isinstance(part, ast.Slice):
+                yield from filter(None, (part.lower, part.upper))
+
+
 def _mode(node: cst.Call) -> object:
     """The text given as `mode=`."""
     given = (arg.value for arg in node.args if arg.keyword and arg.keyword.value == "mode")
@@ -183,6 +205,11 @@ def _mode(node: cst.Call) -> object:
 
 def _unknown_rows(value: Value | None) -> bool:
     return value is not None and value.is_tensor and value.unbacked
+
+
+def _may_matter(value: Value) -> bool:
+    """A number that was read, a size that depends on data, or something that holds such."""
+    return value.is_unbacked or value.unbacked or _in(value) or (value.element is not None and value.element.unbacked)
 
 
 def _in(value: Value) -> bool:

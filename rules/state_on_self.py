@@ -32,8 +32,10 @@ from exportlint import (
     Use,
     ValuesUsed,
     Visitor,
+    adds_nothing,
     flat_targets,
     made_from_inputs,
+    moves_only,
     outlives_calls,
     path_on_self,
     text_argument,
@@ -47,9 +49,6 @@ if TYPE_CHECKING:
 _BUFFER = "keep it in a registered buffer and write that in place"
 _IN_OUT = "keep it in a registered buffer, or take it as an argument and return it"
 _KEEPS = "`{code}` keeps a value for the next call outside of buffers"
-_MOVES = frozenset(
-    {"to", "cuda", "cpu", "float", "half", "double", "bfloat16", "type", "type_as", "contiguous", "detach"}
-)
 
 
 class StateOnSelf(Rule):
@@ -107,7 +106,7 @@ class StateOnSelf(Rule):
     # What is written.
 
     def visit_AugAssign(self, node: cst.AugAssign) -> None:
-        if _adds_nothing(node):
+        if adds_nothing(node):
             return
         value = self.code.value(node.target)
         match node.target:
@@ -160,7 +159,7 @@ class StateOnSelf(Rule):
         """`self.name = new`: does a later call read what this one leaves behind?"""
         if self._mentions(new, name) and self._held():
             self._report(node, "BadHelperObject")
-        if not self._use(name).early or _moves(new, name):
+        if not self._use(name).early or moves_only(new, name):
             return
         old = self.code.value(target)
         if old.source is Source.BUFFER:
@@ -349,28 +348,6 @@ class _Attributes(Visitor):
 
     def visit_Attribute(self, node: cst.Attribute) -> None:
         self.found.add(node.attr.value)
-
-
-def _moves(new: cst.BaseExpression, name: str) -> bool:
-    """`self.name = self.name.to(…)`, and `self.name` itself, give the same in every call."""
-    match new:
-        case cst.Attribute():
-            return _own(new) == name
-        case cst.IfExp(body=body, orelse=other):
-            return _moves(body, name) and (_is_constant(other) or _moves(other, name))
-        case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value=method))) if method in _MOVES:
-            return _own(inner) == name or _moves(inner, name)
-    return False
-
-
-def _adds_nothing(node: cst.AugAssign) -> bool:
-    """`flag |= False`, `flag &= True`, `count += 0`."""
-    match node.operator, node.value:
-        case (cst.BitOrAssign(), cst.Name(value="False")) | (cst.BitAndAssign(), cst.Name(value="True")):
-            return True
-        case (cst.AddAssign() | cst.SubtractAssign(), cst.Integer(value="0")):
-            return True
-    return False
 
 
 def _is_constant(node: cst.CSTNode) -> bool:

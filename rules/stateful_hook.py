@@ -10,11 +10,12 @@ before the hooks fill it.
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import CONTAINER_METHODS, Case, Rule, Scope, Visitor, called, root_name
+from exportlint import CONTAINER_METHODS, Case, Rule, Scope, Visitor, called, last_name, root_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,8 +41,11 @@ class StatefulHook(Rule):
 
     @classmethod
     def concerns(cls, code: Code) -> bool:
-        """Is a hook registered?"""
-        return not _HOOKS.isdisjoint(code.sketch.methods)
+        """Does the constructor of a class register a hook?"""
+        classes = (node for node in code.module.tree.body if isinstance(node, ast.ClassDef))
+        methods = (node for found in classes for node in found.body if isinstance(node, ast.FunctionDef))
+        made = (node for method in methods if method.name == "__init__" for node in ast.walk(method))
+        return any(isinstance(node, ast.Call) and last_name(node.func) in _HOOKS for node in made)
 
     def visit_Module(self, node: cst.Module) -> None:
         functions = _functions_in(node.body)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from exportlint.finding import Severity
 from exportlint.rule.suspicion import Case, Suspicion
-from exportlint.rule.syntax.visitor import Visitor
+from exportlint.rule.syntax.walk import Visitor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from exportlint.rule.patterns import called, dotted, flat_targets, text_argument
-from exportlint.rule.syntax.visitor import Visitor
+from exportlint.rule.syntax.walk import Visitor
 
 if TYPE_CHECKING:
     from collections.abc import Callable

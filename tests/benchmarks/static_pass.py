@@ -21,6 +21,8 @@ from tabulate import tabulate
 
 HERE = Path(__file__).parent
 PARSE = "import ast, pathlib, sys\nfor path in pathlib.Path(sys.argv[1]).rglob('*.py'): ast.parse(path.read_bytes())"
+# pip compiles what it installs, and a checkout is compiled by its first run, unless the environment forbids it.
+ENVIRONMENT = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
 BLOCK = """
 class Block{n}(nn.Module):
     def __init__(self, width: int) -> None:
@@ -48,7 +50,7 @@ class Cost:
 
 
 def cost(*command: str, cache: Path | None = None) -> Cost:
-    environment = {**os.environ, "EXPORTLINT_CACHE_DIR": str(cache)} if cache else dict(os.environ)
+    environment = ENVIRONMENT | ({"EXPORTLINT_CACHE_DIR": str(cache)} if cache else {})
     null = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_WRONLY, 0) for fd in (1, 2)]
     start = time.perf_counter()
     pid = os.posix_spawnp(command[0], command, environment, file_actions=null)

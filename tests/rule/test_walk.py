@@ -8,8 +8,7 @@ import libcst as cst
 import pytest
 
 from exportlint.registry import all_rules
-from exportlint.rule.syntax.visitor import Visitor
-from exportlint.rule.syntax.walk import Walk
+from exportlint.rule.syntax.walk import Visitor, Walk
 
 if TYPE_CHECKING:
     from pathlib import Path

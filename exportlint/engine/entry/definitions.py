@@ -7,6 +7,7 @@ import functools
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.values.abstract_value import (
     NONE,
     SCALAR,
@@ -111,7 +112,12 @@ def written_later(cls: ClassInfo) -> frozenset[str]:
 
 def sets_attributes(function: FunctionInfo) -> bool:
     """Does it, by its text, give its object attributes?"""
-    for node in ast.walk(function.node):
+    return _sets_attributes(function.node)
+
+
+@functools.lru_cache(maxsize=256)  # the methods of shared base classes run for each class that inherits them
+def _sets_attributes(function: ast.AST) -> bool:
+    for node in walked(function):
         match node:
             case ast.Attribute(value=ast.Name(id="self"), ctx=ast.Store()):
                 return True

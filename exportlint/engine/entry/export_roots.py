@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from exportlint.engine.source.parsed import walked
 from exportlint.engine.source.symbols import FunctionInfo
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def _called_from_outside(cls: ClassInfo, named: frozenset[str] | None) -> Iterat
     """The methods that only others can call, such as a wrapper's forward; `named`: those of these names."""
     if named is not None and named.isdisjoint(cls.methods):
         return
-    called = {n.attr for m in cls.methods.values() for n in walked(m.node) if isinstance(n, ast.Attribute)}
+    called = {n.attr for m in cls.methods.values() for n in ast.walk(m.node) if isinstance(n, ast.Attribute)}
     for name, method in cls.methods.items():
         wanted = name in named if named is not None else not name.startswith("_")
         if wanted and name not in called and not method.decorators and len(method.parameters) > 1:
@@ -73,8 +72,9 @@ def handed_to_export(module: ModuleInfo) -> Iterator[FunctionInfo]:
         "torch._dynamo.explain",
         "torch.export.draft_export",
     }
-    mentioned = {taker.rpartition(".")[2] for taker in takers}
-    for node in walked(module.tree) if module.parsed.mentions(f"{name}(" for name in mentioned) else ():
+    if not module.parsed.mentions(f"{taker.rpartition('.')[2]}(" for taker in takers):
+        return
+    for node in module.parsed.by_type(module.tree).get(ast.Call, ()):
         match node:
             case ast.Call(func=func, args=[ast.Name(id=name), *_]) if (
                 name in module.functions and module.dotted(func) in takers

@@ -21,7 +21,7 @@ from exportlint.engine.entry.definitions import (
     written_later,
 )
 from exportlint.engine.entry.export_roots import decorators, forwards, handed_to_export
-from exportlint.engine.entry.registries import registered
+from exportlint.engine.entry.registries import with_registered
 from exportlint.engine.entry.samples import Sample, sample_of_call
 from exportlint.engine.interpreter.arguments import Call
 from exportlint.engine.interpreter.environment import Environment
@@ -146,19 +146,10 @@ class Engine:
     def _module_assignment(self, module: ModuleInfo, name: str) -> Value:
         value = self.before_export(FunctionInfo("<module>", nothing(), module), module.assignments[name])
         if value.container == "dict":
-            return self._with_registered(module, name, value)
+            return with_registered(module, name, value)
         if value.kind is Kind.SCALAR and not module.is_constant(name):
             value = value.but(truth=None, name=None)
         return value.but(source=Source.ATTRIBUTE) if value.kind is Kind.TENSOR else value
-
-    def _with_registered(self, module: ModuleInfo, name: str, held: Value) -> Value:
-        """A dictionary with what decorators of the file put into it."""
-        found = [(key, _as_value(what)) for key, what in registered(module, name)]
-        if not found:
-            return held
-        element = operators.joined((held.element, *(value for _, value in found)))
-        fields = {**dict(held.fields), **{key: value for key, value in found if key is not None}}
-        return held.but(element=element, fields=tuple(fields.items()))
 
     def dotted(self, name: str) -> Value:
         """The value of an imported or builtin name."""
@@ -398,10 +389,6 @@ def _outcome(env: Environment) -> Value:
     if env.yielded:
         return exactly(Container("generator", operators.joined(env.yielded)))
     return operators.joined(env.returned) or NONE
-
-
-def _as_value(what: FunctionInfo | ClassInfo) -> Value:
-    return exactly(Class(what) if isinstance(what, ClassInfo) else Function(what, name=what.name))
 
 
 def _open(value: Value) -> Value:

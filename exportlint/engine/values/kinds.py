@@ -28,6 +28,8 @@ class Kind(enum.Enum):
     ARRAY = "array"  # numpy
     UNKNOWN = "unknown"
 
+    __hash__ = object.__hash__  # that of Enum is not built in; kinds are looked up in sets all the time
+
 
 class Source(enum.Enum):
     """Where a tensor comes from; rules about state and in-place writes ask for it.
@@ -43,7 +45,7 @@ class Source(enum.Enum):
     ATTRIBUTE = "plain tensor attribute"
     CONSTANT = "constant"  # torch.tensor(1.0), torch.zeros(3): made from Python values only
 
-    __hash__ = object.__hash__  # that of Enum is not built in; values are hashed all the time
+    __hash__ = object.__hash__  # as that of Kind
 
 
 @dataclass(frozen=True, slots=True)

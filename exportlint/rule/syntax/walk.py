@@ -1,7 +1,8 @@
 """One numbering of a libcst tree, for many visitors.
 
 libcst's own `visit` rebuilds every node on the way, for each visitor anew: most of the time of a static pass. Here the
-tree is numbered once; a visitor then meets only nodes of the types it has methods for, in the same order.
+tree is numbered once; a visitor then meets only nodes of the types it has methods for, in the same order. `Visitor` is
+the base of visitors that are defined without libcst, whose import takes longer than judging a small file.
 """
 
 from __future__ import annotations
@@ -103,3 +104,32 @@ def _nodes(value: object) -> Iterator[cst.CSTNode]:
         yield value
     elif isinstance(value, list | tuple):
         yield from (v for v in value if isinstance(v, cst.CSTNode))
+
+
+if TYPE_CHECKING:
+    Visitor = cst.CSTVisitor
+else:
+
+    class Visitor:
+        """A libcst visitor: `node.visit(visitor)` calls its methods `visit_…` and `leave_…` on the node and all below.
+
+        Take it in place of `libcst.CSTVisitor`, so that a rule can be loaded without libcst.
+
+        >>> import libcst as cst
+        >>> class Names(Visitor):
+        ...     def visit_Name(self, node):
+        ...         print(node.value)
+        >>> _ = cst.parse_expression("x + f(y)").visit(Names())
+        x
+        f
+        y
+        """
+
+        def on_visit(self, node: cst.CSTNode) -> bool:
+            """What libcst's `visit` asks first. The whole visit is done here; libcst goes no deeper, and is slower."""
+            Walk(node).run(self)
+            return False
+
+        def on_leave(self, node: cst.CSTNode, _rebuilt: cst.CSTNode | None = None) -> cst.CSTNode:
+            """What libcst's `visit` asks last: what stands in the node's place, which is the node."""
+            return node

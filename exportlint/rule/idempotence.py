@@ -1,0 +1,50 @@
+"""Writes that leave an attribute as it is, however often they run."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+_MOVES = frozenset(
+    {"to", "cuda", "cpu", "float", "half", "double", "bfloat16", "type", "type_as", "contiguous", "detach"}
+)
+
+
+def moves_only(new: cst.BaseExpression, name: str) -> bool:
+    """`self.name = self.name.to(…)`, and `self.name` itself, give the same in every call.
+
+    >>> moves_only(cst.parse_expression("self.table.to(x.device)"), "table")
+    True
+    """
+    match new:
+        case cst.Attribute():
+            return _is_own(new, name)
+        case cst.IfExp(body=body, orelse=other):
+            return moves_only(body, name) and (_is_none(other) or moves_only(other, name))
+        case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value=method))) if method in _MOVES:
+            return _is_own(inner, name) or moves_only(inner, name)
+    return False
+
+
+def adds_nothing(node: cst.AugAssign) -> bool:
+    """`flag |= False`, `flag &= True`, `count += 0`.
+
+    >>> adds_nothing(cst.parse_statement("self.seen |= False").body[0])
+    True
+    """
+    match node.operator, node.value:
+        case (cst.BitOrAssign(), cst.Name(value="False")) | (cst.BitAndAssign(), cst.Name(value="True")):
+            return True
+        case (cst.AddAssign() | cst.SubtractAssign(), cst.Integer(value="0")):
+            return True
+    return False
+
+
+def _is_own(node: cst.CSTNode, name: str) -> bool:
+    match node:
+        case cst.Attribute(value=cst.Name(value="self"), attr=cst.Name(value=attribute)):
+            return attribute == name
+    return False
+
+
+def _is_none(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Name) and node.value == "None"
