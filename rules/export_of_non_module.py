@@ -19,11 +19,14 @@ Instead: put the method into the forward of a small module.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
 from exportlint import Case, ScriptRule, Severity
+
+if TYPE_CHECKING:
+    from exportlint import Code
 
 _WRAP = "export a small `nn.Module` whose forward calls it"
 _EAGER = "export the eager module instead"
@@ -67,13 +70,26 @@ class ExportOfNonModule(ScriptRule):
         "BadStateDict": Case("`{target}` is a dictionary of weights", "build the module and load them"),
     }
 
+    def __init__(self, code: Code) -> None:
+        super().__init__(code)
+        self._classes: list[cst.ClassDef] = []
+
+    def visit_ClassDef(self, node: cst.ClassDef) -> None:
+        super().visit_ClassDef(node)
+        self._classes.append(node)
+
+    def leave_ClassDef(self, original_node: cst.ClassDef) -> None:
+        super().leave_ClassDef(original_node)
+        self._classes.pop()
+
     def visit_Call(self, node: cst.Call) -> None:
         target = self.exported(node)
         if target is None:
             return
+        origin, _ = self.unchained(target)
         if case := self._case_of(target):
             self.report(node, case, target=self.code.text(target))
-        elif isinstance(target, cst.Attribute) and target.attr.value in _LIKELY and not self._on_self(target):
+        elif isinstance(origin, cst.Attribute) and origin.attr.value in _LIKELY and not self._on_self(origin):
             self.report(node, "BadForward", at_most=Severity.WARNING, target=self.code.text(target))
 
     def _case_of(self, node: cst.CSTNode) -> str | None:
@@ -96,7 +112,7 @@ class ExportOfNonModule(ScriptRule):
     def _attribute(self, node: cst.Attribute) -> str | None:
         name = node.attr.value
         owner, _ = self.unchained(node.value)
-        cls = self.local_class(owner)
+        cls = self._classes[-1] if self._classes and self._on_self(node) else self.local_class(owner)
         if cls and any(isinstance(line, cst.FunctionDef) and line.name.value == name for line in cls.body.body):
             if name == "forward":
                 return "BadForward"

@@ -31,6 +31,7 @@ _MODES = frozenset({"eval", "train"})
 _TAKE_PROGRAM = frozenset(
     {"torch.export.save", "torch.export.unflatten", "torch._inductor.aoti_compile_and_package", "torch.save"}
 )
+_DEEPEST = 8  # calls on what calls gave
 _CASE_OF = {
     **dict.fromkeys(("eval", "train"), "BadProgramMode"),
     **dict.fromkeys(("to", "cuda", "cpu"), "BadProgramMoved"),
@@ -72,7 +73,12 @@ class ProgramUsedAsModel(ScriptRule):
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)
-        self._asked: list[cst.Call] = []
+        self._kinds: dict[int, str | None] = {}
+
+    def leave_Assign(self, original_node: cst.Assign) -> None:
+        """What a value is has to be known before its name is bound: `program = program.run_decompositions()`."""
+        self._kinds[id(original_node.value)] = self._made(original_node.value)
+        super().leave_Assign(original_node)
 
     def visit_Call(self, node: cst.Call) -> None:
         name = self.code.name(node.func)
@@ -99,24 +105,19 @@ class ProgramUsedAsModel(ScriptRule):
         elif made == "unflattened" and method in _MODES and (mode := self._mode(owner)) != method:
             self.report(node, "BadUnflattenedMode", at_most=Severity.ERROR if mode else Severity.WARNING)
 
-    def _made(self, node: cst.CSTNode) -> str | None:
+    def _made(self, node: cst.CSTNode, depth: int = 0) -> str | None:
         """Is it a "program", its "module", or what `unflatten` makes of it ("unflattened")?"""
         origin, _ = self.unchained(node)
-        if not isinstance(origin, cst.Call) or origin in self._asked:
+        if id(origin) in self._kinds:
+            return self._kinds[id(origin)]
+        if not isinstance(origin, cst.Call) or depth > _DEEPEST:
             return None
-        self._asked.append(origin)  # a name that is bound to what it was before has no origin
-        try:
-            return self._made_by(origin)
-        finally:
-            self._asked.remove(origin)
-
-    def _made_by(self, origin: cst.Call) -> str | None:
         name = self.code.name(origin.func)
         if name in _MAKE_PROGRAM:
             return "program"
         if name == "torch.export.unflatten":
             return "unflattened"
-        if isinstance(origin.func, cst.Attribute) and self._made(origin.func.value) == "program":
+        if isinstance(origin.func, cst.Attribute) and self._made(origin.func.value, depth + 1) == "program":
             return {"module": "module", "run_decompositions": "program"}.get(origin.func.attr.value)
         return None
 
