@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from exportlint.errors import UserError
     from exportlint.finding import Applicability, Edit, Finding, Fix, Link, Severity
     from exportlint.rule.base import Rule, Scope
+    from exportlint.rule.branches.branch_function import Branch, Touch
+    from exportlint.rule.branches.branch_results import ResultDtype, Results, ResultShape
+    from exportlint.rule.branches.branch_rule import BranchRule
     from exportlint.rule.code import Code
     from exportlint.rule.demands import demands_of
     from exportlint.rule.idempotence import adds_nothing, moves_only
@@ -56,6 +59,9 @@ _NAMES_OF_MODULES = {
     "errors": "UserError",
     "finding": "Applicability Edit Finding Fix Link Severity",
     "rule.base": "Rule Scope",
+    "rule.branches.branch_function": "Branch Touch",
+    "rule.branches.branch_results": "ResultDtype ResultShape Results",
+    "rule.branches.branch_rule": "BranchRule",
     "rule.code": "Code",
     "rule.demands": "demands_of",
     "rule.idempotence": "adds_nothing moves_only",
@@ -78,6 +84,8 @@ __all__ = [
     "SHAPE_METHODS",
     "Applicability",
     "Asked",
+    "Branch",
+    "BranchRule",
     "Called",
     "Case",
     "ClassInfo",
@@ -95,12 +103,16 @@ __all__ = [
     "Need",
     "Parsed",
     "Place",
+    "ResultDtype",
+    "ResultShape",
+    "Results",
     "Rule",
     "Scope",
     "ScriptRule",
     "Severity",
     "Sketch",
     "Source",
+    "Touch",
     "TruthRule",
     "Use",
     "UserError",

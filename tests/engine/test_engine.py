@@ -192,6 +192,23 @@ def test_a_comparison_tells_of_a_tensor_where_its_answer_is_kept(use: str, kind:
     assert value_of(body, "a").kind is kind
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "f = self.helper\nout = f(x)",
+        "f = self.helper if flag else self.inner\nout = f(x)",
+        'out = {"a": self.helper, "b": self.inner}["a"](x)',
+        "for f in (self.helper, self.inner):\n    out = f(x)",
+        'out = getattr(self, "helper")(x)',
+        "out = torch.cond(x.sum() > 0, self.helper, self.inner, (x,))",
+        "out = torch.while_loop(lambda t: t.sum() > 0, lambda t: (self.helper(t),), (x,))[0]",
+    ],
+)
+def test_a_bound_method_is_followed_through_what_holds_it(body: str) -> None:
+    assert value_of(f"{body}\nreturn out", "t.abs()").kind is Kind.TENSOR
+    assert value_of(f"{body}\nreturn out", "out").kind is Kind.TENSOR
+
+
 def test_recursion_ends() -> None:
     body = "def down(t, n):\n    return t if n == 0 else down(t * 2, n - 1)\nreturn down(x, 3)"
     assert value_of(body, "down(x, 3)").kind in {Kind.TENSOR, Kind.UNKNOWN}

@@ -46,7 +46,9 @@ _DIMS = frozenset({DIM, "torch.export.dynamic_shapes.Dim"})
 _TRAINING = (("training", exactly(Scalar("bool", truth=True))),)
 _GROWING = frozenset({"append", "add", "appendleft", "insert", "extend", "update"})
 _BRANCHING = frozenset({"torch.cond", "torch._higher_order_ops.cond", "functorch.experimental.control_flow.cond"})
-_LOOPING = frozenset({"torch._higher_order_ops.while_loop", "torch._higher_order_ops.while_loop.while_loop"})
+_LOOPING = frozenset(
+    {"torch.while_loop", "torch._higher_order_ops.while_loop", "torch._higher_order_ops.while_loop.while_loop"}
+)
 
 
 class CallExpressions(BuiltinCalls, Narrowing):
