@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from exportlint.engine.entry.argument_parts import parts_of_arguments
 from exportlint.engine.entry.usage import used
-from exportlint.engine.interpreter.expressions import Expressions
+from exportlint.engine.interpreter.evaluation.expressions import Expressions
 from exportlint.engine.source.symbols import FunctionInfo
 from exportlint.engine.values import operators
 from exportlint.engine.values.abstract_value import NONE, UNKNOWN, Function, Value, exactly

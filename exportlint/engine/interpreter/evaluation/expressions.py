@@ -6,10 +6,10 @@ import ast
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from exportlint.engine.interpreter.attributes import AttributeExpressions
-from exportlint.engine.interpreter.calls import CallExpressions
-from exportlint.engine.interpreter.indexing import IndexExpressions, one_of
-from exportlint.engine.interpreter.narrowing import is_object
+from exportlint.engine.interpreter.evaluation.attributes import AttributeExpressions
+from exportlint.engine.interpreter.evaluation.calls import CallExpressions
+from exportlint.engine.interpreter.evaluation.indexing import IndexExpressions, one_of
+from exportlint.engine.interpreter.evaluation.narrowing import is_object
 from exportlint.engine.source.symbols import FunctionInfo
 from exportlint.engine.values import operators
 from exportlint.engine.values.abstract_value import (

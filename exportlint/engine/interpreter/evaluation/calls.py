@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from exportlint.engine.entry.declared_dims import DIM
-from exportlint.engine.interpreter.builtin_calls import BuiltinCalls
-from exportlint.engine.interpreter.narrowing import Narrowing
+from exportlint.engine.interpreter.evaluation.builtin_calls import BuiltinCalls
+from exportlint.engine.interpreter.evaluation.narrowing import Narrowing
 from exportlint.engine.values import library, operators, tensor_methods
 from exportlint.engine.values.abstract_value import (
     NONE,
