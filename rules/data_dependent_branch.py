@@ -194,10 +194,11 @@ class DataDependentBranch(TruthRule):
             place = self.code.value(node.comparisons[0].comparator)
             if place.is_tensor:
                 self.report(node, "BadIn", because=place)
-            elif place.kind is Kind.CONTAINER and place.container in {"list", "tuple"}:
-                sought = self.code.value(node.left)
-                if sought.is_data:
+            elif (sought := self.code.value(node.left)).is_data:
+                if place.kind is Kind.CONTAINER and place.container in {"list", "tuple"}:
                     self.report(node, "BadInList", because=sought)
+                elif place.kind in {Kind.UNKNOWN, Kind.CONFIG} and sought.is_tensor:
+                    self.report(node, "BadInList", at_most=Severity.WARNING, because=sought)
 
     def visit_Match(self, node: cst.Match) -> None:
         value = self.code.value(node.subject)

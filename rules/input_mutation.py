@@ -130,7 +130,7 @@ class InputMutation(Rule):
 def _is_part(code: Code) -> bool:
     """Does another module of the file own this one? Then its arguments are made inside the program, for all that is
     known, unless a sample shows what they are."""
-    return code.cls is not None and is_part(code.cls) and not code.sampled
+    return code.cls is not None and code.cls.is_module and is_part(code.cls) and not code.sampled
 
 
 def _is_by_text(node: cst.CSTNode) -> bool:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Code, Kind, Rule, Severity, Source
+from exportlint import Case, Code, Kind, Rule, Severity, Source, called
 
 if TYPE_CHECKING:
     from exportlint import Sketch, Value
@@ -46,6 +46,10 @@ class ObjectIdentity(Rule):
             "`{code}` asks for the exact type of a tensor, which is FakeTensor while it is traced",
             "use `isinstance(…, torch.Tensor)`",
         ),
+        "BadTypeKey": Case(
+            "`{code}` looks up the exact type of a tensor, which is FakeTensor while it is traced",
+            "use `isinstance(…, torch.Tensor)`",
+        ),
         "BadDataPtr": Case("`{code}` is an address", _VALUES),
         "BadDataPtrParameter": Case("`{code}` is an address", _BUILD),
         "BadStoragePtr": Case("`{code}` is an address", _VALUES),
@@ -66,6 +70,7 @@ class ObjectIdentity(Rule):
             not _ASKS.isdisjoint(sketch.methods)
             or any(_compares_objects(sketch, node) for node in sketch.nodes(ast.Compare))
             or any(_is_keyed_by_tensor(sketch, node) for node in sketch.nodes(ast.Subscript))
+            or any(map(_is_type_of_tensor, sketch.values))
         )
 
     def __init__(self, code: Code) -> None:
@@ -76,6 +81,8 @@ class ObjectIdentity(Rule):
         name = self.code.name(node.func)
         if name in {"builtins.id", "builtins.hash"} and node.args and node not in self._keys:
             self._address(node, name, node.args[0].value)
+        elif called(node) == "get" and node.args and _is_type_of_tensor(self.code.value(node.args[0].value)):
+            self.report(node, "BadTypeKey")
         elif isinstance(node.func, cst.Attribute):
             self._storage(node, node.func)
 
@@ -138,6 +145,9 @@ class ObjectIdentity(Rule):
         return "torch.Tensor" in names and _is_type_of_tensor(self.code.value(node.left))
 
     def visit_Subscript(self, node: cst.Subscript) -> None:
+        match node.slice:
+            case [cst.SubscriptElement(slice=cst.Index(value=key))] if _is_type_of_tensor(self.code.value(key)):
+                self.report(node, "BadTypeKey")
         owner = self.code.value(node.value)
         if owner.container == "dict" and owner.on_self and len(node.slice) == 1:
             index = node.slice[0].slice

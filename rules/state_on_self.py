@@ -126,6 +126,8 @@ class StateOnSelf(Rule):
                 self._report(node, "BadCounter", at_most)
             elif self._held():
                 self._report(node, "BadHelperObject", at_most)
+            elif self._in_kept_object(node.target, name):
+                self._report(node, "BadHelperObject", Severity.WARNING)
         elif value.kind in {Kind.CLASS, Kind.FUNCTION}:
             self._report(node, "BadClassAttribute")
         elif self._use(path_on_self(node.target)).early or (value.cls and value.on_self):
@@ -271,7 +273,8 @@ class StateOnSelf(Rule):
         if self.code.cls is None or self.code.cls.is_module or value.kind is not Kind.INSTANCE or not value.on_self:
             return False
         others = (method for other, method in self._methods().items() if own is None or other != own.name)
-        return any(_reads(method, name) for method in others if method.name != "__init__")
+        read_here = own is not None and bool(use_of(name, self._methods(), own.name).early)
+        return read_here or any(_reads(method, name) for method in others if method.name != "__init__")
 
     def _read_by_others(self, name: str) -> bool:
         return any(

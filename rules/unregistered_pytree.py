@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 import libcst as cst
 
-from exportlint import Case, Kind, Rule, Severity, Value, is_part
+from exportlint import Case, Kind, Rule, Severity, Value, is_part, last_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,7 +99,8 @@ class UnregisteredPytree(Rule):
             if cls and (case := _fault(self.code.module, cls)):
                 as_input = {"BadDataclassOutput": "BadDataclassInput", "BadNamedTupleOutput": "BadNamedTupleInput"}
                 # It may be a part of a model in another file, which makes the object itself.
-                self.report(parameter, as_input.get(case, case), at_most=Severity.WARNING, name=name)
+                at_most = Severity.NOTE if _is_made_inside(cls) and not self.code.sampled else Severity.WARNING
+                self.report(parameter, as_input.get(case, case), at_most=at_most, name=name)
                 return
 
     def _named_tuple(self, expression: cst.BaseExpression) -> str | None:
@@ -136,6 +137,13 @@ class UnregisteredPytree(Rule):
             self.report(node, "BadNamespaceOutput", because=value, name=name.rpartition(".")[2])
         elif (value.name or "").startswith("torch.distributions."):
             self.report(node, "BadDistribution", because=value, name=(value.name or "").rpartition(".")[2])
+
+
+def _is_made_inside(cls: ClassInfo) -> bool:
+    """Does a function beside the class make its objects? Then they may travel between the model's own modules only."""
+    functions = (f.node for f in cls.module.functions.values())
+    calls = (n for node in functions for n in ast.walk(node) if isinstance(n, ast.Call))
+    return any(last_name(call.func) == cls.name for call in calls)
 
 
 def _names_in(annotation: cst.BaseExpression | None) -> list[str]:

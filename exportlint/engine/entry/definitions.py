@@ -70,6 +70,14 @@ def class_assignments(cls: ClassInfo) -> Iterator[tuple[str, ast.expr]]:
             yield node.target.id, node.value
 
 
+def class_constants(cls: ClassInfo) -> dict[str, Value]:
+    """True, False and numbers of the class body that nothing in the file assigns to on an object."""
+    nodes = (n for n in ast.walk(cls.module.tree) if isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load))
+    written = {n.attr for n in nodes}
+    plain = ((n, v.value) for n, v in class_assignments(cls) if isinstance(v, ast.Constant) and n not in written)
+    return {n: exactly(Scalar(type(v).__name__, bool(v))) for n, v in plain if isinstance(v, bool | int | float)}
+
+
 def on_self(names: dict[str, Value], written: Collection[str] | None = None) -> dict[str, Value]:
     """The attributes of an object as later calls meet them. `written`: those that are written after `__init__`, where
     the arguments of `__init__` are known, so that the constants among the others hold."""

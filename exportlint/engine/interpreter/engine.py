@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from exportlint.engine.entry.definitions import (
     before_export,
     class_assignments,
+    class_constants,
     defaults,
     nothing,
     on_self,
@@ -224,8 +225,9 @@ class Engine:
             return exactly(Instance(cls))
         env = self._entered(Call(init, exactly(Instance(cls)), args, keywords))
         written = written_later(cls) if self._watched else None
-        fields = tuple((n, v.plain) for n, v in on_self(env.names, written).items()) if env else ()
-        return exactly(Instance(cls, fields=fields))
+        levels = class_constants(cls) if self._watched else {}
+        fields = {**levels, **on_self(env.names, written)} if env else {}
+        return exactly(Instance(cls, fields=tuple((n, v.plain) for n, v in fields.items())))
 
     def _constructed(self, cls: ClassInfo, args: tuple[Value, ...], keywords: dict[str, Value]) -> Construction | None:
         """The attributes that the arguments give: in samples, or where one is an object, a class or a function."""

@@ -212,7 +212,8 @@ def _torch(name: str, args: tuple[Value, ...], keywords: frozenset[str]) -> Valu
     if name == "torch.numel":
         return SIZE
     if name.startswith("torch.nn.") and last in {"Parameter", "Buffer"}:
-        return exactly(Tensor(Source.PARAMETER if last == "Parameter" else Source.BUFFER))
+        source = Source.PARAMETER if last == "Parameter" else Source.BUFFER
+        return exactly(Tensor(source, dims=shapes.dims_of(args[0]) if args else None))
     if name.startswith("torch.nn.") and last[:1].isupper():
         return _nn(name, args)
     if name.startswith(("torch.optim.", "torch.distributions.", "torch.utils.", "torch.autograd.", "torch.Generator")):

@@ -87,6 +87,8 @@ class BuiltinCalls:
         match name:
             case "next":
                 return self.element_of(first)
+            case "staticmethod" | "classmethod":
+                return first
             case "getattr" if len(args) > 1 and args[1].name:
                 return self._getattr(first, args[1].name)
             case "type" if len(args) == 1 and (first.cls or first.is_tensor):

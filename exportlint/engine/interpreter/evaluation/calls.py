@@ -80,7 +80,7 @@ class CallExpressions(BuiltinCalls, Narrowing):
         keywords = {k.arg: self.value(k.value) for k in node.keywords if k.arg}
         for k in node.keywords:
             if k.arg is None:
-                self.value(k.value)
+                keywords = {**dict(self.value(k.value).fields), **keywords}
         result = self._with_dims(self.result(function, tuple(args), keywords, node), function, tuple(args), keywords)
         self._take_back(function, args, keywords, node)
         if result.kind is Kind.UNBACKED and not result.trail:

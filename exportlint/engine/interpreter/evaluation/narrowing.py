@@ -59,7 +59,7 @@ class Narrowing:
                 value = self.env.believed(left)
                 if value.kind is Kind.NONE:
                     return isinstance(op, ast.Is)
-                if is_object(value) or (value.kind is Kind.SCALAR and value.certain and value.name):
+                if is_object(value) or _is_number(value):
                     return isinstance(op, ast.IsNot) if not value.maybe_none else None
         return None
 
@@ -125,6 +125,12 @@ def is_object(value: Value) -> bool:
     if value.kind is Kind.TENSOR:
         return value.certain and not value.maybe_none
     return value.kind in {Kind.FUNCTION, Kind.CLASS} or library.is_question(value.name)
+
+
+def _is_number(value: Value) -> bool:
+    """A size, a number that was read, or a constant whose text is known."""
+    known = value.kind in {Kind.SIZE, Kind.UNBACKED, Kind.SHAPE} or (value.kind is Kind.SCALAR and value.name)
+    return bool(known and value.certain)
 
 
 def _key(node: ast.expr) -> str | None:
