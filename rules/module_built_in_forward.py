@@ -3,7 +3,7 @@
 Why: weights made while tracing are no weights of the exported program. Strict mode refuses every `nn.Parameter`
 ("Attempted to use `torch.nn.Parameter()` with export"). Non-strict mode bakes the random values of that one call into
 the program, or, for a buffer that the exported module itself registers in forward, lets the program write into its
-inputs (a submodule that registers what it computes anew is fine). Modules without
+inputs; in a submodule the program is right, and the module is left with a fake tensor. Modules without
 weights (`nn.Softmax(-1)(x)`, `nn.CrossEntropyLoss()(x, y)`) may be made and called anywhere.
 
 Instead: make layers, parameters and buffers in `__init__`, with their sizes as arguments.
@@ -20,7 +20,19 @@ from typing import ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Code, Kind, Rule, Value, ValuesUsed, called, flat_targets, is_part, made_from_inputs
+from exportlint import (
+    Case,
+    Code,
+    Kind,
+    Rule,
+    Severity,
+    Value,
+    ValuesUsed,
+    called,
+    flat_targets,
+    is_part,
+    made_from_inputs,
+)
 
 _INIT = "make it in `__init__`"
 _WEIGHTED = re.compile(
@@ -51,6 +63,9 @@ class ModuleBuiltInForward(Rule):
         ),
         "BadRegisterParameter": Case("`{code}` registers a parameter while forward runs", _INIT),
         "BadRegisterBuffer": Case("`{code}` registers a buffer while forward runs", _INIT),
+        "BadPartRegisters": Case(
+            "`{code}` registers a buffer while forward runs; export leaves a fake one behind", _INIT
+        ),
         "BadNewBuffer": Case("`{code}` makes a buffer while forward runs", _INIT),
         "BadAddModule": Case("`{code}` adds a submodule while forward runs", _INIT),
         "BadModuleListAppend": Case("`{code}` adds a submodule with every call", _INIT),
@@ -85,7 +100,7 @@ class ModuleBuiltInForward(Rule):
             return
         if case := self._case(node):
             self._reported.update(arg.value for arg in node.args)
-            self.report(node, case)
+            self.report(node, case, at_most=Severity.NOTE if case == "BadPartRegisters" else Severity.ERROR)
 
     def _case(self, node: cst.Call) -> str | None:
         name = self.code.name(node.func) or ""
@@ -110,9 +125,9 @@ class ModuleBuiltInForward(Rule):
         return self._buffer(node) if method == "register_buffer" else _REGISTER.get(method)
 
     def _buffer(self, node: cst.Call) -> str | None:
-        """In a submodule, torch gives the new buffer to whoever reads it; what is computed again is equal."""
+        """In a submodule the program is right; what eager finds afterwards is computed anew by most guards."""
         part = self.code.cls is not None and is_part(self.code.cls)
-        return "BadRegisterBuffer" if not part or self._carries_data(node) else None
+        return "BadRegisterBuffer" if not part or self._carries_data(node) else "BadPartRegisters"
 
     def _carries_data(self, node: cst.Call) -> bool:
         """Is an argument made from the values of a tensor that the function is given?"""

@@ -11,7 +11,7 @@ from exportlint.engine.values.kinds import Source
 from exportlint.engine.values.library import TENSOR_CALLED, TENSOR_ONLY, takes_tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from exportlint.engine.source.symbols import FunctionInfo, ModuleInfo
 
@@ -32,7 +32,21 @@ def used(function: FunctionInfo, name: str, layers: frozenset[str]) -> Value:
             or _passed_to_layer(node, name, layers)
         ):
             return INPUT
-    return next((found for node in nodes if (found := _container_use(node, name))), UNKNOWN)
+    if found := next((found for node in nodes if (found := _container_use(node, name))), None):
+        return found
+    return (
+        INPUT
+        if any(_is_tensor_use(n, alias, function.module) for alias in _aliases(by_type, name) for n in nodes)
+        else UNKNOWN
+    )
+
+
+def _aliases(by_type: Mapping[type[ast.AST], Sequence[ast.AST]], name: str) -> Iterator[str]:
+    """Other names that a function gives to it: `out = x`."""
+    for node in by_type.get(ast.Assign, ()):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=alias)], value=ast.Name(id=of)) if of == name:
+                yield alias
 
 
 def _asked(by_type: Mapping[type[ast.AST], Sequence[ast.AST]]) -> set[int]:

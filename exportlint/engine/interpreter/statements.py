@@ -89,6 +89,14 @@ class Statements(Expressions):
                     found = found.or_none() if maybe_none else found
                     self.env.names[name] = found.because(f"`{name}`", node.lineno)
 
+    def _read_by_item(self, target: ast.expr) -> None:
+        """A loop variable of which nothing is known, and whose `.item()` is read, is likely a tensor."""
+        for part in target.elts if isinstance(target, ast.Tuple) else [target]:
+            if isinstance(part, ast.Name) and self.env.names.get(part.id, NONE).options == UNKNOWN.options:
+                found = used(self.env.function, part.id, frozenset())
+                if found.kind is Kind.TENSOR:
+                    self.env.names[part.id] = found.doubted().because(f"`{part.id}`", part.lineno)
+
     def _augment(self, node: ast.AugAssign) -> None:
         old = self.value(node.target)
         new = operators.combine(old, self.value(node.value), node.op)
@@ -134,6 +142,7 @@ class Statements(Expressions):
         for _ in self._rounds():
             before = dict(self.env.names)
             self.assign(node.target, element)
+            self._read_by_item(node.target)
             self.run(node.body)
             self.env.names = self._merged(before, self.env.names)
         self.run(node.orelse)

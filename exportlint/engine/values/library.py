@@ -218,7 +218,7 @@ def _torch(name: str, args: tuple[Value, ...], keywords: frozenset[str]) -> Valu
         return _nn(name, args)
     if name.startswith(("torch.optim.", "torch.distributions.", "torch.utils.", "torch.autograd.", "torch.Generator")):
         return exactly(Instance(name=name))
-    if name in _CONSTANT_MAKERS:
+    if name in _CONSTANT_MAKERS or (name.count(".") == 1 and last.endswith("Tensor")):  # torch.LongTensor(…)
         return _made(name, args)
     if name.startswith(_TENSOR_PACKAGES) or (name.count(".") == 1 and last[:1].islower()):
         return _function(name, last, args, keywords)
