@@ -10,6 +10,7 @@ eager mode behind `if not torch.compiler.is_exporting():`.
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst  # noqa: TC002 - libcst reads the visitors' annotations
@@ -91,7 +92,15 @@ class GraphBreakForced(Rule):
 
 
 def _disabled(function: FunctionInfo) -> bool:
-    return any(name in _DISABLE for name in function.decorators)
+    names = set(function.decorators)
+    own = (found for name, found in function.module.functions.items() if f"{function.module.name}.{name}" in names)
+    return not names.isdisjoint(_DISABLE) or any(map(_gives_disabled, own))
+
+
+def _gives_disabled(decorator: FunctionInfo) -> bool:
+    """`def eager_only(fn): return torch.compiler.disable(fn)`."""
+    returned = (n.value for n in ast.walk(decorator.node) if isinstance(n, ast.Return))
+    return any(isinstance(value, ast.Call) and decorator.module.dotted(value.func) in _DISABLE for value in returned)
 
 
 def _one_level(function: FunctionInfo) -> bool:

@@ -121,7 +121,9 @@ class UnregisteredPytree(Rule):
                 self._result(node, entry.value)
             return
         value = self.code.value(expression)
-        if value.kind is Kind.CONTAINER and value.container == "set":
+        if held := next(_held_objects(value), None):
+            self._instance(node, held)
+        elif value.kind is Kind.CONTAINER and value.container == "set":
             self.report(node, "BadSetOutput")
         elif isinstance(expression, cst.Attribute) and expression.attr.value in {"dtype", "device"}:
             self.report(node, "BadDtypeOutput")
@@ -137,6 +139,15 @@ class UnregisteredPytree(Rule):
             self.report(node, "BadNamespaceOutput", because=value, name=name.rpartition(".")[2])
         elif (value.name or "").startswith("torch.distributions."):
             self.report(node, "BadDistribution", because=value, name=(value.name or "").rpartition(".")[2])
+
+
+def _held_objects(value: Value) -> Iterator[Value]:
+    """The objects in a list or a dict that a name holds."""
+    parts = (value.element, *(value.items or ()), *(part for _, part in value.fields))
+    for part in filter(None, parts if value.kind is Kind.CONTAINER else ()):
+        if part.kind is Kind.INSTANCE and part.certain:
+            yield part
+        yield from _held_objects(part)
 
 
 def _is_made_inside(cls: ClassInfo) -> bool:
@@ -170,8 +181,9 @@ def _may_be_object(code: Code, node: ast.expr) -> bool:
         case ast.Call(func=ast.Name(id=name)) if name in code.module.assignments:
             return True
     value = code.sketch.value(node)
-    faulty = value.cls is None or _fault(code.module, value.cls) is not None
-    return value.container == "set" or (value.kind is Kind.INSTANCE and faulty)
+    objects = [one for one in (value, *_held_objects(value)) if one.kind is Kind.INSTANCE]
+    faulty = any(one.cls is None or _fault(code.module, one.cls) is not None for one in objects)
+    return value.container == "set" or faulty
 
 
 def _words(annotation: str) -> list[str]:
