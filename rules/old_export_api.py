@@ -71,9 +71,9 @@ _FACTORIES = ("torch.rand", "torch.ones", "torch.zeros", "torch.tensor", "torch.
 
 class OldExportApi(ScriptRule):
     words = (
-        r"\bexport\b|dynamic_dim|constrain_as|_check_is_size|export_for_|capture_pre_autograd|dynamo_export"
-        r"|quantize_pt2e|quantizer|pt2e|\btorch\.(map|scan)\b"
-        r"|\b_export\b|\bonnx\b|exported_model|definitely_(true|false)|core_aten"
+        r"export\b|dynamic_dim|constrain_as|_check_is_size|export_for_|capture_pre_autograd|dynamo_export"
+        r"|quantize_pt2e|quantizer|pt2e|torch\.(map|scan)\b"
+        r"|_export\b|onnx\b|exported_model|definitely_(true|false)|core_aten"
     )
     torch_says = (
         r"export\(\) got an unexpected keyword argument",

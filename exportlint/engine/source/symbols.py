@@ -185,9 +185,10 @@ class ModuleInfo:
 
     @cached_property
     def _bound(self) -> Counter[str]:
-        found = (node for node in ast.walk(self.tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
-        declared = (node for node in ast.walk(self.tree) if isinstance(node, ast.Global))
-        return Counter([*(node.id for node in found), *(name for node in declared for name in node.names)])
+        by_type = self.parsed.by_type(self.tree)
+        stored = (n.id for n in by_type.get(ast.Name, ()) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+        declared = (name for n in by_type.get(ast.Global, ()) if isinstance(n, ast.Global) for name in n.names)
+        return Counter([*stored, *declared])
 
     @cached_property
     def _plainly_assigned(self) -> frozenset[str]:
