@@ -281,7 +281,7 @@ class CallExpressions(BuiltinCalls, Narrowing):
         if name.startswith("torch.distributions."):
             return exactly(Instance(name=name, fields=tuple(keywords.items())))
         if name in {"torch.utils.checkpoint.checkpoint", "torch.jit.annotate"} and args:
-            return args[1] if name.endswith("annotate") else self.apply(args[0], args[1:])
+            return args[-1] if name.endswith("annotate") else self.apply(args[0], args[1:])
         if name in _DIMS:
             fields = tuple((str(i), arg) for i, arg in enumerate(args))
             return exactly(Instance(name=DIM, fields=(*fields, *keywords.items())))
