@@ -34,8 +34,6 @@ _PIECES = {"chunk": "BadChunk", "split": "BadSplit", "tensor_split": "BadChunk"}
 
 
 class OperationFixesDim(Rule):
-    torch_says = (r"Constraints violated",)
-    checks = ("frozen-dim", "narrowed-dim")
     cases: ClassVar = {
         "BadTable": Case(_NEEDS, _TAKE),
         "BadMatmul": Case(_NEEDS, _TAKE),

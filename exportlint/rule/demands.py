@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from exportlint.rule.code import Code
 
 
-_ELEMENTWISE = cst.Add | cst.Subtract | cst.Multiply | cst.Divide | cst.FloorDivide | cst.Power | cst.BitAnd | cst.BitOr
+_ELEMENTWISE = frozenset({"Add", "Subtract", "Multiply", "Divide", "FloorDivide", "Power", "BitAnd", "BitOr"})
 
 
 def demands_of(code: Code, node: cst.CSTNode) -> tuple[Demand, ...]:
@@ -41,7 +41,7 @@ def demands_of(code: Code, node: cst.CSTNode) -> tuple[Demand, ...]:
 def _of_operator(left: Value, operator: cst.BaseBinaryOp, right: Value) -> tuple[Demand, ...]:
     if isinstance(operator, cst.MatrixMultiply):
         return matmul(dims_of(left), dims_of(right)).demands
-    return _paired([left, right]) if isinstance(operator, _ELEMENTWISE) else ()
+    return _paired([left, right]) if type(operator).__name__ in _ELEMENTWISE else ()
 
 
 def _paired(sides: list[Value]) -> tuple[Demand, ...]:
