@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from exportlint.engine.source.parsed import Parsed, last_name
     from exportlint.engine.source.symbols import ClassInfo, FunctionInfo, ModuleInfo
     from exportlint.engine.values.abstract_value import Value
+    from exportlint.engine.values.demands import Demand, Need, extent_of
     from exportlint.engine.values.extents import Declaration
     from exportlint.engine.values.kinds import Kind, Source
-    from exportlint.engine.values.shapes import Demand, Need, extent_of
     from exportlint.errors import UserError
     from exportlint.finding import Applicability, Edit, Finding, Fix, Link, Severity
     from exportlint.rule.base import Rule, Scope
@@ -55,7 +55,7 @@ _NAMES_OF_MODULES = {
     "engine.values.abstract_value": "Value",
     "engine.values.extents": "Declaration",
     "engine.values.kinds": "Kind Source",
-    "engine.values.shapes": "Demand Need extent_of",
+    "engine.values.demands": "Demand Need extent_of",
     "errors": "UserError",
     "finding": "Applicability Edit Finding Fix Link Severity",
     "rule.base": "Rule Scope",

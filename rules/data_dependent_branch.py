@@ -92,6 +92,7 @@ class DataDependentBranch(TruthRule):
         "BadMaxRows": Case(
             "`{code}` compares the entries of a tensor in Python", "use the method: `x.max()`, `x.min()`"
         ),
+        "BadOnOnePath": Case("`{code}` is a tensor on one path, and is branched on", _SELECT),
         "BadMaxItem": Case(
             "`{code}` compares a number that was read from a tensor",
             "stay with tensors: `torch.clamp`, `torch.maximum`",
@@ -156,8 +157,10 @@ class DataDependentBranch(TruthRule):
             self.report(asked.node, case, at_most=at_most, because=value)
 
     def _case(self, asked: Asked, value: Value) -> tuple[str, Severity]:
-        if asked.before or not value.is_data:
+        if asked.before:
             return "BadAndAfterFlag", Severity.WARNING
+        if not value.is_data:
+            return "BadOnOnePath", Severity.WARNING
         plain = isinstance(asked.node, cst.Name | cst.Attribute)
         if asked.form == "if" and plain and value.source is Source.BUFFER:
             return "BadIfFlagBuffer", Severity.ERROR

@@ -45,6 +45,7 @@ class NumpyNumber(TruthRule):
         "BadSizeOnSelf": Case("`{code}` is given a NumPy number as a size", _ON_SELF),
         "BadSizeInForward": Case("`{code}` is given a NumPy number as a size", _INT),
         "BadRangeOnSelf": Case("`{code}` counts with a NumPy number", _ON_SELF),
+        "BadRangeInForward": Case("`{code}` counts with a NumPy number", _INT),
         "BadScaleOnSelf": Case("`{code}` computes with a NumPy number that the module keeps", _ON_SELF),
         "BadFloatOnSelf": Case("`{code}` reads a NumPy number that the module keeps", _ON_SELF),
         "BadIntOnSelf": Case("`{code}` reads a NumPy number that the module keeps", _ON_SELF),
@@ -92,7 +93,7 @@ class NumpyNumber(TruthRule):
             return
         array = next((v for v in (self.code.value(arg.value) for arg in node.args) if v.kind is Kind.ARRAY), None)
         if array and self.code.name(node.func) == "builtins.range":
-            self.report(node, "BadRangeOnSelf")
+            self.report(node, "BadRangeOnSelf" if array.on_self else "BadRangeInForward")
         elif array and not (self.code.name(node.func) or "").startswith("numpy."):
             self.report(node, "BadSizeOnSelf" if array.on_self else "BadSizeInForward")
 

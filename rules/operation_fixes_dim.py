@@ -67,7 +67,8 @@ class OperationFixesDim(Rule):
         self._judge(node, "BadLinear" if layer else _BY_NAME.get(name, "BadTable"), name)
 
     def visit_Subscript(self, node: cst.Subscript) -> None:
-        self._judge(node, "BadSlice")
+        parts = [part.slice for part in node.slice]
+        self._judge(node, "BadSlice" if any(isinstance(part, cst.Slice) for part in parts[-1:]) else "BadIndex")
 
     def _judge(self, node: cst.CSTNode, case: str, name: str = "") -> None:
         for demand in demands_of(self.code, node):
@@ -90,8 +91,8 @@ def _case(case: str, demand: Demand, name: str) -> str:
     if demand.need is Need.PIECES:
         return _PIECES.get(name, "BadChunk")
     if demand.need is Need.AT_LEAST:
-        return "BadTopk" if name else "BadShortTable" if not demand.left.dims else "BadSlice"
-    if demand.left.dims and demand.right.dims and case != "BadView":
+        return "BadTopk" if name else case if demand.left.dims else "BadShortTable"
+    if len(demand.left.dims | demand.right.dims) > 1 and case != "BadView":
         return "BadTwoInputs"
     return case
 
@@ -99,4 +100,6 @@ def _case(case: str, demand: Demand, name: str) -> str:
 def _words(demand: Demand) -> tuple[str, str]:
     dims = demand.left.dims | demand.right.dims
     known = next((side for side in (demand.right, demand.left) if side.number is not None), None)
-    return str(min(dim.index for dim in dims)), str(known.number) if known else "another size"
+    first = min(dims, key=lambda dim: dim.index)
+    named = f"{first.index} (`{first.name}`)" if first.name.isidentifier() else str(first.index)
+    return named, str(known.number) if known else "as large as the other operand"

@@ -213,9 +213,14 @@ def _last(node: cst.BaseExpression) -> str:
 
 
 def _raises_again(body: cst.BaseSuite) -> bool:
-    """Does the handler end by raising, so that nothing is swallowed?"""
+    """Does the handler end by raising, with no way out before, so that nothing is swallowed?"""
     last = body.body[-1] if body.body else None
-    return isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Raise)
+    ends = isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Raise)
+    return ends and not _has_return(body)
+
+
+def _has_return(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Return) or any(map(_has_return, node.children))
 
 
 def _returns(final: cst.Finally) -> bool:

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from exportlint.engine.values.reshaping import NEW_DIM, Piece, effect, indexed, layer_effect
-from exportlint.engine.values.shapes import Demand, broadcast, dims_of, extent_of, matmul
+from exportlint.engine.values.demands import Demand, dims_of, extent_of
+from exportlint.engine.values.layers import layer_effect
+from exportlint.engine.values.reshaping import NEW_DIM, Piece, effect, indexed
+from exportlint.engine.values.shapes import broadcast, matmul
 from exportlint.rule.patterns import called
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from exportlint.engine.source.project import Project
 from exportlint.engine.values import extents
 from exportlint.engine.values.abstract_value import UNKNOWN, Value
 from exportlint.engine.values.beliefs import span_of
+from exportlint.engine.values.demands import dims_of, extent_of
 from exportlint.engine.values.extents import DeclaredDim, Extent, declared, number
-from exportlint.engine.values.shapes import dims_of, extent_of
 
 MODEL = """
 import torch
@@ -78,6 +78,14 @@ def written(extent: Extent | None) -> str:
         ("x > 0", "4 t 8"),
         ("x.repeat(2, 1, 1)", "8 t 8"),
         ("torch.zeros(b, t, self.length)", "4 t 16"),
+        ("x.mT", "4 8 t"),
+        ("x.flatten(1).T", "8*t 4"),
+        ("x.sum(2, keepdim=False)", "4 t"),
+        ("x.mean(axis=1, keepdims=True)", "4 1 8"),
+        ("torch.sum(input=x, dim=1)", "4 8"),
+        ("x.norm(2, -1)", "4 t"),
+        ("x.std(1, True)", "4 8"),
+        ("torch.cat([x, x], axis=2)", "4 t 16"),
     ],
 )
 def test_an_operation_gives_dims_by_those_of_its_operands(expression: str, dims: str) -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 
 class Declaration(enum.Enum):
@@ -53,9 +51,6 @@ class Extent:
     def plain(self) -> bool:
         """Is it a declared dim as it is?"""
         return self.terms is not None and len(self.terms) == 1 and self.terms[0][1] == 1 and self.offset == 0
-
-
-Extents: TypeAlias = Sequence["Extent | None"]
 
 
 def number(n: int) -> Extent:

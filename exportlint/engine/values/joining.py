@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from exportlint.engine.values.abstract_value import Possibility
-    from exportlint.engine.values.shapes import Dims
+    from exportlint.engine.values.demands import Dims
 
 # More than so many objects, functions or classes that an expression may be are not followed one by one.
 _MOST = 4

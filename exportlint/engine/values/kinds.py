@@ -54,5 +54,3 @@ class Step:
 
     text: str
     line: int
-
-    """`boolean`: of dtype bool, so that indexing with it gives a size that depends on data; `unbacked`: has one."""

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from exportlint.engine.values.abstract_value import Possibility
+    from exportlint.engine.values.demands import Dims
     from exportlint.engine.values.extents import Extent
-    from exportlint.engine.values.shapes import Dims
 
 
 _NUMBERS = {Kind.UNBACKED, Kind.SIZE, Kind.SCALAR}

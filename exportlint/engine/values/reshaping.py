@@ -6,26 +6,18 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from exportlint.engine.values.abstract_value import Module, Tensor, Value, exactly
+from exportlint.engine.values.demands import Demand, Dims, Effect, Given, Need, dims_of, extent_of, tensor_of
 from exportlint.engine.values.extents import Extent, divided, equal, less, number, plus, remainder, times
-from exportlint.engine.values.shapes import (
-    OPERATIONS,
-    Demand,
-    Dims,
-    Effect,
-    Given,
-    Need,
-    dims_of,
-    extent_of,
-    layer,
-    product,
-)
+from exportlint.engine.values.shapes import OPERATIONS, product
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from exportlint.engine.values.abstract_value import Value
+
 
 _MAKERS = frozenset({"zeros", "ones", "empty", "rand", "randn", "full", "randint"})
+_OTHER_NAMES = {"axis": "dim", "keepdims": "keepdim", "axis0": "dim0", "axis1": "dim1"}
 _NEW = frozenset({"new_zeros", "new_ones", "new_empty", "new_full"})
 
 
@@ -35,28 +27,27 @@ def effect(name: str, args: tuple[Value, ...], keywords: Mapping[str, Value]) ->
     >>> effect("add", (), {})
     Effect(dims=None, demands=())
     """
-    given = Given(args, keywords)
+    given = _given(args, keywords)
     if name in _MAKERS:
         return Effect(_made(name, given))
     if name == "arange":
-        return Effect(_counted(given))
+        return Effect(_arange(given))
     known = _RESHAPES.get(name) or OPERATIONS.get(name)
-    parts = args[0].items if args and args[0].items is not None else args
-    if known is None or not any(dims_of(part) is not None for part in (*parts, *keywords.values())):
+    if known is None or not given.args:
         return Effect()
-    return known(given)
+    parts = given.args[0].items if given.args[0].items is not None else given.args
+    return known(given) if any(dims_of(part) is not None for part in (*parts, *keywords.values())) else Effect()
 
 
-def layer_effect(module: Value, args: tuple[Value, ...]) -> Effect:
-    """Of calling a layer of torch."""
-    match module.options:
-        case (Module(cls=None) as known,) if args and dims_of(args[0]):
-            return layer(known, Given(args, {}))
-    return Effect()
+def _given(args: tuple[Value, ...], keywords: Mapping[str, Value]) -> Given:
+    """With one name for each thing, where torch takes two."""
+    named = {_OTHER_NAMES.get(name, name): value for name, value in keywords.items()}
+    first = next((named.pop(name) for name in ("input", "tensors") if name in named), None) if not args else None
+    return Given(args if first is None else (first,), named)
 
 
 def _made(name: str, given: Given) -> Dims | None:
-    place = 1 if name == "randint" and "high" not in given.keywords else 0
+    place = 0
     if name == "randint":
         place = next((i for i, value in enumerate(given.args) if value.items is not None), len(given.args))
     if name == "full":
@@ -65,8 +56,10 @@ def _made(name: str, given: Given) -> Dims | None:
     return tuple(sizes) if sizes else None
 
 
-def _counted(given: Given) -> Dims | None:
+def _arange(given: Given) -> Dims | None:
     ends = [extent_of(value) for value in given.args]
+    if not given.keywords.keys().isdisjoint({"start", "end", "step"}):
+        return (None,)
     if len(ends) == 1:
         return (ends[0],)
     if len(ends) == 2 and ends[0] is not None and ends[1] is not None:  # noqa: PLR2004 - start and end
@@ -112,7 +105,7 @@ def _asked_by_view(old: list[Extent], new: list[Extent]) -> list[Demand]:
     if whole is None or (new[0].number == -1 and len(new) == 1):
         return []
     if len(numbers) == len(new) and not any(extent.number == -1 for extent in new):
-        return [Demand(Need.EQUAL, whole, product(new) or whole)]
+        return [Demand(Need.EQUAL, whole, asked)] if (asked := product(new)) is not None else []
     sides = ((old[0], new[0]), (old[-1], new[-1]))
     return [Demand(Need.EQUAL, a, b) for a, b in sides if _splits(a, b)]
 
@@ -128,24 +121,18 @@ def _splits(dim: Extent, part: Extent) -> bool:
 def _flattened(given: Given) -> Effect:
     dims = given.dims
     start, end = given.index(1, "start_dim", 0), given.index(2, "end_dim", -1)
-    if start is None or end is None or not dims:
+    if start is None or end is None:
         return Effect()
-    start, end = start % len(dims), end % len(dims)
     return Effect((*dims[:start], product(dims[start : end + 1]), *dims[end + 1 :]))
 
 
 def _unflattened(given: Given) -> Effect:
     place, sizes = given.index(1, "dim", 0), given.sizes(2, "sizes")
-    if place is None or not sizes or not -len(given.dims) <= place < len(given.dims):
+    if place is None or not sizes:
         return Effect()
-    place %= len(given.dims)
-    inner = _viewed(Given((_sized(given.dims[place]), *(given.args[2:] or (given.keywords["sizes"],))), {}))
+    inner = _viewed(Given((tensor_of((given.dims[place],)), *(given.args[2:] or (given.keywords["sizes"],))), {}))
     dims = (*given.dims[:place], *inner.dims, *given.dims[place + 1 :]) if inner.dims is not None else None
     return Effect(dims, inner.demands)
-
-
-def _sized(extent: Extent | None) -> Value:
-    return exactly(Tensor(dims=(extent,)))
 
 
 def _repeated(given: Given) -> Effect:
@@ -202,7 +189,10 @@ def _sliced(dim: Extent | None, part: Piece) -> tuple[Extent | None, list[Demand
     if dim is None or UNCLEAR in (part.lower, part.upper):
         return None, []
     low, high = (_end(dim, end) for end in (part.lower or number(0), part.upper or dim))
-    demands = [Demand(Need.AT_LEAST, dim, end) for end in (low, high) if end != dim]
+    ends = [
+        number(-end.low) if end.high < 0 and end.number is not None else end for end in (part.lower, part.upper) if end
+    ]
+    demands = [Demand(Need.AT_LEAST, dim, end) for end in ends if end != dim]
     high = dim if less(dim, high) is True else high
     return plus(high, low, -1), demands
 

@@ -2,124 +2,31 @@
 
 from __future__ import annotations
 
-import enum
-from dataclasses import dataclass
+import math
 from itertools import pairwise, zip_longest
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from exportlint.engine.values.abstract_value import Module, Scalar, Size, Tensor, Value
-from exportlint.engine.values.extents import Extent, equal, less, number, plus, times
+from exportlint.engine.values.demands import (
+    Demand,
+    Dims,
+    Effect,
+    Given,
+    Need,
+    dims_of,
+    equal_sides,
+    extent_of,
+    tensor_of,
+)
+from exportlint.engine.values.extents import Extent, number, plus, times
+from exportlint.engine.values.kinds import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from exportlint.engine.values.abstract_value import Value
 
-Dims: TypeAlias = "tuple[Extent | None, ...]"
+
 _WORDS = str.split
-
-
-class Need(enum.Enum):
-    """What torch asks of two extents, so that one answer holds for every size.
-
-    >>> Need("at least").name
-    'AT_LEAST'
-    """
-
-    EQUAL = "equal"
-    AT_LEAST = "at least"
-    PIECES = "pieces"
-
-
-@dataclass(frozen=True, slots=True)
-class Demand:
-    """`left` has to equal `right`, to be at least `right`, or falls into as many pieces of `right` as the sample.
-
-    >>> Demand(Need.EQUAL, number(16), number(16)).open
-    False
-    """
-
-    need: Need
-    left: Extent
-    right: Extent
-
-    @property
-    def open(self) -> bool:
-        """Does it hold for some of the declared sizes only?"""
-        if not self.left.dims | self.right.dims:
-            return False
-        if self.need is Need.EQUAL:
-            return equal(self.left, self.right) is not True
-        return self.need is Need.PIECES or less(self.left, self.right) is not False
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """The dims of the result, where they are known."""
-
-    dims: Dims | None = None
-    demands: tuple[Demand, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """What an operation is given: its arguments, of which the first is the tensor, and its keywords."""
-
-    args: tuple[Value, ...]
-    keywords: Mapping[str, Value]
-
-    @property
-    def dims(self) -> Dims:
-        """Those of the tensor."""
-        return dims_of(self.args[0]) or ()
-
-    @property
-    def tensors(self) -> list[Dims | None]:
-        return [dims_of(value) for value in (*self.args, *self.keywords.values()) if value.is_tensor]
-
-    def value(self, place: int, name: str) -> Value | None:
-        return self.args[place] if len(self.args) > place else self.keywords.get(name)
-
-    def index(self, place: int, name: str, default: int) -> int | None:
-        """A dim that is named by its place; None where it is not known."""
-        value = self.value(place, name)
-        if value is None:
-            return default
-        found = extent_of(value)
-        return found.number if found else None
-
-    def sizes(self, place: int = 1, name: str = "size") -> list[Extent | None] | None:
-        """Several extents, given one by one or as one tuple."""
-        rest = self.args[place:]
-        if not rest and name in self.keywords:
-            rest = (self.keywords[name],)
-        if len(rest) == 1 and rest[0].items is not None:
-            rest = rest[0].items
-        elif len(rest) == 1 and extent_of(rest[0]) is None:
-            return None
-        return [extent_of(value) for value in rest]
-
-
-def dims_of(value: Value | None) -> Dims | None:
-    """The dims of what is a tensor on every path."""
-    if value is None or not value.is_tensor:
-        return None
-    lead = value.lead
-    return lead.dims if isinstance(lead, Tensor) else None
-
-
-def extent_of(value: Value) -> Extent | None:
-    """The number that a size or a constant is; None for anything else.
-
-    >>> from exportlint.engine.values.abstract_value import UNKNOWN
-    >>> extent_of(UNKNOWN) is None
-    True
-    """
-    match value.lead:
-        case Size(extent=extent) if value.certain:
-            return extent
-        case Scalar(container="int", name=str(text)) if value.certain:
-            return number(int(text))
-    return None
 
 
 def broadcast(tensors: Iterable[Dims | None]) -> Effect:
@@ -158,20 +65,16 @@ def matmul(left: Dims | None, right: Dims | None) -> Effect:
     if left is None or right is None or len(left) < 2 or len(right) < 2:  # noqa: PLR2004 - matrices
         return Effect()
     rest = broadcast((left[:-2], right[:-2]))
-    inner = _equal(left[-1], right[-2])
+    inner = equal_sides(left[-1], right[-2])
     return Effect((*rest.dims, left[-2], right[-1]) if rest.dims is not None else None, (*rest.demands, *inner))
 
 
-def _equal(a: Extent | None, b: Extent | None) -> tuple[Demand, ...]:
-    return (Demand(Need.EQUAL, a, b),) if a is not None and b is not None and a != b else ()
-
-
 def _elementwise(given: Given) -> Effect:
-    return broadcast(given.tensors)
+    return broadcast(given.operands)
 
 
 def _keeps(given: Given) -> Effect:
-    return Effect(given.dims)
+    return Effect(dims_of(given.args[0]))
 
 
 def _matmul(given: Given) -> Effect:
@@ -180,21 +83,43 @@ def _matmul(given: Given) -> Effect:
 
 def _reduced(given: Given) -> Effect:
     """`x.sum(1)`, `x.mean(dim=(1, 2), keepdim=True)`."""
-    value = given.value(1, "dim")
-    if value is None or value.kind.value == "None":
+    return _without(given, given.value(1, "dim"), given.value(2, "keepdim"))
+
+
+def _normed(given: Given) -> Effect:
+    """`x.norm(2, -1)`."""
+    return _without(given, given.value(2, "dim"), given.value(3, "keepdim"))
+
+
+def _spread(given: Given) -> Effect:
+    """`x.std(-1)`, whose second argument is no `keepdim`."""
+    return _without(given, given.value(1, "dim"), given.value(3, "keepdim"))
+
+
+def _without(given: Given, dim: Value | None, keep: Value | None) -> Effect:
+    """Reduced over some dims, or over all."""
+    if dim is None or dim.kind is Kind.NONE:
         return Effect(())
-    places = [extent_of(item) for item in value.items] if value.items is not None else [extent_of(value)]
-    if any(place is None or place.number is None for place in places):
+    places = [extent_of(item) for item in (dim.items if dim.items is not None else (dim,))]
+    kept = False if keep is None else keep.truth
+    if any(place is None or place.number is None for place in places) or kept is None or not given.dims:
         return Effect()
-    gone = {place.number % len(given.dims) for place in places if place and place.number is not None and given.dims}
-    keep = given.value(2, "keepdim")
-    left = (number(1) if i in gone else extent for i, extent in enumerate(given.dims) if keep or i not in gone)
+    gone = {place.number % len(given.dims) for place in places if place and place.number is not None}
+    left = (number(1) if i in gone else extent for i, extent in enumerate(given.dims) if kept or i not in gone)
     return Effect(tuple(left))
 
 
 def _transposed(given: Given) -> Effect:
-    a, b = given.index(1, "dim0", 0), given.index(2, "dim1", 1)
-    if a is None or b is None or max(a, b) >= len(given.dims):
+    return _swapped(given, given.index(1, "dim0", 0), given.index(2, "dim1", 1))
+
+
+def _matrices_transposed(given: Given) -> Effect:
+    """`x.mT`."""
+    return _swapped(given, len(given.dims) - 2, len(given.dims) - 1) if len(given.dims) > 1 else Effect()
+
+
+def _swapped(given: Given, a: int | None, b: int | None) -> Effect:
+    if a is None or b is None:
         return Effect()
     dims = list(given.dims)
     dims[a], dims[b] = dims[b], dims[a]
@@ -203,35 +128,30 @@ def _transposed(given: Given) -> Effect:
 
 def _permuted(given: Given) -> Effect:
     order = [extent.number if extent else None for extent in given.sizes(1, "dims") or []]
-    if not order or len(order) != len(given.dims) or any(place is None for place in order):
+    count = len(given.dims)
+    if not order or len(order) != count or any(place is None or not -count <= place < count for place in order):
         return Effect()
     return Effect(tuple(given.dims[place] for place in order if place is not None))
 
 
-def _turned(given: Given) -> Effect:
+def _reversed(given: Given) -> Effect:
+    """`x.t()`, `x.T`."""
     return Effect(tuple(reversed(given.dims)))
 
 
 def _unsqueezed(given: Given) -> Effect:
-    place = given.index(1, "dim", 0)
+    place = given.index(1, "dim", 0, new=1)
     if place is None:
         return Effect()
-    dims = list(given.dims)
-    dims.insert(place if place >= 0 else len(dims) + 1 + place, number(1))
-    return Effect(tuple(dims))
+    return Effect((*given.dims[:place], number(1), *given.dims[place:]))
 
 
 def _squeezed(given: Given) -> Effect:
-    place = given.index(1, "dim", 99)
-    if place is None or place == 99 or not -len(given.dims) <= place < len(given.dims):  # noqa: PLR2004 - none given
+    place = given.index(1, "dim", 0) if given.value(1, "dim") is not None else None
+    at = given.dims[place] if place is not None else None
+    if place is None or at is None or at.dims:
         return Effect()
-    at = given.dims[place]
-    if at is None or at.dims:
-        return Effect()
-    dims = list(given.dims)
-    if at.number == 1:
-        del dims[place]
-    return Effect(tuple(dims))
+    return Effect((*given.dims[:place], *given.dims[place + 1 :]) if at.number == 1 else given.dims)
 
 
 def _expanded(given: Given) -> Effect:
@@ -241,18 +161,20 @@ def _expanded(given: Given) -> Effect:
     padded = [number(1)] * (len(wanted) - len(given.dims)) + list(given.dims)
     kept = [a if b is not None and b.number == -1 else b for a, b in zip(padded, wanted, strict=True)]
     pairs = ((a, b) for a, b in zip(padded, kept, strict=True) if a is not None and a.number != 1)
-    return Effect(tuple(kept), tuple(demand for a, b in pairs for demand in _equal(a, b)))
+    return Effect(tuple(kept), tuple(demand for a, b in pairs for demand in equal_sides(a, b)))
 
 
 def _joined(given: Given) -> Effect:
     """`torch.cat`: equal but for one dim, which is the sum."""
-    parts = [dims_of(item) for item in given.args[0].items or ()]
-    place = given.index(1, "dim", 0)
-    rows = [dims for dims in parts if dims is not None]
-    if place is None or len(rows) < len(parts) or not rows or len({len(dims) for dims in rows}) > 1:
+    rows = _rows(given)
+    if rows is None:
         return Effect()
-    place %= len(rows[0])
-    demands = [d for i in range(len(rows[0])) if i != place for dims in rows[1:] for d in _equal(rows[0][i], dims[i])]
+    place = Given((tensor_of(rows[0]), *given.args[1:]), given.keywords).index(1, "dim", 0)
+    if place is None:
+        return Effect()
+    demands = [
+        d for i in range(len(rows[0])) if i != place for dims in rows[1:] for d in equal_sides(rows[0][i], dims[i])
+    ]
     whole: Extent | None = number(0)
     for dims in rows:
         whole = plus(whole, at) if whole is not None and (at := dims[place]) is not None else None
@@ -260,120 +182,108 @@ def _joined(given: Given) -> Effect:
 
 
 def _stacked(given: Given) -> Effect:
+    rows = _rows(given)
+    if rows is None:
+        return Effect()
+    same = broadcast(rows)
+    dims = same.dims or ()
+    place = Given((tensor_of(dims), *given.args[1:]), given.keywords).index(1, "dim", 0, new=1)
+    return Effect((*dims[:place], number(len(rows)), *dims[place:]) if place is not None else None, same.demands)
+
+
+def _rows(given: Given) -> list[Dims] | None:
+    """The dims of the tensors in a list, where they are known and as many of each."""
     parts = [dims_of(item) for item in given.args[0].items or ()]
-    place = given.index(1, "dim", 0)
-    if place is None or not parts or any(dims is None or len(dims) != len(parts[0] or ()) for dims in parts):
-        return Effect()
-    same = broadcast(parts)
-    dims = list(same.dims or ())
-    dims.insert(place if place >= 0 else len(dims) + 1 + place, number(len(parts)))
-    return Effect(tuple(dims), same.demands)
+    rows = [dims for dims in parts if dims is not None]
+    return rows if rows and len(rows) == len(parts) and len({len(dims) for dims in rows}) == 1 else None
 
 
-def _pieces(given: Given) -> Effect:
-    """`x.chunk(2, 1)`, `x.split(4, 1)`: torch keeps the number of pieces that the sample gave."""
+def _chunked(given: Given) -> Effect:
+    """`x.chunk(2, 1)`: torch keeps the number of pieces that the sample gave."""
     place, size = given.index(2, "dim", 0), extent_of(given.args[1]) if len(given.args) > 1 else None
-    if place is None or size is None or not -len(given.dims) <= place < len(given.dims):
-        return Effect()
-    at = given.dims[place]
-    demands = (Demand(Need.PIECES, at, size),) if at is not None and at.dims else ()
-    return Effect(None, demands)
+    at = given.dims[place] if place is not None else None
+    return Effect(None, (Demand(Need.PIECES, at, size),) if at and at.dims and size else ())
+
+
+def _split(given: Given) -> Effect:
+    """`x.split(4, 1)`: in this way, unless each size of the range gives as many pieces."""
+    asked = _chunked(given).demands
+    return Effect(None, tuple(demand for demand in asked if not _gives_one_number(demand.left, demand.right)))
+
+
+def _gives_one_number(dim: Extent, size: Extent) -> bool:
+    n = size.number
+    return bool(n) and dim.high != math.inf and -(-dim.low // n) == -(-int(dim.high) // n)  # type: ignore[operator] # bool(n)
 
 
 def pieces(name: str, args: tuple[Value, ...], keywords: Mapping[str, Value]) -> Dims | None:
     """The dims of each piece of `x.chunk(3, -1)`, where all are alike."""
     given = Given(args, keywords)
     place = given.index(2, "dim", 0)
-    size = extent_of(args[1]) if len(args) > 1 and dims_of(args[0]) is not None else None
-    if place is None or size is None or size.number is None or not -len(given.dims) <= place < len(given.dims):
+    size = extent_of(args[1]) if len(args) > 1 else None
+    at = given.dims[place] if place is not None else None
+    if place is None or size is None or size.number is None or at is None or at.number is None:
         return None
-    at, place = given.dims[place], place % len(given.dims)
-    if at is None or at.number is None or size.number < 1 or at.number % size.number:
+    if size.number < 1 or at.number % size.number:
         return None
     each = size if name == "split" else number(at.number // size.number)
     return (*given.dims[:place], each, *given.dims[place + 1 :])
 
 
-def _best(given: Given) -> Effect:
+def _topk(given: Given) -> Effect:
     place, wanted = given.index(2, "dim", -1), extent_of(given.args[1]) if len(given.args) > 1 else None
-    if place is None or wanted is None or not -len(given.dims) <= place < len(given.dims):
-        return Effect()
-    at = given.dims[place]
-    return Effect(None, (Demand(Need.AT_LEAST, at, wanted),) if at is not None and at.dims else ())
+    return Effect(None, _at_least(given, place, wanted))
 
 
-def _windows(given: Given) -> Effect:
-    place, wanted = given.index(1, "dimension", 0), given.value(2, "size")
-    size = extent_of(wanted) if wanted else None
-    at = given.dims[place] if place is not None and -len(given.dims) <= place < len(given.dims) else None
-    return Effect(None, (Demand(Need.AT_LEAST, at, size),) if at and at.dims and size else ())
+def _unfolded(given: Given) -> Effect:
+    wanted = given.value(2, "size")
+    return Effect(None, _at_least(given, given.index(1, "dimension", 0), extent_of(wanted) if wanted else None))
 
 
-def _selected(given: Given) -> Effect:
+def _at_least(given: Given, place: int | None, size: Extent | None) -> tuple[Demand, ...]:
+    at = given.dims[place] if place is not None else None
+    return (Demand(Need.AT_LEAST, at, size),) if at and at.dims and size else ()
+
+
+def _linear(given: Given) -> Effect:
     """`F.linear(x, weight)`: the last dim has to be what the weight takes."""
     weight = dims_of(given.value(1, "weight"))
     if not given.dims or weight is None or len(weight) != 2:  # noqa: PLR2004 - a matrix
         return Effect()
-    return Effect((*given.dims[:-1], weight[0]), _equal(given.dims[-1], weight[1]))
+    return Effect((*given.dims[:-1], weight[0]), equal_sides(given.dims[-1], weight[1]))
 
 
-def layer(module: Module, given: Given) -> Effect:
-    """Calling a layer of torch."""
-    name = (module.name or "").rpartition(".")[2]
-    takes, gives = (_field(module, part) for part in ("takes", "gives"))
-    dims = given.dims
-    if not dims:
-        return Effect()
-    if name == "Embedding":
-        return Effect((*dims, gives))
-    if name in _KEEPING_LAYERS:
-        place = 1 if name.startswith("BatchNorm") else -1
-        return Effect(dims, _equal(dims[place], takes) if takes is not None and len(dims) > 1 else ())
-    if name == "Linear":
-        return Effect((*dims[:-1], gives), _equal(dims[-1], takes) if takes is not None else ())
-    if name.startswith("Conv") and len(dims) > 2 and takes is not None:  # noqa: PLR2004 - batch, channels, places
-        return Effect((dims[0], gives, *(None for _ in dims[2:])), _equal(dims[1], takes))
-    return Effect()
-
-
-def _field(module: Module, name: str) -> Extent | None:
-    value = next((value for key, value in module.fields if key == name), None)
-    return extent_of(value) if value is not None else None
-
-
-_KEEPING_LAYERS = frozenset(
-    _WORDS(
-        "LayerNorm RMSNorm BatchNorm1d BatchNorm2d BatchNorm3d Dropout ReLU ReLU6 GELU SiLU Mish Tanh Sigmoid Softmax "
-        "LogSoftmax Softplus LeakyReLU ELU Hardtanh Hardsigmoid Hardswish Identity"
-    )
-)
 _KEEP = (
     "float double half long int bool to type_as clone detach contiguous abs neg exp log sqrt rsqrt sigmoid relu tanh "
     "clamp round floor ceil flip roll masked_fill cpu cuda bfloat16 softmax log_softmax gelu silu elu leaky_relu "
     "dropout normalize cumsum cumprod zeros_like ones_like rand_like randn_like empty_like full_like tril triu square "
     "sin cos erf sign reciprocal logical_not isnan isinf isfinite layer_norm softplus mish sort argsort "
-    "requires_grad_ mul_ add_ sub_ div_ masked_fill_ clamp_ relu_ nan_to_num pow"
+    "requires_grad_ mul_ add_ sub_ div_ masked_fill_ clamp_ relu_ nan_to_num"
 )
 _PAIRED = (
     "add sub mul div where maximum minimum eq ne lt le gt ge logical_and logical_or logical_xor remainder fmod "
-    "floor_divide true_divide atan2 lerp addcmul addcdiv mse_loss l1_loss"
+    "floor_divide true_divide atan2 lerp addcmul addcdiv pow"
 )
-_REDUCES = "sum mean prod amax amin argmax argmin any all norm std var logsumexp"
+_REDUCES = "sum mean prod amax amin argmax argmin any all logsumexp"
 OPERATIONS: dict[str, Callable[[Given], Effect]] = {
     **dict.fromkeys(_WORDS(_KEEP), _keeps),
     **dict.fromkeys(_WORDS(_PAIRED), _elementwise),
     **dict.fromkeys(_WORDS(_REDUCES), _reduced),
     **dict.fromkeys(("matmul", "bmm", "mm"), _matmul),
+    **dict.fromkeys(("std", "var"), _spread),
     **dict.fromkeys(("transpose", "swapaxes"), _transposed),
-    **dict.fromkeys(("t", "T", "mT"), _turned),
+    **dict.fromkeys(("t", "T", "H"), _reversed),
+    **dict.fromkeys(("mT", "mH"), _matrices_transposed),
     **dict.fromkeys(("cat", "concat", "concatenate"), _joined),
-    **dict.fromkeys(("chunk", "split", "tensor_split"), _pieces),
+    **dict.fromkeys(("chunk", "tensor_split"), _chunked),
+    "split": _split,
+    "norm": _normed,
     "permute": _permuted,
     "unsqueeze": _unsqueezed,
     "squeeze": _squeezed,
     "expand": _expanded,
     "stack": _stacked,
-    "topk": _best,
-    "unfold": _windows,
-    "linear": _selected,
+    "topk": _topk,
+    "unfold": _unfolded,
+    "linear": _linear,
 }

@@ -149,8 +149,8 @@ class Branch:
                 yield from self._written(owner, node)
             case ast.Assign(targets=[ast.Attribute()]) | ast.AugAssign(target=ast.Attribute()):
                 yield Touch.SETS_ATTRIBUTE, node
-            case ast.AugAssign(target=ast.Name(id=name)) if name in self.params:
-                yield Touch.WRITES_ARGUMENT, node
+            case ast.AugAssign(target=ast.Name(id=name) as target) if name in self.params:
+                yield from self._written(target, node)
 
     def _call(self, node: ast.Call, func: ast.Attribute) -> Iterator[tuple[Touch, ast.AST]]:
         owner, method = func.value, func.attr

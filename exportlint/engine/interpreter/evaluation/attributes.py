@@ -24,6 +24,7 @@ from exportlint.engine.values.abstract_value import (
     exactly,
 )
 from exportlint.engine.values.kinds import Kind, Source
+from exportlint.engine.values.reshaping import effect
 
 if TYPE_CHECKING:
     from exportlint.engine.interpreter.environment import Environment
@@ -90,7 +91,9 @@ class AttributeExpressions:
             return SCALAR
         if name in _OF_CONTAINERS:
             return UNKNOWN
-        if name in {"data", "T", "mT", "H", "mH", "real", "imag", "grad"}:
+        if name in {"T", "mT", "H", "mH"}:
+            return exactly(owner).but(dims=effect(name, (exactly(owner),), {}).dims)
+        if name in {"data", "real", "imag", "grad"}:
             return exactly(owner).doubted().or_none() if name == "grad" else exactly(owner)
         return exactly(Function(owner=exactly(owner), name=name))
 

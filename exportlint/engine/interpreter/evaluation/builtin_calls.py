@@ -18,9 +18,9 @@ from exportlint.engine.values.abstract_value import (
     exactly,
     sized,
 )
+from exportlint.engine.values.demands import dims_of, extent_of
 from exportlint.engine.values.extents import less
 from exportlint.engine.values.kinds import Kind
-from exportlint.engine.values.shapes import dims_of, extent_of
 
 if TYPE_CHECKING:
     from exportlint.engine.interpreter.interface import Interpreter

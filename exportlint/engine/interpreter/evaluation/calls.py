@@ -31,10 +31,13 @@ from exportlint.engine.values.abstract_value import (
 )
 from exportlint.engine.values.joining import join
 from exportlint.engine.values.kinds import Kind
-from exportlint.engine.values.reshaping import effect, layer_effect
+from exportlint.engine.values.layers import layer_effect
+from exportlint.engine.values.reshaping import effect
 from exportlint.engine.values.shapes import pieces
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from exportlint.engine.interpreter.environment import Environment
     from exportlint.engine.interpreter.interface import Interpreter
     from exportlint.engine.source.symbols import FunctionInfo
@@ -45,6 +48,8 @@ if TYPE_CHECKING:
 _DIMS = frozenset({DIM, "torch.export.dynamic_shapes.Dim"})
 _TRAINING = (("training", exactly(Scalar("bool", truth=True))),)
 _GROWING = frozenset({"append", "add", "appendleft", "insert", "extend", "update"})
+# Methods of containers that change them and give None.
+_SILENT = _GROWING | {"extendleft", "remove", "discard", "clear", "sort", "reverse", "rotate", "move_to_end"}
 _BRANCHING = frozenset({"torch.cond", "torch._higher_order_ops.cond", "functorch.experimental.control_flow.cond"})
 _LOOPING = frozenset(
     {"torch.while_loop", "torch._higher_order_ops.while_loop", "torch._higher_order_ops.while_loop.while_loop"}
@@ -74,15 +79,19 @@ class CallExpressions(BuiltinCalls, Narrowing):
         if function.name == "builtins.zip" and len(node.args) == 1 and isinstance(node.args[0], ast.Starred):
             return self._transposed(self.value(node.args[0].value))
         args: list[Value] = []
+        named = ((k.arg, k.value) for k in node.keywords)
+        places: dict[int | str, str] = {arg: v.id for arg, v in named if arg and isinstance(v, ast.Name)}
         for arg in node.args:
             found = self.value(arg)
+            if isinstance(arg, ast.Name):
+                places[len(args)] = arg.id
             args.extend(self._spread(found) if isinstance(arg, ast.Starred) else [found])
         keywords = {k.arg: self.value(k.value) for k in node.keywords if k.arg}
         for k in node.keywords:
             if k.arg is None:
                 keywords = {**dict(self.value(k.value).fields), **keywords}
         result = self._with_dims(self.result(function, tuple(args), keywords, node), function, tuple(args), keywords)
-        self._take_back(function, args, keywords, node)
+        self._take_back(function, args, keywords, places)
         if result.kind is Kind.UNBACKED and not result.trail:
             result = result.because(f"`{ast.unparse(node)[:40]}`", node.lineno)
         if result.kind in {Kind.TENSOR, Kind.UNBACKED} and function.function is not None:
@@ -103,10 +112,13 @@ class CallExpressions(BuiltinCalls, Narrowing):
                 return result.but(dims=effect(last, args, keywords).dims) if name.startswith("torch.") else result
         return result
 
-    def _take_back(self, function: Value, args: list[Value], keywords: dict[str, Value], node: ast.Call) -> None:
-        """What a function of the project has put into a container that it was given by name."""
-        places: dict[int | str, str] = {i: arg.id for i, arg in enumerate(node.args) if isinstance(arg, ast.Name)}
-        names = places | {**{k.arg: k.value.id for k in node.keywords if k.arg and isinstance(k.value, ast.Name)}}
+    def _take_back(
+        self, function: Value, args: list[Value], keywords: dict[str, Value], names: Mapping[int | str, str]
+    ) -> None:
+        """What a function of the project has put into a container that it was given by name.
+
+        `names`: those names, by the place or keyword of the argument.
+        """
         if not any(self.env.names[name].kind is Kind.CONTAINER for name in names.values() if name in self.env.names):
             return
         match function.lead:
@@ -254,7 +266,9 @@ class CallExpressions(BuiltinCalls, Narrowing):
             return join(element, args[1]) if whole.element else args[1]
         if name in {"get", "pop", "popleft", "setdefault"}:
             return element.but(truth=None, name=None)
-        return SCALAR if name in {"keys", "index", "count", "numel"} else NONE
+        if name in {"keys", "index", "count", "numel"}:
+            return SCALAR
+        return NONE if name in _SILENT else UNKNOWN
 
     def _grown(
         self, node: ast.Call, whole: Value, name: str, args: tuple[Value, ...], keywords: dict[str, Value]

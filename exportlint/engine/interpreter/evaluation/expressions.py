@@ -32,9 +32,9 @@ from exportlint.engine.values.abstract_value import (
     Value,
     exactly,
 )
+from exportlint.engine.values.demands import extent_of
 from exportlint.engine.values.joining import join
 from exportlint.engine.values.kinds import Kind, Source, Step
-from exportlint.engine.values.shapes import extent_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,9 +17,9 @@ from exportlint.engine.values.abstract_value import (
     exactly,
     sized,
 )
+from exportlint.engine.values.demands import Dims, extent_of
 from exportlint.engine.values.kinds import Kind, Source
 from exportlint.engine.values.reshaping import NEW_DIM, UNCLEAR, Piece, indexed
-from exportlint.engine.values.shapes import Dims, extent_of
 
 if TYPE_CHECKING:
     from exportlint.engine.values.extents import Extent

@@ -35,8 +35,8 @@ class Narrowing:
                 return None if inside is None else not inside
             case ast.BoolOp():
                 return self.truth_of_parts(node)
-            case ast.Compare():
-                return self.truth_of_test(node)
+            case ast.Compare() if (settled := self.truth_of_test(node)) is not None:
+                return settled
             case ast.Call(func=ast.Name(id="isinstance"), args=[subject, classes]):
                 return self._isinstance(self.env.believed(subject), classes)
             case ast.Call(args=[subject]) if self.env.module.dotted(node.func) == "torch.is_tensor":
