@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from exportlint.engine.source.parsed import Parsed, last_name
     from exportlint.engine.source.symbols import ClassInfo, FunctionInfo, ModuleInfo
     from exportlint.engine.values.abstract_value import Value
-    from exportlint.engine.values.demands import Demand, Need, extent_of
-    from exportlint.engine.values.extents import Declaration
+    from exportlint.engine.values.dims.extents import Declaration
+    from exportlint.engine.values.dims.needs import Demand, Need, extent_of
     from exportlint.engine.values.kinds import Kind, Source
     from exportlint.errors import UserError
     from exportlint.finding import Applicability, Edit, Finding, Fix, Link, Severity
@@ -53,9 +53,9 @@ _NAMES_OF_MODULES = {
     "engine.source.parsed": "Parsed last_name",
     "engine.source.symbols": "ClassInfo FunctionInfo ModuleInfo",
     "engine.values.abstract_value": "Value",
-    "engine.values.extents": "Declaration",
+    "engine.values.dims.extents": "Declaration",
     "engine.values.kinds": "Kind Source",
-    "engine.values.demands": "Demand Need extent_of",
+    "engine.values.dims.needs": "Demand Need extent_of",
     "errors": "UserError",
     "finding": "Applicability Edit Finding Fix Link Severity",
     "rule.base": "Rule Scope",

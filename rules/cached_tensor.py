@@ -54,4 +54,4 @@ class CachedTensor(Rule):
         cls = self.code.value(node.value).cls
         found = cls.method(node.attr.value) if cls else None
         if found and "functools.cached_property" in found.decorators and self.code.value(node).kind is Kind.TENSOR:
-            self.report(node, "BadCachedProperty", at_most=Severity.NOTE)
+            self.report(node, "BadCachedProperty", at_most=Severity.WARNING)

@@ -100,6 +100,9 @@ class DataDependentBranch(TruthRule):
         "BadSorted": Case("`{code}` compares tensors to order them", _ORDER),
         "BadSortedKey": Case("`{code}` compares tensors to order them", _ORDER),
         "BadSort": Case("`{code}` compares tensors to order them", _ORDER),
+        "BadGroupBy": Case(
+            "`{code}` compares values that were read from a tensor", "compare neighbours: `x[1:] != x[:-1]`"
+        ),
         "BadIn": Case("`{code}` looks a value up in a tensor", "use `(x == value).any()` and `torch.where`"),
         "BadInList": Case("`{code}` compares a tensor with each entry", "use `torch.isin` and `torch.where`"),
         "BadListIndex": Case(
@@ -206,7 +209,7 @@ class DataDependentBranch(TruthRule):
     def visit_Match(self, node: cst.Match) -> None:
         value = self.code.value(node.subject)
         tested = any(not isinstance(case.pattern, cst.MatchClass | cst.MatchAs) for case in node.cases)
-        if value.is_data and tested:
+        if value.is_data and tested and not of_a_size(self.code, node.subject, value):
             self.report(node.subject, "BadMatch", because=value)
 
     def visit_Call(self, node: cst.Call) -> None:
@@ -222,6 +225,10 @@ class DataDependentBranch(TruthRule):
                 self._distribution(node, cls)
             case _ if (base := self._distribution_base(node)) is not None:
                 self._distribution(node, base)
+            case ("itertools", _, "groupby") if node.args:
+                first = self.code.value(node.args[0].value)
+                if first.element is not None and first.element.is_data:
+                    self.report(node, "BadGroupBy", because=first)
             case _ if isinstance(node.func, cst.Attribute):
                 self._method(node, node.func)
 
@@ -249,8 +256,8 @@ class DataDependentBranch(TruthRule):
         asked = given.elt if isinstance(given, cst.GeneratorExp | cst.ListComp | cst.SetComp) else given
         value = self.code.value(asked)
         element = value if asked is not given or value.is_tensor else value.element
-        if element and element.is_data and not of_a_size(self.code, asked, element) and not self._python_in(asked):
-            self.report(node, case, because=value)
+        if element and element.may_be_data and not of_a_size(self.code, asked, element) and not self._python_in(asked):
+            self.report(node, case, at_most=Severity.ERROR if element.is_data else Severity.WARNING, because=value)
 
     def _python_in(self, node: cst.BaseExpression) -> bool:
         return isinstance(node, cst.Comparison) and isinstance(
@@ -369,7 +376,7 @@ def _may_need_truth(sketch: Sketch, call: Called) -> bool:
         return True
     if (made := sketch.value(call.node.func).cls) and any(b.startswith("torch.distr") for b in made.foreign_bases):
         return True
-    if call.origin in _ORDERING or (call.owner and call.method in {"sort", "index"}):
+    if call.origin in _ORDERING | {"itertools.groupby"} or (call.owner and call.method in {"sort", "index"}):
         owner = (call.owner,) if call.owner else ()
         given = (part for arg in call.arguments for part in (arg, getattr(arg, "elt", arg), getattr(arg, "body", arg)))
         return sketch.holds_data((*owner, *given))

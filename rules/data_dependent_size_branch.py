@@ -46,9 +46,11 @@ class DataDependentSizeBranch(TruthRule):
         "BadAssertSize": Case(
             "`{code}` asserts on a size that depends on data", "use `torch._check(…)`, which both modes keep"
         ),
+        "BadMatchSize": Case("`case {code}` compares `{name}`, a size that depends on data", _MASK),
         "BadWhileSize": Case("`{code}` ends the loop on a size that depends on data", _FIXED),
         "BadForShape": Case("`{code}` has as many steps as data says", _FIXED),
         "BadForRows": Case("`{code}` has as many rows as data says", _FIXED),
+        "BadForZipped": Case("`{code}` has as many places as data says", _FIXED),
         "BadForCount": Case("`{code}` has as many steps as a tensor's value says", _FIXED),
     }
 
@@ -58,14 +60,31 @@ class DataDependentSizeBranch(TruthRule):
         sketch = code.sketch
         loops = [loop.iter for loop in sketch.nodes(ast.For)] + [loop.iter for loop in sketch.nodes(ast.comprehension)]
         over = (sketch.value(part) for iterated in loops for part in ast.walk(iterated))
-        return any(sketch.value(node).is_unbacked for node in asked_for_truth(sketch)) or any(
+        tested = (*asked_for_truth(sketch), *(node.subject for node in sketch.nodes(ast.Match)))
+        return any(sketch.value(node).is_unbacked for node in tested) or any(
             value.is_unbacked or value.unbacked for value in over
         )
+
+    def __init__(self, code: Code) -> None:
+        super().__init__(code)
+        self._kept: cst.BaseExpression | None = None
+
+    def visit_Assert(self, node: cst.Assert) -> None:
+        self._kept = node.test if node.msg is None else None
+        super().visit_Assert(node)
+
+    def visit_Match(self, node: cst.Match) -> None:
+        value = self.code.value(node.subject)
+        first = next((case.pattern for case in node.cases if isinstance(case.pattern, cst.MatchValue)), None)
+        if first is not None and value.is_unbacked and of_a_size(self.code, node.subject, value):
+            self.report(first, "BadMatchSize", because=value, name=self.code.text(node.subject))
 
     def asked(self, asked: Asked) -> None:
         value = self.code.value(asked.node)
         if asked.form == "chained" or self.guarded(asked):
             return
+        if asked.node is self._kept:
+            return  # measured: without a message, torch sees that only an AssertionError depends on it, and goes on
         if value.is_unbacked and of_a_size(self.code, asked.node, value):
             at_most = Severity.WARNING if asked.before else Severity.ERROR
             self.report(asked.node, _FORMS.get(asked.form, "BadIfNumel"), at_most=at_most, because=value)
@@ -80,6 +99,10 @@ class DataDependentSizeBranch(TruthRule):
         name = self.code.name(over.func) if isinstance(over, cst.Call) else None
         if isinstance(over, cst.Call) and name == "builtins.range":
             self._range(over)
+            return
+        zipped = self.code.value(over)
+        if zipped.container == "list" and zipped.unbacked and zipped.certain:
+            self.report(over, "BadForZipped", because=zipped)
             return
         if isinstance(over, cst.Call) and name and name.removeprefix("builtins.") in _ROUND:
             for arg in over.args:

@@ -47,8 +47,9 @@ class HookInForward(Rule):
         match called(node):
             case "register_hook" | "register_post_accumulate_grad_hook" if owner.is_tensor:
                 self.report(node, "BadTensorHook", because=owner, at_most=Severity.WARNING)
-            case "register_forward_hook" | "register_forward_pre_hook" if owner.kind is Kind.MODULE:
-                self.report(node, "BadForwardHook" if node in self._kept else "BadPreHook")
+            case "register_forward_hook" | "register_forward_pre_hook" if owner.kind in {Kind.MODULE, Kind.UNKNOWN}:
+                at_most = Severity.ERROR if owner.kind is Kind.MODULE else Severity.WARNING
+                self.report(node, "BadForwardHook" if node in self._kept else "BadPreHook", at_most=at_most)
             case "register_full_backward_hook" | "register_full_backward_pre_hook" | "register_backward_hook":
                 if owner.kind is Kind.MODULE:
                     self.report(node, "BadFullBackwardHook")

@@ -71,6 +71,7 @@ class ObjectIdentity(Rule):
             or any(_compares_objects(sketch, node) for node in sketch.nodes(ast.Compare))
             or any(_is_keyed_by_tensor(sketch, node) for node in sketch.nodes(ast.Subscript))
             or any(map(_is_type_of_tensor, sketch.values))
+            or any(True for node in sketch.nodes(ast.Compare) if sketch.name(node.comparators[0]) == "torch.Tensor")
         )
 
     def __init__(self, code: Code) -> None:
@@ -127,6 +128,8 @@ class ObjectIdentity(Rule):
             node, right
         ):
             self.report(node, "BadTypeIs")
+        elif isinstance(operator, cst.Is | cst.IsNot | cst.Equal | cst.NotEqual) and self._asks_parameter(node, right):
+            self.report(node, "BadTypeIs", at_most=Severity.WARNING)
         elif isinstance(operator, cst.Is | cst.IsNot) and all(side.is_tensor for side in sides):
             given = all(side.source is Source.INPUT for side in sides)
             self.report(node, "BadIs", at_most=Severity.WARNING if given else Severity.NOTE, because=sides[0])
@@ -143,6 +146,19 @@ class ObjectIdentity(Rule):
         wanted = [e.value for e in right.elements] if isinstance(right, cst.Tuple | cst.List | cst.Set) else [right]
         names = {self.code.name(part) for part in wanted}
         return "torch.Tensor" in names and _is_type_of_tensor(self.code.value(node.left))
+
+    def _asks_parameter(self, node: cst.Comparison, right: cst.BaseExpression) -> bool:
+        """`type(x) is torch.Tensor`, of an argument of forward: the question tells that it may be one."""
+        function = self.code.function
+        match node.left:
+            case cst.Call(func=cst.Name(value="type"), args=[cst.Arg(value=cst.Name(value=name))]):
+                asked = name
+            case cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="__class__")):
+                asked = name
+            case _:
+                return False
+        given = function is not None and function.name == "forward" and asked in function.parameters
+        return given and self.code.name(right) == "torch.Tensor"
 
     def visit_Subscript(self, node: cst.Subscript) -> None:
         match node.slice:

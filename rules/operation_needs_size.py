@@ -41,6 +41,11 @@ _OF_ROWS = {
     "group_norm": "BadGroupNormRows",
     "instance_norm": "BadGroupNormRows",
     "tolist": "BadListRows",
+    "roll": "BadRollRows",
+    "diff": "BadDiffRows",
+    "tensor_split": "BadTensorSplitRows",
+    "max_pool1d": "BadMaxPoolRows",
+    "adaptive_max_pool1d": "BadAdaptiveMaxPoolRows",
     "logsumexp": "BadLogSumExpRows",
 }
 _LAYERS = {
@@ -50,9 +55,16 @@ _LAYERS = {
     "torch.nn.LSTM": "BadRecurrentRows",
     "torch.nn.GRU": "BadRecurrentRows",
     "torch.nn.RNN": "BadRecurrentRows",
+    "torch.nn.TransformerEncoderLayer": "BadEncoderRows",
+    "torch.nn.MaxPool1d": "BadMaxPoolRows",
 }
 # Where a method that cuts takes its dim; a function takes the tensor first.
-_DIM_AT = {"chunk": 1, "split": 1, "unbind": 0}
+_DIM_AT = {"chunk": 1, "split": 1, "unbind": 0, "tensor_split": 1, "diff": 1}
+_POOLS = frozenset({"max_pool1d", "adaptive_max_pool1d", "torch.nn.MaxPool1d"})
+# These refuse such a dim wherever it stands; the others where it is the first.
+_ANYWHERE = frozenset({"roll", "cdist", "tolist", "torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"}) | {
+    "torch.nn.TransformerEncoderLayer"
+}
 _OF_NUMBER = {"linspace": "BadLinspace", "unfold": "BadUnfold", "one_hot": "BadOneHotClasses"}
 _ADAPTIVE = ("adaptive_", "Adaptive")  # the functions, and the layers that are made in forward
 _OPERATIONS = frozenset({*_OF_ROWS, *_OF_NUMBER, "interpolate", "pad_sequence"})
@@ -78,6 +90,12 @@ class OperationNeedsSize(Rule):
         "BadBatchNormRows": Case(_ROWS, _MASK),
         "BadGroupNormRows": Case(_ROWS, _MASK),
         "BadRecurrentRows": Case(_ROWS, _MASK),
+        "BadEncoderRows": Case(_ROWS, _MASK),
+        "BadRollRows": Case(_ROWS, _MASK),
+        "BadDiffRows": Case(_ROWS, _MASK),
+        "BadTensorSplitRows": Case(_ROWS, _MASK),
+        "BadMaxPoolRows": Case(_ROWS, _MASK),
+        "BadAdaptiveMaxPoolRows": Case(_ROWS, _MASK),
         "BadLen": Case(
             "`{code}` makes a Python number of how many rows there are, and data says how many",
             "use `.shape[0]`, which stays a symbol",
@@ -142,13 +160,13 @@ class OperationNeedsSize(Rule):
         of_torch = name.startswith("torch.")
         owner = self.code.value(node.func.value) if isinstance(node.func, cst.Attribute) and not of_torch else None
         if name == "builtins.len":
-            if given and _unknown_rows(given[0]) and node not in self._looped:
+            if given and given[0].is_tensor and given[0].unbacked and node not in self._looped:
                 self.report(node, "BadLen", because=given[0])
         elif method == "pad_sequence" and given and given[0].element is not None and given[0].element.unbacked:
             self.report(node, "BadPadSequence")
         elif of_torch or (owner is not None and owner.is_tensor):
             self._operation(node, method, owner or next(iter(given), None), given)
-        elif given and _unknown_rows(given[0]) and (layer := (self.code.value(node.func).name or "")) in _LAYERS:
+        elif given and (layer := (self.code.value(node.func).name or "")) in _LAYERS and _refuses(layer, given[0]):
             self._rows(node, _LAYERS[layer], given[0])
 
     def _rows(self, node: cst.Call, case: str, tensor: Value | None) -> None:
@@ -168,24 +186,24 @@ class OperationNeedsSize(Rule):
             method in _OF_ROWS
             and node not in self._looped
             and not read
-            and _unknown_rows(tensor)
-            and self._cuts_rows(node, method)
+            and tensor is not None
+            and (self._cuts(node, method, tensor) if method in _DIM_AT else _refuses(method, tensor))
         ):
             self._rows(node, _OF_ROWS[method], tensor)
 
-    def _cuts_rows(self, node: cst.Call, method: str) -> bool:
-        """Is it the first dim that is cut? Other operations look at all of them."""
-        if method not in _DIM_AT:
-            return True
+    def _cuts(self, node: cst.Call, method: str, tensor: Value) -> bool:
+        """Is it the dim with a size from data that is cut?"""
         is_function = (self.code.name(node.func) or "").startswith("torch.")
         given = [arg.value for arg in node.args if not arg.keyword][_DIM_AT[method] + is_function :]
         dims = [*given, *(arg.value for arg in node.args if arg.keyword and arg.keyword.value == "dim")]
-        return all(self.code.text(dim) == "0" for dim in dims)
+        default = "-1" if method == "diff" else "0"
+        cut = self.code.text(dims[0]) if dims else default
+        return tensor.is_tensor and tensor.data_dim is not None and cut == str(tensor.data_dim)
 
 
 def _may_need_size(sketch: Sketch, call: Called) -> bool:
     if call.origin == "builtins.len":
-        return any(_unknown_rows(sketch.value(given)) for given in call.arguments)
+        return any(sketch.value(given).unbacked for given in call.arguments)
     layer = sketch.value(call.node.func).name
     return call.method in _OPERATIONS or call.method.startswith(_ADAPTIVE) or layer in _LAYERS
 
@@ -205,13 +223,18 @@ def _mode(node: cst.Call) -> object:
     return next((text.evaluated_value for text in given if isinstance(text, cst.SimpleString)), None)
 
 
-def _unknown_rows(value: Value | None) -> bool:
-    return value is not None and value.is_tensor and value.unbacked
+def _refuses(name: str, value: Value) -> bool:
+    """Does the operation or layer look at the dim whose size depends on data?"""
+    at = value.data_dim if value.is_tensor else None
+    if at is None or name in _ANYWHERE:
+        return at is not None
+    return at > 0 if name in _POOLS else at == 0
 
 
 def _may_matter(value: Value) -> bool:
     """A number that was read, a size that depends on data, or something that holds such."""
-    return value.is_unbacked or value.unbacked or _in(value) or (value.element is not None and value.element.unbacked)
+    sized = value.data_dim is not None or (value.element is not None and value.element.unbacked)
+    return sized or value.is_unbacked or _in(value)
 
 
 def _in(value: Value) -> bool:

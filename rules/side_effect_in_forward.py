@@ -49,6 +49,10 @@ class SideEffectInForward(Rule):
         "BadGlobalStatement": Case(
             "`{code}` counts in a global, which is a constant of the program", "keep the count in a registered buffer"
         ),
+        "BadNonlocalCount": Case(
+            "`{code}` counts in a variable of the function around, which is a constant of the program",
+            "keep the count in a registered buffer",
+        ),
         "BadGlobalWriteOnly": Case("`{code}` assigns a global once, while tracing", _RETURN),
         "BadGlobalList": Case("`{code}` changes a container of the file once, while tracing", _RETURN),
         "BadMutableDefault": Case(
@@ -68,7 +72,7 @@ class SideEffectInForward(Rule):
         written = [target.value for target in sketch.targets() if isinstance(target, ast.Subscript)]
         written += (call.owner for call in sketch.calls if call.method in CONTAINER_METHODS and call.owner)
         return (
-            any(True for _ in sketch.nodes(ast.Global))
+            any(True for kind in (ast.Global, ast.Nonlocal) for _ in sketch.nodes(kind))
             or any(_outlives_the_call(sketch, node) for node in written)
             or any(_shows_or_writes(sketch, call) for call in sketch.calls)
             or any(_is_for_effect(code, node.value) for node in sketch.nodes(ast.Expr))
@@ -79,6 +83,7 @@ class SideEffectInForward(Rule):
         self._ifs = 0
         self._in_function = False
         self._globals: set[str] = set()
+        self._enclosing: set[str] = set()
         self._own: set[str] = set()
         self._uses: dict[str, int] = {}
         self._defaults: set[str] = set()
@@ -87,6 +92,8 @@ class SideEffectInForward(Rule):
     def visit_Module(self, node: cst.Module) -> None:
         self.code.sweep(names := _Names())
         self._globals, self._uses = names.shared, names.uses
+        outlives = self.code.function is not None and self.code.function.made_before
+        self._enclosing = names.enclosing if outlives else set()
         self._own = names.own - names.shared
         self._defaults = names.defaults
 
@@ -137,7 +144,7 @@ class SideEffectInForward(Rule):
         self._ifs -= 1
 
     def visit_Assign(self, node: cst.Assign) -> None:
-        self._assigned(node, counts=_mentions(node.value, self._globals))
+        self._assigned(node, counts=_mentions(node.value, self._globals | self._enclosing))
 
     def visit_AugAssign(self, node: cst.AugAssign) -> None:
         self._assigned(node, counts=True)
@@ -147,7 +154,9 @@ class SideEffectInForward(Rule):
 
     def _assigned(self, node: cst.CSTNode, *, counts: bool) -> None:
         for target in flat_targets(node):
-            if isinstance(target, cst.Name) and target.value in self._globals:
+            if isinstance(target, cst.Name) and target.value in self._enclosing and counts:
+                self.report(node, "BadNonlocalCount")
+            elif isinstance(target, cst.Name) and target.value in self._globals:
                 if counts:
                     self.report(node, "BadGlobalStatement")
                 elif not self._ifs:
@@ -174,9 +183,13 @@ class SideEffectInForward(Rule):
             self.report(node, "BadPrint", at_most=Severity.WARNING)
         elif name in _STREAMS:
             self.report(node, "BadStdout", at_most=Severity.WARNING)
-        elif method in _LOGGED and _is_logger(node.func, name):
+        elif method in _LOGGED and (_is_logger(node.func, name) or self._makes_logger(node.func)):
             shown = method in _SHOWN
             self.report(node, "BadLogging", at_most=Severity.WARNING if shown else Severity.NOTE)
+
+    def _makes_logger(self, function: cst.BaseExpression) -> bool:
+        """A method of what `logging.getLogger` gave."""
+        return isinstance(function, cst.Attribute) and self.code.value(function.value).name == "logging.getLogger"
 
     def _container(self, node: cst.CSTNode, owner: cst.BaseExpression) -> None:
         """A list, dictionary or set of the file, reached by its plain name."""
@@ -201,11 +214,15 @@ class _Names(Visitor):
         super().__init__()
         self.own: set[str] = set()
         self.shared: set[str] = set()
+        self.enclosing: set[str] = set()
         self.uses: dict[str, int] = {}
         self.defaults: set[str] = set()
 
     def visit_Global(self, node: cst.Global) -> None:
         self.shared.update(item.name.value for item in node.names)
+
+    def visit_Nonlocal(self, node: cst.Nonlocal) -> None:
+        self.enclosing.update(item.name.value for item in node.names)
 
     def visit_Param(self, node: cst.Param) -> None:
         self.own.add(node.name.value)

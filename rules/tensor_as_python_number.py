@@ -183,7 +183,8 @@ class TensorAsPythonNumber(Rule):
         if isinstance(node.operator, cst.Multiply):
             for listed, times in ((node.left, node.right), (node.right, node.left)):
                 value = self.code.value(times)
-                if self.code.value(listed).kind is Kind.CONTAINER and value.is_data:
+                held = self.code.value(listed)
+                if held.container in {"list", "tuple"} and held.certain and value.is_data:
                     self.report(node, "BadRepeat", because=value)
 
     def visit_Comparison(self, node: cst.Comparison) -> None:
@@ -213,8 +214,13 @@ class TensorAsPythonNumber(Rule):
 
     def _index_list(self, node: cst.Subscript) -> None:
         indices = (self.code.value(part.slice.value) for part in node.slice if isinstance(part.slice, cst.Index))
-        read = next((v.element for v in indices if v.kind is Kind.CONTAINER and v.element is not None), None)
-        if read is not None and read.is_unbacked and self.code.value(node.value).is_tensor:
+        held = next((v for v in indices if v.kind is Kind.CONTAINER and v.element is not None), None)
+        read = held.element if held is not None else None
+        # A tuple of tensors is several indices.
+        judged = read is not None and (
+            read.is_unbacked or (read.is_tensor and held is not None and held.container == "list")
+        )
+        if judged and self.code.value(node.value).is_tensor:
             self.report(node, "BadIndexList", because=read)
 
     def _lookup(self, node: cst.Subscript, owner: Value, value: Value) -> None:
@@ -249,7 +255,7 @@ def _takes_number(sketch: Sketch, call: Called) -> bool:
 def _looks_up(sketch: Sketch, node: ast.Subscript) -> bool:
     indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else (node.slice,)
     values = [sketch.value(index) for index in indices]
-    if any(value.element is not None and value.element.is_unbacked for value in values):
+    if any(value.element is not None and value.element.is_data for value in values):
         return True
     if sketch.value(node.value).is_tensor:
         return isinstance(node.slice, ast.Call) and values[0].is_tensor

@@ -216,5 +216,14 @@ def _registered(module: ModuleInfo, name: str) -> str | None:
     if "register_" not in module.parsed.text:
         return None
     pattern = re.compile(rf"\w*register_(dataclass|pytree_node|namedtuple|constant|pytree_with_keys)\w*\({name}\b")
-    calls = (ast.unparse(node) for node in ast.walk(module.tree) if isinstance(node, ast.Call))
-    return next((text for text in calls if pattern.search(text)), None)
+    calls = [node for node in ast.walk(module.tree) if isinstance(node, ast.Call)]
+    found = (text for text in map(ast.unparse, calls) if pattern.search(text))
+    return next(found, None) or next(filter(None, (_registering(module, call, name) for call in calls)), None)
+
+
+def _registering(module: ModuleInfo, call: ast.Call, name: str) -> str | None:
+    """The function of the file that the class is given to, where that registers its argument."""
+    function = module.functions.get(last_name(call.func))
+    given = any(isinstance(arg, ast.Name) and arg.id == name for arg in call.args)
+    text = ast.unparse(function.node) if given and function is not None else ""
+    return text if "register_" in text else None

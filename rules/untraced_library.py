@@ -56,11 +56,13 @@ _BY_NAME = {
 }
 _CASE_OF = {name: case for case, names in _BY_NAME.items() for name in names.split()}
 _QUESTIONS = frozenset({"is_pinned", "is_shared", "is_same_size", "is_conj"})
-# method -> what makes its object, and the case
+# method -> what makes its object -> the case
 _METHODS_OF = {
-    "finditer": ("re.compile", "BadMatches"),
-    "most_common": ("collections.Counter", "BadMostCommon"),
-    "rotate": ("collections.deque", "BadRotate"),
+    "finditer": {"re.compile": "BadMatches"},
+    "most_common": {"collections.Counter": "BadMostCommon"},
+    "rotate": {"collections.deque": "BadRotate"},
+    "get": {"contextvars.ContextVar": "BadContextRead"},
+    "set": {"contextvars.ContextVar": "BadContextWrite"},
 }
 _METHODS = _QUESTIONS | _METHODS_OF.keys()
 
@@ -87,6 +89,8 @@ class UntracedLibrary(Rule):
         "BadCharacterSet": Case("`{code}` encodes text", _INIT),
         "BadTable": Case("`{code}` reads a table", _INIT),
         "BadThreadLocal": Case("`{code}` makes a variable of a thread", _INIT),
+        "BadContextRead": Case("`{code}` reads a variable of the context", "pass the value to forward"),
+        "BadContextWrite": Case("`{code}` sets a variable of the context once, while tracing", "return the value"),
         "BadDispatch": Case("`{code}` makes a function that chooses by type", "decorate at the top of the file"),
         "BadWorker": Case("`{code}` asks for the worker of a data loader", "ask outside of the model"),
         "BadTypeQuestion": Case("`{code}` is answered in Python", _INIT),
@@ -112,5 +116,4 @@ class UntracedLibrary(Rule):
         owner = self.code.value(getattr(node.func, "value", node.func))
         if method in _QUESTIONS:
             return "BadTensorQuestion" if owner.is_tensor else None
-        maker, case = _METHODS_OF[method]
-        return case if owner.name == maker else None
+        return _METHODS_OF[method].get(owner.name or "")

@@ -244,13 +244,14 @@ def test_a_part_of_a_list_of_mixed_kinds_is_in_doubt(parts: str, doubt: bool) ->
 
 
 _BOOLS, _TEXTS = st.booleans(), st.none() | st.sampled_from(["a", "b"])
+_PLACES = st.none() | st.integers(0, 2)
 _OPTIONS = st.one_of(
-    st.builds(Tensor, source=st.sampled_from(Source), boolean=_BOOLS, unbacked=_BOOLS, on_self=_BOOLS),
+    st.builds(Tensor, source=st.sampled_from(Source), boolean=_BOOLS, data_dim=_PLACES, on_self=_BOOLS),
     st.builds(values.Container, container=_TEXTS, unbacked=_BOOLS),
     st.builds(values.Scalar, container=_TEXTS, truth=st.none() | _BOOLS),
     st.builds(values.Function, name=st.sampled_from("abcdef")),
     st.builds(values.Unknown, name=_TEXTS),
-    st.builds(values.Shape, unbacked=_BOOLS),
+    st.builds(values.Shape, data_dim=_PLACES),
     st.sampled_from([values.NoneObject(), values.Size(), values.NumberFromData()]),
 )
 _VALUES = st.lists(_OPTIONS, min_size=1, max_size=6).map(lambda found: functools.reduce(join, map(exactly, found)))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from exportlint.engine.values.demands import extent_of
-from exportlint.engine.values.extents import Declaration, DeclaredDim, Extent, declared
+from exportlint.engine.values.dims.extents import Declaration, DeclaredDim, Extent, declared
+from exportlint.engine.values.dims.needs import extent_of
 from exportlint.engine.values.kinds import Kind
 
 if TYPE_CHECKING:
     from exportlint.engine.values.abstract_value import Value
-    from exportlint.engine.values.demands import Dims
+    from exportlint.engine.values.dims.needs import Dims
 
 
 DIM = "torch.export.Dim"

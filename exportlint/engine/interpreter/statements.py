@@ -173,6 +173,9 @@ class Statements(Expressions):
     def _try(self, node: ast.Try) -> bool:
         before = dict(self.env.names)
         body_ends = self.run(node.body) or self.run(node.orelse)
+        if body_ends and self._cannot_raise(node.body):
+            self.env.mark_unreachable([statement for handler in node.handlers for statement in handler.body])
+            return True
         after = self.env.names
         ends = [body_ends]
         for handler in node.handlers:
@@ -182,6 +185,12 @@ class Statements(Expressions):
                 after = self._merged(after, self.env.names) if not all(ends[:-1]) else self.env.names
         self.env.names = after
         return self.run(node.finalbody) or all(ends)
+
+    def _cannot_raise(self, body: list[ast.stmt]) -> bool:
+        """Does it import what there is, and return what is settled, such as the answer to a question of torch's?"""
+        if not all(isinstance(statement, ast.Import | ast.ImportFrom | ast.Return) for statement in body):
+            return False
+        return bool(self.env.returned) and self.env.returned[-1].truth is not None
 
     def _match(self, node: ast.Match) -> None:
         subject = self.value(node.subject)
@@ -208,7 +217,9 @@ class Statements(Expressions):
 
     def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         closure = {**self.env.function.closure, **self.env.names}
-        function = FunctionInfo(node.name, node, self.env.module, self.env.function.cls, closure)
+        function = FunctionInfo(
+            node.name, node, self.env.module, self.env.function.cls, closure, made_before=self.engine.silent
+        )
         self.env.names[node.name] = exactly(Function(function, name=node.name))
 
 

@@ -28,7 +28,8 @@ _NOT_EXPORTED = ("Loss", "Criterion", "Metric", "Metrics")
 class FunctionInfo:
     """A function, method, nested function or lambda.
 
-    `closure` holds what the enclosing function knew of its names, as values of the engine.
+    `closure` holds what the enclosing function knew of its names, as values of the engine. `made_before`: the enclosing
+    function ran before the export, so its variables outlive a call of the model.
 
     >>> from exportlint.testing import code_of
     >>> code_of("import torch\\n@torch.no_grad()\\ndef f(): ...").module.functions["f"].decorators
@@ -40,6 +41,7 @@ class FunctionInfo:
     module: ModuleInfo
     cls: ClassInfo | None = None
     closure: Mapping[str, Any] = field(default_factory=dict)
+    made_before: bool = False
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -124,6 +126,10 @@ class ClassInfo:
     @property
     def is_autograd_function(self) -> bool:
         return any(n in {"torch.autograd.Function", "torch.autograd.function.Function"} for n in self.foreign_bases)
+
+    @property
+    def is_list(self) -> bool:
+        return any(name in {"builtins.list", "builtins.tuple"} for name in self.foreign_bases)
 
     @property
     def is_record(self) -> bool:

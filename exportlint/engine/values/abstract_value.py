@@ -9,26 +9,31 @@ from exportlint.engine.values.kinds import Kind, Source, Step
 
 if TYPE_CHECKING:
     from exportlint.engine.source.symbols import ClassInfo, FunctionInfo
-    from exportlint.engine.values.extents import Extent
+    from exportlint.engine.values.dims.extents import Extent
 
 
-# One small type for each kind. `on_self`: reached through `self.`, so it outlives the call. `name`: the dotted origin
+# `on_self`: reached through `self.`, so it outlives the call. `name`: the dotted origin
 # of what libraries define ("torch.cond").
 
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """`boolean`: of dtype bool, so that indexing with it gives a size that depends on data, as `unbacked` has one.
+    """`boolean`: of dtype bool, so that indexing with it gives a size that depends on data.
 
-    `dims`: how many elements each dim has, where that is known.
+    `data_dim`: the place of a dim with such a size; `dims`: how many elements each dim has, where that is known.
     """
 
     kind: ClassVar[Kind] = Kind.TENSOR
     source: Source = Source.COMPUTED
     boolean: bool = False
-    unbacked: bool = False
+    data_dim: int | None = None
     on_self: bool = False
     dims: tuple[Extent | None, ...] | None = None
+
+    @property
+    def unbacked(self) -> bool:
+        """Does data say how many rows there are?"""
+        return self.data_dim == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +57,11 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """`unbacked`: the first size depends on data."""
+    """`data_dim`: the place of a size that depends on data."""
 
     kind: ClassVar[Kind] = Kind.SHAPE
-    unbacked: bool = False
+    data_dim: int | None = None
     dims: tuple[Extent | None, ...] | None = None
-
-    @property
-    def element(self) -> Value:
-        return SIZE
-
-    @property
-    def items(self) -> tuple[Value, ...] | None:
-        return tuple(map(sized, self.dims)) if self.dims is not None and not self.unbacked else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,10 +253,13 @@ class Value:
 
     @property
     def element(self) -> Value | None:
-        return getattr(self.lead, "element", None)
+        return SIZE if isinstance(self.lead, Shape) else getattr(self.lead, "element", None)
 
     @property
     def items(self) -> tuple[Value, ...] | None:
+        if isinstance(self.lead, Shape):
+            known = self.lead.dims is not None and self.lead.data_dim is None
+            return tuple(map(sized, self.lead.dims or ())) if known else None
         return getattr(self.lead, "items", None)
 
     @property
@@ -277,6 +277,10 @@ class Value:
     @property
     def unbacked(self) -> bool:
         return getattr(self.lead, "unbacked", False)
+
+    @property
+    def data_dim(self) -> int | None:
+        return getattr(self.lead, "data_dim", None)
 
     @property
     def name(self) -> str | None:
@@ -361,17 +365,11 @@ def exactly(option: Possibility) -> Value:
 
 
 _UNKNOWN, _NONE_OBJECT = Unknown(), NoneObject()
-
-
 _DATA_OR_NONE = frozenset({Kind.TENSOR, Kind.UNBACKED, Kind.NONE})
-
-
 UNKNOWN, NONE = exactly(_UNKNOWN), exactly(_NONE_OBJECT)
-
-
 TENSOR, SHAPE, SIZE, UNBACKED = exactly(Tensor()), exactly(Shape()), exactly(Size()), exactly(NumberFromData())
-
-
+LISTED = "[]"  # the field of an instance of a list's subclass that holds its elements
+ROWS = exactly(Tensor(data_dim=0))  # as many as data says
 SCALAR = exactly(Scalar())
 
 

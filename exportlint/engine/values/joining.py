@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from exportlint.engine.values import extents
 from exportlint.engine.values.abstract_value import (
     Array,
     Class,
@@ -22,13 +21,14 @@ from exportlint.engine.values.abstract_value import (
     Unknown,
     Value,
 )
+from exportlint.engine.values.dims import extents
 from exportlint.engine.values.kinds import Source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from exportlint.engine.values.abstract_value import Possibility
-    from exportlint.engine.values.demands import Dims
+    from exportlint.engine.values.dims.needs import Dims
 
 # More than so many objects, functions or classes that an expression may be are not followed one by one.
 _MOST = 4
@@ -65,11 +65,13 @@ def _merge(a: Possibility, b: Possibility) -> Possibility | None:
         case Tensor(), Tensor():
             source = a.source if a.source is b.source else Source.COMPUTED
             dims = _joined_dims(a.dims, b.dims)
-            return Tensor(source, a.boolean and b.boolean, a.unbacked or b.unbacked, a.on_self or b.on_self, dims)
+            return Tensor(
+                source, a.boolean and b.boolean, _joined_place(a.data_dim, b.data_dim), a.on_self or b.on_self, dims
+            )
         case Container(), Container():
             return _merged_containers(a, b)
         case Shape(), Shape():
-            return Shape(a.unbacked or b.unbacked, _joined_dims(a.dims, b.dims))
+            return Shape(_joined_place(a.data_dim, b.data_dim), _joined_dims(a.dims, b.dims))
         case Size(), Size():
             return Size(extents.joined(a.extent, b.extent))
         case Scalar(), Scalar():
@@ -119,6 +121,11 @@ def _merged_containers(a: Container, b: Container) -> Container:
         a.on_self or b.on_self,
         _same(a.name, b.name),
     )
+
+
+def _joined_place(a: int | None, b: int | None) -> int | None:
+    """The place of the dim with a size from data that either has; the first where both have one."""
+    return min((place for place in (a, b) if place is not None), default=None)
 
 
 def _joined_dims(a: Dims | None, b: Dims | None) -> Dims | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from exportlint.engine.values import shapes
+from typing import TYPE_CHECKING
+
 from exportlint.engine.values.abstract_value import (
+    ROWS,
     SCALAR,
     SIZE,
     TENSOR,
@@ -19,6 +21,8 @@ from exportlint.engine.values.abstract_value import (
     Value,
     exactly,
 )
+from exportlint.engine.values.dims import needs
+from exportlint.engine.values.dims.data_sized_dim import FOLLOWED
 from exportlint.engine.values.joining import join
 from exportlint.engine.values.kinds import Kind, Source
 from exportlint.engine.values.tensor_methods import (
@@ -28,6 +32,9 @@ from exportlint.engine.values.tensor_methods import (
     TUPLE_METHODS,
     each_tensor,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 MODULE_CONTAINERS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ModuleDict"})
 _WORDS = str.split
@@ -180,7 +187,10 @@ def is_question(name: str | None) -> bool:
     return name in _TRUTHS
 
 
-def call(name: str, args: tuple[Value, ...], keywords: frozenset[str]) -> Value:
+_ONE_DIM = frozenset({"torch.arange", "torch.linspace", "torch.logspace", "torch.randperm", "torch.range"})
+
+
+def call(name: str, args: tuple[Value, ...], keywords: Mapping[str, Value]) -> Value:
     """What `name(*args, **keywords)` gives, for functions and classes outside of the project."""
     if name in _TRUTHS:
         return exactly(Scalar("bool", _TRUTHS[name]))
@@ -201,7 +211,7 @@ def call(name: str, args: tuple[Value, ...], keywords: frozenset[str]) -> Value:
     return exactly(Unknown(name))
 
 
-def _torch(name: str, args: tuple[Value, ...], keywords: frozenset[str]) -> Value:
+def _torch(name: str, args: tuple[Value, ...], keywords: Mapping[str, Value]) -> Value:
     last = name.rpartition(".")[2]
     if name in _FROM_DATA:
         return UNBACKED if any(a.kind is Kind.TENSOR for a in args) else SCALAR
@@ -213,7 +223,7 @@ def _torch(name: str, args: tuple[Value, ...], keywords: frozenset[str]) -> Valu
         return SIZE
     if name.startswith("torch.nn.") and last in {"Parameter", "Buffer"}:
         source = Source.PARAMETER if last == "Parameter" else Source.BUFFER
-        return exactly(Tensor(source, dims=shapes.dims_of(args[0]) if args else None))
+        return exactly(Tensor(source, dims=needs.dims_of(args[0]) if args else None))
     if name.startswith("torch.nn.") and last[:1].isupper():
         return _nn(name, args)
     if name.startswith(("torch.optim.", "torch.distributions.", "torch.utils.", "torch.autograd.", "torch.Generator")):
@@ -249,7 +259,7 @@ def _sizes(name: str, args: tuple[Value, ...]) -> tuple[tuple[str, Value], ...]:
     last = name.rpartition(".")[2]
     parts = _FEATURES.get(last) or (("takes", "gives") if last.startswith("Conv") else ())
     pairs = zip(parts, args, strict=False)
-    return tuple((part, value.plain) for part, value in pairs if part and shapes.extent_of(value) is not None)
+    return tuple((part, value.plain) for part, value in pairs if part and needs.extent_of(value) is not None)
 
 
 def _made(name: str, args: tuple[Value, ...]) -> Value:
@@ -257,16 +267,21 @@ def _made(name: str, args: tuple[Value, ...]) -> Value:
     flat = (*args, *(i for a in args for i in a.items or ()), *(a.element for a in args if a.element))
     if name in {"torch.tensor", "torch.as_tensor"} and args and args[0].kind is Kind.TENSOR:
         return args[0].but(source=Source.COMPUTED)
-    unbacked = any(a.kind is Kind.UNBACKED for a in flat) and name not in {"torch.tensor", "torch.as_tensor"}
+    sizes = args[0].items or args if args else ()
+    at = next((i for i, size in enumerate(sizes) if size.kind is Kind.UNBACKED), None)
+    at = 0 if at is None and any(a.kind is Kind.UNBACKED for a in flat) else at
+    at = None if name in {"torch.tensor", "torch.as_tensor"} else 0 if name in _ONE_DIM and at is not None else at
     computed = any(a.kind in {Kind.TENSOR, Kind.UNBACKED} for a in flat)
     boolean = name == "torch.tensor" and bool(args) and args[0].container == "bool"
-    return exactly(Tensor(Source.COMPUTED if computed else Source.CONSTANT, boolean, unbacked))
+    return exactly(Tensor(Source.COMPUTED if computed else Source.CONSTANT, boolean, at))
 
 
-def _function(name: str, last: str, args: tuple[Value, ...], keywords: frozenset[str]) -> Value:
+def _function(name: str, last: str, args: tuple[Value, ...], keywords: Mapping[str, Value]) -> Value:
     if last == "where" and len(args) == 1 and not keywords:
-        return exactly(Container("tuple", exactly(Tensor(unbacked=True))))
+        return exactly(Container("tuple", ROWS))
     tensor = next((a for a in args if a.kind is Kind.TENSOR), None)
+    if name.startswith("torch.nn.functional.") and last in FOLLOWED and args and args[0].kind is Kind.TENSOR:
+        return each_tensor(args[0], last, args[1:], keywords)
     if tensor is not None and name.count(".") == 1 and args[0].kind is Kind.TENSOR:
         return (
             each_tensor(args[0], last, args[1:], keywords)
@@ -276,8 +291,10 @@ def _function(name: str, last: str, args: tuple[Value, ...], keywords: frozenset
     if name in _TUPLE_FUNCTIONS:
         return TENSORS
     if last in {"cat", "stack", "concat", "concatenate"} and args and args[0].element:
-        return exactly(Tensor(boolean=args[0].element.boolean, unbacked=args[0].element.unbacked))
-    return exactly(Tensor(boolean=last in BOOLEAN_METHODS, unbacked=last in {"nms", "batched_nms"}))
+        element = args[0].element
+        at = element.data_dim
+        return exactly(Tensor(boolean=element.boolean, data_dim=at if at is None or last != "stack" else at + 1))
+    return exactly(Tensor(boolean=last in BOOLEAN_METHODS, data_dim=0 if last in {"nms", "batched_nms"} else None))
 
 
 def array_method(array: Array, name: str) -> Value:
@@ -291,8 +308,8 @@ def module_call(name: str, args: tuple[Value, ...]) -> Value:
     """What calling a layer of torch gives."""
     if name in _RECURRENT:
         return TENSORS
-    rows = name.rpartition(".")[2] in _ROW_BY_ROW and bool(args) and args[0].is_tensor and args[0].unbacked
-    return exactly(Tensor(unbacked=True)) if rows else TENSOR
+    rows = name.rpartition(".")[2] in _ROW_BY_ROW and bool(args) and args[0].is_tensor
+    return exactly(Tensor(data_dim=args[0].data_dim)) if rows else TENSOR
 
 
 def registered(name: str) -> Value:

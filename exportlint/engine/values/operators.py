@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from exportlint.engine.values import extents, shapes
 from exportlint.engine.values.abstract_value import (
     UNBACKED,
     UNKNOWN,
@@ -18,6 +17,7 @@ from exportlint.engine.values.abstract_value import (
     exactly,
     sized,
 )
+from exportlint.engine.values.dims import extents, needs, shapes
 from exportlint.engine.values.joining import join
 from exportlint.engine.values.kinds import Kind, Source
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from exportlint.engine.values.abstract_value import Possibility
-    from exportlint.engine.values.demands import Dims
-    from exportlint.engine.values.extents import Extent
+    from exportlint.engine.values.dims.extents import Extent
+    from exportlint.engine.values.dims.needs import Dims
 
 
 _NUMBERS = {Kind.UNBACKED, Kind.SIZE, Kind.SCALAR}
@@ -77,7 +77,7 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[Extent, Extent], Extent | None]]
 
 
 def _extent(left: Possibility, right: Possibility, op: ast.operator) -> Extent | None:
-    a, b = shapes.extent_of(exactly(left)), shapes.extent_of(exactly(right))
+    a, b = needs.extent_of(exactly(left)), needs.extent_of(exactly(right))
     compute = _ARITHMETIC.get(type(op))
     return compute(a, b) if compute is not None and a is not None and b is not None else None
 
@@ -94,14 +94,15 @@ def _of_containers(containers: Sequence[Container | Shape]) -> Value:
     first = containers[0]
     if isinstance(first, Shape):
         return exactly(first)
-    return exactly(Container(first.container, joined(c.element for c in containers), on_self=first.on_self))
+    return exactly(Container(first.container, joined(exactly(c).element for c in containers), on_self=first.on_self))
 
 
 def _of_tensors(tensors: Sequence[Tensor], op: ast.operator) -> Value:
     constant = all(t.source is Source.CONSTANT for t in tensors)
     logical = isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor)
     source = Source.CONSTANT if constant else Source.COMPUTED
-    return exactly(Tensor(source, logical and any(t.boolean for t in tensors), any(t.unbacked for t in tensors)))
+    at = next((t.data_dim for t in tensors if t.data_dim is not None), None)
+    return exactly(Tensor(source, logical and any(t.boolean for t in tensors), at))
 
 
 def compare(values: Sequence[Value], op: ast.cmpop | None = None) -> Value:
@@ -127,7 +128,7 @@ def _settled(left: Value, right: Value, op: ast.cmpop) -> bool | None:
             return _equality(a == b, op)
         case Shape() | Container(), Shape() | Container() if left.items is not None and right.items is not None:
             return _same_sizes(left.items, right.items, op)
-    one, other = shapes.extent_of(left), shapes.extent_of(right)
+    one, other = needs.extent_of(left), needs.extent_of(right)
     if one is None or other is None:
         return None
     return _order(one, other, op)
@@ -136,7 +137,7 @@ def _settled(left: Value, right: Value, op: ast.cmpop) -> bool | None:
 def _same_sizes(left: tuple[Value, ...], right: tuple[Value, ...], op: ast.cmpop) -> bool | None:
     if len(left) != len(right) or not isinstance(op, ast.Eq | ast.NotEq):
         return None
-    pairs = [(shapes.extent_of(a), shapes.extent_of(b)) for a, b in zip(left, right, strict=True)]
+    pairs = [(needs.extent_of(a), needs.extent_of(b)) for a, b in zip(left, right, strict=True)]
     answers = [extents.equal(a, b) if a is not None and b is not None else None for a, b in pairs]
     same = False if False in answers else None if None in answers else True
     return _equality(same, op)
@@ -168,8 +169,9 @@ def _mask(values: Sequence[Value], tensors: Sequence[Value]) -> Value:
     constant = tensors[0].source is Source.CONSTANT
     source = Source.CONSTANT if constant else Source.COMPUTED
     plain = all(value.kind in _NUMBERS for value in values if not value.is_tensor)
-    dims = shapes.broadcast(shapes.dims_of(t) for t in tensors).dims if plain else None
-    return exactly(Tensor(source, boolean=True, unbacked=any(t.unbacked for t in tensors), dims=dims))
+    dims = shapes.broadcast(needs.dims_of(t) for t in tensors).dims if plain else None
+    at = next((t.data_dim for t in tensors if t.data_dim is not None), None)
+    return exactly(Tensor(source, boolean=True, data_dim=at, dims=dims))
 
 
 def each(value: Value, judge: Callable[[Possibility], Value]) -> Value:

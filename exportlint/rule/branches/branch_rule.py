@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from exportlint.engine.values.kinds import Kind
 from exportlint.finding import Severity
 from exportlint.rule.base import Rule
 from exportlint.rule.branches.branch_function import Branch
@@ -67,7 +68,10 @@ class BranchRule(Rule):
         function = self._functions.get(node.value, node) if isinstance(node, cst.Name) else node
         if isinstance(function, cst.FunctionDef | cst.Lambda):
             return Branch.of(_syntax(function))
-        known = self.code.value(node).function
+        value = self.code.value(node)
+        if value.kind is Kind.MODULE and value.cls and (forward := value.cls.method("forward")):
+            return Branch.of(forward.node, method=True)
+        known = value.function
         return Branch.of(known.node, method=isinstance(node, cst.Attribute)) if known else None
 
     def origin(self, node: cst.BaseExpression) -> ast.expr | None:

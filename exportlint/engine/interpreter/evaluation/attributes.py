@@ -23,8 +23,8 @@ from exportlint.engine.values.abstract_value import (
     Value,
     exactly,
 )
+from exportlint.engine.values.dims.reshaping import effect
 from exportlint.engine.values.kinds import Kind, Source
-from exportlint.engine.values.reshaping import effect
 
 if TYPE_CHECKING:
     from exportlint.engine.interpreter.environment import Environment

@@ -18,8 +18,8 @@ from exportlint.engine.values.abstract_value import (
     exactly,
     sized,
 )
-from exportlint.engine.values.demands import dims_of, extent_of
-from exportlint.engine.values.extents import less
+from exportlint.engine.values.dims.extents import less
+from exportlint.engine.values.dims.needs import dims_of, extent_of
 from exportlint.engine.values.kinds import Kind
 
 if TYPE_CHECKING:
@@ -77,6 +77,8 @@ class BuiltinCalls:
         container = name if name in {"list", "tuple", "set", "dict"} else "list"
         if args and args[0].container == "dict" and container != "dict":
             return exactly(Container(container, SCALAR))  # its keys
+        if name == "dict" and args and args[0].element and len(args[0].element.items or ()) == 2:  # noqa: PLR2004 - pairs
+            return exactly(Container("dict", (args[0].element.items or ())[1]))
         if args and args[0].kind is Kind.CONTAINER:
             return (args[0].only(Kind.CONTAINER) or args[0]).but(container=container, source=None, on_self=False)
         element = self.element_of(args[0]) if args else None
@@ -137,7 +139,8 @@ class BuiltinCalls:
         if name == "bool" and first.kind is Kind.SCALAR:
             return exactly(Scalar("bool", first.truth))
         if name in {"any", "all"}:
-            return UNBACKED if any(v.is_data for v in values) else SCALAR
+            found = next((v for v in values if v.may_be_data), None)
+            return SCALAR if found is None else UNBACKED if found.is_data else UNBACKED.doubted()
         if name == "range":
             numbers = any(v.is_data for v in args)
             return exactly(Container("range", SIZE if numbers else SCALAR, unbacked=numbers))

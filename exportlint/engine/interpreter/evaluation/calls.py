@@ -29,11 +29,11 @@ from exportlint.engine.values.abstract_value import (
     Value,
     exactly,
 )
+from exportlint.engine.values.dims.layers import layer_effect
+from exportlint.engine.values.dims.reshaping import effect
+from exportlint.engine.values.dims.shapes import pieces
 from exportlint.engine.values.joining import join
 from exportlint.engine.values.kinds import Kind
-from exportlint.engine.values.layers import layer_effect
-from exportlint.engine.values.reshaping import effect
-from exportlint.engine.values.shapes import pieces
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -101,13 +101,13 @@ class CallExpressions(BuiltinCalls, Narrowing):
     def _with_dims(self, result: Value, function: Value, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value:
         """The result of a function or method of torch, with its dims where those of the arguments are known."""
         match result.options, function.options:
-            case (Tensor(dims=None, unbacked=False),), (Function(function=None, owner=owner, name=str(name)),) if owner:
+            case (Tensor(dims=None, data_dim=None),), (Function(function=None, owner=owner, name=str(name)),) if owner:
                 return result.but(dims=effect(name, (owner, *args), keywords).dims)
             case (Container(container="tuple", element=element),), (
                 Function(function=None, owner=owner, name=str(name)),
             ) if owner is not None and element is not None and name in {"chunk", "split"}:
                 return result.but(element=element.but(dims=pieces(name, (owner, *args), keywords)))
-            case (Tensor(dims=None, unbacked=False),), (Unknown(owner=None, name=str(name)),):
+            case (Tensor(dims=None, data_dim=None),), (Unknown(owner=None, name=str(name)),):
                 last = name.rpartition(".")[2]
                 return result.but(dims=effect(last, args, keywords).dims) if name.startswith("torch.") else result
         return result
@@ -141,6 +141,8 @@ class CallExpressions(BuiltinCalls, Narrowing):
     def _transposed(self, rows: Value) -> Value:
         """`zip(*rows)`: what each row has at a place, for each place."""
         row = rows.element or UNKNOWN
+        if row.is_tensor:  # `zip(*torch.where(mask))`
+            return exactly(Container("list", exactly(Container("tuple", TENSOR)), unbacked=row.unbacked))
         if row.items is not None:
             items = tuple(exactly(Container("tuple", item)) for item in row.items)
             return exactly(Container("list", operators.joined(items), items))
@@ -176,7 +178,7 @@ class CallExpressions(BuiltinCalls, Narrowing):
                 return self._method(owner, name or "", args, keywords, node)
         name = getattr(function, "name", None) or ""
         if function.kind is Kind.UNKNOWN and (method := _torch_only(node.func, name)):
-            return tensor_methods.method(Tensor(), method, args, frozenset(keywords))
+            return tensor_methods.method(Tensor(), method, args, keywords)
         return self._named_function(name, args, keywords) if name else UNKNOWN
 
     def _super_method(self, func: ast.Attribute) -> FunctionInfo | None:
@@ -196,7 +198,7 @@ class CallExpressions(BuiltinCalls, Narrowing):
         found = library.module_call(module.name or "", args)
         return (
             found
-            if found.kind is not Kind.TENSOR or found.unbacked
+            if found.kind is not Kind.TENSOR or found.data_dim is not None
             else found.but(dims=layer_effect(exactly(module), args).dims)
         )
 
@@ -214,7 +216,7 @@ class CallExpressions(BuiltinCalls, Narrowing):
     ) -> Value:
         match owner.lead:
             case Tensor() as tensor:
-                found = tensor_methods.method(tensor, name, args, frozenset(keywords))
+                found = tensor_methods.method(tensor, name, args, keywords)
                 keep = found.kind in {Kind.TENSOR, Kind.UNBACKED, Kind.CONTAINER}
                 on_self = tensor.on_self and name in tensor_methods.VIEWS
                 return found.but(on_self=on_self).with_trail(self._trail_of(node)) if keep else found
@@ -293,6 +295,8 @@ class CallExpressions(BuiltinCalls, Narrowing):
         if name in _BRANCHING or name in _LOOPING:
             return self._higher_order(args)
         if name.startswith("torch.distributions."):
+            if name.endswith("kl_divergence"):
+                return TENSOR
             return exactly(Instance(name=name, fields=tuple(keywords.items())))
         if name in {"torch.utils.checkpoint.checkpoint", "torch.jit.annotate"} and args:
             return args[-1] if name.endswith("annotate") else self.apply(args[0], args[1:])
@@ -304,7 +308,7 @@ class CallExpressions(BuiltinCalls, Narrowing):
             return self.apply(args[0], (args[2] if len(args) > 2 else element, element))  # noqa: PLR2004 - the start
         if name == "functools.partial" and args and args[0].function:
             return args[0].but(bound=(args[1:], tuple(keywords.items())))
-        found = library.call(name, args, frozenset(keywords))
+        found = library.call(name, args, keywords)
         trail = next((a.trail for a in args if a.trail), ())
         return found.with_trail(trail) if found.kind in {Kind.TENSOR, Kind.UNBACKED} else found
 

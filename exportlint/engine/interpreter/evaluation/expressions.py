@@ -13,7 +13,9 @@ from exportlint.engine.interpreter.evaluation.narrowing import is_object
 from exportlint.engine.source.symbols import FunctionInfo
 from exportlint.engine.values import operators
 from exportlint.engine.values.abstract_value import (
+    LISTED,
     NONE,
+    ROWS,
     SCALAR,
     SIZE,
     TENSOR,
@@ -23,6 +25,7 @@ from exportlint.engine.values.abstract_value import (
     ConfigObject,
     Container,
     Function,
+    Instance,
     Module,
     NumberFromData,
     Scalar,
@@ -32,7 +35,7 @@ from exportlint.engine.values.abstract_value import (
     Value,
     exactly,
 )
-from exportlint.engine.values.demands import extent_of
+from exportlint.engine.values.dims.needs import extent_of
 from exportlint.engine.values.joining import join
 from exportlint.engine.values.kinds import Kind, Source, Step
 
@@ -91,7 +94,9 @@ class Expressions(AttributeExpressions, CallExpressions, IndexExpressions):
             case Shape():
                 return self.index_shape(owner, node.slice, index)
             case Unknown() if index.is_tensor and index.boolean:
-                return exactly(Tensor(unbacked=True))
+                return ROWS
+            case Instance(cls=cls) | Module(cls=cls) if cls and (method := cls.method("__getitem__")):
+                return self.engine.invoke(method, exactly(owner), (index,), {})
             case Container() | Module() | Unknown():
                 return self.item(owner, node.slice, index)
             case Array():
@@ -224,7 +229,7 @@ class Expressions(AttributeExpressions, CallExpressions, IndexExpressions):
         exact = new.items if new.items and len(new.items) == len(parts) else None
         for i, part in enumerate(parts):
             if new.kind is Kind.SHAPE and exact is None:
-                item = UNBACKED if new.unbacked and i == 0 else SIZE
+                item = UNBACKED if i == new.data_dim else SIZE
             else:
                 item = exact[i] if exact else one_of(self.element_of(new))
             self.assign(part, item)
@@ -260,15 +265,23 @@ class Expressions(AttributeExpressions, CallExpressions, IndexExpressions):
 
     def element_of(self, value: Value) -> Value:
         """What iterating gives."""
-        found = operators.each(value, _element_of)
+        found = operators.each(value, self._element_of)
         return found.with_trail(value.trail) if value.may_be_data and found.may_be_data else found
+
+    def _element_of(self, owner: Possibility) -> Value:
+        match owner:
+            case Instance(cls=cls) | Module(cls=cls) if cls and (method := cls.method("__iter__")):
+                return _element(self.engine.invoke(method, exactly(owner), (), {}).lead)
+            case Instance(cls=cls) if cls and (held := exactly(owner).field(LISTED)) is not None:
+                return held
+        return _element(owner)
 
 
 def _is_key(key: object) -> bool:
     return isinstance(key, str) or (isinstance(key, int) and not isinstance(key, bool))
 
 
-def _element_of(owner: Possibility) -> Value:
+def _element(owner: Possibility) -> Value:
     match owner:
         case Tensor():
             return TENSOR

@@ -17,12 +17,12 @@ from exportlint.engine.values.abstract_value import (
     exactly,
     sized,
 )
-from exportlint.engine.values.demands import Dims, extent_of
+from exportlint.engine.values.dims.needs import Dims, extent_of
+from exportlint.engine.values.dims.reshaping import NEW_DIM, UNCLEAR, Piece, indexed
 from exportlint.engine.values.kinds import Kind, Source
-from exportlint.engine.values.reshaping import NEW_DIM, UNCLEAR, Piece, indexed
 
 if TYPE_CHECKING:
-    from exportlint.engine.values.extents import Extent
+    from exportlint.engine.values.dims.extents import Extent
 
 
 class IndexExpressions:
@@ -34,15 +34,38 @@ class IndexExpressions:
     def index_tensor(self, owner: Tensor, node: ast.expr, index: Value) -> Value:
         parts = [self.value(p) for p in node.elts] if isinstance(node, ast.Tuple) else [index]
         masked = any(p.kind is Kind.TENSOR and p.boolean and p.certain for p in parts)
-        rows = any(p.kind is Kind.TENSOR and p.unbacked for p in parts)
-        kept = owner.unbacked and not any(p.kind is Kind.SCALAR for p in parts[:1])
-        bounded = isinstance(node, ast.Slice) and any(
-            b is not None and self.value(b).is_unbacked for b in (node.lower, node.upper)
-        )
         view = owner.source is not Source.INPUT and not masked
         source = owner.source if view else Source.COMPUTED
         dims = self._indexed_dims(owner.dims, node) if owner.dims is not None else None
-        return exactly(Tensor(source, owner.boolean, masked or rows or kept or bounded, owner.on_self and view, dims))
+        return exactly(
+            Tensor(source, owner.boolean, self._data_dim(owner.data_dim, node), owner.on_self and view, dims)
+        )
+
+    def _data_dim(self, before: int | None, node: ast.expr) -> int | None:
+        """The place of the dim whose size depends on data, after an index: of a mask, of a slice up to a number that
+        was read, or where that of the owner goes."""
+        taken = given = 0  # dims of the owner that were spoken of, and of the result
+        for part in node.elts if isinstance(node, ast.Tuple) else [node]:
+            if isinstance(part, ast.Constant) and part.value is ...:
+                return None
+            if isinstance(part, ast.Constant) and part.value is None:
+                given += 1
+                continue
+            if self._is_data_sized(part) or (isinstance(part, ast.Slice) and before == taken):
+                return given
+            taken += 1
+            given += self._stays(part)
+        return given + before - taken if before is not None and before >= taken else None
+
+    def _is_data_sized(self, part: ast.expr) -> bool:
+        if isinstance(part, ast.Slice):
+            return any(end is not None and self.value(end).is_unbacked for end in (part.lower, part.upper))
+        index = self.value(part)
+        return index.kind is Kind.TENSOR and ((index.boolean and index.certain) or index.unbacked)
+
+    def _stays(self, part: ast.expr) -> bool:
+        """Does the result have a dim for this part of an index? A number takes it away."""
+        return isinstance(part, ast.Slice) or self.value(part).kind not in {Kind.SCALAR, Kind.SIZE, Kind.UNBACKED}
 
     def _indexed_dims(self, dims: Dims, node: ast.expr) -> Dims | None:
         nodes = node.elts if isinstance(node, ast.Tuple) else [node]
@@ -73,14 +96,18 @@ class IndexExpressions:
 
     def index_shape(self, owner: Shape, node: ast.expr, index: Value) -> Value:
         if isinstance(node, ast.Slice):
-            return exactly(Shape(owner.unbacked and node.lower is None, self._cut(owner.dims, node)))
-        first = isinstance(node, ast.Constant) and node.value == 0
-        if owner.unbacked and first:
-            return UNBACKED.because(f"`{ast.unparse(node)}` of `.shape[…]`", node.lineno)
+            return exactly(Shape(self._moved(owner.data_dim, node), self._cut(owner.dims, node)))
         place = extent_of(index)
+        if owner.data_dim is not None and place is not None and place.number == owner.data_dim:
+            return UNBACKED.because(f"`{ast.unparse(node)}` of `.shape[…]`", node.lineno)
         if owner.dims is None or place is None or place.number is None:
             return SIZE
         return sized(owner.dims[place.number]) if -len(owner.dims) <= place.number < len(owner.dims) else SIZE
+
+    def _moved(self, data_dim: int | None, node: ast.Slice) -> int | None:
+        low = extent_of(self.value(node.lower)) if node.lower else None
+        start = 0 if node.lower is None else low.number if low else None
+        return data_dim - start if data_dim is not None and start is not None and 0 <= start <= data_dim else None
 
     def _cut(self, dims: Dims | None, node: ast.Slice) -> Dims | None:
         """`x.shape[1:]`."""

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from exportlint.engine.values.demands import Demand, Dims, Effect, Given, Need, dims_of, extent_of, tensor_of
-from exportlint.engine.values.extents import Extent, divided, equal, less, number, plus, remainder, times
-from exportlint.engine.values.shapes import OPERATIONS, product
+from exportlint.engine.values.dims.extents import Extent, divided, equal, less, number, plus, remainder, times
+from exportlint.engine.values.dims.needs import Demand, Dims, Effect, Given, Need, dims_of, extent_of, tensor_of
+from exportlint.engine.values.dims.shapes import OPERATIONS, product
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,7 +6,8 @@ import math
 from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING
 
-from exportlint.engine.values.demands import (
+from exportlint.engine.values.dims.extents import Extent, number, plus, times
+from exportlint.engine.values.dims.needs import (
     Demand,
     Dims,
     Effect,
@@ -17,7 +18,6 @@ from exportlint.engine.values.demands import (
     extent_of,
     tensor_of,
 )
-from exportlint.engine.values.extents import Extent, number, plus, times
 from exportlint.engine.values.kinds import Kind
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from exportlint.engine.values.abstract_value import Module, exactly
-from exportlint.engine.values.demands import Effect, dims_of, equal_sides, extent_of
+from exportlint.engine.values.dims.needs import Effect, dims_of, equal_sides, extent_of
 
 if TYPE_CHECKING:
     from exportlint.engine.values.abstract_value import Value
-    from exportlint.engine.values.demands import Dims
-    from exportlint.engine.values.extents import Extent
+    from exportlint.engine.values.dims.extents import Extent
+    from exportlint.engine.values.dims.needs import Dims
 
 
 _KEEPING_LAYERS = frozenset(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from exportlint.engine.values.abstract_value import Scalar, Size, Tensor, Value, exactly
-from exportlint.engine.values.extents import Extent, equal, less, number
+from exportlint.engine.values.dims.extents import Extent, equal, less, number
 from exportlint.engine.values.kinds import Kind
 
 if TYPE_CHECKING:
