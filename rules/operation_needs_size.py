@@ -81,6 +81,7 @@ class OperationNeedsSize(Rule):
         "BadSliceWrite": Case(
             "`{code}` writes into a slice whose bound was read from a tensor; where gradients are needed", _WRITE
         ),
+        "BadSliceWriteTensor": Case("`{code}` writes into a slice whose bound is a tensor", _WRITE),
         "BadChunkRows": Case(_ROWS, _MASK),
         "BadSplitRows": Case(_ROWS, _MASK),
         "BadUnbindRows": Case(_ROWS, _MASK),
@@ -109,10 +110,13 @@ class OperationNeedsSize(Rule):
     def concerns(cls, code: Code) -> bool:
         """Is there a number that was read, or a tensor with a size that depends on data, where a size is needed?"""
         sketch = code.sketch
-        return any(map(_may_matter, sketch.values)) and (
-            any(_may_need_size(sketch, call) for call in sketch.calls)
-            or any(sketch.value(bound).is_unbacked for bound in _bounds_of_writes(sketch))
-        )
+        return (
+            any(map(_may_matter, sketch.values))
+            and (
+                any(_may_need_size(sketch, call) for call in sketch.calls)
+                or any(sketch.value(bound).is_unbacked for bound in _bounds_of_writes(sketch))
+            )
+        ) or any(sketch.value(bound).is_tensor for bound in _bounds_of_writes(sketch))
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)
@@ -147,6 +151,13 @@ class OperationNeedsSize(Rule):
         needs_gradient = owner.source in {Source.COMPUTED, Source.PARAMETER} or new.source is Source.COMPUTED
         if owner.is_tensor and needs_gradient and (read := self._bound(target)):
             self.report(node, "BadSliceWrite", at_most=Severity.WARNING, because=read)
+        elif owner.is_tensor and (bound := self._bound_by_tensor(target)):
+            self.report(node, "BadSliceWriteTensor", because=bound)
+
+    def _bound_by_tensor(self, node: cst.Subscript) -> Value | None:
+        slices = [part.slice for part in node.slice if isinstance(part.slice, cst.Slice)]
+        bounds = (bound for one in slices for bound in (one.lower, one.upper) if bound is not None)
+        return next((value for value in map(self.code.value, bounds) if value.is_tensor), None)
 
     def _bound(self, node: cst.Subscript) -> Value | None:
         """The number that was read and bounds a slice."""

@@ -33,6 +33,7 @@ from exportlint import (
     ValuesUsed,
     Visitor,
     adds_nothing,
+    called,
     flat_targets,
     made_from_inputs,
     moves_only,
@@ -54,6 +55,9 @@ _KEEPS = "`{code}` keeps a value for the next call outside of buffers"
 class StateOnSelf(Rule):
     cases: ClassVar = {
         "BadCounter": Case("`{code}` counts on the module; the count is a constant of the program", _BUFFER),
+        "BadDrawnOnce": Case(
+            "`{code}` draws random numbers once; the program draws them in every call", "register them as a buffer"
+        ),
         "BadWarmUpFlag": Case("`{code}` sets a flag that sends later calls another way", _BUFFER),
         "BadTensorAttribute": Case(_KEEPS, _IN_OUT),
         "BadLazyCache": Case(
@@ -159,7 +163,7 @@ class StateOnSelf(Rule):
 
     def _set(self, node: cst.CSTNode, target: cst.BaseExpression, name: str, new: cst.BaseExpression) -> None:
         """`self.name = new`: does a later call read what this one leaves behind?"""
-        if self._mentions(new, name) and self._held():
+        if self._held() and (self._mentions(new, name) or self._made_of(new, name)):
             self._report(node, "BadHelperObject")
         if not self._use(name).early or moves_only(new, name):
             return
@@ -170,6 +174,8 @@ class StateOnSelf(Rule):
             self._report(node, "BadFilledBuffer")
         elif self._carries(new, name):
             self._report(node, self._kept_case(new, name), self._doubt(new))
+        elif _is_drawn(new):
+            self._report(node, "BadDrawnOnce", Severity.WARNING)
         elif _is_constant(new) and self._steers(name):
             self._report(node, "BadWarmUpFlag")
 
@@ -254,6 +260,16 @@ class StateOnSelf(Rule):
     def _mentions(self, new: cst.BaseExpression, name: str) -> bool:
         new.visit(values := ValuesUsed())
         return name in values.own
+
+    def _made_of(self, new: cst.BaseExpression, name: str) -> bool:
+        """`new = self.mean + …; self.mean = new`."""
+        function = self.code.function
+        if function is None or not isinstance(new, cst.Name | cst.BinaryOperation):
+            return False
+        assigns = [node for node in ast.walk(function.node) if isinstance(node, ast.Assign)]
+        made = {t.id for a in assigns for t in a.targets if isinstance(t, ast.Name) and _reads(a.value, name)}
+        new.visit(values := ValuesUsed())
+        return not made.isdisjoint(values.names)
 
     def _steers(self, name: str) -> bool:
         """Does an `if` on the attribute compute, or return, something? (One that only warns once does no harm.)"""
@@ -351,6 +367,11 @@ class _Attributes(Visitor):
 
     def visit_Attribute(self, node: cst.Attribute) -> None:
         self.found.add(node.attr.value)
+
+
+def _is_drawn(node: cst.CSTNode) -> bool:
+    """Random numbers, of which later calls would take the same."""
+    return isinstance(node, cst.Call) and called(node) in {"randn", "rand", "randint", "randn_like", "rand_like"}
 
 
 def _is_constant(node: cst.CSTNode) -> bool:
