@@ -114,9 +114,18 @@ class AutogradInForward(Rule):
         elif value.kind is Kind.UNKNOWN and case == "BadBackward":
             self.report(node, case, at_most=Severity.WARNING)
 
+    def _is_off(self, flag: cst.BaseExpression) -> bool:
+        """False, or an argument that is False unless the caller says otherwise."""
+        if not isinstance(flag, cst.Name):
+            return False
+        spec = getattr(self.code.function.node, "args", None) if self.code.function else None
+        pairs = zip(reversed(spec.args), reversed(spec.defaults), strict=False) if spec else ()
+        left = any(arg.arg == flag.value and ast.unparse(default) == "False" for arg, default in pairs)
+        return left or flag.value == "False" or self.code.value(flag).truth is False
+
     def _requires_grad(self, node: cst.Call, owner: cst.CSTNode) -> None:
         value = self.code.value(owner)
-        off = bool(node.args) and isinstance(flag := node.args[0].value, cst.Name) and flag.value == "False"
+        off = bool(node.args) and self._is_off(node.args[0].value)
         if value.kind is Kind.MODULE:
             self.report(node, "BadRequiresGradModule")
         elif value.is_tensor and not off:

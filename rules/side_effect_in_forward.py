@@ -11,6 +11,8 @@ by `if not torch.compiler.is_exporting():`.
 from __future__ import annotations
 
 import ast
+import re
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
@@ -184,8 +186,13 @@ class SideEffectInForward(Rule):
         elif name in _STREAMS:
             self.report(node, "BadStdout", at_most=Severity.WARNING)
         elif method in _LOGGED and (_is_logger(node.func, name) or self._makes_logger(node.func)):
-            shown = method in _SHOWN
+            shown = method in _SHOWN or (method == "info" and self._shows_info)
             self.report(node, "BadLogging", at_most=Severity.WARNING if shown else Severity.NOTE)
+
+    @cached_property
+    def _shows_info(self) -> bool:
+        """Does the file switch on what `info` says?"""
+        return re.search(r"(setLevel\(|level=)(logging\.)?[\"']?(INFO|DEBUG)", self.code.module.parsed.text) is not None
 
     def _makes_logger(self, function: cst.BaseExpression) -> bool:
         """A method of what `logging.getLogger` gave."""
@@ -285,13 +292,15 @@ def _given(cls: ast.ClassDef) -> set[str]:
 def _flags_on(cls: ast.ClassDef) -> set[str]:
     """The attributes that are True, or an argument of `__init__` whose default is True."""
     inits = [node for node in cls.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"]
+    body = (node for node in cls.body if isinstance(node, ast.Assign) and ast.unparse(node.value) == "True")
+    constants = {target.id for node in body for target in node.targets if isinstance(target, ast.Name)}
     if not inits:
-        return set()
+        return constants
     arguments = inits[0].args
     pairs = zip(reversed(arguments.args), reversed(arguments.defaults), strict=False)
     on = {"True", *(argument.arg for argument, default in pairs if ast.unparse(default) == "True")}
     assigns = (node for node in ast.walk(inits[0]) if isinstance(node, ast.Assign) and ast.unparse(node.value) in on)
-    return {target.attr for node in assigns for target in node.targets if isinstance(target, ast.Attribute)}
+    return constants | {t.attr for node in assigns for t in node.targets if isinstance(t, ast.Attribute)}
 
 
 def _opens_for_writing(call: cst.Call) -> bool:

@@ -105,8 +105,9 @@ class TorchscriptRemnant(ScriptRule):
         in_module = bool(self._modules and self._modules[-1] and self._method)
         if name in _TRACES:
             self._trace(node)
-        elif name in _TASKS and in_module:
-            self.report(node, "BadFork", at_most=Severity.ERROR if self._method[-1] == "forward" else Severity.WARNING)
+        elif name in _TASKS:
+            in_forward = in_module and self._method[-1] == "forward"
+            self.report(node, "BadFork", at_most=Severity.ERROR if in_forward else Severity.WARNING)
         elif name == "torch.jit.isinstance" and in_module:
             self.report(node, "BadJitIsinstance")
 

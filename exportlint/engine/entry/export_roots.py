@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from exportlint.engine.source.symbols import FunctionInfo
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 
 
 # What people call a second way into a model, which a wrapper's forward calls when it is exported.
-_ENTRIES = frozenset({"inference", "infer", "generate", "decode", "sample", "predict", "translate"})
+_ENTRIES = re.compile(
+    r"_?(inference|infer|generate|decode|sample|predict|translate|inverse|encode|act|beam_search|greedy)(_\w+)?"
+)
 
 
 def forwards(module: ModuleInfo) -> Iterator[tuple[ClassInfo, FunctionInfo]]:
@@ -32,18 +35,18 @@ def forwards(module: ModuleInfo) -> Iterator[tuple[ClassInfo, FunctionInfo]]:
             yield cls, forward
     bases = {base for cls in models for base in cls.lineage[1:]}
     for cls in models:
-        named = _ENTRIES if cls.method("forward") else None
-        if named or cls not in bases:
-            yield from ((cls, method) for method in _called_from_outside(cls, named))
+        has_forward = cls.method("forward") is not None
+        if has_forward or cls not in bases:
+            yield from ((cls, method) for method in _called_from_outside(cls, has_forward=has_forward))
 
 
-def _called_from_outside(cls: ClassInfo, named: frozenset[str] | None) -> Iterator[FunctionInfo]:
-    """The methods that only others can call, such as a wrapper's forward; `named`: those of these names."""
-    if named is not None and named.isdisjoint(cls.methods):
+def _called_from_outside(cls: ClassInfo, *, has_forward: bool) -> Iterator[FunctionInfo]:
+    """The methods that only others can call, such as a wrapper's forward; beside a forward, by their names."""
+    if has_forward and not any(map(_ENTRIES.fullmatch, cls.methods)):
         return
     called = {n.attr for m in cls.methods.values() for n in ast.walk(m.node) if isinstance(n, ast.Attribute)}
     for name, method in cls.methods.items():
-        wanted = name in named if named is not None else not name.startswith("_")
+        wanted = _ENTRIES.fullmatch(name) if has_forward else not name.startswith("_")
         if wanted and name not in called and not method.decorators and len(method.parameters) > 1:
             yield method
 

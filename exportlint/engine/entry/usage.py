@@ -28,7 +28,7 @@ def used(function: FunctionInfo, name: str, layers: frozenset[str]) -> Value:
     for node in nodes:
         if (
             _is_tensor_use(node, name, function.module)
-            or (_is_compared(node, name) and id(node) not in _asked(by_type))
+            or (_is_compared(node, name) and function.name != "__init__" and id(node) not in _asked(by_type))
             or _passed_to_layer(node, name, layers)
         ):
             return INPUT
@@ -50,13 +50,15 @@ def _aliases(by_type: Mapping[type[ast.AST], Sequence[ast.AST]], name: str) -> I
 
 
 def _asked(by_type: Mapping[type[ast.AST], Sequence[ast.AST]]) -> set[int]:
-    """What is asked for its truth: the parts of tests, and what the names in them are assigned."""
+    """What is asked for its truth, or given to a call: parts of tests, and what the names in them are assigned."""
     tests = (node.test for each in _ASKING for node in by_type.get(each, ()))  # type: ignore[attr-defined] # all have
     parts = [part for test in tests for part in ast.walk(test)]
     names = {part.id for part in parts if isinstance(part, ast.Name)}
     assigns = (node for node in by_type.get(ast.Assign, ()) if isinstance(node, ast.Assign))
     named = (a.value for a in assigns if any(isinstance(t, ast.Name) and t.id in names for t in a.targets))
-    return {id(part) for part in (*parts, *named)}
+    calls = [node for node in by_type.get(ast.Call, ()) if isinstance(node, ast.Call)]
+    given = (part for call in calls for part in (*call.args, *(keyword.value for keyword in call.keywords)))
+    return {id(part) for part in (*parts, *named, *given)}
 
 
 def _passed_to_layer(node: ast.AST, name: str, layers: frozenset[str]) -> bool:
