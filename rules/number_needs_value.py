@@ -122,7 +122,7 @@ class NumberNeedsValue(Rule):
             self.report(node, _OF_LIST[name], because=first.element or first)
         elif name in _OF_NUMBER and first.is_unbacked:
             self.report(node, _OF_NUMBER[name], because=first)
-        elif name.startswith("numpy.") and (given := _first_read(values)):
+        elif name.startswith("numpy.") and not name.startswith("numpy.random.") and (given := _first_read(values)):
             self.report(node, "BadNumPy" if given.is_unbacked else "BadNumPyOfList", because=given)
         elif name == "torch.tensor" and _is_list(first) and first.element is not None and first.element.is_tensor:
             self.report(node, "BadTensorOfTensors", because=first.element)
