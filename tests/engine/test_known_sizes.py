@@ -27,6 +27,9 @@ class Net(nn.Module):
         self.length = length
         self.fc = nn.Linear(8, 3)
         self.emb = nn.Embedding(10, 8)
+        self.same = nn.Conv1d(8, 5, kernel_size=3, padding=1)
+        self.half = nn.Conv1d(8, 5, 3, stride=2, padding=1)
+        self.patch = nn.Conv1d(8, 5, (4,), (4,))
         self.table = nn.Parameter(torch.zeros(1, length, 8))
     def forward(self, x):
         b, t, c = x.shape
@@ -78,6 +81,10 @@ def written(extent: Extent | None) -> str:
         ("x > 0", "4 t 8"),
         ("x.repeat(2, 1, 1)", "8 t 8"),
         ("torch.zeros(b, t, self.length)", "4 t 16"),
+        ("self.same(x.mT)", "4 5 t"),
+        ("self.half(torch.cat([x, x], 1).mT)", "4 5 t"),
+        ("self.patch(torch.cat([x, x], 1).repeat(1, 2, 1).mT)", "4 5 t"),
+        ("self.patch(x.mT)", "4 5 ?"),
         ("x.mT", "4 8 t"),
         ("x.flatten(1).T", "8*t 4"),
         ("x.sum(2, keepdim=False)", "4 t"),

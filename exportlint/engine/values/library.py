@@ -159,6 +159,8 @@ _FEATURES = {
     "BatchNorm1d": ("takes",),
     "BatchNorm2d": ("takes",),
 }
+_OF_CONVOLUTION = ("takes", "gives", "kernel_size", "stride", "padding", "dilation")
+_OF_KEYWORD = {"in_channels": "takes", "out_channels": "gives"}
 _RECURRENT = frozenset(
     f"torch.nn.{w}" for w in _WORDS("LSTM GRU RNN MultiheadAttention AdaptiveLogSoftmaxWithLoss LSTMCell")
 )
@@ -225,7 +227,7 @@ def _torch(name: str, args: tuple[Value, ...], keywords: Mapping[str, Value]) ->
         source = Source.PARAMETER if last == "Parameter" else Source.BUFFER
         return exactly(Tensor(source, dims=needs.dims_of(args[0]) if args else None))
     if name.startswith("torch.nn.") and last[:1].isupper():
-        return _nn(name, args)
+        return _nn(name, args, keywords)
     if name.startswith(("torch.optim.", "torch.distributions.", "torch.utils.", "torch.autograd.", "torch.Generator")):
         return exactly(Instance(name=name))
     if name in _CONSTANT_MAKERS or (name.count(".") == 1 and last.endswith("Tensor")):  # torch.LongTensor(…)
@@ -242,10 +244,10 @@ def _is_scalar(name: str, last: str) -> bool:
     return name in _SCALAR_FUNCTIONS or name in _DTYPES or name.startswith(_SCALAR_PACKAGES)
 
 
-def _nn(name: str, args: tuple[Value, ...]) -> Value:
+def _nn(name: str, args: tuple[Value, ...], keywords: Mapping[str, Value]) -> Value:
     canonical = f"torch.nn.{name.rpartition('.')[2]}"
     if canonical not in MODULE_CONTAINERS:
-        return exactly(Module(name=canonical, fields=_sizes(canonical, args)))
+        return exactly(Module(name=canonical, fields=_sizes(canonical, args, keywords)))
     items = args if canonical.endswith("Sequential") else args[0].items if args else ()
     element = args[0].element if args else None
     for item in items or ():
@@ -254,10 +256,14 @@ def _nn(name: str, args: tuple[Value, ...]) -> Value:
     return exactly(Module(name=canonical, items=items or None, element=element, fields=fields))
 
 
-def _sizes(name: str, args: tuple[Value, ...]) -> tuple[tuple[str, Value], ...]:
-    """How many features a layer takes and gives, where they are plain numbers."""
+def _sizes(name: str, args: tuple[Value, ...], keywords: Mapping[str, Value]) -> tuple[tuple[str, Value], ...]:
+    """How many features a layer takes and gives, where they are plain numbers, and how a convolution goes."""
     last = name.rpartition(".")[2]
-    parts = _FEATURES.get(last) or (("takes", "gives") if last.startswith("Conv") else ())
+    if last in {"Conv1d", "Conv2d", "Conv3d"}:
+        given = dict(zip(_OF_CONVOLUTION, args, strict=False))
+        named = {_OF_KEYWORD.get(key, key): value for key, value in keywords.items()}
+        return tuple((part, value.plain) for part, value in (given | named).items() if part in _OF_CONVOLUTION)
+    parts = _FEATURES.get(last, ())
     pairs = zip(parts, args, strict=False)
     return tuple((part, value.plain) for part, value in pairs if part and needs.extent_of(value) is not None)
 

@@ -95,7 +95,7 @@ def divided(a: Extent, b: Extent) -> Extent | None:
     n = b.number
     if n is None or n <= 0:
         return None
-    if a.terms is not None and a.offset % n == 0 and all(factor % n == 0 for _, factor in a.terms):
+    if a.terms is not None and all(factor % n == 0 for _, factor in a.terms):
         return _linear({dim: factor // n for dim, factor in a.terms}, a.offset // n)
     return Extent(a.low // n, a.high // n if a.high != math.inf else a.high, a.dims, None)
 
