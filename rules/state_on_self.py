@@ -31,7 +31,6 @@ from exportlint import (
     Source,
     Use,
     ValuesUsed,
-    Visitor,
     adds_nothing,
     called,
     flat_targets,
@@ -356,17 +355,8 @@ def _asks_training(test: cst.BaseExpression) -> bool:
 
 
 def _mentions_attribute(node: cst.CSTNode, name: str) -> bool:
-    node.visit(values := _Attributes())
-    return name in values.found
-
-
-class _Attributes(Visitor):
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: set[str] = set()
-
-    def visit_Attribute(self, node: cst.Attribute) -> None:
-        self.found.add(node.attr.value)
+    own = isinstance(node, cst.Attribute) and node.attr.value == name
+    return own or any(_mentions_attribute(child, name) for child in node.children)
 
 
 def _is_drawn(node: cst.CSTNode) -> bool:
@@ -389,19 +379,13 @@ def _methods_of(cls: ClassInfo) -> dict[str, ast.FunctionDef]:
 
 def _empty_buffers(methods: dict[str, ast.FunctionDef]) -> set[str]:
     """The names in `register_buffer(name, None)`."""
-    calls = (
-        (node for node in ast.walk(methods["__init__"]) if isinstance(node, ast.Call)) if "__init__" in methods else ()
-    )
-    return {name for call in calls if (name := _empty_buffer(call))}
-
-
-def _empty_buffer(call: ast.Call) -> str | None:
-    match call:
-        case ast.Call(
-            func=ast.Attribute(attr="register_buffer"), args=[ast.Constant(value=name), ast.Constant(value=None), *_]
-        ):
-            return str(name)
-    return None
+    found: set[str] = set()
+    for node in ast.walk(methods.get("__init__", ast.Module([], []))):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="register_buffer"), args=[ast.Constant(value=name), second, *_]):
+                if isinstance(second, ast.Constant) and second.value is None:
+                    found.add(str(name))
+    return found
 
 
 def _reads(node: ast.AST, name: str) -> bool:
