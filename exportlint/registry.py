@@ -15,6 +15,7 @@ from exportlint.errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from importlib.metadata import EntryPoint
     from types import ModuleType
 
     from exportlint.rule.base import Rule
@@ -69,7 +70,7 @@ def all_rules() -> Mapping[str, RuleInfo]:
     """Name -> rule, in alphabetical order."""
     found = {}
     for point in sorted(entry_points(group=GROUP), key=lambda p: p.value):
-        package = point.load()
+        package = _package_of(point)
         for info in _rules_of(package):
             if info.name in found:
                 raise RegistryError(f"two installed packages define the rule {info.name!r}; uninstall one of them")
@@ -79,6 +80,20 @@ def all_rules() -> Mapping[str, RuleInfo]:
             "no rules are installed, so nothing can be judged: pip install exportlint, or -e . in a checkout"
         )
     return dict(sorted(found.items()))
+
+
+def _package_of(point: EntryPoint) -> ModuleType:
+    """A checkout may announce rules that nobody installed."""
+    try:
+        package: ModuleType = point.load()
+    except ModuleNotFoundError as error:
+        if error.name != point.module:
+            raise
+        raise RegistryError(
+            f"the rules {point.module!r} are announced and not installed, so nothing can be judged:"
+            " pip install exportlint, or -e . in a checkout"
+        ) from error
+    return package
 
 
 def _rules_of(package: ModuleType) -> Iterator[RuleInfo]:

@@ -319,3 +319,19 @@ def test_without_rules_nothing_is_called_clean(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "no rules are installed" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_rules_that_are_announced_and_not_installed_are_no_bug(tmp_path: Path) -> None:
+    """As in a checkout with an old `egg-info`, run by a Python that it is not installed for."""
+    file = tmp_path / "m.py"
+    file.write_text("x = 1\n", "utf-8")
+    code = (
+        "import importlib.metadata as m\n"
+        "m.entry_points = lambda **_: [m.EntryPoint('gone', 'rules_that_are_gone', 'exportlint.rules')]\n"
+        "from exportlint.cli import main\n"
+        f"main(['check', {str(file)!r}])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "announced and not installed" in done.stderr
+    assert "bug" not in done.stderr
