@@ -22,14 +22,12 @@ from exportlint import Case, Rule, called
 if TYPE_CHECKING:
     import libcst as cst
 
-    from exportlint import Code
+    from exportlint import Called, Code, Sketch, Value
 
 _INIT = "do it in `__init__` and keep the result"
 _BY_NAME = {
     "BadKeyFunction": "functools.cmp_to_key",
-    "BadStatistics": (
-        "statistics.mean statistics.stdev statistics.pstdev statistics.variance statistics.mode statistics.pvariance"
-    ),
+    "BadStatistics": ("statistics.mean statistics.stdev statistics.pstdev statistics.variance statistics.mode"),
     "BadBisect": "bisect.bisect bisect.bisect_left bisect.bisect_right bisect.insort",
     "BadHeap": (
         "heapq.heappush heapq.heappop heapq.heapify heapq.heappushpop heapq.heapreplace heapq.merge heapq.nlargest"
@@ -64,7 +62,6 @@ _METHODS_OF = {
     "get": {"contextvars.ContextVar": "BadContextRead"},
     "set": {"contextvars.ContextVar": "BadContextWrite"},
 }
-_METHODS = _QUESTIONS | _METHODS_OF.keys()
 
 
 class UntracedLibrary(Rule):
@@ -88,12 +85,12 @@ class UntracedLibrary(Rule):
         "BadUnicode": Case("`{code}` normalises text", _INIT),
         "BadCharacterSet": Case("`{code}` encodes text", _INIT),
         "BadTable": Case("`{code}` reads a table", _INIT),
-        "BadThreadLocal": Case("`{code}` makes a variable of a thread", _INIT),
+        "BadThreadLocal": Case("`{code}` makes a variable of a thread or a context", _INIT),
         "BadContextRead": Case("`{code}` reads a variable of the context", "pass the value to forward"),
         "BadContextWrite": Case("`{code}` sets a variable of the context once, while tracing", "return the value"),
         "BadDispatch": Case("`{code}` makes a function that chooses by type", "decorate at the top of the file"),
         "BadWorker": Case("`{code}` asks for the worker of a data loader", "ask outside of the model"),
-        "BadTypeQuestion": Case("`{code}` is answered in Python", _INIT),
+        "BadTypeQuestion": Case("`{code}` is answered in Python", "write the dtype out"),
         "BadTensorQuestion": Case("`{code}` is answered in Python", "leave the question out of forward"),
         "BadMatches": Case("`{code}` goes through the matches of a regular expression", "use `findall`, or split once"),
         "BadMostCommon": Case("`{code}` sorts a `Counter`", "use `sorted(counter.items(), key=…)`"),
@@ -103,17 +100,22 @@ class UntracedLibrary(Rule):
     @classmethod
     def concerns(cls, code: Code) -> bool:
         """Is one of them called?"""
-        return not (code.sketch.origins.isdisjoint(_CASE_OF) and code.sketch.methods.isdisjoint(_METHODS))
+        sketch = code.sketch
+        return not sketch.origins.isdisjoint(_CASE_OF) or any(_case_of_method(sketch, call) for call in sketch.calls)
 
     def visit_Call(self, node: cst.Call) -> None:
         name, method = self.code.name(node.func) or "", called(node) or ""
         if name in _CASE_OF and name.endswith(f".{method}"):  # else it may be a variable that holds the result
             self.report(node, _CASE_OF[name])
-        elif method in _METHODS and (case := self._of_method(node, method)):
+        elif case := _of_method(method, self.code.value(getattr(node.func, "value", node.func))):
             self.report(node, case)
 
-    def _of_method(self, node: cst.Call, method: str) -> str | None:
-        owner = self.code.value(getattr(node.func, "value", node.func))
-        if method in _QUESTIONS:
-            return "BadTensorQuestion" if owner.is_tensor else None
-        return _METHODS_OF[method].get(owner.name or "")
+
+def _of_method(method: str, owner: Value) -> str | None:
+    if method in _QUESTIONS:
+        return "BadTensorQuestion" if owner.is_tensor else None
+    return _METHODS_OF.get(method, {}).get(owner.name or "")
+
+
+def _case_of_method(sketch: Sketch, call: Called) -> str | None:
+    return _of_method(call.method, sketch.value(call.owner)) if call.owner is not None else None
