@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Asked, Case, Severity, TruthRule, asked_for_truth, of_a_size
+from exportlint import Asked, Case, Severity, TruthRule, asked_for_truth, called, of_a_size
 
 if TYPE_CHECKING:
     from exportlint import Code, Value
@@ -70,7 +70,7 @@ class DataDependentSizeBranch(TruthRule):
         self._kept: cst.BaseExpression | None = None
 
     def visit_Assert(self, node: cst.Assert) -> None:
-        self._kept = node.test if node.msg is None else None
+        self._kept = node.test if node.msg is None and not _asks_length(node.test) else None
         super().visit_Assert(node)
 
     def visit_Match(self, node: cst.Match) -> None:
@@ -122,3 +122,8 @@ class DataDependentSizeBranch(TruthRule):
                 case = "BadForShape" if of_a_size(self.code, arg.value, value) else "BadForCount"
                 self.report(over, case, because=value)
                 return
+
+
+def _asks_length(node: cst.CSTNode) -> bool:
+    """Is there a `len(…)`, which makes a Python number of a size?"""
+    return (isinstance(node, cst.Call) and called(node) == "len") or any(map(_asks_length, node.children))
