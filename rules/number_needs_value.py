@@ -2,7 +2,7 @@
 
 Why: `.item()` and `.tolist()` give symbols. Sums, products, slices and sizes carry a symbol along; what hashes,
 orders, counts or converts a number needs its value, which torch does not have while it traces: sets, dicts, `sorted`,
-`in`, `list.count`, `divmod`, enums, NumPy, the length of `range(n)`. So do operations of torch that take a number of
+`in`, `list.count`, `divmod`, enums, NumPy, the steps of `range(n)`. So do operations of torch that take a number of
 pieces, a dim, a width or a rate. In non-strict mode `isinstance(n, int)` is False for a symbol, and the program goes
 the other way without a word.
 
@@ -41,13 +41,11 @@ _OF_NUMBER = {
 }
 _OF_LIST = {
     "builtins.sorted": "BadSorted",
-    "dict.fromkeys": "BadFromKeys",
     "builtins.dict.fromkeys": "BadFromKeys",
     "torch.as_tensor": "BadAsTensorOfList",
     "statistics.median": "BadMedian",
-    "statistics.mean": "BadMedian",
 }
-_COUNTED = frozenset({"builtins.len", "builtins.sum", "builtins.list", "builtins.tuple", "builtins.max"})
+_COUNTED = frozenset({"builtins.len", "builtins.sum", "builtins.list"})
 # Where an operation takes a number that it has to know: the place after the tensor, and the keyword.
 _KNOWN = {
     "split": (0, "split_size_or_sections", "BadSplit"),
@@ -136,7 +134,7 @@ class NumberNeedsValue(Rule):
             self.report(node, "BadEnum", because=first)
         elif name == "builtins.isinstance" and first.is_unbacked:
             self.report(node, "BadIsInstance", because=first, at_most=Severity.WARNING)
-        elif name in _COUNTED and first.container == "range" and first.unbacked and name != "builtins.len":
+        elif name in _COUNTED and first.container == "range" and first.unbacked:
             self.report(node, "BadRangeLength", because=first)
         elif name == "builtins.sum" and self._counts_tests(node.args[0].value):
             self.report(node, "BadSumOfTests")
@@ -194,7 +192,7 @@ class NumberNeedsValue(Rule):
 
     def _hashed(self, node: cst.CSTNode, keys: Iterable[cst.BaseExpression], case: str) -> None:
         if read := next((value for value in map(self.code.value, keys) if value.is_unbacked), None):
-            self.report(node, case, because=read, at_most=Severity.ERROR)
+            self.report(node, case, because=read)
 
 
 def _is_list(value: Value) -> bool:
@@ -227,5 +225,4 @@ def _is_enum(made: Value) -> bool:
 
 
 def _may_take_tensor(sketch: Sketch, call: Called) -> bool:
-    known = call.method in _KNOWN and any(sketch.value(arg).is_tensor for arg in call.arguments)
-    return known or call.origin in {"torch.tensor", "builtins.isinstance"}
+    return call.method in _KNOWN and any(sketch.value(arg).is_tensor for arg in call.arguments)

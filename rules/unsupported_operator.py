@@ -2,8 +2,8 @@
 
 Why: tracing runs on fake tensors, which have shapes and no values. A few operators look at values before they compute
 (`torch.cov` compares its weights, `gaussian_nll_loss` checks the variance, an adaptive softmax asks which words occur),
-and a few have no rule for the shape of their result (`ctc_loss`, `linalg.lstsq`). Both modes refuse those. Iterative
-solvers and some functional transforms are Python code that does the same.
+and a few have no rule for the shape of their result (`ctc_loss`, `linalg.lstsq`). Both modes refuse those. `resize_`,
+the plain observer of eager-mode quantization and autograd's functional interface are refused in strict mode only.
 
 Instead: write the formula with operators that compute without a look, or keep losses out of the exported model.
 
@@ -30,7 +30,7 @@ _BY_NAME = {
     "BadCov": "torch.cov",
     "BadCorrcoef": "torch.corrcoef",
     "BadCombinations": "torch.combinations",
-    "BadCtcFunction": "torch.nn.functional.ctc_loss torch.ctc_loss",
+    "BadCtcFunction": "torch.nn.functional.ctc_loss",
     "BadGaussianFunction": "torch.nn.functional.gaussian_nll_loss",
     "BadLobpcg": "torch.lobpcg",
     "BadLstsq": "torch.linalg.lstsq",
@@ -62,9 +62,9 @@ class UnsupportedOperator(Rule):
         "BadGaussianLayer": Case("`{code}` checks the variance", _LOSS),
         "BadLobpcg": Case("`{code}` iterates in Python until the values are good enough", "use `torch.linalg.eigh`"),
         "BadLstsq": Case("`{code}` has no fake kernel", _PINV),
-        "BadLinearize": Case("`{code}` traces inside the trace", "use `torch.func.jvp`"),
+        "BadLinearize": Case("`{code}` traces inside the trace", "compute the linear part outside of the model"),
         "BadFunctionalVjp": Case("`{code}` asks autograd for a gradient", "use `torch.func.vjp` outside of the model"),
-        "BadAdaptiveSoftmax": Case("`{code}` asks which words occur", "use a plain linear layer and `log_softmax`"),
+        "BadAdaptiveSoftmax": Case("`{code}` asks which words occur", "call `log_prob`, which computes all words"),
         "BadFakeQuantize": Case("`{code}` observes values", "quantize after the export with torchao's PT2E flow"),
         "BadObserver": Case("`{code}` observes values", "quantize after the export with torchao's PT2E flow"),
         "BadMovingObserver": Case("`{code}` observes values", "quantize after the export with torchao's PT2E flow"),
