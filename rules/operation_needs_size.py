@@ -110,13 +110,9 @@ class OperationNeedsSize(Rule):
     def concerns(cls, code: Code) -> bool:
         """Is there a number that was read, or a tensor with a size that depends on data, where a size is needed?"""
         sketch = code.sketch
-        return (
-            any(map(_may_matter, sketch.values))
-            and (
-                any(_may_need_size(sketch, call) for call in sketch.calls)
-                or any(sketch.value(bound).is_unbacked for bound in _bounds_of_writes(sketch))
-            )
-        ) or any(sketch.value(bound).is_tensor for bound in _bounds_of_writes(sketch))
+        needed = any(_may_need_size(sketch, call) for call in sketch.calls)
+        bounded = any(sketch.value(bound).is_data for bound in _bounds_of_writes(sketch))
+        return bounded or (needed and any(map(_may_matter, sketch.values)))
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)
@@ -149,21 +145,18 @@ class OperationNeedsSize(Rule):
     def _write(self, node: cst.CSTNode, target: cst.Subscript, new: Value) -> None:
         owner = self.code.value(target.value)
         needs_gradient = owner.source in {Source.COMPUTED, Source.PARAMETER} or new.source is Source.COMPUTED
-        if owner.is_tensor and needs_gradient and (read := self._bound(target)):
-            self.report(node, "BadSliceWrite", at_most=Severity.WARNING, because=read)
-        elif owner.is_tensor and (bound := self._bound_by_tensor(target)):
+        if not owner.is_tensor:
+            return
+        bound = next((value for value in self._bounds(target) if value.is_data), None)
+        if bound is not None and bound.is_tensor:
             self.report(node, "BadSliceWriteTensor", because=bound)
+        elif bound is not None and needs_gradient:
+            self.report(node, "BadSliceWrite", at_most=Severity.WARNING, because=bound)
 
-    def _bound_by_tensor(self, node: cst.Subscript) -> Value | None:
+    def _bounds(self, node: cst.Subscript) -> Iterator[Value]:
+        """What bounds the slices of an index."""
         slices = [part.slice for part in node.slice if isinstance(part.slice, cst.Slice)]
-        bounds = (bound for one in slices for bound in (one.lower, one.upper) if bound is not None)
-        return next((value for value in map(self.code.value, bounds) if value.is_tensor), None)
-
-    def _bound(self, node: cst.Subscript) -> Value | None:
-        """The number that was read and bounds a slice."""
-        slices = [part.slice for part in node.slice if isinstance(part.slice, cst.Slice)]
-        bounds = (bound for one in slices for bound in (one.lower, one.upper) if bound is not None)
-        return next((value for value in map(self.code.value, bounds) if value.is_unbacked), None)
+        yield from (self.code.value(bound) for one in slices for bound in (one.lower, one.upper) if bound is not None)
 
     def visit_Call(self, node: cst.Call) -> None:
         name, method = self.code.name(node.func) or "", called(node) or ""

@@ -302,3 +302,39 @@ def test_but_changes_the_possibilities_that_have_the_attribute(value: Value) -> 
     assert [option.kind for option in held.options] == [option.kind for option in value.options]
     assert held.on_self == any("on_self" in type(option).__slots__ for option in value.options)
     assert value.but(no_such_attribute=1) == value
+
+
+BAGS = """
+class Bag(list):
+    def all_of(self): return [item for item in self]
+class Shelf:
+    def __init__(self, first): self.first = first
+    def __getitem__(self, key): return self.first
+    def __iter__(self):
+        yield self.first
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "expression"),
+    [
+        ("return Shelf(x)[0]", "Shelf(x)[0]"),
+        ("for item in Shelf(x):\n    return item", "item"),
+        ("for item in Bag([x]).all_of():\n    return item", "item"),
+    ],
+)
+def test_an_object_is_indexed_and_gone_through_by_its_own_methods(body: str, expression: str) -> None:
+    assert beliefs_of(BAGS + net(body), expression).is_tensor
+
+
+def test_what_is_asked_of_torch_in_a_try_body_is_settled() -> None:
+    asks = """
+def exporting():
+    try:
+        import torch
+        return torch.compiler.is_exporting()
+    except Exception:
+        return False
+"""
+    found = unreachable(asks + net("if exporting():\n    return x\nreturn x + 1"))
+    assert sorted(found) == ["return False", "return x + 1"]

@@ -25,13 +25,12 @@ def used(function: FunctionInfo, name: str, layers: frozenset[str]) -> Value:
     """What a parameter is by its use; `layers` are the attributes of self that hold layers of torch.nn."""
     by_type = function.module.parsed.by_type(function.node)
     nodes = [node for each in _INFORMATIVE for node in by_type.get(each, ())]
-    for node in nodes:
-        if (
-            _is_tensor_use(node, name, function.module)
-            or (_is_compared(node, name) and function.name != "__init__" and id(node) not in _asked(by_type))
-            or _passed_to_layer(node, name, layers)
-        ):
-            return INPUT
+    compared = [node for node in nodes if _is_compared(node, name)] if function.name != "__init__" else []
+    asked = _asked(by_type) if compared else set()
+    if any(id(node) not in asked for node in compared) or any(
+        _is_tensor_use(node, name, function.module) or _passed_to_layer(node, name, layers) for node in nodes
+    ):
+        return INPUT
     if found := next((found for node in nodes if (found := _container_use(node, name))), None):
         return found
     return (

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from exportlint.engine.values.dims.extents import Extent
 
 
-# `on_self`: reached through `self.`, so it outlives the call. `name`: the dotted origin
+# One small type for each kind. `on_self`: reached through `self.`, so it outlives the call. `name`: the dotted origin
 # of what libraries define ("torch.cond").
 
 

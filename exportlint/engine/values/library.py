@@ -273,13 +273,18 @@ def _made(name: str, args: tuple[Value, ...]) -> Value:
     flat = (*args, *(i for a in args for i in a.items or ()), *(a.element for a in args if a.element))
     if name in {"torch.tensor", "torch.as_tensor"} and args and args[0].kind is Kind.TENSOR:
         return args[0].but(source=Source.COMPUTED)
-    sizes = args[0].items or args if args else ()
-    at = next((i for i, size in enumerate(sizes) if size.kind is Kind.UNBACKED), None)
-    at = 0 if at is None and any(a.kind is Kind.UNBACKED for a in flat) else at
-    at = None if name in {"torch.tensor", "torch.as_tensor"} else 0 if name in _ONE_DIM and at is not None else at
     computed = any(a.kind in {Kind.TENSOR, Kind.UNBACKED} for a in flat)
     boolean = name == "torch.tensor" and bool(args) and args[0].container == "bool"
-    return exactly(Tensor(Source.COMPUTED if computed else Source.CONSTANT, boolean, at))
+    return exactly(Tensor(Source.COMPUTED if computed else Source.CONSTANT, boolean, _data_dim(name, args)))
+
+
+def _data_dim(name: str, args: tuple[Value, ...]) -> int | None:
+    """The place of a size that was read: `torch.zeros(3, n)`, `torch.arange(1, n)`."""
+    sizes = args[0].items or args if args else ()
+    at = next((i for i, size in enumerate(sizes) if size.kind is Kind.UNBACKED), None)
+    if at is None or name in {"torch.tensor", "torch.as_tensor"}:
+        return None
+    return 0 if name in _ONE_DIM else at
 
 
 def _function(name: str, last: str, args: tuple[Value, ...], keywords: Mapping[str, Value]) -> Value:

@@ -101,8 +101,8 @@ def _of_tensors(tensors: Sequence[Tensor], op: ast.operator) -> Value:
     constant = all(t.source is Source.CONSTANT for t in tensors)
     logical = isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor)
     source = Source.CONSTANT if constant else Source.COMPUTED
-    at = next((t.data_dim for t in tensors if t.data_dim is not None), None)
-    return exactly(Tensor(source, logical and any(t.boolean for t in tensors), at))
+    of = tensors[:1] if isinstance(op, ast.MatMult) else tensors  # the rows of a product are those of the left side
+    return exactly(Tensor(source, logical and any(t.boolean for t in tensors), _data_dim(of)))
 
 
 def compare(values: Sequence[Value], op: ast.cmpop | None = None) -> Value:
@@ -170,8 +170,11 @@ def _mask(values: Sequence[Value], tensors: Sequence[Value]) -> Value:
     source = Source.CONSTANT if constant else Source.COMPUTED
     plain = all(value.kind in _NUMBERS for value in values if not value.is_tensor)
     dims = shapes.broadcast(needs.dims_of(t) for t in tensors).dims if plain else None
-    at = next((t.data_dim for t in tensors if t.data_dim is not None), None)
-    return exactly(Tensor(source, boolean=True, data_dim=at, dims=dims))
+    return exactly(Tensor(source, boolean=True, data_dim=_data_dim(tensors), dims=dims))
+
+
+def _data_dim(tensors: Sequence[Value | Tensor]) -> int | None:
+    return next((tensor.data_dim for tensor in tensors if tensor.data_dim is not None), None)
 
 
 def each(value: Value, judge: Callable[[Possibility], Value]) -> Value:

@@ -295,7 +295,7 @@ class CallExpressions(BuiltinCalls, Narrowing):
         if name in _BRANCHING or name in _LOOPING:
             return self._higher_order(args)
         if name.startswith("torch.distributions."):
-            if name.endswith("kl_divergence"):
+            if name.rpartition(".")[2].islower():  # kl_divergence
                 return TENSOR
             return exactly(Instance(name=name, fields=tuple(keywords.items())))
         if name in {"torch.utils.checkpoint.checkpoint", "torch.jit.annotate"} and args:
