@@ -65,7 +65,7 @@ def _cli() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and leave with its exit code. No traceback reaches the user."""
     # Syntax trees are many small objects that live long: looking for cycles among them costs much and finds nothing.
-    gc.set_threshold(100_000, 50, 10_000)
+    gc.set_threshold(5_000_000, 50, 10_000)
     try:
         code = _cli.main(arguments, prog_name="exportlint", standalone_mode=False)
     except (UserError, click.ClickException) as error:

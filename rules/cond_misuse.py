@@ -55,7 +55,7 @@ _TOUCHES = {
 
 
 class CondMisuse(BranchRule):
-    words = r"\bcond\b"
+    words = r"cond\b(?<!\wcond)"
     exportdb = ("cond_predicate", "cond_operands", "cond_branch_nested_function", "cond_closed_over_variable")
     graph_breaks = (
         "GB0040",

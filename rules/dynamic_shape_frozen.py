@@ -71,8 +71,8 @@ class DynamicShapeFrozen(Rule):
 
     @classmethod
     def concerns(cls, code: Code) -> bool:
-        """Does the file declare dims?"""
-        return code.module.parsed.mentions(("Dim", "dims"))
+        """Does a sample declare dims, or a dictionary of the file that looks as if it did?"""
+        return code.declares_dims or bool(_declared(code.module))
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)

@@ -21,7 +21,7 @@ _RETURN = "return the intermediate result, or register a hook without state in `
 
 
 class HookInForward(Rule):
-    words = r"\bregister_(module_)?(full_)?(forward|backward|hook|post_accumulate)\w*"
+    words = r"register_(module_)?(full_)?(forward|backward|hook|post_accumulate)\w*"
     graph_breaks = ("GB0083", "GB0029", "GB0467")
     cases: ClassVar = {
         "BadForwardHook": Case("`{code}` registers a hook on a module for the time of one call", _RETURN),

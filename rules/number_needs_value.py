@@ -16,6 +16,7 @@ Instead: stay with tensors, which have an operator for nearly all of this:
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
@@ -108,8 +109,10 @@ class NumberNeedsValue(Rule):
     def concerns(cls, code: Code) -> bool:
         """Is there a number that was read, or a list of them, or a tensor where torch takes a number?"""
         sketch = code.sketch
-        read = any(value.is_unbacked or _holds_data(value) for value in sketch.values)
-        return read or any(_may_take_tensor(sketch, call) for call in sketch.calls)
+        if any(value.is_unbacked or (value.container is not None and value.unbacked) for value in sketch.values):
+            return True
+        listed = _asks_list(sketch) and any(map(_holds_data, sketch.values))
+        return listed or any(_may_take_tensor(sketch, call) for call in sketch.calls)
 
     def visit_Call(self, node: cst.Call) -> None:
         if not node.args or any(arg.star for arg in node.args):
@@ -224,5 +227,24 @@ def _is_enum(made: Value) -> bool:
     return made.cls is not None and any(base.startswith("enum.") for base in made.cls.foreign_bases)
 
 
+def _asks_list(sketch: Sketch) -> bool:
+    """Is there something that orders, hashes, counts or converts the elements of a list?"""
+    names = {"torch.tensor", *_OF_LIST}
+    return (
+        not sketch.origins.isdisjoint(names)
+        or "count" in sketch.methods
+        or any(name.startswith("numpy.") for name in sketch.origins)
+        or any(isinstance(sign, ast.In | ast.NotIn) for node in sketch.nodes(ast.Compare) for sign in node.ops)
+    )
+
+
 def _may_take_tensor(sketch: Sketch, call: Called) -> bool:
-    return call.method in _KNOWN and any(sketch.value(arg).is_tensor for arg in call.arguments)
+    if call.method not in _KNOWN:
+        return False
+    place, keyword, _ = _KNOWN[call.method]
+    is_function = call.origin.startswith("torch.")
+    if not is_function and (call.owner is None or not sketch.value(call.owner).is_tensor):
+        return False
+    given = call.node.args[place + is_function :][:1]
+    named = (word.value for word in call.node.keywords if word.arg == keyword)
+    return any(sketch.value(part).is_tensor for part in (*given, *named))

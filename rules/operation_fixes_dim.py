@@ -52,8 +52,8 @@ class OperationFixesDim(Rule):
 
     @classmethod
     def concerns(cls, code: Code) -> bool:
-        """Does the file declare dims?"""
-        return code.module.parsed.mentions(("Dim", "dims"))
+        """Does a sample declare dims?"""
+        return code.declares_dims
 
     def visit_BinaryOperation(self, node: cst.BinaryOperation) -> None:
         self._judge(node, "BadMatmul" if isinstance(node.operator, cst.MatrixMultiply) else "BadTable")

@@ -54,10 +54,7 @@ class PythonScalarInput(Rule):
     def concerns(cls, code: Code) -> bool:
         """May a forward take a number, of a class of the file that code outside of classes builds?"""
         parsed = code.module.parsed
-        outside = (part for part in code.module.tree.body if not isinstance(part, ast.ClassDef))
-        called_there = {last_name(node.func) for part in outside for node in _of(parsed, part, ast.Call)}
-        built = not called_there.isdisjoint(re.findall(r"\bclass (\w+)", parsed.text))
-        return built and any(map(_may_take_number, _models(parsed)))
+        return _is_built(parsed) and any(map(_may_take_number, _models(parsed)))
 
     def visit_Module(self, node: cst.Module) -> bool:
         census = _Census()
@@ -88,15 +85,27 @@ def _names(body: cst.CSTNode, name: str) -> Iterator[cst.Name]:
     yield from found.found
 
 
+def _is_built(parsed: Parsed) -> bool:
+    """Does code outside of the file's classes call one of them? By its text, which is cheaper than its tree."""
+    outside = [*parsed.lines]
+    for node in reversed(parsed.tree.body):
+        if isinstance(node, ast.ClassDef):
+            del outside[node.lineno - 1 : node.end_lineno]
+    called_there = re.findall(r"(\w+)\s*\(", "\n".join(outside))
+    return not set(called_there).isdisjoint(re.findall(r"\bclass (\w+)", parsed.text))
+
+
 def _models(parsed: Parsed) -> list[ast.FunctionDef]:
     """The forwards that the census below finds, in the syntax tree that is there already."""
     classes = _of(parsed, parsed.tree, ast.ClassDef)
-    within = {id(call) for node in classes for call in _of(parsed, node, ast.Call)}
-    calls = _of(parsed, parsed.tree, ast.Call)
-    inside = {last_name(node.func) for node in calls if id(node) in within}
-    inside |= {last_name(base) for node in classes for base in node.bases}
-    outside = {last_name(node.func) for node in calls if id(node) not in within} - inside
-    methods = (part for node in classes if node.name in outside for part in node.body)
+    names = {node.name for node in classes}
+    lines = {n for node in classes for n in range(node.lineno, (node.end_lineno or 0) + 1)}
+    inside = {last_name(base) for node in classes for base in node.bases}
+    outside: set[str] = set()
+    for call in _of(parsed, parsed.tree, ast.Call):
+        if (name := last_name(call.func)) in names:
+            (inside if call.lineno in lines else outside).add(name)
+    methods = (part for node in classes if node.name in outside - inside for part in node.body)
     return [part for part in methods if isinstance(part, ast.FunctionDef) and part.name == "forward"]
 
 

@@ -43,7 +43,7 @@ _TOUCHES = {
 
 
 class WhileLoopMisuse(BranchRule):
-    words = r"\bwhile_loop\b"
+    words = r"while_loop\b"
     graph_breaks = ("GB0303", "GB0304", "GB0308", "GB0339")
     torch_says = (
         r"Higher Order Operator: torch\.while_loop",

@@ -52,6 +52,10 @@ class Code(Protocol):
     def sampled(self) -> bool:
         """Is the class judged by what samples of the file give it, and by no guess?"""
 
+    @property
+    def declares_dims(self) -> bool:
+        """Does a sample that leads here say by `dynamic_shapes` which dims are dynamic?"""
+
     def value(self, node: cst.CSTNode) -> Value:
         """What the expression is; UNKNOWN where the engine has no belief."""
 
@@ -131,6 +135,10 @@ class CodePiece:
     @property
     def sampled(self) -> bool:
         return self.cls is not None and self.cls in self._belief.sampled
+
+    @property
+    def declares_dims(self) -> bool:
+        return self._belief.declares_dims
 
     @cached_property
     def text_of_piece(self) -> str:

@@ -11,7 +11,6 @@ import os
 import re
 import sys
 import traceback
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +27,7 @@ from exportlint.static.judgement import Judgement
 from exportlint.static.rule_links import links_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from exportlint.engine.entry.declared_target import DeclaredTarget
     from exportlint.engine.source.symbols import FunctionInfo
@@ -102,8 +101,10 @@ class _Unit:
         self.engine = Engine(self.project)
 
     def judged(self) -> Judgement:
-        with self._guarded("the engine"):
+        try:
             self.engine.run(self.project.add(self.path, self.parsed), self.targets)
+        except Exception as error:  # noqa: BLE001 - what was found before stands
+            self._fail("the engine", error)
         self._whole_file()
         for path in sorted(self.engine.beliefs):
             if path == self.path or self.asked is None or str(path) in self.asked:
@@ -139,23 +140,29 @@ class _Unit:
         for rule in rules:
             words = rule.cls.words
             if words is None or re.search(words, text):
-                with self._guarded(f"the rule {rule.name}"):
-                    if rule.cls.concerns(piece):
-                        visitor = rule.cls(piece)
-                        piece.walk.run(visitor)
-                        self.suspicions += (replace(one, links=links_of(one.rule)) for one in visitor.found)
+                try:
+                    found = _found(rule, piece)
+                except Exception as error:  # noqa: BLE001 - whatever a rule does wrong must not stop the others
+                    self._fail(f"the rule {rule.name}", error)
+                else:
+                    self.suspicions += (replace(one, links=links_of(one.rule)) for one in found)
 
-    @contextmanager
-    def _guarded(self, who: str) -> Iterator[None]:
+    def _fail(self, who: str, error: Exception) -> None:
         """An error of ours costs this part of this file only, and is reported."""
-        try:
-            yield
-        except Exception as error:  # noqa: BLE001 - whatever a rule does wrong must not stop the others
-            if os.environ.get("EXPORTLINT_TRACEBACK"):
-                traceback.print_exception(error)
-            where = traceback.extract_tb(error.__traceback__)[-1]
-            text = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
-            self.failed.append(f"{who} failed on this file, {_REPORT}: {' '.join(text.split())}")
+        if os.environ.get("EXPORTLINT_TRACEBACK"):
+            traceback.print_exception(error)
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        text = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
+        self.failed.append(f"{who} failed on this file, {_REPORT}: {' '.join(text.split())}")
+
+
+def _found(rule: RuleInfo, piece: CodePiece) -> list[Suspicion]:
+    """What the rule reports; libcst parses the piece only if the rule concerns it."""
+    if not rule.cls.concerns(piece):
+        return []
+    visitor = rule.cls(piece)
+    piece.walk.run(visitor)
+    return visitor.found
 
 
 def _outermost(functions: Iterable[FunctionInfo]) -> list[FunctionInfo]:

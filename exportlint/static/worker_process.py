@@ -16,7 +16,7 @@ from exportlint.static.check_file import check_file
 def serve() -> None:
     """Until stdin ends. A rule that prints does so on stderr, and Ctrl-C is the parent's affair."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    gc.set_threshold(100_000, 50, 10_000)  # as in the command line: syntax trees live long and hold no cycles
+    gc.set_threshold(5_000_000, 50, 10_000)  # as in the command line: syntax trees live long and hold no cycles
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     asked, names, targets = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own parent

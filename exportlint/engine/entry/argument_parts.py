@@ -11,12 +11,15 @@ if TYPE_CHECKING:
     from exportlint.engine.source.symbols import FunctionInfo
 
 
+_PARTS = (ast.Name, ast.Tuple, ast.Subscript, ast.Call)
 _GIVING = frozenset({"get", "pop"})
 
 
 def parts_of_arguments(assign: ast.Assign, function: FunctionInfo) -> Iterator[tuple[str, bool]]:
     """The names that `mask = batch["mask"]`, `x, mask = inputs` or `mask = kwargs.get("mask")` bind to a part of an
     argument, each with: may it be None?"""
+    if not isinstance(assign.value, _PARTS):
+        return
     spec = function.node.args
     rest = [arg for arg in (spec.vararg, spec.kwarg) if arg]
     given = {arg.arg for arg in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *rest)} - {"self", "cls"}

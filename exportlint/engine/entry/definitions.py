@@ -118,6 +118,26 @@ def written_later(cls: ClassInfo) -> frozenset[str]:
     return frozenset(n.attr for n in nodes if isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load))
 
 
+def constructors(cls: ClassInfo) -> list[FunctionInfo]:
+    """The `__init__` of the class, and those of its bases that no `super().__init__(…)` leads to."""
+    found: list[FunctionInfo] = []
+    for base in cls.lineage:
+        if init := base.methods.get("__init__") or base.methods.get("__post_init__"):
+            found.append(init)
+            if _hands_on(init.node):
+                break
+    return found
+
+
+@functools.lru_cache(maxsize=256)
+def _hands_on(function: ast.AST) -> bool:
+    for node in walked(function):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr="__init__")):
+                return True
+    return False
+
+
 def sets_attributes(function: FunctionInfo) -> bool:
     """Does it, by its text, give its object attributes?"""
     return _sets_attributes(function.node)

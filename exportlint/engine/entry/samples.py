@@ -56,6 +56,10 @@ class Sample:
         by_name = {name: as_input(value, _spec_of(spec, None, name), name) for name, value in self.keywords.items()}
         return by_place, by_name
 
+    @property
+    def declares_dims(self) -> bool:
+        return self.exported and self.dynamic_shapes is not None and self.dynamic_shapes.kind is not Kind.NONE
+
     def is_of(self, module: ModuleInfo) -> bool:
         """Does the class of the model, or of a layer of a torch.nn.Sequential, stand in the file?"""
         return any(_stands_in(option, module) for option in self.model.options)

@@ -13,6 +13,7 @@ from exportlint.engine.values.library import TENSOR_CALLED, TENSOR_ONLY, takes_t
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from exportlint.engine.source.parsed import Parsed
     from exportlint.engine.source.symbols import FunctionInfo, ModuleInfo
 
 
@@ -23,8 +24,9 @@ _INFORMATIVE = (ast.Attribute, ast.Call, ast.BinOp, ast.Subscript, ast.Compare)
 
 def used(function: FunctionInfo, name: str, layers: frozenset[str]) -> Value:
     """What a parameter is by its use; `layers` are the attributes of self that hold layers of torch.nn."""
-    by_type = function.module.parsed.by_type(function.node)
-    nodes = [node for each in _INFORMATIVE for node in by_type.get(each, ())]
+    parsed = function.module.parsed
+    by_type, by_name = parsed.by_type(function.node), parsed.kept(function.node, _by_name)
+    nodes = by_name.get(name, ())
     compared = [node for node in nodes if _is_compared(node, name)] if function.name != "__init__" else []
     asked = _asked(by_type) if compared else set()
     if any(id(node) not in asked for node in compared) or any(
@@ -35,9 +37,34 @@ def used(function: FunctionInfo, name: str, layers: frozenset[str]) -> Value:
         return found
     return (
         INPUT
-        if any(_is_tensor_use(n, alias, function.module) for alias in _aliases(by_type, name) for n in nodes)
+        if any(_is_tensor_use(n, a, function.module) for a in _aliases(by_type, name) for n in by_name.get(a, ()))
         else UNKNOWN
     )
+
+
+def _by_name(parsed: Parsed, part: ast.AST) -> dict[str, list[ast.AST]]:
+    """The nodes that may show what a name is, by the names they would show it of."""
+    found: dict[str, list[ast.AST]] = {}
+    by_type = parsed.by_type(part)
+    for node in (node for each in _INFORMATIVE for node in by_type.get(each, ())):
+        for name in _shown(node):
+            found.setdefault(name, []).append(node)
+    return found
+
+
+def _shown(node: ast.AST) -> set[str]:
+    """The names that stand as owner, operand or first argument."""
+    match node:
+        case ast.Attribute(value=ast.Name(id=name)) | ast.Subscript(value=ast.Name(id=name)):
+            return {name}
+        case ast.Compare(left=ast.Name(id=name)):
+            return {name}
+        case ast.BinOp(left=left, right=right):
+            return {part.id for part in (left, right) if isinstance(part, ast.Name)}
+        case ast.Call(func=function, args=arguments):
+            owner = [function.value] if isinstance(function, ast.Attribute) else []
+            return {part.id for part in (*owner, *arguments[:1]) if isinstance(part, ast.Name)}
+    return set()
 
 
 def _aliases(by_type: Mapping[type[ast.AST], Sequence[ast.AST]], name: str) -> Iterator[str]:

@@ -10,6 +10,7 @@ from exportlint.engine.entry.definitions import (
     before_export,
     class_assignments,
     class_constants,
+    constructors,
     defaults,
     nothing,
     on_self,
@@ -64,22 +65,20 @@ class ClassValues(Interpreter):
             self._attributes[cls] = {}
             found: dict[str, Value] = {}
             for base in reversed(cls.lineage):
-                found.update(self._own_attributes(base, cls))
+                found.update(self.class_levels(base))
+            for init in reversed(constructors(cls)):
+                found.update(self._given_by(init, cls))
             self._attributes[cls] = found
         return self._attributes[cls]
 
-    def _own_attributes(self, base: ClassInfo, cls: ClassInfo) -> dict[str, Value]:
-        found = dict(self.class_levels(base))
-        init = base.methods.get("__init__") or base.methods.get("__post_init__")
-        if init:
-            owner = exactly(Module(cls) if cls.is_module else Instance(cls))
-            with self._silently():
-                env = Environment(init, Call(init, owner, (), {}, root=True).names(self))
-                for name, _ in defaults(init.node):
-                    env.names[name] = _open(env.names[name])
-                FunctionRun(self, env).run(init.node.body)  # type: ignore[arg-type] # a def, whose body is a list
-            found.update({name: before_export(value) for name, value in on_self(env.names).items()})
-        return found
+    def _given_by(self, init: FunctionInfo, cls: ClassInfo) -> dict[str, Value]:
+        owner = exactly(Module(cls) if cls.is_module else Instance(cls))
+        with self._silently():
+            env = Environment(init, Call(init, owner, (), {}, root=True).names(self))
+            for name, _ in defaults(init.node):
+                env.names[name] = _open(env.names[name])
+            FunctionRun(self, env).run(init.node.body)  # type: ignore[arg-type] # a def, whose body is a list
+        return {name: before_export(value) for name, value in on_self(env.names).items()}
 
     def layers(self, cls: ClassInfo | None) -> frozenset[str]:
         """The attributes that hold a layer of torch.nn, which takes a tensor."""
@@ -141,7 +140,8 @@ class ClassValues(Interpreter):
         self, method: FunctionInfo, args: tuple[Value, ...], keywords: dict[str, Value], env: Environment
     ) -> Value | None:
         """Run a method of the object under construction: what it sets on self is set in `env`. None: it is not run."""
-        if self._depth >= MAX_DEPTH or method.node in self._setting or not sets_attributes(method):
+        sets = method.name == "__init__" or sets_attributes(method)
+        if self._depth >= MAX_DEPTH or method.node in self._setting or not sets:
             return None
         names = Call(method, env.names.get("self"), args, keywords).names(self)
         inner = Environment(method, names | {n: v for n, v in env.names.items() if n.startswith("self.")})

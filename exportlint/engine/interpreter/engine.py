@@ -88,6 +88,9 @@ class Engine(ClassValues):
         for sample in samples:
             if not sample.exported:  # it adds to what was found without it
                 judge(self, module, sample, sampled)
+        declares = any(sample.declares_dims for sample in samples)
+        for belief in self.beliefs.values():
+            belief.declares_dims = declares
 
     def _decorated(self, node: ast.expr, decorator: FunctionInfo, owner: Value) -> None:
         """Run the function that a decorator puts in the place of a forward; the decorator itself runs before export."""
@@ -237,11 +240,12 @@ class Engine(ClassValues):
         belief = self.beliefs[env.module.path]
         if env.function.name != "<lambda>":
             belief.reached.setdefault(env.function)
-        for span, value in env.values.items():
+        found = env.beliefs()
+        for span, value in found.items():
             old = belief.values.get(span)
             if old is None or old.kind is Kind.UNKNOWN or _says_more(value, old):
                 belief.values[span] = value
-        for span in env.dead - env.alive - env.values.keys():
+        for span in env.unreached() - found.keys():
             belief.dead[span] = belief.dead.get(span, 0) + 1
         whole = span_of(env.function.node)
         if whole:

@@ -25,22 +25,30 @@ class Environment:
         self.earlier: dict[str, Value] = {}  # what attributes and items held before they were assigned
         self.returned: list[Value] = []
         self.yielded: list[Value] = []
-        self.values: dict[Span, Value] = {}
-        self.dead: set[Span] = set()
-        self.alive: set[Span | None] = set()  # statements that ran, be it in one round of a loop only
+        self.values: dict[ast.expr, Value] = {}
+        self.dead: set[ast.AST] = set()
+        self.alive: set[ast.AST] = set()  # statements that ran, be it in one round of a loop only
 
     def believe(self, node: ast.expr, value: Value) -> None:
-        span = span_of(node)
-        if span:
-            self.values[span] = value
+        self.values[node] = value
 
     def believed(self, node: ast.expr) -> Value:
-        span = span_of(node)
-        return self.values.get(span, UNKNOWN) if span else UNKNOWN
+        return self.values.get(node, UNKNOWN)
+
+    def beliefs(self) -> dict[Span, Value]:
+        """What each expression was, by its place. (The parts of an f-string stand where the whole does, which wins.)"""
+        return {
+            (node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0): value
+            for node, value in self.values.items()
+        }
+
+    def unreached(self) -> set[Span]:
+        """The places of statements and operands that did not run."""
+        return {span for node in self.dead - self.alive if (span := span_of(node))}
 
     def mark_unreachable(self, statements: Iterable[ast.AST]) -> None:
         """Note that these statements, or operands, do not run in this context."""
-        self.dead.update(s for node in statements if (s := span_of(node)))
+        self.dead.update(statements)
 
     @contextmanager
     def branch(self) -> Iterator[None]:

@@ -11,7 +11,6 @@ from exportlint.engine.interpreter.evaluation.expressions import Expressions
 from exportlint.engine.source.symbols import FunctionInfo
 from exportlint.engine.values import operators
 from exportlint.engine.values.abstract_value import NONE, UNKNOWN, Function, Value, exactly
-from exportlint.engine.values.beliefs import span_of
 from exportlint.engine.values.joining import join
 from exportlint.engine.values.kinds import Kind
 
@@ -31,7 +30,7 @@ class Statements(Expressions):
 
     def run(self, statements: list[ast.stmt]) -> bool:
         for i, statement in enumerate(statements):
-            self.env.alive.add(span_of(statement))
+            self.env.alive.add(statement)
             if self._one(statement):
                 self.env.mark_unreachable(statements[i + 1 :])
                 return True

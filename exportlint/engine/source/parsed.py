@@ -6,11 +6,12 @@ import ast
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+_Made = TypeVar("_Made")
 
 _IMPORTS = (ast.Import, ast.ImportFrom)
 # What holds statements, or what holds those (`match_case`, `ExceptHandler`).
@@ -36,6 +37,7 @@ class Parsed:
     tree: ast.Module
     text: str = ""
     syntax: dict[ast.AST, object] = field(default_factory=dict)
+    _kept: dict[tuple[object, ast.AST], Any] = field(default_factory=dict)
     _by_type: dict[ast.AST, dict[type[ast.AST], list[ast.AST]]] = field(default_factory=dict)
 
     @cached_property
@@ -55,6 +57,14 @@ class Parsed:
                 found[node.__class__].append(node)
         return self._by_type[part]
 
+    def kept(self, part: ast.AST, make: Callable[[Parsed, ast.AST], _Made]) -> _Made:
+        """What `make` makes of a part of the tree; made once."""
+        key = (make, part)
+        if key not in self._kept:
+            self._kept[key] = make(self, part)
+        found: _Made = self._kept[key]
+        return found
+
     def mentions(self, words: Iterable[str]) -> bool:
         """Does one of the words occur? Most trees need no walk to show that they call nothing of a kind."""
         return not self.text or any(word in self.text for word in words)
@@ -63,6 +73,7 @@ class Parsed:
         """What was made of the tree is made again when somebody asks."""
         self.syntax.clear()
         self._by_type.clear()
+        self._kept.clear()
 
 
 def walked(root: ast.AST) -> list[ast.AST]:

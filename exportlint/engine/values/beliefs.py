@@ -24,6 +24,7 @@ class Belief:
     dead: dict[Span, int] = field(default_factory=dict)  # span -> in how many contexts it was cut off
     sampled: frozenset[ClassInfo] = frozenset()  # classes that were judged by what samples give them, and by no guess
     runs: dict[Span, int] = field(default_factory=dict)  # span of a function -> contexts
+    declares_dims: bool = False  # did it run for a sample whose `dynamic_shapes` say something?
 
 
 def span_of(node: ast.AST) -> Span | None:

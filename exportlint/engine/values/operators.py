@@ -179,9 +179,8 @@ def _data_dim(tensors: Sequence[Value | Tensor]) -> int | None:
 
 def each(value: Value, judge: Callable[[Possibility], Value]) -> Value:
     """What holds for each thing that the value may be, None aside."""
-    if len(value.present) == 1:
-        return judge(value.present[0])
-    return joined(map(judge, value.present)) or UNKNOWN
+    options = value.present
+    return judge(options[0]) if len(options) == 1 else joined(map(judge, options)) or UNKNOWN
 
 
 def joined(values: Iterable[Value | None]) -> Value | None:
