@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from exportlint.rule.code import Code
     from exportlint.rule.demands import demands_of
     from exportlint.rule.idempotence import adds_nothing, moves_only
-    from exportlint.rule.lifetimes import Use, outlives_calls, use_of
+    from exportlint.rule.lifetimes import Use, has_modes, outlives_calls, use_of
     from exportlint.rule.patterns import (
         CONTAINER_METHODS,
         SHAPE_METHODS,
@@ -65,7 +65,7 @@ _NAMES_OF_MODULES = {
     "rule.code": "Code",
     "rule.demands": "demands_of",
     "rule.idempotence": "adds_nothing moves_only",
-    "rule.lifetimes": "Use outlives_calls use_of",
+    "rule.lifetimes": "Use has_modes outlives_calls use_of",
     "rule.patterns": "CONTAINER_METHODS SHAPE_METHODS called dotted flat_targets is_part root_name text_argument"
     " written_in_place",
     "rule.script_rule": "ScriptRule argument",
@@ -128,6 +128,7 @@ __all__ = [
     "dotted",
     "extent_of",
     "flat_targets",
+    "has_modes",
     "is_part",
     "last_name",
     "lint",

@@ -128,7 +128,7 @@ class ObjectIdentity(Rule):
             node, right
         ):
             self.report(node, "BadTypeIs")
-        elif isinstance(operator, cst.Is | cst.IsNot | cst.Equal | cst.NotEqual) and self._asks_parameter(node, right):
+        elif isinstance(operator, cst.Is | cst.IsNot | cst.Equal | cst.NotEqual) and self._asks_unknown(node, right):
             self.report(node, "BadTypeIs", at_most=Severity.WARNING)
         elif isinstance(operator, cst.Is | cst.IsNot) and all(side.is_tensor for side in sides):
             given = all(side.source is Source.INPUT for side in sides)
@@ -147,18 +147,17 @@ class ObjectIdentity(Rule):
         names = {self.code.name(part) for part in wanted}
         return "torch.Tensor" in names and _is_type_of_tensor(self.code.value(node.left))
 
-    def _asks_parameter(self, node: cst.Comparison, right: cst.BaseExpression) -> bool:
-        """`type(x) is torch.Tensor`, of an argument of forward: the question tells that it may be one."""
-        function = self.code.function
+    def _asks_unknown(self, node: cst.Comparison, right: cst.BaseExpression) -> bool:
+        """`type(x) is torch.Tensor`, of something that is not known: the question tells that it may be one."""
         match node.left:
-            case cst.Call(func=cst.Name(value="type"), args=[cst.Arg(value=cst.Name(value=name))]):
-                asked = name
-            case cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="__class__")):
-                asked = name
+            case cst.Call(func=cst.Name(value="type"), args=[cst.Arg(value=cst.Name() as asked)]):
+                pass
+            case cst.Attribute(value=cst.Name() as asked, attr=cst.Name(value="__class__")):
+                pass
             case _:
                 return False
-        given = function is not None and function.name == "forward" and asked in function.parameters
-        return given and self.code.name(right) == "torch.Tensor"
+        open_ = self.code.value(asked).kind in {Kind.UNKNOWN, Kind.TENSOR}
+        return open_ and self.code.name(right) == "torch.Tensor"
 
     def visit_Subscript(self, node: cst.Subscript) -> None:
         match node.slice:

@@ -34,6 +34,7 @@ from exportlint import (
     adds_nothing,
     called,
     flat_targets,
+    has_modes,
     made_from_inputs,
     moves_only,
     outlives_calls,
@@ -92,6 +93,7 @@ class StateOnSelf(Rule):
         self._function: cst.Module | None = None
         self._reported: set[cst.CSTNode] = set()
         self._calls: list[cst.Call] = []
+        self._fresh: dict[str, tuple[int, ...]] = {}
 
     # Where the visitor stands.
 
@@ -167,6 +169,8 @@ class StateOnSelf(Rule):
         if not self._use(name).early or moves_only(new, name):
             return
         old = self.code.value(target)
+        if self._is_written_before(name):
+            return
         if old.source is Source.BUFFER:
             self._report(node, "BadReassignedBuffer")
         elif name in _empty_buffers(self._methods()):
@@ -177,6 +181,13 @@ class StateOnSelf(Rule):
             self._report(node, "BadDrawnOnce", Severity.WARNING)
         elif _is_constant(new) and self._steers(name):
             self._report(node, "BadWarmUpFlag")
+        else:
+            self._fresh[name] = tuple(map(id, self._guards))
+
+    def _is_written_before(self, name: str) -> bool:
+        """Did this call, on its way here, write what comes from no earlier one?"""
+        guards = tuple(map(id, self._guards))
+        return name in self._fresh and guards[: len(self._fresh[name])] == self._fresh[name]
 
     def _kept_case(self, new: cst.BaseExpression, name: str) -> str:
         if any(_mentions_attribute(guard, name) for guard in self._guards):
@@ -222,7 +233,7 @@ class StateOnSelf(Rule):
     def _doubt(self, new: cst.BaseExpression) -> Severity:
         """A value that is refreshed on a condition may be read only where it is fresh."""
         value = self.code.value(new)
-        if _has_modes(self._methods().get("forward")):
+        if has_modes(self._methods().get("forward")):
             return Severity.NOTE  # one call of the model around it mostly does the one and then the other
         sure = value.kind is not Kind.UNKNOWN and value.certain
         refreshed = any(_compares(guard) for guard in self._guards)
@@ -327,21 +338,6 @@ def _compares(test: cst.BaseExpression) -> bool:
             return _compares(left) or _compares(right)
         case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=operator)]):
             return isinstance(operator, cst.Equal | cst.NotEqual)
-    return False
-
-
-def _has_modes(forward: ast.FunctionDef | None) -> bool:
-    """`def forward(self, x, mode): if mode == "norm": …`: one call does this, the next one that."""
-    if forward is None:
-        return False
-    names = {arg.arg for arg in (*forward.args.args, *forward.args.kwonlyargs)}
-    return any(_asks_mode(node, names) for node in ast.walk(forward))
-
-
-def _asks_mode(node: ast.AST, names: set[str]) -> bool:
-    match node:
-        case ast.Compare(left=ast.Name(id=name), comparators=[ast.Constant(value=str())]):
-            return name in names
     return False
 
 

@@ -21,10 +21,11 @@ import libcst as cst
 from exportlint import Case, Kind, Rule, Severity, called
 
 if TYPE_CHECKING:
-    from exportlint import Code
+    from exportlint import Code, Value
 
 _INIT = "do it in `__init__` and keep the result"
 _OUT = "leave it out of the model, or put it behind `if not torch.compiler.is_exporting():`"
+_BY_KEY = "say what decides: `key=lambda pair: pair[0]`"
 _LOOP = "compute in the same thread: a plain loop, or one batched operator"
 _BY_NAME = {
     "BadEval": "builtins.eval",
@@ -63,6 +64,7 @@ _BY_NAME = {
 }
 _CASE_OF = {name: case for case, names in _BY_NAME.items() for name in names.split()}
 _COPIES = {"copy.deepcopy": "BadDeepcopy", "copy.copy": "BadCopy"}
+_ORDERS = {"builtins.sorted": "BadSortedPairs", "builtins.min": "BadLargestPair", "builtins.max": "BadLargestPair"}
 _LOCKS = frozenset({"threading.Lock", "threading.RLock", "threading.Condition", "threading.Semaphore"})
 
 
@@ -113,6 +115,9 @@ class UnsupportedBuiltin(Rule):
             "the class `{name}` is defined while the model runs", "define it at the top of the file"
         ),
         "BadTextBuffer": Case("`{code}` reads or writes text inside the model", _OUT),
+        "BadSortedPairs": Case("`{code}` orders pairs that hold tensors", _BY_KEY),
+        "BadSortedInPlace": Case("`{code}` orders pairs that hold tensors", _BY_KEY),
+        "BadLargestPair": Case("`{code}` compares pairs that hold tensors", _BY_KEY),
     }
 
     @classmethod
@@ -125,6 +130,7 @@ class UnsupportedBuiltin(Rule):
             or any(call.origin == "builtins.type" and len(call.node.args) > 1 for call in sketch.calls)
             or any(sketch.value(node).name in _LOCKS for node in contexts)
             or any(True for _ in sketch.nodes(ast.ClassDef))
+            or any(_holds_pairs(value) for value in sketch.values)
         )
 
     def visit_Call(self, node: cst.Call) -> None:
@@ -136,6 +142,16 @@ class UnsupportedBuiltin(Rule):
             self._copy(node, name)
         elif name == "builtins.type" and len(node.args) > 1:
             self.report(node, "BadClassMade")
+        elif not any(arg.keyword and arg.keyword.value == "key" for arg in node.args):
+            self._order(node, name)
+
+    def _order(self, node: cst.Call, name: str) -> None:
+        """Python asks the first of each pair, and a tensor beside it only where two of those are equal."""
+        if name in _ORDERS and len(node.args) == 1 and _holds_pairs(self.code.value(node.args[0].value)):
+            self.report(node, _ORDERS[name])
+        match node.func:
+            case cst.Attribute(value=owner, attr=cst.Name(value="sort")) if _holds_pairs(self.code.value(owner)):
+                self.report(node, "BadSortedInPlace")
 
     def _copy(self, node: cst.Call, name: str) -> None:
         value = self.code.value(node.args[0].value)
@@ -180,3 +196,16 @@ class UnsupportedBuiltin(Rule):
 def _is_literal(call: cst.Call) -> bool:
     """`eval("2.0 * 3")`: both modes follow it."""
     return called(call) == "eval" and len(call.args) == 1 and isinstance(call.args[0].value, cst.SimpleString)
+
+
+def _holds_pairs(value: Value) -> bool:
+    """Is it a collection of tuples that hold tensors, the first of which is none?"""
+    pair = value.element
+    if pair is None or pair.container != "tuple" or not pair.items:
+        return False
+    first, *rest = pair.items
+    return not first.may_be_data and any(part.is_tensor or _lists_tensors(part) for part in rest)
+
+
+def _lists_tensors(value: Value) -> bool:
+    return value.element is not None and value.element.is_tensor

@@ -53,6 +53,26 @@ def use_of(attribute: str, methods: Mapping[str, ast.FunctionDef], entry: str = 
     return walk.use
 
 
+def has_modes(forward: ast.FunctionDef | None) -> bool:
+    """Does a word among its arguments decide what a call does, so that one call does this, and the next one that?
+
+    >>> import ast
+    >>> has_modes(ast.parse("def forward(self, x, mode):\\n    if mode == 'norm': return x").body[0])
+    True
+    """
+    if forward is None:
+        return False
+    names = {arg.arg for arg in (*forward.args.args, *forward.args.kwonlyargs)}
+    return any(_asks_mode(node, names) for node in ast.walk(forward))
+
+
+def _asks_mode(node: ast.AST, names: set[str]) -> bool:
+    match node:
+        case ast.Compare(left=ast.Name(id=name), comparators=[ast.Constant(value=str())]):
+            return name in names
+    return False
+
+
 def outlives_calls(cls: ClassInfo) -> bool:
     """Does a later call meet the same object? It does a module, and what a class of the file keeps on self.
 

@@ -35,9 +35,15 @@ def forwards(module: ModuleInfo) -> Iterator[tuple[ClassInfo, FunctionInfo]]:
             yield cls, forward
     bases = {base for cls in models for base in cls.lineage[1:]}
     for cls in models:
-        has_forward = cls.method("forward") is not None
+        has_forward = (forward := cls.method("forward")) is not None and not _only_raises(forward)
         if has_forward or cls not in bases:
             yield from ((cls, method) for method in _called_from_outside(cls, has_forward=has_forward))
+
+
+def _only_raises(function: FunctionInfo) -> bool:
+    """`def forward(self): raise NotImplementedError`, under a docstring or not."""
+    body = function.node.body if isinstance(function.node.body, list) else []
+    return bool(body) and isinstance(body[-1], ast.Raise) and all(isinstance(s, ast.Expr) for s in body[:-1])
 
 
 def _called_from_outside(cls: ClassInfo, *, has_forward: bool) -> Iterator[FunctionInfo]:

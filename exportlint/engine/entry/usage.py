@@ -27,6 +27,8 @@ def used(function: FunctionInfo, name: str, layers: frozenset[str]) -> Value:
     parsed = function.module.parsed
     by_type, by_name = parsed.by_type(function.node), parsed.kept(function.node, _by_name)
     nodes = by_name.get(name, ())
+    if any(_is_compared_with_word(node, name) for node in nodes):
+        return UNKNOWN
     compared = [node for node in nodes if _is_compared(node, name)] if function.name != "__init__" else []
     asked = _asked(by_type) if compared else set()
     if any(id(node) not in asked for node in compared) or any(
@@ -98,6 +100,14 @@ def _is_compared(node: ast.AST, name: str) -> bool:
     """`keep = scores > 0.5`: a mask, where the answer is kept rather than branched on."""
     match node:
         case ast.Compare(left=ast.Name(id=n), ops=[ast.Gt() | ast.GtE() | ast.Lt() | ast.LtE()]):
+            return n == name
+    return False
+
+
+def _is_compared_with_word(node: ast.AST, name: str) -> bool:
+    """`mask == "causal"`: what it is given as is no tensor, though the name may become one."""
+    match node:
+        case ast.Compare(left=ast.Name(id=n), ops=[ast.Eq() | ast.NotEq()], comparators=[ast.Constant(value=str())]):
             return n == name
     return False
 
