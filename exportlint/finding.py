@@ -102,6 +102,8 @@ class Finding:
     path          relative to the working directory, with forward slashes
     line …        lines and columns start at 1; the end column is exclusive
     effect        the measured outcome by mode, such as {"non-strict": "refused"}; empty: not measured
+    shown_by      mode -> what of a trial shows it, by `exportlint.trial.protocol.shown_by`; a mode in which torch does
+                  it right has nothing to show; empty: nobody knows
     target        the target of the trial that found, confirmed or refuted it, and `stage` where
     fingerprint   stays the same when the line moves
 
@@ -125,6 +127,7 @@ class Finding:
     links: tuple[Link, ...] = ()
     fix: Fix | None = None
     fingerprint: str = ""
+    shown_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
 
     @property
     def sort_key(self) -> tuple[str, int, int, int, str, str]:

@@ -27,6 +27,7 @@ class AutogradFunctionBackward(Rule):
     scope = Scope.FILE
     words = r"saved_variables|autograd\.(grad|backward)\b|grad(?<!\wgrad)\("
     graph_breaks = ("GB9186",)
+    shown_by = ("gradients",)
     cases: ClassVar = {
         "BadSavedVariables": Case("`{code}` is the old name of `ctx.saved_tensors`", "read `ctx.saved_tensors`"),
         "BadGradInBackward": Case(

@@ -44,6 +44,7 @@ class AutogradInForward(Rule):
         r"setattr\(\) on Tensor\.requires_grad",
         r"Tensor\.retain_grad\(\) with AOTDispatcher",
     )
+    shown_by = ("gradients",)
     cases: ClassVar = {
         "BadGradInput": Case("`{code}` differentiates inside the program", _OUTSIDE),
         "BadFuncGrad": Case("`{code}` differentiates inside the program", _OUTSIDE),

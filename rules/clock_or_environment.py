@@ -61,6 +61,7 @@ _COUNTERS = frozenset({"itertools.count", "itertools.cycle"})
 
 class ClockOrEnvironment(Rule):
     graph_breaks = ("GB0007", "GB0059", "GB0156")
+    shown_by = ("other-environment",)
     cases: ClassVar = {
         "BadTime": Case(_ONCE, _INPUT),
         "BadDatetime": Case(_ONCE, _INPUT),

@@ -27,6 +27,7 @@ _ANY_ORDER = frozenset({"sorted", "min", "max", "sum", "any", "all", "set", "fro
 
 
 class ContainerOrder(Rule):
+    shown_by = ("other-process",)
     cases: ClassVar = {
         "BadSetOfTensors": Case("`{code}` is a set of tensors; they come out in the order of their addresses", _LIST),
         "BadSetOfNames": Case("`{code}` is a set; its order differs from process to process", _SORTED),

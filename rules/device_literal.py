@@ -33,6 +33,7 @@ _ASKS_DEVICE = re.compile(r"\.device\b|\bis_(cuda|mps|cpu|xpu|npu|available)\b")
 
 
 class DeviceLiteral(Rule):
+    shown_by = ("other-device",)
     cases: ClassVar = {
         "BadFactory": Case("`{code}` makes a tensor on a device that is written into the model", _INPUT),
         "BadDeviceObject": Case("`{code}` names a device in the model; with weights on another one", _INPUT),

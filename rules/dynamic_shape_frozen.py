@@ -46,6 +46,7 @@ class DynamicShapeFrozen(Rule):
     words = r"\b(shape|size|len|for|list|unbind)\b"
     torch_says = (r"Constraints violated", r"Guard failed: .*size\(\)\[\d+\]")
     checks = ("frozen-dim", "narrowed-dim", "sizes")
+    shown_by = ("sizes",)
     cases: ClassVar = {
         "BadInt": Case("`{code}` makes a constant of dim {dim}, which is declared dynamic", _SYMBOLIC),
         "BadLen": Case("`{code}` makes a constant of dim {dim}, which is declared dynamic", "use `x.shape[{dim}]`"),

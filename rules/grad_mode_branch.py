@@ -29,6 +29,7 @@ _ASKED = {
 
 class GradModeBranch(Rule):
     graph_breaks = ("GB0045", "GB0046")
+    shown_by = ("gradients",)
     cases: ClassVar = {
         "BadGradEnabled": Case(_MESSAGE, _OPTION),
         "BadGradTernary": Case(_MESSAGE, _OPTION),

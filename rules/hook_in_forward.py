@@ -23,6 +23,7 @@ _RETURN = "return the intermediate result, or register a hook without state in `
 class HookInForward(Rule):
     words = r"register_(module_)?(full_)?(forward|backward|hook|post_accumulate)\w*"
     graph_breaks = ("GB0083", "GB0029", "GB0467")
+    shown_by = ("gradients",)
     cases: ClassVar = {
         "BadForwardHook": Case("`{code}` registers a hook on a module for the time of one call", _RETURN),
         "BadPreHook": Case("`{code}` registers one more hook with every call", _RETURN),

@@ -34,6 +34,7 @@ _PIECES = {"chunk": "BadChunk", "split": "BadSplit", "tensor_split": "BadChunk"}
 
 
 class OperationFixesDim(Rule):
+    shown_by = ("sizes",)
     cases: ClassVar = {
         "BadTable": Case(_NEEDS, _TAKE),
         "BadMatmul": Case(_NEEDS, _TAKE),

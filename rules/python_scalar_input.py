@@ -41,6 +41,7 @@ class PythonScalarInput(Rule):
     scope = Scope.FILE
     words = r"\bdef forward\b"
     torch_says = (r"Guard failed: \w+(\[\d+\])? ==",)
+    shown_by = ("own-inputs",)
     cases: ClassVar = {
         "BadInt": Case(_SAYS, _INSTEAD),
         "BadFloat": Case(_SAYS, _INSTEAD),

@@ -57,6 +57,7 @@ class _Tried:
 class SwallowedTracerError(TruthRule):
     words = r"\b(try|suppress)\b"
     torch_says = ()
+    shown_by = ("own-inputs",)
     cases: ClassVar = {
         "BadExceptException": Case(_SWALLOWS, _BRANCH),
         "BadHelper": Case("`{name}` would also catch the tracer's refusals in the code it guards", _BRANCH),

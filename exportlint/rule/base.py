@@ -45,6 +45,8 @@ class Rule(Visitor):
     torch_says     regular expressions for torch's own words, by which a trial's failure is known to be this rule's
     checks         checks of a trial whose differences are this rule's, by the names in `trial.protocol.observation`
     docs           pages that exist, as (title, url)
+    shown_by       what a trial has to run besides what showed the fixture's Bad classes, before it may clear a
+                   suspicion (`exportlint.trial.protocol.shown_by`)
 
     >>> from exportlint import Case
     >>> from exportlint.testing import code_of
@@ -72,6 +74,7 @@ class Rule(Visitor):
     torch_says: ClassVar[tuple[str, ...]] = ()
     checks: ClassVar[tuple[str, ...]] = ()
     docs: ClassVar[tuple[tuple[str, str], ...]] = ()
+    shown_by: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, code: Code) -> None:
         super().__init__()

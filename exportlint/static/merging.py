@@ -71,6 +71,7 @@ class MergedSuspicions:
             links=suspicion.links,
             fix=Fix(suspicion.suggestion, Applicability.DISPLAY),
             fingerprint=fingerprint(suspicion.rule, shown, line, seen[same_line] - 1),
+            shown_by=measured.shown_by(suspicion.case),
         )
 
 

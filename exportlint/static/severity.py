@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from exportlint.finding import Severity
 from exportlint.registry import version_key
 from exportlint.trial.protocol.outcomes import Outcome
+from exportlint.trial.protocol.shown_by import shown_by
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,6 +30,7 @@ class MeasuredCases:
 
     def __init__(self, rule: RuleInfo, torch: str | None, modes: Sequence[str]) -> None:
         self._torch, self._modes = torch, tuple(modes)
+        self._besides = rule.cls.shown_by
         truth = rule.truth()
         versions = [v for v in truth if torch is None or version_key(v)[:2] <= version_key(torch)[:2]]
         self._fitting = [(version, truth[version]) for version in reversed(versions)]
@@ -40,6 +42,14 @@ class MeasuredCases:
     def effect(self, case: str) -> dict[str, str]:
         """Mode -> outcome; empty where nothing was measured."""
         return {mode: record["outcome"] for mode, record in self._measured(case)[1].items()}
+
+    def shown_by(self, case: str) -> dict[str, tuple[str, ...]]:
+        """Mode -> what a trial has to run to show the harm of the case: what showed it when the case was measured, and
+        what the rule names besides. Empty where nothing was measured, or no harm in any mode."""
+        found = {mode: shown_by(record) for mode, record in self._measured(case)[1].items()}
+        if not any(found.values()):
+            return {}
+        return {mode: (*kinds, *self._besides) for mode, kinds in found.items()}
 
     def severity(self, case: str) -> Severity | None:
         """The severity of a case; None: torch does it right, there is nothing to report."""

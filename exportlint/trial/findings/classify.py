@@ -89,7 +89,7 @@ def _measured(stage: Stage, seen: Observation, outcome: Outcome | None) -> dict[
 
 
 # A program that is right but no longer prints is no error.
-_HARMLESS = ("stdout", "log", "files")
+_HARMLESS = ("stdout", "log", "files", "outside-state")
 _OF_A_SIZE = re.compile(r"\.(size\(\)|shape)\[")
 
 

@@ -40,7 +40,7 @@ def merge(
         for found in findings_of(report, root, modes):
             evidence.add(found, executed)
         if all(agrees(report, mode) for mode in modes):
-            evidence.clear(report.name, executed)
+            evidence.clear(report, modes, executed)
     return evidence.result()
 
 
@@ -106,11 +106,16 @@ class _MergedEvidence:
         ]
         return own[0] if len(own) == 1 else None
 
-    def clear(self, target: str, executed: ExecutedLines) -> None:
-        """The suspicions whose lines ran in a target that exports and agrees with eager, in every mode that counts."""
+    def clear(self, report: TargetReport, modes: Sequence[str], executed: ExecutedLines) -> None:
+        """The suspicions whose lines ran in a target that exports and agrees with eager, in every mode that counts, and
+        whose harm the checks of that trial would have shown."""
+        changing = _lines_that_change(report, self.root)
         for index, static in enumerate(self.static):
-            if _ran(static, executed):
-                self.cleared.setdefault(index, target)
+            would_show = static.shown_by and all(
+                report.shown(mode).issuperset(static.shown_by.get(mode, ("unknown",))) for mode in modes
+            )
+            if would_show and _ran(static, executed) and not _has_any(static, changing):
+                self.cleared.setdefault(index, report.name)
 
     def result(self) -> list[Finding]:
         joined = [self._final(index, static) for index, static in enumerate(self.static)]
@@ -126,8 +131,22 @@ class _MergedEvidence:
 
 
 def _ran(static: Finding, executed: ExecutedLines) -> bool:
-    lines = executed.get(static.path, frozenset())
-    return any(line in lines for line in range(static.line, static.end_line + 1))
+    return _has_any(static, executed)
+
+
+def _has_any(static: Finding, lines: ExecutedLines) -> bool:
+    here = lines.get(static.path, frozenset())
+    return any(line in here for line in range(static.line, static.end_line + 1))
+
+
+def _lines_that_change(report: TargetReport, root: Path) -> ExecutedLines:
+    """The lines at which eager was seen to change what outlives a call."""
+    found: dict[str, set[int]] = {}
+    for stage in report.stages:
+        for seen in stage.observations:
+            if seen.user and seen.details.get("note") in {"attribute-changed", "inputs-changed"}:
+                found.setdefault(shown(seen.user.path, root), set()).add(seen.user.line)
+    return {path: frozenset(lines) for path, lines in found.items()}
 
 
 def _predicts(static: Finding, found: TrialFinding) -> bool:

@@ -29,6 +29,7 @@ raises-in-eager-only  "raised"
 stdout, log, files    "ours" and "theirs": what was printed, how many records or accesses; "events" for files
 buffer            as output, of a buffer after all calls
 observe           "before" and "after": what a fixture looks at
+outside-state     "name" of what every call of eager changes outside of the model, such as `global SEEN`
 frozen            as output, of two calls of eager; the program gives the same value twice
 baked             "operator", "ours" and "theirs", or "constant": another literal in a second export
 eager-after-export    as output or state: the model itself, called after the export

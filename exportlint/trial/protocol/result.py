@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.protocol.outcomes import PASSED
 from exportlint.trial.protocol.shortening import short
+from exportlint.trial.protocol.shown_by import SHOWN_BY_PASSING
 from exportlint.trial.protocol.stages import Stage, stage_named
 
 if TYPE_CHECKING:
@@ -103,6 +104,15 @@ class TargetReport:
     def command_line(self) -> str:
         """What `exportlint trial` is given to try the target again; "" when the target is not known."""
         return self.target.command_line if self.target else ""
+
+    def shown(self, mode: str) -> frozenset[str]:
+        """What this trial of a mode would have shown: the kinds of `exportlint.trial.protocol.shown_by` that ran."""
+        kinds: set[str] = set()
+        for stage in self.stages:
+            kinds.update(stage.data.get("shown", {}).get(mode, ()))
+            if stage.passed:
+                kinds.update(SHOWN_BY_PASSING.get(stage.name.replace(mode, "*"), ()))
+        return frozenset(kinds)
 
     def stage(self, name: str) -> StageResult | None:
         """The stage of that name, if it was on the ladder."""

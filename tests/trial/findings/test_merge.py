@@ -28,6 +28,7 @@ class Net(torch.nn.Module):
 """
 GUARD = "Could not guard on data-dependent expression u0 > 0"
 BOTH = {"non-strict": "refused", "strict": "refused"}
+BY_EXPORT = {"non-strict": ("export",), "strict": ("export",)}
 
 
 @pytest.fixture
@@ -37,7 +38,9 @@ def net(tmp_path: Path) -> str:
 
 
 def suspicion(line: int, rule: str = "some-rule", **changes: object) -> Finding:
-    found = Finding(rule, "net.py", line, 9, line, 20, Severity.WARNING, "the static message", effect=BOTH)
+    found = Finding(
+        rule, "net.py", line, 9, line, 20, Severity.WARNING, "the static message", effect=BOTH, shown_by=BY_EXPORT
+    )
     return replace(found, **changes)  # type: ignore[arg-type]  # named by the caller
 
 
@@ -95,6 +98,40 @@ def test_a_line_is_cleared_only_by_a_check_that_could_have_seen_it(
     net: str, tmp_path: Path, stages: tuple[StageResult, ...], line: int, expected: str
 ) -> None:
     assert evidence(merged(net, tmp_path, [suspicion(line)], *stages)) == [("some-rule", line, expected)]
+
+
+CHECKED = StageResult("soundness", "passed", data={"shown": {"non-strict": ["output", "state"]}})
+WRITES = Observation("note", details={"note": "attribute-changed", "attribute": "global SEEN", "matters": False})
+
+
+@pytest.mark.parametrize(
+    ("kinds", "stages", "expected"),
+    [
+        pytest.param(("export",), (), "cleared", id="it would have been refused"),
+        pytest.param(("state",), (CHECKED,), "cleared", id="a second call was compared"),
+        pytest.param(("state",), (), "suspected", id="no second call was compared"),
+        pytest.param(("output", "own-inputs"), (CHECKED,), "suspected", id="the target names no other inputs"),
+        pytest.param(("save",), (StageResult("save-load", "passed"),), "cleared", id="it was saved"),
+        pytest.param(
+            ("save",), (StageResult("save-load", "refused"),), "suspected", id="the same trial cannot save it"
+        ),
+        pytest.param(("export", "other-device"), (CHECKED,), "suspected", id="the trial has one device"),
+        pytest.param((), (CHECKED,), "cleared", id="torch does it right in this mode"),
+        pytest.param(None, (CHECKED,), "suspected", id="nobody measured what shows it"),
+    ],
+)
+def test_what_shows_the_harm_of_a_suspicion_must_have_run(
+    net: str, tmp_path: Path, kinds: tuple[str, ...] | None, stages: tuple[StageResult, ...], expected: str
+) -> None:
+    shown_by = {} if kinds is None else {"non-strict": kinds, "strict": ("export",)}
+    found = merged(net, tmp_path, [suspicion(6, shown_by=shown_by)], *stages)
+    assert evidence(found) == [("some-rule", 6, expected)]
+
+
+def test_a_line_that_was_seen_to_change_a_global_is_not_cleared(net: str, tmp_path: Path) -> None:
+    seen = WRITES.at([Frame(net, 6, "forward", "")])
+    found = merged(net, tmp_path, [suspicion(6)], StageResult("eager", "passed", observations=(seen,)))
+    assert ("some-rule", 6, "suspected") in evidence(found)
 
 
 def test_in_both_modes_both_must_agree(net: str, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Static meets dynamic on real small models: suspected, confirmed, discovered, cleared."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,12 +44,15 @@ def tried(tmp_path, monkeypatch):
     return trial
 
 
-def suspect(text, rule="some-rule", effect=None):
-    """A suspicion on the line of net.py that holds the text."""
+def suspect(text, rule="some-rule", effect=None, shown_by=("export",)):
+    """A suspicion on the line of net.py that holds the text; `shown_by`: what of a trial shows it."""
     lines = Path("net.py").read_text("utf-8").splitlines()
     line = next(number for number, source in enumerate(lines, 1) if text in source)
     effect = effect or {"non-strict": "refused", "strict": "refused"}
-    return Finding(rule, "net.py", line, 9, line, 30, Severity.ERROR, "the static message", effect=effect)
+    kinds = dict.fromkeys(("non-strict", "strict"), shown_by)
+    return Finding(
+        rule, "net.py", line, 9, line, 30, Severity.ERROR, "the static message", effect=effect, shown_by=kinds
+    )
 
 
 def test_a_suspicion_on_the_failing_line_is_confirmed_and_keeps_its_words(tried):
@@ -69,8 +73,23 @@ def test_what_nobody_suspected_is_discovered_once_for_both_modes(tried):
 
 def test_a_line_that_ran_and_agreed_is_cleared(tried):
     reports = tried("y = x + 1", "x = y.clone()")
-    (met,) = merge([suspect("y.clone()")], reports)
+    every_call = ("export", "output", "state", "input-effect", "baked", "eager-after-export", "decompose", "save")
+    (met,) = merge([suspect("y.clone()", shown_by=every_call)], reports)
     assert (met.evidence, met.target) == (Evidence.CLEARED, "net.py")
+
+
+@pytest.mark.parametrize("kind", ["own-inputs", "sizes", "other-device", "other-process", "gradients", "observe"])
+def test_what_no_check_of_the_trial_shows_stays_suspected(tried, kind):
+    reports = tried("y = x + 1", "x = y.clone()")
+    (met,) = merge([suspect("y.clone()", shown_by=("export", kind))], reports)
+    assert met.evidence is Evidence.SUSPECTED
+
+
+def test_a_line_that_appends_to_a_list_of_the_file_is_not_cleared(tried, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "MODEL", MODEL.replace("import torch\n", "import torch\n\nSEEN = []\n"))
+    reports = tried("SEEN.append(x.shape[0])")
+    (met,) = [one for one in merge([suspect("SEEN.append")], reports) if one.rule == "some-rule"]
+    assert met.evidence is Evidence.SUSPECTED
 
 
 def test_a_line_that_never_ran_stays_suspected(tried):

@@ -17,7 +17,7 @@ from exportlint.trial.protocol.call_plan import CALL_PLAN
 from exportlint.trial.protocol.exceptions import of_exception
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from exportlint.trial.child.loading.loaded import Loaded
     from exportlint.trial.protocol.frames import Frame
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 # The key in `RunRecord.changed` for writes into the arguments.
 INPUTS = "inputs"
+_TWICE = 2
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class RunRecord:
 
     changed    plain attributes and globals, each with the line that changed it where one was looked for
     observed   what a fixture looks at, before and after
+    repeated   those of `changed` that the second call on the same inputs changes once more: no cache, but news
     mattering  those of `changed` that reach the outputs; None if nobody asked
     """
 
@@ -64,20 +66,28 @@ class RunRecord:
     changed: Mapping[str, Frame | None]
     observed: tuple[str, str] | None
     mattering: frozenset[str] | None = None
+    repeated: frozenset[str] = frozenset()
 
 
 def record_calls(loaded: Loaded, program: Callable[..., Any], plan: Sequence[int] = CALL_PLAN) -> RunRecord:
     """Call `program` on the input sets of the plan; of one on which it raised, no more."""
     observed, before = _observed(loaded), state_now(program)
     calls: list[CallRecord] = []
+    states: list[dict[str, Leaves]] = []
     for index, input_set in enumerate(plan):
         if not any(call.raised and call.input_set == input_set for call in calls):
             calls.append(_call(loaded, program, input_set, 100 + index))
-    after = state_now(program)
-    changed = {name: None for name, now in after.items() if compare(before.get(name, []), now, exact=True)}
+            states += [state_now(program)] if index < _TWICE else []
+    changed = dict.fromkeys(_changes(before, state_now(program)))
     buffers = snapshot(dict(program.named_buffers())) if hasattr(program, "named_buffers") else []
     now = _observed(loaded)
-    return RunRecord(tuple(calls), buffers, changed, (observed, now) if observed and now else None)
+    seen = (observed, now) if observed and now else None
+    repeated = frozenset(_changes(*states)) if len(states) == _TWICE and plan[0] == plan[1] else frozenset()
+    return RunRecord(tuple(calls), buffers, changed, seen, repeated=repeated)
+
+
+def _changes(before: dict[str, Leaves], after: dict[str, Leaves]) -> Iterator[str]:
+    return (name for name, now in after.items() if compare(before.get(name, []), now, exact=True))
 
 
 def _call(loaded: Loaded, program: Callable[..., Any], input_set: int, number: int) -> CallRecord:

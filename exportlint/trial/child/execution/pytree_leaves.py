@@ -35,7 +35,12 @@ def leaves(value: Any, path: str = "", levels: int = 12) -> Iterator[tuple[str, 
     elif hasattr(value, "__dict__") and not isinstance(value, type) and not callable(value):
         yield from leaves(dict(vars(value)), path, levels - 1)
     else:
-        yield path, type(value).__name__
+        yield path, _in_words(value)
+
+
+def _in_words(value: Any) -> str:
+    kind = type(value).__name__
+    return f"{kind} of {len(value)}" if isinstance(value, (set, frozenset)) else kind
 
 
 def snapshot(value: Any, levels: int = 12) -> Leaves:

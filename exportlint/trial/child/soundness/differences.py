@@ -39,6 +39,7 @@ def differences(eager: RunRecord, again: RunRecord, exported: RunRecord) -> Iter
         yield from _frozen(eager.calls, exported.calls)
     for seen in _left_behind(eager, exported, calm=not unsteady):
         yield at_its_line(seen, eager, exported)
+    yield from _left_outside(eager, exported)
 
 
 def is_unsteady(eager: RunRecord, again: RunRecord) -> bool:
@@ -143,6 +144,15 @@ def _left_behind(eager: RunRecord, exported: RunRecord, *, calm: bool) -> Iterat
     if _changed(eager) and not _changed(exported):
         before, after = eager.observed or ("", "")
         yield _difference("observe", {}, before=before[:60], after=after[:60])
+
+
+def _left_outside(eager: RunRecord, exported: RunRecord) -> Iterator[Observation]:
+    """What every call of eager changes outside of the model, and no call of the program."""
+    for name in sorted(eager.repeated - exported.repeated - (eager.mattering or frozenset())):
+        if " " in name:
+            seen = _difference("outside-state", {}, name=name)
+            frame = eager.changed.get(name)
+            yield seen.at([frame]) if frame else seen
 
 
 def _changed(one: RunRecord) -> bool:

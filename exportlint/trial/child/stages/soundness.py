@@ -10,6 +10,7 @@ from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.child.soundness.checks import CHECKS
 from exportlint.trial.child.soundness.differences_beside_refusals import differences_beside_refusals
 from exportlint.trial.child.soundness.second_export import literals_of_second_export
+from exportlint.trial.child.soundness.shown import shown
 from exportlint.trial.child.soundness.subject import Subject
 from exportlint.trial.protocol.outcomes import CRASHED, DIFFERS, NON_STRICT, PASSED, SKIPPED, worst
 from exportlint.trial.protocol.shortening import short
@@ -26,11 +27,14 @@ def run(request: StageRequest) -> StageAnswer:
     Option "tolerant": non-strict is refused, so the program of an error-tolerant export stands in.
     """
     statuses: list[str] = []
+    covered: dict[str, list[str]] = {}
     crash: str | None = None
     for index, mode in enumerate(request.options["modes"]):
         # What one mode bakes the other mostly refuses, and a second strict export takes as long as the first.
         for found in _look(request, mode, twice=index == 0):
-            if isinstance(found, str):
+            if isinstance(found, tuple):
+                covered[mode] = list(found)
+            elif isinstance(found, str):
                 crash = crash or short(f"{mode}: {found}")
                 statuses.append(CRASHED)
             else:
@@ -45,11 +49,12 @@ def run(request: StageRequest) -> StageAnswer:
             return StageAnswer(SKIPPED, "what the refusals leave gives no program to run")
         return StageAnswer(PASSED, "nothing more in what the refusals leave")
     status = worst(statuses)
-    return StageAnswer(status, crash if status == CRASHED else None if statuses else "")
+    return StageAnswer(status, crash if status == CRASHED else None if statuses else "", {"shown": covered})
 
 
-def _look(request: StageRequest, mode: str, *, twice: bool) -> Iterator[Observation | str]:
-    """What the checks found; how the process ended, or what it raised, where they could not finish."""
+def _look(request: StageRequest, mode: str, *, twice: bool) -> Iterator[Observation | str | tuple[str, ...]]:
+    """What the checks found; which kinds they would have shown; how the process ended, or what it raised, where they
+    could not finish."""
     eager = kept_records(request.folder.parent)
     # Forks come first: they must not inherit what an export leaves in this process.
     second = in_fork(lambda: literals_of_second_export(request, mode), request.folder).value if twice else None
@@ -63,4 +68,4 @@ def _look(request: StageRequest, mode: str, *, twice: bool) -> Iterator[Observat
 
 
 def _checked(subject: Subject) -> list[Any]:
-    return [seen for check in CHECKS for seen in check(subject)]
+    return [*(seen for check in CHECKS for seen in check(subject)), tuple(shown(subject))]

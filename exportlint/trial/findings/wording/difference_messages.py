@@ -134,6 +134,7 @@ _SENTENCES: Mapping[str, Callable[[Observation], str]] = {
     "files": _files,
     "buffer": lambda seen: f"buffer {seen.details['output']} after the calls: {_value(seen.details)}",
     "observe": _observed,
+    "outside-state": lambda seen: f"every call of eager changes {seen.details['name']}, the exported program never",
     "frozen": _frozen,
     "baked": _baked,
     "eager-after-export": _after_export,

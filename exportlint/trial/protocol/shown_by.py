@@ -1,0 +1,49 @@
+"""What of a trial shows which harm. A suspicion is cleared only where all that shows its harm was run.
+
+A kind is "export", "decompose" or "save" (that step would be refused), the name of a check (see
+`exportlint.trial.protocol.observation`), or one of those below, which no check shows yet.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from exportlint.trial.protocol.outcomes import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+EXPORT, DECOMPOSE, SAVE, SIZES = "export", "decompose", "save", "sizes"
+# The name of a stage, "*" for the mode -> what would have kept it from passing.
+SHOWN_BY_PASSING = {
+    "export-*": (EXPORT,),
+    "dynamic-shapes": (SIZES, "frozen-dim", "narrowed-dim", "static-dim"),
+    "decompose": (DECOMPOSE,),
+    "save-load": (SAVE,),
+}
+# Inputs that the target names beside its sample: other numbers, words or flags, which are never made up.
+OWN_INPUTS = "own-inputs"
+# What happens in other surroundings than those of the trial.
+OTHER_DEVICE, OTHER_PROCESS, OTHER_ENVIRONMENT, GRADIENTS = (
+    "other-device",
+    "other-process",
+    "other-environment",
+    "gradients",
+)
+
+
+def shown_by(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """What showed the harm of a measured case in one mode; nothing where torch does it right.
+
+    >>> shown_by({"outcome": "differs", "check": "state"})
+    ('state',)
+    >>> shown_by({"outcome": "exports", "then": {"save": "refused"}})
+    ('save',)
+    """
+    match record["outcome"]:
+        case Outcome.EXPORTS.value:
+            return tuple(record.get("then", ()))
+        case Outcome.DIFFERS.value:
+            return (str(record.get("check", "unknown")),)
+    return (EXPORT,)
