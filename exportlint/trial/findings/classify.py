@@ -36,13 +36,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StageContext:
-    """Whose stage it was: paths become relative to `root`; `path` and `line` stand in where torch names no line."""
+    """Whose stage it was: paths become relative to `root`; `path` and `line` stand in where torch names no line.
+
+    exported   the modes in which torch gave a program
+    """
 
     target: str
     stage: Stage
     root: Path
     path: str | None = None
     line: int | None = None
+    exported: frozenset[str] = frozenset()
 
 
 def classify(where: StageContext, seen: Observation, changed: str | None = None) -> Iterator[TrialFinding]:
@@ -74,6 +78,9 @@ def _exception(where: StageContext, seen: Observation) -> Iterator[TrialFinding]
         case StageKind.REFUSALS if ended:
             return  # these look for more of what is known; that one of them ended is nothing more about the model
     words = exception_words(where.stage, seen, known=rule_of(seen) is not None)
+    if where.stage.kind is StageKind.DRAFT and NON_STRICT in where.exported:
+        yield _finding(where, seen, "draft", words, Severity.NOTE)  # the real export takes what this one warns of
+        return
     severity = Severity.NOTE if where.stage.kind is StageKind.INFORM else Severity.ERROR
     if "submodule" in seen.details:
         yield _finding(where, seen, "submodule", words, severity, within=submodule_words(seen))

@@ -29,7 +29,7 @@ def _joined(report: TargetReport, root: Path) -> Iterator[TrialFinding]:
     first: dict[tuple[object, ...], TrialFinding] = {}
     path = report.path and str(Path(report.path).resolve())
     for result in report.stages:
-        where = StageContext(report.name, result.row, root, path, report.line)
+        where = StageContext(report.name, result.row, root, path, report.line, report.exported)
         for seen, changed in _at_changing_lines(result, report):
             for found in classify(where, seen, changed):
                 known = first.get(_key(found))

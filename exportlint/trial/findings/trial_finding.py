@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 # These are no failure of export, so they are not what the static pass suspected.
-BESIDE_EXPORT = ("graph-break", "warning", "training-mode")
+BESIDE_EXPORT = ("graph-break", "warning", "training-mode", "draft")
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,12 @@ class TargetReport:
         """What `exportlint trial` is given to try the target again; "" when the target is not known."""
         return self.target.command_line if self.target else ""
 
+    @property
+    def exported(self) -> frozenset[str]:
+        """The modes in which torch gave a program, whatever that computes."""
+        rows = ((stage.row.mode, stage.data.get("exported") or stage.passed) for stage in self.stages)
+        return frozenset(mode for mode, gave in rows if mode and gave)
+
     def shown(self, mode: str) -> frozenset[str]:
         """What this trial of a mode would have shown: the kinds of `exportlint.trial.protocol.shown_by` that ran."""
         kinds: set[str] = set()

@@ -98,8 +98,8 @@ def refusal(model, *, strict=False, **more):
     return of_exception(caught.value)
 
 
-def findings(seen, stage):
-    where = StageContext("a target", stage_named(stage), HERE.parent, str(HERE), 1)
+def findings(seen, stage, exported=frozenset()):
+    where = StageContext("a target", stage_named(stage), HERE.parent, str(HERE), 1, exported)
     return [found.finding() for found in classify(where, seen)]
 
 
@@ -202,6 +202,14 @@ def test_a_graph_break_is_a_note_and_draft_export_s_own_failure_is_nothing():
     broken = dataclasses.replace(seen, kind="graph-break")
     assert finding(broken, "explain").severity is Severity.NOTE
     assert findings(seen, "draft") == []
+
+
+def test_what_draft_export_warns_of_is_a_note_where_the_real_export_passes():
+    issue = Observation("exception", details={"draft": "GUARD_ADDED", "subject": "Eq(s0, 3)"})
+    (refused,) = findings(issue, "draft")
+    (passed,) = findings(issue, "draft", frozenset({"non-strict"}))
+    assert (refused.severity, refused.effect) == (Severity.ERROR, {"non-strict": "refused"})
+    assert (passed.severity, passed.effect) == (Severity.NOTE, {})
 
 
 def test_a_stage_that_looks_for_more_and_crashes_says_nothing_about_the_model():

@@ -95,6 +95,18 @@ class Poisoned(nn.Module):
         return (torch.ones(3),)
 
 
+class LeavesWhatItOverwrites(nn.Module):
+    """What the export leaves is overwritten before anybody reads it."""
+
+    def forward(self, x):
+        self.last = x * 2
+        return self.last + 1
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(3),)
+
+
 @functools.lru_cache
 def table(size):
     return torch.arange(size) * 1.0

@@ -46,7 +46,7 @@ def test_what_the_export_left_in_the_model_is_found(reports):
     assert "eager-after-export" in {check for check, _ in differences(reports["PoisonedCache"])}
 
 
-@pytest.mark.parametrize("model", ["Right", "KeepsACache", "RandomOnPurpose"])
+@pytest.mark.parametrize("model", ["Right", "KeepsACache", "RandomOnPurpose", "LeavesWhatItOverwrites"])
 def test_a_program_that_is_right_differs_in_nothing(reports, model):
     assert differences(reports[model]) == set()
     assert reports[model].stage("soundness").status == "passed"
