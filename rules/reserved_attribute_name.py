@@ -56,8 +56,10 @@ class ReservedAttributeName(Rule):
 
     def visit_ClassDef(self, node: cst.ClassDef) -> None:
         cls = self.code.module.classes.get(node.name.value)
-        is_part = cls is None or not cls.is_module or _is_built_by_another(self.code, node.name.value)
-        self._at_most.append(Severity.NOTE if is_part else Severity.ERROR)
+        if cls is None or not cls.is_module or _is_built_by_another(self.code, node.name.value):
+            self._at_most.append(Severity.NOTE)
+        else:  # what nobody builds here may be a part of what another file builds
+            self._at_most.append(Severity.ERROR if _is_built_alone(self.code, cls.name) else Severity.WARNING)
 
     def leave_ClassDef(self, node: cst.ClassDef) -> None:
         del node
@@ -78,13 +80,21 @@ class ReservedAttributeName(Rule):
 
     def _judge(self, node: cst.CSTNode, name: str, case: str | None) -> None:
         if case and self._at_most and self._at_most[-1] is not Severity.NOTE:
-            self.report(node, case, name=name)
+            self.report(node, case, name=name, at_most=self._at_most[-1])
 
 
 def _is_built_by_another(code: Code, name: str) -> bool:
     """Is it a part of another class of the file, or a base of one? Parts may have these names."""
     others = (cls for cls in code.module.classes.values() if cls.name != name)
     return any(re.search(rf"\b{name}\b", _text_of(code, cls.node.lineno, cls.node.end_lineno or 0)) for cls in others)
+
+
+def _is_built_alone(code: Code, name: str) -> bool:
+    """Does code outside of classes build it, such as the function that returns the model?"""
+    lines = [*code.module.parsed.lines]
+    for cls in sorted(code.module.classes.values(), key=lambda cls: -cls.node.lineno):
+        del lines[cls.node.lineno - 1 : cls.node.end_lineno]
+    return re.search(rf"\b{name}\(", "\n".join(lines)) is not None
 
 
 def _text_of(code: Code, first: int, last: int) -> str:
