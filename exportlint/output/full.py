@@ -10,6 +10,7 @@ from exportlint.finding import Evidence, Finding
 from exportlint.output.causes import BESIDE, Cause, names_only_its_stage, parts
 from exportlint.output.graph import print_graph
 from exportlint.output.ladder_table import print_ladder
+from exportlint.output.verdict import verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,21 +22,23 @@ if TYPE_CHECKING:
 
 
 LEAST, MOST_LINKS = 40, 3
+_SEE = "see"
 
 
 def render(report: Report, options: RenderOptions) -> str:
     if not (report.shown or report.targets):
         return report.headline + "\n"  # the common case on every commit needs no rich
-    console = _console(options)
+    console, links = _console(options), set[tuple[str, str]]()
     for part in parts(report):
         if part.target:
-            print_ladder(console, part.target, report.other_torch(part.target))
+            sentence = verdict(part.target, report.findings)
+            print_ladder(console, part.target, sentence, report.other_torch(part.target))
             if part.target.graph:
                 print_graph(console, part.target.graph)
         elif report.targets:
             console.print(BESIDE, style="headline", soft_wrap=True)
         for cause in part.causes:
-            _print_cause(console, report, cause)
+            _print_cause(console, report, cause, links)
     console.print(report.headline, style="headline", soft_wrap=True)
     if options.statistics:
         for rule, number in report.per_rule():
@@ -67,16 +70,20 @@ def _console(options: RenderOptions) -> Console:
     )
 
 
-def _print_cause(console: Console, report: Report, cause: Cause) -> None:
+def _print_cause(console: Console, report: Report, cause: Cause, links: set[tuple[str, str]]) -> None:
+    """`links`: the pages that the report has named so far, each once."""
     if cause.head:
         console.print(cause.head, style="headline", soft_wrap=True)
     printed: set[tuple[str, str]] = set()
     for finding in cause.findings:
-        _print_finding(console, finding, report, printed)
+        facts = [fact for fact in _facts(finding) if fact not in printed | links]
+        _print_finding(console, finding, report, facts)
+        printed.update(facts)
+        links.update(fact for fact in facts if fact[0] == _SEE)
 
 
-def _print_finding(console: Console, finding: Finding, report: Report, printed: set[tuple[str, str]]) -> None:
-    """Print one finding. `printed`: the facts that already stand under the same cause; this finding's are added."""
+def _print_finding(console: Console, finding: Finding, report: Report, facts: list[tuple[str, str]]) -> None:
+    """Print one finding, with those of its facts that do not stand above it."""
     from rich.text import Text  # noqa: PLC0415
 
     severity = (finding.severity.value, f"severity.{finding.severity.value}")
@@ -86,10 +93,8 @@ def _print_finding(console: Console, finding: Finding, report: Report, printed: 
     place = f"{finding.path}:{finding.line}:{finding.column}"
     console.print(Text.assemble((f"{gutter}--> ", "gutter"), place), soft_wrap=True)
     _print_source(console, finding, report.source(finding.path, finding.line))
-    for label, text in _facts(finding):
-        if (label, text) not in printed:
-            _print_hanging(console, f"{gutter} = ", Text.assemble((f"{label}: ", "label"), text))
-            printed.add((label, text))
+    for label, text in facts:
+        _print_hanging(console, f"{gutter} = ", Text.assemble((f"{label}: ", "label"), text))
     console.print()
 
 
@@ -124,9 +129,9 @@ def _facts(finding: Finding) -> Iterator[tuple[str, str]]:
         yield "instead", finding.fix.description + tried
     most = len(finding.links) if names_only_its_stage(finding) else MOST_LINKS
     for link in finding.links[:most]:
-        yield "see", f"{link.kind} {link.id} {link.url}"
+        yield _SEE, f"{link.kind} {link.id} {link.url}"
     if more := len(finding.links[most:]):
-        yield "see", f"`exportlint explain {finding.rule}` for {more} more"
+        yield _SEE, f"`exportlint explain {finding.rule}` for {more} more"
 
 
 def _print_hanging(console: Console, prefix: str, text: Text) -> None:

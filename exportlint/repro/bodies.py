@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from exportlint.trial.protocol.call_plan import CALL_PLAN
+from exportlint.trial.protocol.options import CALL_PLAN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

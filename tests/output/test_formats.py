@@ -82,7 +82,7 @@ def test_another_torch_than_the_one_judged_by_is_said() -> None:
 @pytest.mark.parametrize("width", [80, 200])
 def test_a_stage_is_one_line(width: int) -> None:
     lines = render("full", REPORT, RenderOptions(width=width)).splitlines()
-    stages = lines[2 : 2 + len(TARGET.stages)]
+    stages = lines[3 : 3 + len(TARGET.stages)]  # below the name, the verdict and the heads
     assert [line.split()[0] for line in stages] == [stage.name for stage in TARGET.stages]
     assert max(map(len, stages)) <= width
 

@@ -15,6 +15,11 @@ DEFAULT_SECONDS = 300.0
 DEFAULT_MEMORY_GB = 16.0
 
 
+# Input set 0 is the sample, 1 the target's other inputs or other values of the same shapes. Each is called twice in a
+# row on the same program, so that state shows.
+CALL_PLAN = (0, 0, 1, 1)
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Of a process with everything it started: seconds, and megabytes of resident memory."""

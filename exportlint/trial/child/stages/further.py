@@ -24,20 +24,24 @@ if TYPE_CHECKING:
     from exportlint.trial.protocol.observation import Observation
 
 
+_Place = tuple[str | None, int | None, str]
+
+
 def run(request: StageRequest) -> StageAnswer:
     """Every mode in the options was refused. Each refusal is an exception observation with its mode."""
     if request.loaded.export:
         return StageAnswer(SKIPPED, "the target brings its own export call")
-    statuses, found = [], 0
+    statuses: list[str] = []
+    found: set[_Place] = set()
     for mode in request.options["modes"]:
         look = _strict if mode == STRICT else _non_strict
         result = in_fork(lambda: list(_once(look(request))), request.folder)  # noqa: B023 - called at once
         for seen in result.value or ():
-            found += 1
+            found.add(_place(seen))
             request.emit(seen.with_details(mode=mode))
         statuses.append(CRASHED if result.ended else PASSED)
     status = worst([*statuses, *([REFUSED] if found else [])])
-    return StageAnswer(status, f"{found} lines refused in one go" if found != 1 else "1 line refused")
+    return StageAnswer(status, f"{len(found)} lines refused in one go" if len(found) != 1 else "1 line refused")
 
 
 def _non_strict(request: StageRequest) -> Iterator[Observation]:
@@ -59,9 +63,13 @@ def _strict(request: StageRequest) -> Iterator[Observation]:
 
 def _once(refusals: Iterator[Observation]) -> Iterator[Observation]:
     """A line in a loop is refused at every turn."""
-    known: set[tuple[str | None, int | None, str]] = set()
+    known: set[_Place] = set()
     for seen in refusals:
-        key = (seen.user_path, seen.user_line, "" if seen.user else seen.first_line)
-        if key not in known:
-            known.add(key)
+        if _place(seen) not in known:
+            known.add(_place(seen))
             yield seen
+
+
+def _place(seen: Observation) -> _Place:
+    """The line; of what has none, torch's words."""
+    return seen.user_path, seen.user_line, "" if seen.user else seen.first_line
