@@ -43,6 +43,11 @@ class RuleInfo:
         return _rule_in(importlib.import_module(self.module))
 
     @property
+    def judges_models(self) -> bool:
+        """Is it about code that a model runs, and not about a whole file or script?"""
+        return self.cls.scope.name == "EXPORTED"
+
+    @property
     def page(self) -> str:
         return inspect.getdoc(importlib.import_module(self.module)) or ""
 

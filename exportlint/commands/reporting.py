@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from exportlint.errors import UserError
 from exportlint.finding import Severity
 from exportlint.output import render
-from exportlint.output.report import RenderOptions, Report
+from exportlint.output.report import RenderOptions, Report, Shown
 from exportlint.workflow.messages import say
 from exportlint.workflow.report_building import Gathered, build_report
 
@@ -28,7 +28,7 @@ PLAIN_WIDTH = 100
 
 def finish(gathered: Gathered, config: Config, output: Output) -> int:
     """Print what the configuration and the comments leave of what was found; the exit code."""
-    made = build_report(gathered, config, show_cleared=output.show_cleared, show_suppressed=output.show_suppressed)
+    made = build_report(gathered, config, Shown(output.show_cleared, output.show_suppressed, output.show_suspected))
     if made.targets:
         from exportlint.workflow.next_step import next_step  # noqa: PLC0415 (the trial's modules, after trials only)
 

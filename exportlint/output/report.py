@@ -33,13 +33,26 @@ class RenderOptions:
     statistics: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What is listed beside the findings that count."""
+
+    cleared: bool = False
+    suppressed: bool = False
+    suspected: bool = False
+
+
+NOTHING_MORE = Shown()
+
+
 def _no_source(_path: str, _line: int) -> str | None:
     return None
 
 
 @dataclass(frozen=True)
 class Report:
-    """`findings` count. `cleared` and `suppressed` are shown only when asked for and never count.
+    """`findings` count. `cleared`, `suppressed` and `unreached` (suspicions in code that no target ran) are shown only
+    when asked for, by `also`, and never count.
 
     `source` gives a line of a file, or None when there is no such line. `next_step` comes after trials only.
     """
@@ -52,25 +65,27 @@ class Report:
     suppressed: tuple[Finding, ...] = ()
     targets: tuple[TargetReport, ...] = ()
     problems: tuple[Problem, ...] = ()
-    show_cleared: bool = False
-    show_suppressed: bool = False
+    unreached: tuple[Finding, ...] = ()
+    also: Shown = NOTHING_MORE
     next_step: NextStep | None = None
     source: Callable[[str, int], str | None] = field(default=_no_source, compare=False)
 
     @property
     def shown(self) -> tuple[Finding, ...]:
         """What a format lists, in the order of places."""
-        extra = (self.cleared if self.show_cleared else ()) + (self.suppressed if self.show_suppressed else ())
+        extra = (self.cleared if self.also.cleared else ()) + (self.suppressed if self.also.suppressed else ())
+        extra += self.unreached if self.also.suspected else ()
         return tuple(sorted(self.findings + extra, key=lambda finding: finding.sort_key))
 
     def label(self, finding: Finding) -> str:
-        """The mark of a finding that is shown but does not count, (cleared) or (suppressed); "" for the others."""
+        """The mark of a finding that is shown but does not count, such as (cleared); "" for the others."""
         return self._labels.get(id(finding), "")
 
     @cached_property
     def _labels(self) -> dict[int, str]:
         cleared = {id(finding): " (cleared)" for finding in self.cleared}
-        return cleared | {id(finding): " (suppressed)" for finding in self.suppressed}
+        unreached = {id(finding): " (never ran)" for finding in self.unreached}
+        return cleared | unreached | {id(finding): " (suppressed)" for finding in self.suppressed}
 
     def count(self, severity: Severity) -> int:
         return sum(finding.severity is severity for finding in self.findings)
@@ -109,8 +124,11 @@ class Report:
     @property
     def _hidden(self) -> str:
         parts = [(len(self.suppressed), "suppressed"), (len(self.cleared), "cleared")]
-        hidden = ", ".join(f"{n} {word}" for n, word in parts if n)
-        return f"; {hidden}" if hidden else ""
+        hidden = [f"{n} {word}" for n, word in parts if n]
+        if self.unreached:
+            more = "" if self.also.suspected else " (--show-suspected)"
+            hidden.append(f"{len(self.unreached)} suspected in code that no target ran{more}")
+        return f"; {', '.join(hidden)}" if hidden else ""
 
 
 def _plural(number: int, word: str) -> str:

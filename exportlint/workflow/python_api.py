@@ -89,7 +89,7 @@ def _tried(target: Target, mode: str | None, options: TrialOptions, scripts: Pat
     examined = examine([target], Collected((), ()), config, options, save_repro=scripts, jobs=1)
     if broken := next((report.broken for report in examined.reports if report.broken), None):
         raise UserError(broken)
-    made = build_report(examined.gathered, examined.config, show_cleared=False, show_suppressed=False)
+    made = build_report(examined.gathered, examined.config)
     own = tuple(finding for finding in made.findings if _is_about(finding, examined.reports[0]))
     return Diagnosis(replace(made, findings=own, source=_source(made)))
 
@@ -151,4 +151,4 @@ def lint(
     gathered = lint_files(collect_files(names, None, config), config, jobs=1, cache=False)
     if problem := next(iter(gathered.problems), None):
         raise UserError(f"{problem.path}{f':{problem.line}' if problem.line else ''}: {problem.message}")
-    return list(build_report(gathered, config, show_cleared=False, show_suppressed=False).findings)
+    return list(build_report(gathered, config).findings)

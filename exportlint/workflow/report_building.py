@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from exportlint.config.settings import RuleNames
 from exportlint.files import SourceError, SourceFile, matches
 from exportlint.finding import Evidence, Finding, Problem, fingerprint
-from exportlint.output.report import Report
+from exportlint.output.report import NOTHING_MORE, Report, Shown
 from exportlint.static import suppressions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from exportlint.config.settings import Config
     from exportlint.trial.protocol.result import TargetReport
@@ -22,16 +22,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What one run found, before anything is left out."""
+    """What one run found, before anything is left out. `only_what_ran`: files are read because targets ran them, and
+    nobody asked about the rest of them."""
 
     files: tuple[SourceFile, ...]
     checked: int
     findings: tuple[Finding, ...]
     problems: tuple[Problem, ...] = ()
     targets: tuple[TargetReport, ...] = ()
+    only_what_ran: bool = False
 
 
-def build_report(gathered: Gathered, config: Config, *, show_cleared: bool, show_suppressed: bool) -> Report:
+def build_report(gathered: Gathered, config: Config, shown: Shown = NOTHING_MORE) -> Report:
     """The report with what the configuration and the comments in the files leave of it."""
     sources = Sources(gathered.files)
     wanted = [finding for finding in gathered.findings if config.wants(finding.rule)]
@@ -46,19 +48,38 @@ def build_report(gathered: Gathered, config: Config, *, show_cleared: bool, show
     )
     complaints = (c for c in applied.complaints if c.path in sources.files and config.wants(c.rule))
     kept = (*applied.kept, *_with_fingerprints((c for c in complaints if not _left_out(c, config)), sources))
+    of_models = {info.name for info in config.rules() if info.judges_models} if gathered.only_what_ran else set()
+    unreached = {id(finding) for finding in _unreached(kept, gathered.targets, of_models)}
+    counting = (f for f in kept if f.evidence is not Evidence.CLEARED and id(f) not in unreached)
     return Report(
         torch=config.torch,
         mode=config.mode,
         files=gathered.checked,
-        findings=tuple(sorted((f for f in kept if f.evidence is not Evidence.CLEARED), key=lambda f: f.sort_key)),
+        findings=tuple(sorted(counting, key=lambda finding: finding.sort_key)),
         cleared=tuple(f for f in kept if f.evidence is Evidence.CLEARED),
+        unreached=tuple(f for f in kept if id(f) in unreached),
         suppressed=(*applied.suppressed, *left_out),
         targets=gathered.targets,
         problems=gathered.problems,
-        show_cleared=show_cleared,
-        show_suppressed=show_suppressed,
+        also=shown,
         source=sources.line,
     )
+
+
+def _unreached(
+    findings: Iterable[Finding], targets: Iterable[TargetReport], of_models: Collection[str]
+) -> Iterator[Finding]:
+    """Suspicions of the rules `of_models` that stand where no target ran, once a target ran."""
+    executed: dict[str, frozenset[int]] = {}
+    for target in targets:
+        for path, lines in target.executed.items():
+            whole = str(Path(path).resolve())
+            executed[whole] = executed.get(whole, frozenset()) | lines
+    for finding in findings if executed else ():
+        if finding.rule in of_models and finding.evidence is Evidence.SUSPECTED:
+            ran = executed.get(str(Path(finding.path).resolve()), frozenset())
+            if ran.isdisjoint(range(finding.line, finding.end_line + 1)):
+                yield finding
 
 
 class Sources:

@@ -67,7 +67,13 @@ def examine(
         findings = merge(gathered.findings, reports, mode=config.mode)
         broken = (Problem(r.path or r.name, r.line, r.broken) for r in reports if r.broken)
         problems = (*gathered.problems, *broken)
-        gathered = replace(gathered, findings=tuple(findings), problems=problems, targets=tuple(reports))
+        gathered = replace(
+            gathered,
+            findings=tuple(findings),
+            problems=problems,
+            targets=tuple(reports),
+            only_what_ran=not found.files,
+        )
         if save_repro:
             gathered = repro_files.save(gathered, save_repro)
     return Examined(gathered, config, gathered.targets)

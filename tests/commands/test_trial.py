@@ -57,7 +57,7 @@ def test_a_refused_model_is_found_at_its_line(tmp_path: Path) -> None:
     (branch,) = [f for f in data["findings"] if f["rule"] == "data-dependent-branch"]
     assert (branch["path"], branch["line"], branch["evidence"]) == ("net.py", 7, "confirmed")
     shown = exportlint(tmp_path, "trial", "net.py")
-    assert "target net.py\n  stage " in shown.stdout
+    assert "target net.py\n  is refused at 1 line in either mode\n  stage " in shown.stdout
     assert "confirmed: target net.py" in shown.stdout
     assert shown.stdout.endswith("\n  exportlint explain data-dependent-branch\n")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from exportlint.finding import Applicability, Edit, Evidence, Finding, Fix, Link, Problem, Severity
-from exportlint.output.report import NextStep, Report
+from exportlint.output.report import NextStep, Report, Shown
 from exportlint.trial.protocol.result import StageResult, TargetReport
 from exportlint.trial.protocol.target import Target, TargetKind
 
@@ -126,8 +126,7 @@ REPORT = Report(
     (SUPPRESSED,),
     (TARGET,),
     (Problem("src/bad.py", 3, "does not parse: invalid syntax"),),
-    show_cleared=True,
-    show_suppressed=True,
+    also=Shown(cleared=True, suppressed=True),
     next_step=NextStep("Next, src/model.py:4: see what to write instead", "exportlint explain data-dependent-branch"),
     source=source,
 )

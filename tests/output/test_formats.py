@@ -16,7 +16,7 @@ from sample import BRANCH, CLEAN, DATA, REPORT, TARGET
 from exportlint.finding import Finding, Severity
 from exportlint.output import FORMATS, markdown, render
 from exportlint.output.markdown import cell
-from exportlint.output.report import RenderOptions, Report
+from exportlint.output.report import NOTHING_MORE, RenderOptions, Report
 from exportlint.trial.protocol.outcomes import Outcome
 from exportlint.trial.protocol.stages import GRAPH, LADDER, SCRIPT, lowering
 
@@ -106,7 +106,7 @@ def test_a_graph_is_shown_line_by_line_of_the_source(tmp_path: Path) -> None:
     assert_snapshot("graph.txt", render("full", replace(CLEAN, targets=targets), RenderOptions(width=100)))
 
 
-@pytest.mark.parametrize("report", [REPORT, CLEAN, replace(REPORT, show_cleared=False, show_suppressed=False)])
+@pytest.mark.parametrize("report", [REPORT, CLEAN, replace(REPORT, also=NOTHING_MORE)])
 def test_json_keeps_its_schema(report: Report) -> None:
     jsonschema.validate(json.loads(render("json", report, RenderOptions())), SCHEMA)
 
@@ -125,7 +125,7 @@ def test_json_stages_point_at_their_findings() -> None:
 
 
 def test_json_hides_and_counts_what_was_not_asked_for() -> None:
-    data = json.loads(render("json", replace(REPORT, show_cleared=False, show_suppressed=False), RenderOptions()))
+    data = json.loads(render("json", replace(REPORT, also=NOTHING_MORE), RenderOptions()))
     assert [f["rule"] for f in data["findings"]].count("in-place") == 0
     assert data["summary"] == {"files": 3, "errors": 3, "warnings": 1, "notes": 2, "suppressed": 1, "cleared": 1}
 
