@@ -30,7 +30,7 @@ class MeasuredCases:
 
     def __init__(self, rule: RuleInfo, torch: str | None, modes: Sequence[str]) -> None:
         self._torch, self._modes = torch, tuple(modes)
-        self._besides = rule.cls.shown_by
+        self._rule = rule
         truth = rule.truth()
         versions = [v for v in truth if torch is None or version_key(v)[:2] <= version_key(torch)[:2]]
         self._fitting = [(version, truth[version]) for version in reversed(versions)]
@@ -49,7 +49,7 @@ class MeasuredCases:
         found = {mode: shown_by(record) for mode, record in self._measured(case)[1].items()}
         if not any(found.values()):
             return {}
-        return {mode: (*kinds, *self._besides) for mode, kinds in found.items()}
+        return {mode: (*kinds, *self._rule.cls.shown_by) for mode, kinds in found.items()}
 
     def severity(self, case: str) -> Severity | None:
         """The severity of a case; None: torch does it right, there is nothing to report."""

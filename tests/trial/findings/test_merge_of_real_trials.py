@@ -85,11 +85,12 @@ def test_what_no_check_of_the_trial_shows_stays_suspected(tried, kind):
     assert met.evidence is Evidence.SUSPECTED
 
 
-def test_a_line_that_appends_to_a_list_of_the_file_is_not_cleared(tried, monkeypatch):
+def test_a_line_that_appends_to_a_list_of_the_file_is_confirmed(tried, monkeypatch):
     monkeypatch.setattr(sys.modules[__name__], "MODEL", MODEL.replace("import torch\n", "import torch\n\nSEEN = []\n"))
     reports = tried("SEEN.append(x.shape[0])")
-    (met,) = [one for one in merge([suspect("SEEN.append")], reports) if one.rule == "some-rule"]
-    assert met.evidence is Evidence.SUSPECTED
+    (met,) = merge([suspect("SEEN.append", effect={"non-strict": "differs", "strict": "differs"})], reports)
+    assert (met.rule, met.evidence, met.stage) == ("some-rule", Evidence.CONFIRMED, "soundness")
+    assert "every call of eager changes global SEEN, the exported program never" in met.message
 
 
 def test_a_line_that_never_ran_stays_suspected(tried):
