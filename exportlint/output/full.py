@@ -10,7 +10,6 @@ from exportlint.finding import Evidence, Finding
 from exportlint.output.causes import BESIDE, Cause, names_only_its_stage, parts
 from exportlint.output.graph import print_graph
 from exportlint.output.ladder_table import print_ladder
-from exportlint.output.verdict import verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,8 +30,7 @@ def render(report: Report, options: RenderOptions) -> str:
     console, links = _console(options), set[tuple[str, str]]()
     for part in parts(report):
         if part.target:
-            sentence = verdict(part.target, report.findings)
-            print_ladder(console, part.target, sentence, report.other_torch(part.target))
+            print_ladder(console, part.target, report.other_torch(part.target))
             if part.target.graph:
                 print_graph(console, part.target.graph)
         elif report.targets:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from exportlint.output.verdict import verdict
 from exportlint.trial.protocol.outcomes import SKIPPED
 
 if TYPE_CHECKING:
@@ -16,15 +17,15 @@ HEADS = ("  stage", "status", "seconds")
 LEAST = 30
 
 
-def print_ladder(console: Console, target: TargetReport, verdict: str, other_torch: str = "") -> None:
+def print_ladder(console: Console, target: TargetReport, other_torch: str = "") -> None:
     """Print the ladder of a target under its verdict. `other_torch` stands behind its name, where the report is about
     another torch."""
     from rich.table import Table  # noqa: PLC0415 (50 ms)
     from rich.text import Text  # noqa: PLC0415
 
     console.print(f"target {target.name}{other_torch}", style="headline", soft_wrap=True)
-    if verdict:
-        console.print(f"  {verdict}", style="label", soft_wrap=True)
+    if sentence := verdict(target):
+        console.print(f"  {sentence}", style="label", soft_wrap=True)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="label")
     for head in (*HEADS, "detail"):
         table.add_column(head, justify="right" if head == "seconds" else "left", no_wrap=head != "detail")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from exportlint.finding import Evidence, Finding, Severity
 from exportlint.output.verdict import verdict
+from exportlint.trial.protocol.frames import Frame
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.result import StageResult, TargetReport
 
@@ -15,10 +15,12 @@ COMPARED = StageResult("soundness", "passed")
 OTHER_VALUES = Observation("difference", details={"check": "output", "mode": "strict"})
 
 
-def refused(line: int, **effect: str) -> Finding:
-    modes = {mode.replace("_", "-"): outcome for mode, outcome in effect.items()}
-    evidence = Evidence.CONFIRMED
-    return Finding("a-rule", "net.py", line, 1, line, 9, Severity.ERROR, "no", evidence, effect=modes, target="net.py")
+UNSTEADY = Observation("note", details={"note": "eager-unstable"})
+OTHER_SIZES = Observation("difference", details={"check": "sizes"})
+
+
+def refused(line: int, **details: str) -> Observation:
+    return Observation("exception", "no", details=details).at([Frame("net.py", line, "forward", "")])
 
 
 @pytest.mark.parametrize(
@@ -32,9 +34,25 @@ def refused(line: int, **effect: str) -> Finding:
             id="one mode differs",
         ),
         pytest.param(
-            (*RAN, BOTH[0], StageResult("export-strict", "refused"), COMPARED),
+            (
+                *RAN,
+                BOTH[0],
+                StageResult("export-strict", "refused", observations=(refused(3),)),
+                StageResult("further", "refused", observations=(refused(3, mode="strict"), refused(5, mode="strict"))),
+                COMPARED,
+            ),
             "exports and agrees with eager in non-strict mode; is refused at 2 lines in strict mode",
             id="one mode is refused",
+        ),
+        pytest.param(
+            (*RAN, *BOTH, StageResult("soundness", "passed", observations=(UNSTEADY,))),
+            "exports in either mode",
+            id="eager does not repeat itself",
+        ),
+        pytest.param(
+            (*RAN, *BOTH, COMPARED, StageResult("dynamic-shapes", "differs", observations=(OTHER_SIZES,))),
+            "exports in either mode; not for all declared sizes",
+            id="other sizes differ",
         ),
         pytest.param(
             (*RAN, BOTH[0], StageResult("export-strict", "crashed"), COMPARED),
@@ -52,5 +70,4 @@ def refused(line: int, **effect: str) -> Finding:
     ],
 )
 def test_the_verdict_of_a_target(stages: tuple[StageResult, ...], sentence: str) -> None:
-    found = [refused(3, strict="refused"), refused(5, strict="refused"), refused(9, non_strict="differs")]
-    assert verdict(TargetReport("net.py", "net.py", 1, stages, {}), found) == sentence
+    assert verdict(TargetReport("net.py", "net.py", 1, stages, {})) == sentence

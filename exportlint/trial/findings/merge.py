@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exportlint.finding import Evidence, Finding
-from exportlint.trial.findings.agreement import agrees
 from exportlint.trial.findings.classify import shown
 from exportlint.trial.findings.deduplicate import findings_of
 from exportlint.trial.findings.reaching_lines import reaching_lines
@@ -39,7 +38,7 @@ def merge(
         executed = _executed(report, root)
         for found in findings_of(report, root, modes):
             evidence.add(found, executed)
-        if all(agrees(report, mode) for mode in modes):
+        if all(report.agrees(mode) for mode in modes):
             evidence.clear(report, modes, executed)
     return evidence.result()
 
@@ -100,7 +99,7 @@ class _MergedEvidence:
         own = [
             index
             for index, static in enumerate(self.static)
-            if _ran(static, executed)
+            if _has_any(static, executed)
             and (static.rule == found.name or (predicted and found.rule is None))
             and (_predicts(static, found) or not predicted)
         ]
@@ -111,10 +110,8 @@ class _MergedEvidence:
         whose harm the checks of that trial would have shown."""
         changing = _lines_that_change(report, self.root)
         for index, static in enumerate(self.static):
-            would_show = static.shown_by and all(
-                report.shown(mode).issuperset(static.shown_by.get(mode, ("unknown",))) for mode in modes
-            )
-            if would_show and _ran(static, executed) and not _has_any(static, changing):
+            would_show = static.shown_by and all(_would_show(report, mode, static) for mode in modes)
+            if would_show and _has_any(static, executed) and not _has_any(static, changing):
                 self.cleared.setdefault(index, report.name)
 
     def result(self) -> list[Finding]:
@@ -130,8 +127,8 @@ class _MergedEvidence:
         return static
 
 
-def _ran(static: Finding, executed: ExecutedLines) -> bool:
-    return _has_any(static, executed)
+def _would_show(report: TargetReport, mode: str, static: Finding) -> bool:
+    return mode in static.shown_by and report.shown(mode).issuperset(static.shown_by[mode])
 
 
 def _has_any(static: Finding, lines: ExecutedLines) -> bool:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from exportlint.trial.protocol.outcomes import PASSED
+from exportlint.trial.protocol.outcomes import DIFFERS, PASSED
 from exportlint.trial.protocol.shortening import short
 from exportlint.trial.protocol.shown_by import SHOWN_BY_PASSING
-from exportlint.trial.protocol.stages import Stage, stage_named
+from exportlint.trial.protocol.stages import LADDER, Stage, StageKind, stage_named
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from exportlint.trial.protocol.observation import Observation
@@ -110,6 +110,25 @@ class TargetReport:
         """The modes in which torch gave a program, whatever that computes."""
         rows = ((stage.row.mode, stage.data.get("exported") or stage.passed) for stage in self.stages)
         return frozenset(mode for mode, gave in rows if mode and gave)
+
+    def agrees(self, mode: str) -> bool:
+        """Did the target export in this mode, and did soundness compare it with eager and find nothing?"""
+        export, soundness = (self.of(lambda row: row.mode == mode), self.of(lambda row: row.kind is StageKind.COMPARE))
+        if export is None or not export.passed or soundness is None or soundness.status not in (PASSED, DIFFERS):
+            return False
+        # Sizes are tried in one mode only; where they differ, nothing is known of the other.
+        sizes = self.of(lambda row: row.kind is StageKind.SIZES)
+        if sizes is not None and any(seen.kind == "difference" for seen in sizes.observations):
+            return False
+        return not any(
+            (seen.kind == "difference" and seen.details.get("mode") == mode)
+            or seen.details.get("note") == "eager-unstable"
+            for seen in soundness.observations
+        )
+
+    def of(self, wanted: Callable[[Stage], bool]) -> StageResult | None:
+        """The first stage of the ladder whose row is wanted, if it was there."""
+        return next((self.stage(row.name) for row in LADDER if wanted(row)), None)
 
     def shown(self, mode: str) -> frozenset[str]:
         """What this trial of a mode would have shown: the kinds of `exportlint.trial.protocol.shown_by` that ran."""
