@@ -45,7 +45,9 @@ class RuleInfo:
     @property
     def judges_models(self) -> bool:
         """Is it about code that a model runs, and not about a whole file or script?"""
-        return self.cls.scope.name == "EXPORTED"
+        from exportlint.rule.base import Scope  # noqa: PLC0415 (as in `_rule_in`)
+
+        return self.cls.scope is Scope.EXPORTED
 
     @property
     def page(self) -> str:

@@ -26,8 +26,10 @@ _RESERVED = frozenset(
     | {"add_submodule", "delete_submodule", "delete_all_unused_submodules"}
 )
 _NAMES = "|".join(sorted(_RESERVED))
-_ANOTHER = "give it another name, such as `{name}_layer`"
-_WEIGHTLESS = re.compile(r"torch\.nn\.(\w*(ReLU|Pool\w*|Dropout\w*|Sigmoid|Tanh|GELU|SiLU|Identity|Flatten|Softmax))$")
+_ANOTHER = "give it another name"
+_WEIGHTLESS = re.compile(
+    r"torch\.nn\.((?!PReLU)\w*(ReLU|Pool\w*|Dropout\w*|Sigmoid|Tanh|GELU|SiLU|Identity|Flatten|Softmax))$"
+)
 _HOLDERS = frozenset({"torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.Sequential"})
 _REGISTER = {"register_buffer": "BadBuffer", "register_parameter": "BadParameter", "add_module": "BadLayer"}
 
@@ -52,12 +54,12 @@ class ReservedAttributeName(Rule):
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)
-        self._at_most: list[Severity] = []
+        self._at_most: list[Severity | None] = []  # of the classes around; None: it is a part, or no module
 
     def visit_ClassDef(self, node: cst.ClassDef) -> None:
         cls = self.code.module.classes.get(node.name.value)
         if cls is None or not cls.is_module or _is_built_by_another(self.code, node.name.value):
-            self._at_most.append(Severity.NOTE)
+            self._at_most.append(None)
         else:  # what nobody builds here may be a part of what another file builds
             self._at_most.append(Severity.ERROR if _is_built_alone(self.code, cls.name) else Severity.WARNING)
 
@@ -67,9 +69,16 @@ class ReservedAttributeName(Rule):
 
     def visit_Assign(self, node: cst.Assign) -> None:
         for target in flat_targets(node):
-            match target:
-                case cst.Attribute(value=cst.Name(value="self"), attr=cst.Name(value=name)) if name in _RESERVED:
-                    self._judge(node, name, _case_of(self.code, node.value))
+            self._assigned(node, target, node.value)
+
+    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
+        if node.value:
+            self._assigned(node, node.target, node.value)
+
+    def _assigned(self, node: cst.CSTNode, target: cst.BaseExpression, value: cst.BaseExpression) -> None:
+        match target:
+            case cst.Attribute(value=cst.Name(value="self"), attr=cst.Name(value=name)) if name in _RESERVED:
+                self._judge(node, name, _case_of(self.code, value))
 
     def visit_Call(self, node: cst.Call) -> None:
         match node:
@@ -79,8 +88,9 @@ class ReservedAttributeName(Rule):
                 self._judge(node, name, _REGISTER.get(called(node) or ""))
 
     def _judge(self, node: cst.CSTNode, name: str, case: str | None) -> None:
-        if case and self._at_most and self._at_most[-1] is not Severity.NOTE:
-            self.report(node, case, name=name, at_most=self._at_most[-1])
+        at_most = self._at_most[-1] if self._at_most else None
+        if case and at_most:
+            self.report(node, case, name=name, at_most=at_most)
 
 
 def _is_built_by_another(code: Code, name: str) -> bool:

@@ -69,7 +69,8 @@ class MeasuredCases:
         if not effect:
             return f"what torch{_release(self._torch)} does with it is not measured"
         chosen = [m for m in self._modes if m in effect] or list(effect)
-        effects = {mode: _DOES[Outcome(effect[mode])] for mode in (*chosen, *(m for m in effect if m not in chosen))}
+        records = self._measured(case)[1]
+        effects = {mode: _does(records[mode]) for mode in (*chosen, *(m for m in effect if m not in chosen))}
         torch = f"torch{_release(self._measured(case)[0])}"
         if len(set(effects.values())) == 1:
             text = f"{torch} {next(iter(effects.values()))} in either mode"
@@ -87,6 +88,11 @@ class MeasuredCases:
         }
         failed = [names[step] for step in record.get("then", {}) if step in names]
         return failed[0] if failed and record.get("outcome") == Outcome.EXPORTS.value else None
+
+
+def _does(record: Mapping[str, Any]) -> str:
+    raises = record["outcome"] == Outcome.DIFFERS.value and record.get("check") == "raises"
+    return "exports it, and the program raises" if raises else _DOES[Outcome(record["outcome"])]
 
 
 def _release(version: str | None) -> str:

@@ -49,6 +49,15 @@ def test_a_case_that_nothing_fitting_measured_is_said_so(tmp_path: Path) -> None
     assert MeasuredCases(rule, None, BOTH).sentence("Bad") == "torch 2.13 refuses to export it in either mode"
 
 
+def test_a_program_that_raises_is_not_said_to_be_wrong_silently(tmp_path: Path) -> None:
+    raises = {mode: {"outcome": "differs", "check": "raises"} for mode in BOTH}
+    rule = stored(tmp_path, v2_13_0={"Bad": raises})
+    assert (
+        MeasuredCases(rule, None, BOTH).sentence("Bad")
+        == "torch 2.13 exports it, and the program raises in either mode"
+    )
+
+
 @pytest.mark.parametrize(
     ("rule", "case", "torch", "severity", "says"),
     [

@@ -122,10 +122,11 @@ def constructors(cls: ClassInfo) -> list[FunctionInfo]:
     """The `__init__` of the class, and those of its bases that no `super().__init__(…)` leads to."""
     found: list[FunctionInfo] = []
     for base in cls.lineage:
-        if init := base.methods.get("__init__") or base.methods.get("__post_init__"):
+        init = base.methods.get("__init__")
+        if init and not any(_hands_on(known.node) for known in found):
             found.append(init)
-            if _hands_on(init.node):
-                break
+        elif init is None and (made := base.methods.get("__post_init__")):
+            found.append(made)
     return found
 
 

@@ -1,7 +1,7 @@
 """What of a trial shows which harm. A suspicion is cleared only where all that shows its harm was run.
 
 A kind is "export", "decompose" or "save" (that step would be refused), the name of a check (see
-`exportlint.trial.protocol.observation`), or one of those below, which no check shows yet.
+`exportlint.trial.protocol.observation`), "own-inputs", or one of `UNSEEN`, which no check shows yet.
 """
 
 from __future__ import annotations
@@ -24,13 +24,8 @@ SHOWN_BY_PASSING = {
 }
 # Inputs that the target names beside its sample: other numbers, words or flags, which are never made up.
 OWN_INPUTS = "own-inputs"
-# What happens in other surroundings than those of the trial.
-OTHER_DEVICE, OTHER_PROCESS, OTHER_ENVIRONMENT, GRADIENTS = (
-    "other-device",
-    "other-process",
-    "other-environment",
-    "gradients",
-)
+# What shows in other surroundings than those of a trial, and in training.
+UNSEEN = frozenset({"other-device", "other-process", "other-environment", "gradients"})
 
 
 def shown_by(record: Mapping[str, Any]) -> tuple[str, ...]:

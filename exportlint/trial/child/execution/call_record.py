@@ -73,16 +73,17 @@ def record_calls(loaded: Loaded, program: Callable[..., Any], plan: Sequence[int
     """Call `program` on the input sets of the plan; of one on which it raised, no more."""
     observed, before = _observed(loaded), state_now(program)
     calls: list[CallRecord] = []
+    repeats = len(plan) >= _TWICE and plan[0] == plan[1]
     states: list[dict[str, Leaves]] = []
     for index, input_set in enumerate(plan):
         if not any(call.raised and call.input_set == input_set for call in calls):
             calls.append(_call(loaded, program, input_set, 100 + index))
-            states += [state_now(program)] if index < _TWICE else []
+            states += [state_now(program)] if repeats and index < _TWICE else []
     changed = dict.fromkeys(_changes(before, state_now(program)))
     buffers = snapshot(dict(program.named_buffers())) if hasattr(program, "named_buffers") else []
     now = _observed(loaded)
     seen = (observed, now) if observed and now else None
-    repeated = frozenset(_changes(*states)) if len(states) == _TWICE and plan[0] == plan[1] else frozenset()
+    repeated = frozenset(_changes(*states)) if len(states) == _TWICE else frozenset()
     return RunRecord(tuple(calls), buffers, changed, seen, repeated=repeated)
 
 

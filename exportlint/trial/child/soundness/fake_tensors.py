@@ -32,8 +32,9 @@ def fakes_in_model(subject: Subject) -> Iterator[Observation]:
 
     A leftover that is overwritten before it is read harms nobody.
     """
-    if left := list(fakes_left_in(subject.exported.model)):
-        yield from left if any(True for _ in changed_model(subject)) else ()
+    left = list(fakes_left_in(subject.exported.model))
+    if left and any(True for _ in changed_model(subject)):
+        yield from left
 
 
 def fakes_left_in(model: Any) -> Iterator[Observation]:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 
 _EFFECTS = (
-    "raises",
     "raises-in-eager-only",
     "stdout",
     "log",
@@ -42,7 +41,7 @@ def shown(subject: Subject) -> Iterator[str]:
         return  # values were not compared
     yield from ("input-effect", "buffer", "frozen")
     if len(sample) == _TWICE or len(other) == _TWICE:
-        yield STATE
+        yield from (STATE, "raises")
     if other and _has_other_values(sample[0], other[0]):
         yield "output"
         if other[0].meant:
