@@ -18,6 +18,7 @@ LAYERS: dict[str, set[str]] = {
     # What everybody speaks through.
     "exportlint.version": set(),
     "exportlint.errors": set(),
+    "exportlint.cores": set(),
     "exportlint.finding": set(),
     "exportlint.files": {"exportlint.finding", "pathspec"},
     "exportlint.trial.protocol": set(),
@@ -131,7 +132,12 @@ LAYERS: dict[str, set[str]] = {
     },
     "exportlint.trial.ladder": {"exportlint.trial.protocol", "exportlint.trial.findings"},
     "exportlint.trial.discovery": {"exportlint.trial.protocol"},
-    "exportlint.trial.run": {"exportlint.trial.protocol", "exportlint.trial.parent", "exportlint.trial.ladder"},
+    "exportlint.trial.run": {
+        "exportlint.cores",
+        "exportlint.trial.protocol",
+        "exportlint.trial.parent",
+        "exportlint.trial.ladder",
+    },
     # What is made of both.
     "exportlint.truth": {
         "exportlint.errors",
@@ -174,6 +180,7 @@ LAYERS: dict[str, set[str]] = {
         "cloudpickle",
     },
     "exportlint.workflow": {
+        "exportlint.cores",
         "exportlint.errors",
         "exportlint.finding",
         "exportlint.files",

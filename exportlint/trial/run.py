@@ -9,7 +9,8 @@ from functools import partial
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
-from exportlint.trial.ladder import LadderRun
+from exportlint.cores import cores
+from exportlint.trial.ladder.ladder_run import LadderRun
 from exportlint.trial.parent.scripts import run_script
 from exportlint.trial.parent.session import kept_session, session
 from exportlint.trial.parent.stage_runner import StageRunner
@@ -54,7 +55,8 @@ def _tried(
     server: Server, target: Target, options: TrialOptions, lowerings: Mapping[str, str], listener: Listener
 ) -> TargetReport:
     with StageRunner(server, target, options) as runner:
-        return _with_torch(server, LadderRun(runner, target, options, lowerings, listener).report())
+        ladder = LadderRun(runner, target, options, lowerings, listener, side_by_side=cores() > options.jobs)
+        return _with_torch(server, ladder.report())
 
 
 def _with_torch(server: Server, report: TargetReport) -> TargetReport:

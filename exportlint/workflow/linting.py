@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from exportlint.cores import cores
 from exportlint.engine.entry.declared_target import DeclaredTarget
 from exportlint.errors import UserError
 from exportlint.files import Collected, collect, from_stdin
@@ -37,7 +38,7 @@ def lint_files(found: Collected, config: Config, *, jobs: int | None = None, cac
     from exportlint.static.static_pass import StaticOptions, check  # noqa: PLC0415 (after the arguments hold)
 
     folder = cache_folder() if cache else None
-    options = StaticOptions(config.torch, config.modes, jobs or _cores(), folder, tuple(_declared(config)))
+    options = StaticOptions(config.torch, config.modes, jobs or cores(), folder, tuple(_declared(config)))
     with progress("files read", len(found.files)) as advance:
         report = check(found.files, config.rules(), options, advance)
     return Gathered(found.files, report.files, report.findings, (*found.problems, *report.problems))
@@ -65,8 +66,3 @@ def cache_folder() -> Path:
     from platformdirs import user_cache_path  # noqa: PLC0415 (only where the variable is not set)
 
     return user_cache_path("exportlint", appauthor=False)
-
-
-def _cores() -> int:
-    """The cores that this process may use, which in a container are fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

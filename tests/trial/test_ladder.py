@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from exportlint.trial.ladder import LadderRun
+from exportlint.trial.ladder.ladder_run import LadderRun
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.options import TrialOptions
 from exportlint.trial.protocol.result import KeptModel, StageResult, TargetReport
@@ -40,8 +40,9 @@ class Recorded:
     def export(self, stage: Stage) -> StageResult:
         return self._answer(stage.name, StageResult("", "passed", data={"exported": True}))
 
-    def following(self, stage: Stage, **options: Any) -> StageResult:
-        return self._answer(stage.name, **options)
+    def following(self, stage: Stage, mode: str, **options: Any) -> StageResult:
+        asked = f"soundness {mode}" if stage.name == "soundness" else stage.name
+        return self._answer(asked, mode=mode, **options)
 
     def kept_model(self, folder: Path) -> KeptModel:
         return KeptModel(folder / "kept.pt")
@@ -123,9 +124,14 @@ def test_what_cannot_say_anything_new_is_skipped_with_the_reason(
 def test_each_stage_is_asked_about_the_modes_that_concern_it() -> None:
     _, asked = ladder_run({"export-non-strict": REFUSED, "export-strict": DIFFERS})
     assert asked["further"] == {"modes": ["non-strict"]}
-    assert asked["soundness"] == {"modes": ["strict"], "tolerant": True}
+    assert asked["second-export"] == {"mode": "strict"}
+    assert asked["soundness strict"] == {"mode": "strict", "twice": True}
+    assert asked["soundness"] == {"tolerant": True}
     _, asked = ladder_run({"export-non-strict": DIFFERS})
-    assert asked["soundness"] == {"modes": ["non-strict", "strict"], "tolerant": False}
+    assert asked["second-export"] == {"mode": "non-strict"}
+    assert asked["soundness non-strict"] == {"mode": "non-strict", "twice": True}
+    assert asked["soundness strict"] == {"mode": "strict", "twice": False}
+    assert "soundness" not in asked
     assert asked["decompose"] == {"mode": "strict"}, "what follows goes on from the export that passed"
 
 

@@ -1,6 +1,7 @@
 """Which process of a target runs a stage.
 
-The first export that passes is held: decomposing, saving and lowering go on from its program, and need no other export.
+Exports that pass are held: the checks of soundness, decomposing, saving and lowering go on from their programs, and
+need no other export.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,19 +32,19 @@ if TYPE_CHECKING:
 
 @dataclass
 class StageRunner:
-    """Implements `exportlint.trial.ladder.Runner`; leaving it ends the target's processes."""
+    """Implements `exportlint.trial.ladder.runner.Runner`; leaving it ends the target's processes."""
 
     server: Server
     target: Target
     options: TrialOptions
     _process: TargetProcess | None = None
-    _held: TargetProcess | None = None
+    _held: dict[str, TargetProcess] = field(default_factory=dict)
 
     def __enter__(self) -> StageRunner:  # noqa: PYI034 - Self needs Python 3.11
         return self
 
     def __exit__(self, _kind: type[BaseException] | None, _error: object, _trace: TracebackType | None) -> None:
-        for process in (self._held, self._process):
+        for process in (*self._held.values(), self._process):
             if process is not None:
                 process.close()
 
@@ -79,26 +80,26 @@ class StageRunner:
             return process_missing(stage.name)
 
     def export(self, stage: Stage) -> StageResult:
-        """An export; the first that passes is held."""
-        if self._held is not None or self._process is None:
-            return self.fresh(stage)
+        """An export; one that passes is held."""
+        if self._process is None:
+            return process_missing(stage.name)
         try:
             reply, process = self._process.held(stage, self.options.limits)
         except (EOFError, OSError):
             return process_missing(stage.name)
         result = result_of(stage.name, reply)
-        if result.passed:
-            self._held = process
+        if result.passed and stage.mode:
+            self._held[stage.mode] = process
         else:
             process.close()
         return result
 
-    def following(self, stage: Stage, **options: Any) -> StageResult:
-        """A stage that finds the program of the held export; where that process is gone, it exports anew."""
-        for process in (self._held, self._process):
+    def following(self, stage: Stage, mode: str, **options: Any) -> StageResult:
+        """A stage that finds the program of the mode's export; where that is not held, it exports anew."""
+        for process in (self._held.get(mode), self._process):
             if process is not None:
                 with contextlib.suppress(EOFError, OSError):
-                    return result_of(stage.name, process.stage(stage, options, self.options.limits))
+                    return result_of(stage.name, process.stage(stage, {"mode": mode, **options}, self.options.limits))
         return process_missing(stage.name)
 
     def kept_model(self, folder: Path) -> KeptModel:

@@ -6,8 +6,9 @@ import os
 import shutil
 import socket
 import tempfile
+import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 class TargetProcess:
     """The process that has imported one target; each stage is a fork of it.
 
-    Also the process of a stage that is held, whose followers are forks of it; `above` is then the target's own.
+    Also the process of a stage that is held, whose followers are forks of it; `above` is then the target's own. Several
+    threads may ask it for stages, which then run one after the other.
     """
 
     line: Connection
@@ -35,6 +37,7 @@ class TargetProcess:
     folder: Path
     above: TargetProcess | None = None
     stage_pid: int | None = None
+    lock: threading.RLock = field(default_factory=threading.RLock)
 
     def load(self, target: Target, search: list[str], limits: Limits) -> Reply:
         """Import the target. A reply without a message: the import ended the process, or a limit did."""
@@ -46,11 +49,11 @@ class TargetProcess:
         request = self._request(stage, options)
         folder = Path(request["folder"])
         reading, writing = os.pipe()
-        with os.fdopen(reading, "rb", buffering=0) as answers:
+        with self.lock, os.fdopen(reading, "rb", buffering=0) as answers:
             self.stage_pid = self._sent(request, writing)
             reply = self._watched(self.stage_pid, limits, folder / "output", answers)
-        kill_group(self.stage_pid)
-        self.stage_pid = None
+            kill_group(self.stage_pid)
+            self.stage_pid = None
         shutil.rmtree(folder, ignore_errors=True)
         return reply
 
@@ -72,7 +75,7 @@ class TargetProcess:
         request = self._request(stage, {})
         reading, writing = os.pipe()
         ours, theirs = socket.socketpair()
-        with os.fdopen(reading, "rb", buffering=0) as answers:
+        with self.lock, os.fdopen(reading, "rb", buffering=0) as answers:
             pid = self._sent({**request, "held": True}, writing, theirs.detach())
             process = TargetProcess(Connection(ours), pid, Path(request["folder"]), self)
             reply = process._watched(pid, limits, process.folder / "output", answers, held=True)
@@ -134,8 +137,9 @@ class TargetProcess:
         """How a held process ended, which only its parent can know."""
         if self.above is None:
             return None
-        self.above.line.send({"ended": self.pid})
-        message = self.above.line.read(30.0) or {}
+        with self.above.lock:
+            self.above.line.send({"ended": self.pid})
+            message = self.above.line.read(30.0) or {}
         return message.get("exit")
 
     def close(self) -> None:

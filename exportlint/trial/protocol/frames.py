@@ -72,11 +72,13 @@ def message_frames(message: str) -> tuple[Frame, ...]:
     )
 
 
+@cache
 def is_user_path(path: str) -> bool:
     """Is the file the model's own code, or a library of it: not torch, not the standard library, not exportlint?"""
     return bool(path) and not path.startswith("<") and not path.startswith(_foreign())
 
 
+@cache
 def is_installed(path: str) -> bool:
     """Does the file lie where packages are installed?"""
     return "site-packages" in Path(path).parts or "dist-packages" in Path(path).parts

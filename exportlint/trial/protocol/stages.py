@@ -76,8 +76,8 @@ EAGER = Stage("eager", StageKind.EAGER, "eager", "run the model on its sample, t
 LADDER: tuple[Stage, ...] = (
     LOAD,
     EAGER,
-    Stage("explain", StageKind.INFORM, "explain", "where torch.compile would break the graph", repro=False),
     *map(_export, MODES),
+    Stage("explain", StageKind.INFORM, "explain", "where torch.compile would break the graph", repro=False),
     Stage(
         "draft", StageKind.DRAFT, "draft", "torch's draft_export, when an export failed", of_export=True, repro=False
     ),
@@ -107,6 +107,7 @@ LADDER: tuple[Stage, ...] = (
     Stage("decompose", StageKind.FROM_PROGRAM, "decompose", "the program in Core ATen operators, beside eager"),
     Stage("save-load", StageKind.FROM_PROGRAM, "save_load", "the program written, read again, and run beside eager"),
 )
+SECOND_EXPORT = Stage("second-export", StageKind.ON_REQUEST, "second_export", "export once more, for soundness")
 GRAPH = Stage("graph", StageKind.ON_REQUEST, "graph", "the exported program by source line, for `--show graph`")
 KEEP_MODEL = Stage(
     "keep-model", StageKind.ON_REQUEST, "keep_model", "the model and its inputs in a file, for `--save-repro`"
@@ -128,4 +129,4 @@ def stage_named(name: str) -> Stage:
     return _BY_NAME[name]
 
 
-_BY_NAME = {stage.name: stage for stage in (SCRIPT, *LADDER, GRAPH, KEEP_MODEL, MEASURE)}
+_BY_NAME = {stage.name: stage for stage in (SCRIPT, *LADDER, SECOND_EXPORT, GRAPH, KEEP_MODEL, MEASURE)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.child.export.export_call import export
@@ -11,9 +12,13 @@ from exportlint.trial.protocol.observation import Observation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from exportlint.trial.child.execution.request import StageRequest
     from exportlint.trial.child.soundness.subject import Subject
+
+
+_FILE = "second-export.pickle"
 
 
 def baked_literals(subject: Subject) -> Iterator[Observation]:
@@ -25,6 +30,17 @@ def baked_literals(subject: Subject) -> Iterator[Observation]:
 def literals_of_second_export(request: StageRequest, mode: str) -> dict[str, Any]:
     """Export with another seed, and where objects lie elsewhere in memory. To be run in a fork."""
     return literals(perturbed(lambda: export(request.loaded, mode, number=1)).program)
+
+
+def keep_literals(folder: Path, found: Mapping[str, Any]) -> None:
+    """Store the literals of a second export for the target's later stages."""
+    (folder / _FILE).write_bytes(pickle.dumps(found))
+
+
+def kept_literals(folder: Path) -> Mapping[str, Any] | None:
+    """What `keep_literals` stored; None where a second export gave none."""
+    file = folder / _FILE
+    return pickle.loads(file.read_bytes()) if file.exists() else None  # noqa: S301 - our own fork wrote it
 
 
 def changed_literals(ours: Mapping[str, Any], second: Mapping[str, Any]) -> Iterator[Observation]:

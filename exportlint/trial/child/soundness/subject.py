@@ -58,8 +58,8 @@ class Subject:
         eager: tuple[RunRecord, RunRecord],
         second_export: Mapping[str, Any] | None,
     ) -> Subject:
-        """Export in the mode; raises what that raises."""
-        return cls(request, mode, export(request.loaded, mode), *eager, second_export)
+        """Of the program that this stage follows; without one, export in the mode, which raises what that raises."""
+        return cls(request, mode, request.exported or export(request.loaded, mode), *eager, second_export)
 
     @cached_property
     def runs(self) -> ProgramRuns:

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.child.execution.call_record import INPUTS, RunRecord, record_calls
+from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.eager_records import keep_records
 from exportlint.trial.child.execution.executed_lines import Lines, recorded_lines
 from exportlint.trial.child.execution.input_sets import inputs_of
-from exportlint.trial.child.execution.pytree_leaves import leaves
+from exportlint.trial.child.execution.pytree_leaves import leaves, snapshot
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.execution.state import state_reader
 from exportlint.trial.child.localize.state_ablation import state_that_changes_outputs
@@ -23,6 +24,7 @@ from exportlint.trial.protocol.shortening import short
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from exportlint.trial.child.loading.loaded import Loaded
     from exportlint.trial.protocol.frames import Frame
 
 
@@ -56,12 +58,19 @@ def _fresh_run(request: StageRequest) -> RunRecord:
 def _writing_lines(request: StageRequest, seen: RunRecord) -> dict[str, Frame]:
     """The lines that change what the record found changed; "inputs" for writes into the arguments."""
     loaded = request.loaded
-    model = loaded.eager()
     given = [inputs_of(loaded, input_set) for input_set in sorted({call.input_set for call in seen.calls})]
-    watched = {name: state_reader(model, name) for name in seen.changed} | {
-        INPUTS: lambda: [value for _, value in leaves(given)]
-    }
+    watched = {INPUTS: lambda: [value for _, value in leaves(given)]} if _inputs_change(loaded, seen) else {}
+    if not watched and not seen.changed:
+        return {}  # watching looks at everything watched on every line
+    model = loaded.eager()
+    watched |= {name: state_reader(model, name) for name in seen.changed}
     return writing_lines(lambda: [model(*args, **kwargs) for args, kwargs in given], watched)
+
+
+def _inputs_change(loaded: Loaded, seen: RunRecord) -> bool:
+    """Did a call leave its arguments otherwise than they were given?"""
+    given = {call.input_set: snapshot(inputs_of(loaded, call.input_set)) for call in seen.calls}
+    return any(compare(given[call.input_set], call.inputs, exact=True) is not None for call in seen.calls)
 
 
 def _failed(request: StageRequest, again: ForkResult, data: dict[str, Any]) -> StageAnswer:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.findings.wording.finding_messages import stage_detail
 from exportlint.trial.findings.wording.size_messages import shapes_text
+from exportlint.trial.ladder.soundness_runs import compared_with_eager
 from exportlint.trial.protocol.outcomes import FAILED, NON_STRICT, PASSED, REFUSED, SKIPPED
 from exportlint.trial.protocol.result import Event, StageResult, TargetReport
 from exportlint.trial.protocol.stages import EAGER, GRAPH, LADDER, LOAD, StageKind, lowering
 from exportlint.trial.protocol.target import TargetKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from exportlint.trial.ladder.runner import Runner
     from exportlint.trial.protocol.options import TrialOptions
     from exportlint.trial.protocol.result import KeptModel
     from exportlint.trial.protocol.stages import Stage
@@ -26,28 +28,13 @@ if TYPE_CHECKING:
 _LIVE = (TargetKind.SEEN, TargetKind.OBJECTS, TargetKind.ZOO)
 
 
-class Runner(Protocol):
-    """Runs stages of one target. `exportlint.trial.parent.stage_runner` does it in processes."""
-
-    def load(self) -> StageResult:
-        """Import the target and make it once."""
-
-    def fresh(self, stage: Stage, **options: Any) -> StageResult:
-        """A stage that starts afresh."""
-
-    def export(self, stage: Stage) -> StageResult:
-        """An export; the program of the first that passes is kept for the stages that follow."""
-
-    def following(self, stage: Stage, **options: Any) -> StageResult:
-        """A stage that goes on from the program that is kept."""
-
-    def kept_model(self, folder: Path) -> KeptModel:
-        """The model and its inputs in a new file of the folder."""
-
-
 @dataclass
 class LadderRun:
-    """One run of the ladder on one target. `lowerings`: name -> module of those that are asked for."""
+    """One run of the ladder on one target.
+
+    lowerings     name -> module of those that are asked for
+    side_by_side  is there a second core, for what goes on from a program while the other stages run?
+    """
 
     runner: Runner
     target: Target
@@ -56,16 +43,38 @@ class LadderRun:
     on_event: Callable[[Event], None] = lambda _event: None
     results: dict[str, StageResult] = field(default_factory=dict)
     graph: Mapping[str, Any] | None = None
+    side_by_side: bool = False
 
     def report(self) -> TargetReport:
         """Run every stage that has something to do, and report what happened."""
-        for stage in self.stages():
-            why = self.reason_to_skip(stage)
-            self._add(skipped(stage, why) if why else self._run(stage))
+        self._climb()
         if self.options.graph and self._modes(PASSED):
             self._describe_graph()
         kept = self._kept_model()
         return replace(self._report(), kept_model=kept)
+
+    def _climb(self) -> None:
+        """In order; what goes on from a program runs beside the other stages, if there is a core for it."""
+        stages = list(self.stages())
+        exports = [stage for stage in stages if stage.kind is StageKind.EXPORT]
+        last = [stage for stage in stages if stage.kind in (StageKind.SIZES, StageKind.FROM_PROGRAM)]
+        aside = ThreadPoolExecutor(1)
+        begun: Future[None] | None = None
+        try:
+            for stage in (stage for stage in stages if stage not in last):
+                self._do_all([stage])
+                exported = self.side_by_side and stage is exports[-1] and self._modes(PASSED)
+                if exported:  # not before: the exports are what somebody waits for
+                    begun = aside.submit(self._do_all, last)
+            begun.result() if begun else self._do_all(last)
+        finally:  # after an interrupt nobody waits for the thread: its processes are ended
+            aside.shutdown(wait=False, cancel_futures=True)
+        self.results = {stage.name: self.results[stage.name] for stage in stages}
+
+    def _do_all(self, stages: Sequence[Stage]) -> None:
+        for stage in stages:
+            why = self.reason_to_skip(stage)
+            self._add(skipped(stage, why) if why else self._run(stage))
 
     def stages(self) -> Iterator[Stage]:
         """The rows of the ladder, those of the chosen modes and lowerings only."""
@@ -126,7 +135,7 @@ class LadderRun:
                 return self.runner.fresh(stage, modes=self._refused())
             case StageKind.COMPARE:
                 tolerant = self._may_tolerate_refusals()
-                return self.runner.fresh(stage, modes=self._accepted(), tolerant=tolerant)
+                return compared_with_eager(self.runner, stage, self._accepted(), tolerant=tolerant)
             case StageKind.SIZES:
                 # In the first mode that passed only: of 66 targets with such sizes 31 exported in both modes, and in
                 # strict the stage named nothing that non-strict had not (once less: strict traces `int()` of a size).

@@ -1,0 +1,1 @@
+"""Which stages run on a target, in which order and in which process."""
