@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 CLEAN, FINDINGS, FAILED = 0, 1, 2
+SIGNALLED = 128  # with the number of the signal, as shells report it
 PLAIN_WIDTH = 100
 
 
@@ -42,6 +43,8 @@ def finish(gathered: Gathered, config: Config, output: Output) -> int:
         say(remark)
     for problem in made.problems:
         say(f"{problem.path}{f':{problem.line}' if problem.line else ''}: {problem.message}")
+    if gathered.stopped_by:
+        return SIGNALLED + gathered.stopped_by
     return exit_code(made, exit_zero=output.exit_zero)
 
 

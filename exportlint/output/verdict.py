@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from exportlint.trial.protocol.outcomes import CRASHED, DIFFERS, FAILED, MODES, PASSED, REFUSED, TIMED_OUT
+from exportlint.trial.protocol.outcomes import CRASHED, DIFFERS, FAILED, MODES, PASSED, REFUSED, SKIPPED, TIMED_OUT
 from exportlint.trial.protocol.stages import EAGER, LOAD, StageKind
 
 if TYPE_CHECKING:
@@ -21,9 +21,12 @@ def verdict(target: TargetReport) -> str:
     """Whether it exports and agrees, mode by mode, and where it runs; "" where nothing was tried."""
     for first, words in ((LOAD, "does not load"), (EAGER, "does not run in eager")):
         stage = target.stage(first.name)
+        if stage is not None and stage.status == SKIPPED:
+            return f"whether it exports is not known: {stage.full_detail}"
         if stage is not None and not stage.passed:
             return f"{words}: {stage.full_detail}" if stage.full_detail else words
-    return "; ".join([*_by_mode(target), *_afterwards(target)])
+    said = [*_by_mode(target), *_afterwards(target)]
+    return "; ".join(said) or "whether it exports is not known"
 
 
 def _by_mode(target: TargetReport) -> Iterator[str]:

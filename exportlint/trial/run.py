@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import entry_points
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from exportlint.cores import cores
 from exportlint.trial.ladder.ladder_run import LadderRun
+from exportlint.trial.ladder.stop import Stop
 from exportlint.trial.parent.scripts import run_script
 from exportlint.trial.parent.session import kept_session, session
 from exportlint.trial.parent.stage_runner import StageRunner
@@ -29,33 +31,46 @@ Listener = Callable[[Event], None]
 
 
 def run_trials(
-    targets: Sequence[Target], options: TrialOptions, on_event: Listener | None = None
+    targets: Sequence[Target], options: TrialOptions, on_event: Listener | None = None, stop: Stop | None = None
 ) -> list[TargetReport]:
     """Try every stage of the ladder on every target; reports in the targets' order.
 
     A script's own report comes before those of the targets that its run gave.
 
     Raises TrialUnavailable when no trial can run at all. An interrupt (Ctrl-C, SIGTERM) ends every process that was
-    started and takes the temporary folder away before it goes on.
+    started and takes the temporary folder away before it goes on; with `stop`, it goes on with reports of what was
+    known by then, and `stop` says so.
     """
     lowerings = _lowerings(options.lower)
     listener = on_event or _nobody
-    with (kept_session if options.keep else session)(options.python) as server:
+    waiting = stop or Stop()
+    with _session(options, stop) as server:
         work: list[Callable[[], TargetReport]] = []
         for target in targets:
             found = [target]
             if target.kind is TargetKind.SCRIPT:
+                if waiting.reason:
+                    continue
                 report, found = run_script(server, target, options, listener)
                 work.append(partial(_with_torch, server, report))
-            work += [partial(_tried, server, one, options, lowerings, listener) for one in found]
+            work += [partial(_tried, server, one, options, lowerings, listener, waiting) for one in found]
         return _side_by_side(work, options.jobs)
 
 
+def _session(options: TrialOptions, stop: Stop | None) -> AbstractContextManager[Server]:
+    return kept_session(options.python) if options.keep else session(options.python, stop.by if stop else None)
+
+
 def _tried(
-    server: Server, target: Target, options: TrialOptions, lowerings: Mapping[str, str], listener: Listener
+    server: Server,
+    target: Target,
+    options: TrialOptions,
+    lowerings: Mapping[str, str],
+    listener: Listener,
+    stop: Stop,
 ) -> TargetReport:
     with StageRunner(server, target, options) as runner:
-        ladder = LadderRun(runner, target, options, lowerings, listener, side_by_side=cores() > options.jobs)
+        ladder = LadderRun(runner, target, options, lowerings, listener, side_by_side=cores() > options.jobs, stop=stop)
         return _with_torch(server, ladder.report())
 
 

@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What one run found, before anything is left out. `only_what_ran`: files are read because targets ran them, and
-    nobody asked about the rest of them."""
+    """What one run found, before anything is left out.
+
+    only_what_ran  files are read because targets ran them, and nobody asked about the rest of them
+    stopped_by     the number of the signal that ended the trials before they were done
+    """
 
     files: tuple[SourceFile, ...]
     checked: int
@@ -31,6 +34,7 @@ class Gathered:
     problems: tuple[Problem, ...] = ()
     targets: tuple[TargetReport, ...] = ()
     only_what_ran: bool = False
+    stopped_by: int | None = None
 
 
 def build_report(gathered: Gathered, config: Config, shown: Shown = NOTHING_MORE) -> Report:

@@ -12,6 +12,7 @@ from exportlint.errors import UserError, nearest
 from exportlint.files import Collected, SourceFile, shown
 from exportlint.finding import Problem
 from exportlint.trial.findings.merge import merge
+from exportlint.trial.ladder.stop import Stop
 from exportlint.trial.protocol.frames import is_installed, is_user_path
 from exportlint.trial.protocol.stages import LOWERINGS, SCRIPT
 from exportlint.trial.protocol.target import Target, TargetError
@@ -60,10 +61,12 @@ def examine(
 
     Raises UserError where no trial can run.
     """
+    stop = Stop()
     with repro_files.folder_for_models(save_repro) as models:
-        reports = _tried(targets, replace(options, kept_models=models))
+        reports = _tried(targets, replace(options, kept_models=models), stop)
         config = _for_installed(reports, config)
-        gathered = lint_files(_with_executed(found, reports), config, jobs=jobs, cache=cache)
+        read = found if stop.reason else _with_executed(found, reports)
+        gathered = lint_files(read, config, jobs=jobs, cache=cache)
         findings = merge(gathered.findings, reports, mode=config.mode)
         broken = (Problem(r.path or r.name, r.line, r.broken) for r in reports if r.broken)
         problems = (*gathered.problems, *broken)
@@ -73,8 +76,9 @@ def examine(
             problems=problems,
             targets=tuple(reports),
             only_what_ran=not found.files,
+            stopped_by=stop.signal_number,
         )
-        if save_repro:
+        if save_repro and not stop.reason:
             gathered = repro_files.save(gathered, save_repro)
     return Examined(gathered, config, gathered.targets)
 
@@ -96,7 +100,7 @@ def known_lowerings(names: Sequence[str]) -> tuple[str, ...]:
     return lower
 
 
-def _tried(targets: Sequence[Target], options: TrialOptions) -> list[TargetReport]:
+def _tried(targets: Sequence[Target], options: TrialOptions, stop: Stop) -> list[TargetReport]:
     if not targets:
         say("the files declare no target (`model` and `example_args`), so there is nothing to try")
         return []
@@ -108,9 +112,11 @@ def _tried(targets: Sequence[Target], options: TrialOptions) -> list[TargetRepor
             sign.update(f"target {len(ended)} of {len(targets)}, {event.target}: {event.stage} {event.status}")
 
         try:
-            reports = run_trials(targets, options, show)
+            reports = run_trials(targets, options, show, stop)
         except TargetError as error:
             raise UserError(str(error)) from error
+    if stop.reason:
+        say(f"{stop.reason}: the report shows what was known by then")
     for report in reports:
         _say_output(report)
     return reports

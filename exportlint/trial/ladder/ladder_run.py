@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from exportlint.trial.findings.wording.finding_messages import stage_detail
 from exportlint.trial.findings.wording.size_messages import shapes_text
 from exportlint.trial.ladder.soundness_runs import compared_with_eager
+from exportlint.trial.ladder.stop import Stop
 from exportlint.trial.protocol.outcomes import FAILED, NON_STRICT, PASSED, REFUSED, SKIPPED
 from exportlint.trial.protocol.result import Event, StageResult, TargetReport
 from exportlint.trial.protocol.stages import EAGER, GRAPH, LADDER, LOAD, StageKind, lowering
@@ -34,6 +35,7 @@ class LadderRun:
 
     lowerings     name -> module of those that are asked for
     side_by_side  is there a second core, for what goes on from a program while the other stages run?
+    stop          where somebody may ask to end the run: what is not done by then is skipped
     """
 
     runner: Runner
@@ -44,10 +46,13 @@ class LadderRun:
     results: dict[str, StageResult] = field(default_factory=dict)
     graph: Mapping[str, Any] | None = None
     side_by_side: bool = False
+    stop: Stop = field(default_factory=Stop)
 
     def report(self) -> TargetReport:
         """Run every stage that has something to do, and report what happened."""
         self._climb()
+        if self.stop.reason:
+            return self._report()
         if self.options.graph and self._modes(PASSED):
             self._describe_graph()
         kept = self._kept_model()
@@ -73,8 +78,12 @@ class LadderRun:
 
     def _do_all(self, stages: Sequence[Stage]) -> None:
         for stage in stages:
-            why = self.reason_to_skip(stage)
-            self._add(skipped(stage, why) if why else self._run(stage))
+            why = self.stop.reason or self.reason_to_skip(stage)
+            result = skipped(stage, why) if why else self._run(stage)
+            if self.stop.reason and not why:  # its process was ended; what it had sent counts
+                sent = tuple(seen for seen in result.observations if "ended" not in seen.details)
+                result = replace(skipped(stage, f"{self.stop.reason} meanwhile"), observations=sent)
+            self._add(result)
 
     def stages(self) -> Iterator[Stage]:
         """The rows of the ladder, those of the chosen modes and lowerings only."""

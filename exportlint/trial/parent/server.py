@@ -110,6 +110,10 @@ class Server:
             self._waiting[message["target"]["name"]] = process
         return reply
 
+    def end_processes(self) -> None:
+        """End everything that runs, so that whoever waits for an answer learns that none comes."""
+        kill_group(self._process.pid)
+
     def close(self) -> None:
         for process in (*self._waiting.values(), *self._hosts):
             process.close()

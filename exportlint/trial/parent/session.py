@@ -15,15 +15,41 @@ from typing import TYPE_CHECKING, Any
 from exportlint.trial.parent.unavailable import TrialUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import FrameType
 
 
 @contextlib.contextmanager
-def session(python: Path | None) -> Iterator[Any]:
-    """A server in a temporary folder; both are gone afterwards, whatever happened."""
-    with _terminated_like_interrupted(), _served(python) as server:
+def session(python: Path | None, on_stop: Callable[[int], None] | None = None) -> Iterator[Any]:
+    """A server in a temporary folder; both are gone afterwards, whatever happened.
+
+    `on_stop` is told of the first Ctrl-C or SIGTERM: all processes of the session are ended, and the block goes on with
+    what it knows. A second Ctrl-C raises, and so does the first signal where nobody is to be told.
+    """
+    with _terminated_like_interrupted(), _served(python) as server, _told(server, on_stop):
         yield server
+
+
+@contextlib.contextmanager
+def _told(server: Any, on_stop: Callable[[int], None] | None) -> Iterator[None]:
+    if on_stop is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        # Who cancels a job sends Ctrl-C, then SIGTERM, some seconds apart: the report shall be out by then.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        on_stop(number)
+        server.end_processes()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGTERM) is stop:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 _stays: dict[tuple[int, Path | None], Any] = {}
@@ -78,7 +104,8 @@ def _terminated_like_interrupted() -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        if signal.getsignal(signal.SIGTERM) is end:
+            signal.signal(signal.SIGTERM, before)
 
 
 def search_path() -> list[str]:
