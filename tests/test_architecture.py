@@ -130,13 +130,15 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.reference",
         "exportlint.registry",
     },
-    "exportlint.trial.ladder": {"exportlint.trial.protocol", "exportlint.trial.findings"},
+    "exportlint.trial.stop": set(),
+    "exportlint.trial.ladder": {"exportlint.trial.protocol", "exportlint.trial.findings", "exportlint.trial.stop"},
     "exportlint.trial.discovery": {"exportlint.trial.protocol"},
     "exportlint.trial.run": {
         "exportlint.cores",
         "exportlint.trial.protocol",
         "exportlint.trial.parent",
         "exportlint.trial.ladder",
+        "exportlint.trial.stop",
     },
     # What is made of both.
     "exportlint.truth": {
@@ -191,6 +193,7 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.trial.findings",
         "exportlint.trial.discovery",
         "exportlint.trial.run",
+        "exportlint.trial.stop",
         "exportlint.workflow.live_model",
         "exportlint.repro",
         "exportlint.output",

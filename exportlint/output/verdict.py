@@ -26,7 +26,8 @@ def verdict(target: TargetReport) -> str:
         if stage is not None and not stage.passed:
             return f"{words}: {stage.full_detail}" if stage.full_detail else words
     said = [*_by_mode(target), *_afterwards(target)]
-    return "; ".join(said) or "whether it exports is not known"
+    unknown = "whether it exports is not known" if target.stage(LOAD.name) else ""
+    return "; ".join(said) or unknown
 
 
 def _by_mode(target: TargetReport) -> Iterator[str]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from exportlint.cores import cores
 from exportlint.trial.ladder.ladder_run import LadderRun
-from exportlint.trial.ladder.stop import Stop
 from exportlint.trial.parent.scripts import run_script
 from exportlint.trial.parent.session import kept_session, session
 from exportlint.trial.parent.stage_runner import StageRunner
@@ -20,6 +19,7 @@ from exportlint.trial.parent.unavailable import TrialUnavailable
 from exportlint.trial.protocol.result import Event, TargetReport
 from exportlint.trial.protocol.stages import LOWERINGS
 from exportlint.trial.protocol.target import TargetKind
+from exportlint.trial.stop import Stop
 
 if TYPE_CHECKING:
     from exportlint.trial.parent.server import Server
@@ -70,7 +70,9 @@ def _tried(
     stop: Stop,
 ) -> TargetReport:
     with StageRunner(server, target, options) as runner:
-        ladder = LadderRun(runner, target, options, lowerings, listener, side_by_side=cores() > options.jobs, stop=stop)
+        ladder = LadderRun(
+            runner, target, options, lowerings, listener, workers=max(1, cores() // options.jobs), stop=stop
+        )
         return _with_torch(server, ladder.report())
 
 

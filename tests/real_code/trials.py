@@ -79,8 +79,9 @@ class Bench:
             file = Path(folder, "target.py")
             text = TARGET.format(site=str(self.site), targets=str(self.real_repos), module=module, name=name)
             file.write_text(text, "utf-8")
+            others = _has_others(self, file)
             began = time.monotonic()
-            report = self.trial(file, others=_has_others(self, file))
+            report = self.trial(file, others=others)
             return {"name": name, "wall": round(time.monotonic() - began, 1), **judged(row, report)}
 
     def trial(self, file: Path, *, others: bool) -> dict[str, Any]:

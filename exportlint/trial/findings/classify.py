@@ -75,7 +75,7 @@ def _exception(where: StageContext, seen: Observation) -> Iterator[TrialFinding]
             return  # a mistake of whoever named the target, which is reported beside the findings
         case StageKind.DRAFT if "draft" not in seen.details:
             return  # draft_export itself failed; the ladder shows it, and it is nothing about the model
-        case StageKind.REFUSALS if ended:
+        case StageKind.REFUSALS | StageKind.SEARCH if ended:
             return  # these look for more of what is known; that one of them ended is nothing more about the model
     words = exception_words(where.stage, seen, known=rule_of(seen) is not None)
     if where.stage.kind is StageKind.DRAFT and NON_STRICT in where.exported:

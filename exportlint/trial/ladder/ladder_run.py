@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.findings.wording.finding_messages import stage_detail
 from exportlint.trial.findings.wording.size_messages import shapes_text
 from exportlint.trial.ladder.soundness_runs import compared_with_eager
-from exportlint.trial.ladder.stop import Stop
 from exportlint.trial.protocol.outcomes import FAILED, NON_STRICT, PASSED, REFUSED, SKIPPED
 from exportlint.trial.protocol.result import Event, StageResult, TargetReport
 from exportlint.trial.protocol.stages import EAGER, GRAPH, LADDER, LOAD, StageKind, lowering
 from exportlint.trial.protocol.target import TargetKind
+from exportlint.trial.stop import Stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ class LadderRun:
     """One run of the ladder on one target.
 
     lowerings     name -> module of those that are asked for
-    side_by_side  is there a second core, for what goes on from a program while the other stages run?
+    workers       how many stages may run at the same time
     stop          where somebody may ask to end the run: what is not done by then is skipped
     """
 
@@ -45,7 +45,7 @@ class LadderRun:
     on_event: Callable[[Event], None] = lambda _event: None
     results: dict[str, StageResult] = field(default_factory=dict)
     graph: Mapping[str, Any] | None = None
-    side_by_side: bool = False
+    workers: int = 1
     stop: Stop = field(default_factory=Stop)
 
     def report(self) -> TargetReport:
@@ -59,31 +59,24 @@ class LadderRun:
         return replace(self._report(), kept_model=kept)
 
     def _climb(self) -> None:
-        """In order; what goes on from a program runs beside the other stages, if there is a core for it."""
+        """What loads and runs, then the exports, then side by side all that asks no more than what those gave."""
         stages = list(self.stages())
-        exports = [stage for stage in stages if stage.kind is StageKind.EXPORT]
-        last = [stage for stage in stages if stage.kind in (StageKind.SIZES, StageKind.FROM_PROGRAM)]
-        aside = ThreadPoolExecutor(1)
-        begun: Future[None] | None = None
+        pool = ThreadPoolExecutor(self.workers)
         try:
-            for stage in (stage for stage in stages if stage not in last):
-                self._do_all([stage])
-                exported = self.side_by_side and stage is exports[-1] and self._modes(PASSED)
-                if exported:  # not before: the exports are what somebody waits for
-                    begun = aside.submit(self._do_all, last)
-            begun.result() if begun else self._do_all(last)
-        finally:  # after an interrupt nobody waits for the thread: its processes are ended
-            aside.shutdown(wait=False, cancel_futures=True)
+            for several in _in_steps(stages):
+                for done in [pool.submit(self._do, stage) for stage in several]:
+                    done.result()
+        finally:  # after an interrupt nobody waits for the threads: their processes are ended
+            pool.shutdown(wait=False, cancel_futures=True)
         self.results = {stage.name: self.results[stage.name] for stage in stages}
 
-    def _do_all(self, stages: Sequence[Stage]) -> None:
-        for stage in stages:
-            why = self.stop.reason or self.reason_to_skip(stage)
-            result = skipped(stage, why) if why else self._run(stage)
-            if self.stop.reason and not why:  # its process was ended; what it had sent counts
-                sent = tuple(seen for seen in result.observations if "ended" not in seen.details)
-                result = replace(skipped(stage, f"{self.stop.reason} meanwhile"), observations=sent)
-            self._add(result)
+    def _do(self, stage: Stage) -> None:
+        why = self.stop.reason or self.reason_to_skip(stage)
+        result = skipped(stage, why) if why else self._run(stage)
+        if self.stop.reason and not why:  # its process was ended; what it had sent counts
+            sent = tuple(seen for seen in result.observations if "ended" not in seen.details)
+            result = replace(skipped(stage, f"{self.stop.reason} meanwhile"), observations=sent)
+        self._add(result)
 
     def stages(self) -> Iterator[Stage]:
         """The rows of the ladder, those of the chosen modes and lowerings only."""
@@ -111,10 +104,14 @@ class LadderRun:
     def _reason_after_exports(self, stage: Stage) -> str | None:
         passed, accepted = self._modes(PASSED), self._accepted()
         match stage.kind:
-            case StageKind.DRAFT | StageKind.REFUSALS if len(passed) == len(self.options.modes):
+            case StageKind.DRAFT | StageKind.REFUSALS | StageKind.SEARCH if len(passed) == len(self.options.modes):
                 return "nothing failed"
             case StageKind.REFUSALS if not self._refused():
                 return "nothing was refused"
+            case StageKind.SEARCH if not self._refused():
+                return "nothing was refused"
+            case StageKind.SEARCH if not self._without_line():
+                return "torch names the line of each refusal"
             case StageKind.COMPARE if not accepted and not self._may_tolerate_refusals():
                 return "nothing was exported"
             case StageKind.FROM_PROGRAM if not passed:
@@ -140,7 +137,7 @@ class LadderRun:
                 return self.runner.load()
             case StageKind.EXPORT:
                 return self.runner.export(stage)
-            case StageKind.REFUSALS:
+            case StageKind.REFUSALS | StageKind.SEARCH:
                 return self.runner.fresh(stage, modes=self._refused())
             case StageKind.COMPARE:
                 tolerant = self._may_tolerate_refusals()
@@ -173,6 +170,11 @@ class LadderRun:
 
     def _refused(self) -> list[str]:
         return [mode for mode in self.options.modes if mode not in self._accepted()]
+
+    def _without_line(self) -> bool:
+        """Did torch refuse the model without naming a line of it?"""
+        exports = (self.results[stage.name] for stage in LADDER if stage.mode in self._refused())
+        return any(not seen.user for result in exports for seen in result.observations if seen.kind == "exception")
 
     def _may_tolerate_refusals(self) -> bool:
         """Can the error-tolerant export, which is non-strict, show what the refusals leave?"""
@@ -218,6 +220,14 @@ class LadderRun:
             target=self.target,
             graph=self.graph,
         )
+
+
+def _in_steps(stages: Sequence[Stage]) -> Iterator[list[Stage]]:
+    """Each step's stages need only what the steps before gave."""
+    first = (StageKind.LOAD, StageKind.EAGER)
+    yield from ([stage] for stage in stages if stage.kind in first)
+    yield [stage for stage in stages if stage.kind is StageKind.EXPORT]
+    yield [stage for stage in stages if stage.kind not in (*first, StageKind.EXPORT)]
 
 
 def skipped(stage: Stage, why: str) -> StageResult:

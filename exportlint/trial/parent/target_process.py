@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class TargetProcess:
     """The process that has imported one target; each stage is a fork of it.
 
-    Also the process of a stage that is held, whose followers are forks of it; `above` is then the target's own. Several
-    threads may ask it for stages, which then run one after the other.
+    Also the process of a stage that is held, whose followers are forks of it; `above` is then the process it is a fork
+    of. Several threads may ask for stages, which then run side by side.
     """
 
     line: Connection
@@ -46,15 +46,8 @@ class TargetProcess:
 
     def stage(self, stage: Stage, options: Mapping[str, Any], limits: Limits) -> Reply:
         """Run one stage in a fork; comes back when it ended, by itself or by a limit."""
-        request = self._request(stage, options)
-        folder = Path(request["folder"])
-        reading, writing = os.pipe()
-        with self.lock, os.fdopen(reading, "rb", buffering=0) as answers:
-            self.stage_pid = self._sent(request, writing)
-            reply = self._watched(self.stage_pid, limits, folder / "output", answers)
-            kill_group(self.stage_pid)
-            self.stage_pid = None
-        shutil.rmtree(folder, ignore_errors=True)
+        reply, process = self.held(stage, limits, options)
+        process.close()
         return reply
 
     def script(self, target: Target, limits: Limits) -> tuple[Reply, list[socket.socket]]:
@@ -70,12 +63,14 @@ class TargetProcess:
         self.stage_pid = None
         return reply, [socket.socket(fileno=fd) for fd in answers.fds]
 
-    def held(self, stage: Stage, limits: Limits) -> tuple[Reply, TargetProcess]:
+    def held(
+        self, stage: Stage, limits: Limits, options: Mapping[str, Any] | None = None
+    ) -> tuple[Reply, TargetProcess]:
         """Run one stage and keep its process for the stages that follow; the caller closes it."""
-        request = self._request(stage, {})
+        request = self._request(stage, options or {})
         reading, writing = os.pipe()
         ours, theirs = socket.socketpair()
-        with self.lock, os.fdopen(reading, "rb", buffering=0) as answers:
+        with os.fdopen(reading, "rb", buffering=0) as answers:
             pid = self._sent({**request, "held": True}, writing, theirs.detach())
             process = TargetProcess(Connection(ours), pid, Path(request["folder"]), self)
             reply = process._watched(pid, limits, process.folder / "output", answers, held=True)
@@ -89,12 +84,13 @@ class TargetProcess:
 
     def _sent(self, request: Mapping[str, Any], *fds: int) -> int:
         """Send a request with the child's ends of its lines, which are closed here; the pid of the fork."""
-        try:
-            self.line.send(request, *fds)
-        finally:
-            for fd in fds:
-                os.close(fd)
-        message = self.line.read(30.0)
+        with self.lock:
+            try:
+                self.line.send(request, *fds)
+            finally:
+                for fd in fds:
+                    os.close(fd)
+            message = self.line.read(30.0)
         if message is None:
             raise EOFError
         pid: int = message["pid"]

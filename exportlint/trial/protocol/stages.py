@@ -25,6 +25,7 @@ class StageKind(enum.Enum):
     EXPORT = "exports in one mode"
     DRAFT = "torch's own report, where an export failed"
     REFUSALS = "looks for further refusals, where torch refused"
+    SEARCH = "looks for the part that is refused, where torch names no line"
     COMPARE = "compares exported programs with eager in every way it can"
     SIZES = "tries other sizes"
     FROM_PROGRAM = "goes on from the program of the first export that passed"
@@ -84,7 +85,7 @@ LADDER: tuple[Stage, ...] = (
     Stage("further", StageKind.REFUSALS, "further", "the refusals after the first one", of_export=True, repro=False),
     Stage(
         "submodules",
-        StageKind.REFUSALS,
+        StageKind.SEARCH,
         "submodules",
         "the smallest submodules that are refused by themselves",
         of_export=True,
