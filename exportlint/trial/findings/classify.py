@@ -115,7 +115,9 @@ _ABOUT_THE_MODEL = re.compile(
 
 
 # Notes that show how to read the other observations of a trial, and are no findings.
-_FOR_THE_PARENT = frozenset({"input-set-refused", "attribute-changed", "inputs-changed", "eager-unstable", "size"})
+_FOR_THE_PARENT = frozenset(
+    {"remedy", "input-set-refused", "attribute-changed", "inputs-changed", "eager-unstable", "size"}
+)
 
 
 def _note(where: StageContext, seen: Observation) -> Iterator[TrialFinding]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from exportlint.finding import Severity
 from exportlint.trial.findings.agreement import judged
 from exportlint.trial.findings.classify import StageContext, classify
+from exportlint.trial.findings.remedies import with_remedy
 from exportlint.trial.findings.trial_finding import BESIDE_EXPORT, TrialFinding, united
 from exportlint.trial.protocol.stages import EAGER
 
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 def findings_of(report: TargetReport, root: Path, modes: Sequence[str]) -> list[TrialFinding]:
     """In the order of the ladder; `modes` are those that severity follows."""
-    return list(without_repetitions([judged(found, report, modes) for found in _joined(report, root)]))
+    found = [with_remedy(judged(one, report, modes), report) for one in _joined(report, root)]
+    return list(without_repetitions(found))
 
 
 def _joined(report: TargetReport, root: Path) -> Iterator[TrialFinding]:

@@ -28,6 +28,7 @@ class TrialFinding:
     line_text  the source of the line
     placed     torch named the line, or a comparison did; else the place is the target's
     measured   what the mode did that found it; `effect` also what the other mode did
+    remedy     what the trial changed so that the same export passed
     within     names the submodule that is refused by itself; a refusal at the same line takes it over
     read_at    where the number was read that torch does not know; called_from: where the project enters a library
     """
@@ -49,6 +50,7 @@ class TrialFinding:
     read_at: str = ""
     called_from: str = ""
     about_a_size: bool = False
+    remedy: str = ""
 
     @property
     def of_export(self) -> bool:
@@ -68,6 +70,12 @@ class TrialFinding:
         after = f"; {self.within}" if self.within and not before else ""
         return f"{before}{self.words.message}{self.read_at}{self.called_from}{effect}{after}"
 
+    def advice(self, usual: str | None) -> Fix | None:
+        """What was seen to help, then the `usual` advice."""
+        if self.remedy:
+            return Fix(f"{self.remedy}; or {usual}" if usual else self.remedy, tried="verified")
+        return Fix(usual) if usual else None
+
     def finding(self) -> Finding:
         """As reports carry it; the whole line is marked."""
         indent = len(self.line_text) - len(self.line_text.lstrip())
@@ -85,7 +93,7 @@ class TrialFinding:
             self.target,
             self.stage.name,
             self.links,
-            Fix(self.words.suggestion) if self.words.suggestion else None,
+            self.advice(self.words.suggestion),
             fingerprint(self.name, self.path, self.line_text),
         )
 

@@ -10,6 +10,7 @@ from exportlint.trial.findings.wording.finding_messages import stage_detail
 from exportlint.trial.findings.wording.size_messages import shapes_text
 from exportlint.trial.ladder.soundness_runs import compared_with_eager
 from exportlint.trial.protocol.outcomes import FAILED, NON_STRICT, PASSED, REFUSED, SKIPPED
+from exportlint.trial.protocol.remedies import worth_trying
 from exportlint.trial.protocol.result import Event, StageResult, TargetReport
 from exportlint.trial.protocol.stages import EAGER, GRAPH, LADDER, LOAD, StageKind, lowering
 from exportlint.trial.protocol.target import TargetKind
@@ -108,7 +109,7 @@ class LadderRun:
                 return "nothing failed"
             case StageKind.REFUSALS if not self._refused():
                 return "nothing was refused"
-            case StageKind.SEARCH if not self._refused():
+            case StageKind.SEARCH | StageKind.REMEDIES if not self._refused():
                 return "nothing was refused"
             case StageKind.SEARCH if not self._without_line():
                 return "torch names the line of each refusal"
@@ -139,6 +140,8 @@ class LadderRun:
                 return self.runner.export(stage)
             case StageKind.REFUSALS | StageKind.SEARCH:
                 return self.runner.fresh(stage, modes=self._refused())
+            case StageKind.REMEDIES:
+                return self.runner.fresh(stage, refused=self._remedies())
             case StageKind.COMPARE:
                 tolerant = self._may_tolerate_refusals()
                 return compared_with_eager(self.runner, stage, self._accepted(), tolerant=tolerant)
@@ -170,6 +173,12 @@ class LadderRun:
 
     def _refused(self) -> list[str]:
         return [mode for mode in self.options.modes if mode not in self._accepted()]
+
+    def _remedies(self) -> dict[str, list[str]]:
+        """For each mode that refuses, what may help."""
+        exports = bool(self._accepted())
+        refusals = {mode: self.results[f"export-{mode}"].observations for mode in self._refused()}
+        return {mode: list(worth_trying(seen, exports=exports)) for mode, seen in refusals.items()}
 
     def _without_line(self) -> bool:
         """Did torch refuse the model without naming a line of it?"""

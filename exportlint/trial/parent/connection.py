@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
 from exportlint.trial.protocol.observation import Observation
-from exportlint.trial.protocol.process_end import GONE, exit_in_words
+from exportlint.trial.protocol.outcomes import GONE, exit_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

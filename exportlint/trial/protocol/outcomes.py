@@ -1,8 +1,9 @@
-"""The words for what happened: modes, the statuses of stages, the outcomes of an export."""
+"""The words for what happened: modes, the statuses of stages, the outcomes of an export, how a process ended."""
 
 from __future__ import annotations
 
 import enum
+import signal
 
 NON_STRICT, STRICT = "non-strict", "strict"
 MODES = (NON_STRICT, STRICT)
@@ -44,3 +45,17 @@ OUTCOME_OF = {
 def worst(statuses: list[str]) -> str:
     """The gravest of the statuses; passed for none."""
     return max(statuses, key=_RANK.index, default=PASSED)
+
+
+GONE = "the process is gone"
+
+
+def exit_in_words(code: int, who: str = "the process") -> str:
+    """An exit code as a sentence; the code is as `os.waitstatus_to_exitcode` gives it, negative for a signal."""
+    if code >= 0:
+        return f"{who} ended itself with exit code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    return f"{who} was ended by {name}"

@@ -26,6 +26,7 @@ class StageKind(enum.Enum):
     DRAFT = "torch's own report, where an export failed"
     REFUSALS = "looks for further refusals, where torch refused"
     SEARCH = "looks for the part that is refused, where torch names no line"
+    REMEDIES = "tries what may help without an edit, where torch refused"
     COMPARE = "compares exported programs with eager in every way it can"
     SIZES = "tries other sizes"
     FROM_PROGRAM = "goes on from the program of the first export that passed"
@@ -89,6 +90,13 @@ LADDER: tuple[Stage, ...] = (
         "submodules",
         "the smallest submodules that are refused by themselves",
         of_export=True,
+        repro=False,
+    ),
+    Stage(
+        "remedies",
+        StageKind.REMEDIES,
+        "remedies",
+        "the refused export under `torch.no_grad()`, without the checks of distributions, in eval mode",
         repro=False,
     ),
     Stage(

@@ -9,7 +9,7 @@ import pytest
 from exportlint.trial.parent.connection import Overrun, Reply
 from exportlint.trial.parent.endings import died, process_missing, result_of
 from exportlint.trial.protocol.observation import Observation
-from exportlint.trial.protocol.process_end import exit_in_words
+from exportlint.trial.protocol.outcomes import exit_in_words
 
 STACK = (
     "Fatal Python error: Segmentation fault\n\nCurrent thread 0x00 (most recent call first):\n"

@@ -18,7 +18,7 @@ from exportlint.trial.child.server.process_control import (
     wait,
 )
 from exportlint.trial.protocol.exceptions import of_exception
-from exportlint.trial.protocol.process_end import exit_in_words
+from exportlint.trial.protocol.outcomes import exit_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable

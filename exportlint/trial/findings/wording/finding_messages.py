@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from exportlint.trial.findings.wording.advice import advised
 from exportlint.trial.findings.wording.difference_messages import in_words
 from exportlint.trial.findings.wording.size_messages import wrong_declaration
 from exportlint.trial.findings.wording.torch_messages import Words, one_line, torch_words
@@ -46,7 +47,7 @@ def exception_words(stage: Stage, seen: Observation, *, known: bool) -> Words:
         return Words("; ".join(messages), "; ".join(suggestions))
     if summary := seen.details.get("summary"):
         return Words(f"{stage.name}, {one_line(str(summary))}")
-    return words
+    return advised(words, seen) if stage.of_export else words
 
 
 def graph_break_words(seen: Observation) -> Words:

@@ -237,6 +237,8 @@ def _reason(message: str) -> str:
 
 # Words of nearly every break; a person learns nothing from them.
 _EMPTY = ("fundamental", "report an issue", "ile an issue", "error when running in eager", "docs.google.com")
+# Advice for torch.compile, which export has no use for.
+_OF_COMPILE = ("torch._dynamo.config", "torch._dynamo.disable", "torch.compile", "torch.compiler", "fullgraph")
 
 
 def _graph_break(text: str) -> Words:
@@ -247,7 +249,9 @@ def _graph_break(text: str) -> Words:
     context = _field(text, "Developer debug context")
     if "Observed exception" in title and context:
         first = context
-    hints = [hint for hint in _hints(text) if len(hint) < LONG and not any(word in hint for word in _EMPTY)]
+    hints = [
+        hint for hint in _hints(text) if len(hint) < LONG and not any(word in hint for word in (*_EMPTY, *_OF_COMPILE))
+    ]
     message = one_line(f"{title}: {first}" if first else title.rstrip(":"))
     return Words(message, "; ".join(dict.fromkeys(hints[:2])) or None)
 

@@ -1,0 +1,48 @@
+"""Put what the trial saw help into the advice of a refusal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from exportlint.trial.protocol.outcomes import MODES, STRICT, Outcome
+from exportlint.trial.protocol.remedies import EVAL, NO_GRAD, NO_VALIDATION
+
+if TYPE_CHECKING:
+    from exportlint.trial.findings.trial_finding import TrialFinding
+    from exportlint.trial.protocol.result import TargetReport
+
+
+_WORDS = {
+    NO_GRAD: "export under `torch.no_grad()`",
+    NO_VALIDATION: "build distributions with `validate_args=False`, or call "
+    "`torch.distributions.Distribution.set_default_validate_args(False)` before the export",
+    EVAL: "call `.eval()` before the export",
+}
+
+
+def with_remedy(found: TrialFinding, report: TargetReport) -> TrialFinding:
+    """The refusal at which an export ended, with what made the same export pass; any other finding as it is."""
+    if found.family != "refused" or found.stage.mode is None:
+        return found
+    refused = [mode for mode, outcome in found.effect.items() if outcome == Outcome.REFUSED.value]
+    return replace(found, remedy=_remedy(refused, report))
+
+
+def _remedy(refused: list[str], report: TargetReport) -> str:
+    helped = _helped(report)
+    agrees = [mode for mode in MODES if mode not in refused and report.agrees(mode)]
+    if agrees:
+        argument = "`strict=True`" if agrees[0] == STRICT else "`strict=False`, the default"
+        return f"export with {argument}, as this trial did: it exports and agrees with eager"
+    for mode in refused:
+        if mode in helped:
+            result = "exports" if helped[mode] == EVAL else "exports and agrees with eager on the sample"
+            return f"{_WORDS[helped[mode]]}, as this trial did: it then {result} in {mode} mode"
+    return ""
+
+
+def _helped(report: TargetReport) -> dict[str, str]:
+    """Mode -> the remedy that made it export."""
+    notes = (seen.details for stage in report.stages for seen in stage.observations)
+    return {note["mode"]: note["remedy"] for note in notes if note.get("note") == "remedy"}

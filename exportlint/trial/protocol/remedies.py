@@ -1,0 +1,30 @@
+"""What may make a refused model export without an edit of it, and which of it a refusal calls for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from exportlint.trial.protocol.observation import Observation
+
+
+NO_GRAD, NO_VALIDATION, EVAL = "no-grad", "no-validation", "eval"
+_DISTRIBUTIONS = "torch/distributions/"
+
+
+def is_about_distributions(seen: Observation) -> bool:
+    """Was it refused inside of torch.distributions, whose constructors test the values that they are given?"""
+    return _DISTRIBUTIONS in seen.text or any(_DISTRIBUTIONS in frame.path for frame in seen.frames)
+
+
+def worth_trying(refusals: Iterable[Observation], *, exports: bool) -> Iterator[str]:
+    """The remedies for the refusals of a mode. `exports`: another mode takes the model, so only what torch hints at."""
+    seen = list(refusals)
+    if any(map(is_about_distributions, seen)):
+        yield NO_VALIDATION
+    if not exports or any("grad" in one.text for one in seen):
+        yield NO_GRAD
+    if not exports:
+        yield EVAL
