@@ -123,8 +123,8 @@ def _facts(finding: Finding) -> Iterator[tuple[str, str]]:
         where += [f"stage {finding.stage}"] if finding.stage else []
         yield finding.evidence.value, ", ".join(where) or "by a trial"
     if finding.fix:
-        failed = " (tried, and it failed)" if finding.fix.tried == "failed" else ""
-        yield "instead", finding.fix.description + failed
+        tried = "" if finding.fix.tried == "not tried" else f" ({finding.fix.tried})"
+        yield f"instead{tried}", finding.fix.description
     most = len(finding.links) if names_only_its_stage(finding) else MOST_LINKS
     for link in finding.links[:most]:
         yield _SEE, f"{link.kind} {link.id} {link.url}"

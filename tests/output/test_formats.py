@@ -71,7 +71,9 @@ def test_full_says_of_each_target_what_happened_and_then_why() -> None:
         "target ", "cause ", "error[data-dependent-branch]", "error[data-dependent-branch]", "cause ", "error[trial-",
         "warning", "Found ", "Next, ",
     ]  # fmt: skip
-    assert sum("instead: Compute both sides" in line for line in lines) == 1, "a cause says once what to write instead"
+    assert sum("instead (verified): Compute both sides" in line for line in lines) == 1, (
+        "a cause says once what to write instead"
+    )
 
 
 def test_another_torch_than_the_one_judged_by_is_said() -> None:

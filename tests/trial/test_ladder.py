@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from exportlint.trial.ladder.ladder_run import LadderRun
+from exportlint.trial.protocol.frames import Frame
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.options import TrialOptions
-from exportlint.trial.protocol.result import KeptModel, StageResult, TargetReport
+from exportlint.trial.protocol.result import Event, KeptModel, StageResult, TargetReport
 from exportlint.trial.protocol.target import Target, TargetKind
+from exportlint.trial.stop import Stop
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,7 +71,7 @@ def skipped(report: TargetReport) -> dict[str, str | None]:
 DEFAULT = "nothing is declared dynamic; `--dynamic auto` proposes what could be"
 UNCOMPARED = "eager raised: nothing to compare with"
 EXPORTS = ("export-non-strict", "export-strict")
-MORE_REFUSALS = ("draft", "further", "submodules")
+MORE_REFUSALS = ("draft", "further", "submodules", "remedies")
 WITH_PROGRAM = ("dynamic-shapes", "decompose", "save-load")
 
 
@@ -107,7 +110,8 @@ def because(why: str, *stages: str) -> dict[str, str]:
         ),
         pytest.param(
             {"export-non-strict": DIFFERS, "export-strict": DIFFERS},
-            because("nothing was refused", "further", "submodules") | because("no export passed", *WITH_PROGRAM),
+            because("nothing was refused", "further", "submodules", "remedies")
+            | because("no export passed", *WITH_PROGRAM),
             id="both programs compute something else",
         ),
         pytest.param({"export-strict": REFUSED}, because(DEFAULT, "dynamic-shapes"), id="one mode refuses"),
@@ -156,6 +160,46 @@ def test_a_refused_declaration_is_looked_into_without_a_program() -> None:
     load = StageResult("", "passed", data={"declared_shapes": "{}"})
     _, asked = ladder_run({"load": load, "export-non-strict": violated, "export-strict": violated})
     assert asked["dynamic-shapes"] == {"mode": "non-strict", "auto": False, "refused": True}
+
+
+def test_submodules_are_searched_only_where_torch_names_no_line() -> None:
+    placed = Observation("exception", "no").at([Frame("/net.py", 3, "forward", "if x:")])
+    report, asked = ladder_run({"export-strict": StageResult("", "refused", observations=(placed,))})
+    assert skipped(report)["submodules"] == "torch names the line of each refusal"
+    assert "submodules" not in asked
+    _, asked = ladder_run({"export-strict": REFUSED})
+    assert asked["submodules"] == {"modes": ["strict"]}
+
+
+def test_what_may_help_is_tried_in_each_mode_that_refuses() -> None:
+    about_grad = Observation("exception", "torch.autograd.grad is not supported")
+    about_values = Observation("exception", "no").at(
+        [Frame("/site-packages/torch/distributions/normal.py", 50, "__init__", "")]
+    )
+    answers = {
+        "export-non-strict": StageResult("", "refused", observations=(about_values,)),
+        "export-strict": StageResult("", "refused", observations=(about_grad,)),
+    }
+    _, asked = ladder_run(answers)
+    assert asked["remedies"] == {
+        "refused": {"non-strict": ["no-validation", "no-grad", "eval"], "strict": ["no-grad", "eval"]}
+    }
+    _, asked = ladder_run({"export-strict": answers["export-strict"]})
+    assert asked["remedies"] == {"refused": {"strict": ["no-grad"]}}, "the other mode takes the model"
+
+
+def test_a_run_that_is_stopped_keeps_what_it_knows() -> None:
+    stop = Stop()
+    stop_at = "export-strict"
+
+    def listen(event: Event) -> None:
+        if event.stage == stop_at and event.status == "running":
+            stop.by(signal.SIGINT)
+
+    report = LadderRun(Recorded({}), NET, TrialOptions(), {}, listen, stop=stop).report()
+    assert [stage.status for stage in report.stages[:3]] == ["passed", "passed", "passed"]
+    assert skipped(report)["export-strict"] == "the run was stopped by Ctrl-C meanwhile"
+    assert skipped(report)["soundness"] == "the run was stopped by Ctrl-C"
 
 
 def test_modes_and_lowerings_are_those_that_are_asked_for() -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from exportlint.finding import Severity
 from exportlint.trial.findings.agreement import judged
 from exportlint.trial.findings.classify import StageContext, classify
-from exportlint.trial.findings.remedies import with_remedy
 from exportlint.trial.findings.trial_finding import BESIDE_EXPORT, TrialFinding, united
+from exportlint.trial.findings.verified_advice import with_remedy
 from exportlint.trial.protocol.stages import EAGER
 
 if TYPE_CHECKING:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from exportlint.trial.protocol.target import Target
 
 
+_WHERE_SOMETHING_FAILED = (StageKind.DRAFT, StageKind.REFUSALS, StageKind.SEARCH, StageKind.REMEDIES)
 # Made by a run, by a caller's process, by a library.
 _LIVE = (TargetKind.SEEN, TargetKind.OBJECTS, TargetKind.ZOO)
 
@@ -105,7 +106,7 @@ class LadderRun:
     def _reason_after_exports(self, stage: Stage) -> str | None:
         passed, accepted = self._modes(PASSED), self._accepted()
         match stage.kind:
-            case StageKind.DRAFT | StageKind.REFUSALS | StageKind.SEARCH if len(passed) == len(self.options.modes):
+            case _ if stage.kind in _WHERE_SOMETHING_FAILED and len(passed) == len(self.options.modes):
                 return "nothing failed"
             case StageKind.REFUSALS if not self._refused():
                 return "nothing was refused"

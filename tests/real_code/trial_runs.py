@@ -1,9 +1,9 @@
 """Try the measured models of public repositories, and compare what the trial says with what torch did.
 
-    python tests/real_code/trials.py REAL_REPOS SITE [--python FILE] [--only TEXT]…
+    python tests/real_code/trial_runs.py REAL_REPOS SITE [--python FILE] [--only TEXT]…
 
 REAL_REPOS holds `truth.jsonl` and the `targets_*.py` that build the models, SITE the repositories at their commits.
-Writes trials.jsonl, a line a model, and TRIALS.md, both beside this file. With `--only`, the other lines stay.
+Writes trial_runs.jsonl, a line a model, and TRIALS.md, both beside this file. With `--only`, the other lines stay.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Bench:
         return next(file.stem for file in files if repository in file.read_text("utf-8"))
 
     def tried(self, row: dict[str, Any]) -> dict[str, Any]:
-        """The line of trials.jsonl for a line of truth.jsonl."""
+        """The line of trial_runs.jsonl for a line of truth.jsonl."""
         name = f"{row['library']}@{row['version']}#{row['model']}"
         module = self.module_of(f"{row['library']}@{row['version']}")
         with tempfile.TemporaryDirectory() as folder:
@@ -154,7 +154,7 @@ def _about_the_model(finding: dict[str, Any]) -> bool:
 @click.option("--python", type=click.Path(path_type=Path), default=Path(sys.executable))
 @click.option("--only", multiple=True)
 @click.option("--jobs", default=len(os.sched_getaffinity(0)))
-@click.option("--out", type=click.Path(path_type=Path), default=HERE / "trials.jsonl")
+@click.option("--out", type=click.Path(path_type=Path), default=HERE / "trial_runs.jsonl")
 def main(real_repos: Path, site: Path, python: Path, only: tuple[str, ...], jobs: int, out: Path) -> None:
     bench = Bench(real_repos.absolute(), site.absolute(), python.absolute())
     kept = {one["name"]: one for one in map(json.loads, out.read_text("utf-8").splitlines())} if out.exists() else {}
@@ -162,7 +162,8 @@ def main(real_repos: Path, site: Path, python: Path, only: tuple[str, ...], jobs
     with ThreadPoolExecutor(jobs) as pool:
         for one in pool.map(bench.tried, rows):
             kept[one["name"]] = one
-            print(one["name"], one["wall"], {mode: m["said"] for mode, m in one.get("modes", {}).items()}, flush=True)
+            said = {mode: m["said"] for mode, m in one.get("modes", {}).items()}
+            print(one["name"], one["wall"], said, flush=True)  # noqa: T201 - the progress of a script
             out.write_text("".join(json.dumps(line) + "\n" for line in kept.values()), "utf-8")
 
 
