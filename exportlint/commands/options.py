@@ -60,6 +60,7 @@ class TrialSettings:
     python: Path | None
     save_repro: Path | None
     show: tuple[str, ...]
+    quick: bool
 
 
 def rule_options(command: Command) -> Command:
@@ -130,6 +131,7 @@ _MEANS = (
     ),
 )
 _MORE_STAGES = (
+    click.option("--quick", is_flag=True, help="Only load, run in eager and export: does it export, where not?"),
     click.option(
         "--dynamic",
         type=NearChoice(("auto",)),
@@ -145,7 +147,7 @@ _MORE_STAGES = (
 
 
 def trial_options(command: Command) -> Command:
-    """--lower, --dynamic, --timeout, --memory, --jobs, --python, --save-repro, --show."""
+    """--lower, --dynamic, --timeout, --memory, --jobs, --python, --save-repro, --show, --quick."""
     for option in (*_MORE_RESULTS, *_MEANS, *_MORE_STAGES):
         command = option(command)
     return command

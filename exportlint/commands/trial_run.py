@@ -32,6 +32,8 @@ def try_and_report(
     """Try the targets, lint `found` and what they ran of the project, and print both kinds of evidence as one."""
     if how.show and output.output_format != "full":
         raise UserError(f"--show {how.show[0]} is for people: use it with `--output-format full`")
+    if how.quick and how.dynamic:
+        raise UserError("--quick leaves out the stage that --dynamic asks for: give one of them")
     examined = examine(targets, found, config, _options(how), save_repro=how.save_repro, cache=cache)
     return finish(examined.gathered, examined.config, output)
 
@@ -41,4 +43,5 @@ def _options(how: TrialSettings) -> TrialOptions:
     limits["memory_mb"] = int(how.memory * 1000) if how.memory else None
     given = {name: value for name, value in limits.items() if value is not None}
     lower, graph = known_lowerings(flat(how.lower)), "graph" in how.show
-    return replace(TrialOptions(lower=lower, dynamic=how.dynamic, python=how.python, graph=graph), **given)
+    asked = TrialOptions(lower=lower, dynamic=how.dynamic, python=how.python, graph=graph, quick=how.quick)
+    return replace(asked, **given)

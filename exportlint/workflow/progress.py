@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from exportlint.workflow.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -87,6 +90,7 @@ class _Bar:
 class _Sign:
     def __init__(self, text: str) -> None:
         self._text = text
+        self._began = time.monotonic()
         self._status: Status | None = None
         self._lock = threading.Lock()
         self._over = False
@@ -96,6 +100,11 @@ class _Sign:
             self._text = text
             if self._status:
                 self._status.update(text)
+
+    def line(self, text: str) -> None:
+        """Where there is no spinner, a line for each part that ends after the first second."""
+        if not sys.stderr.isatty() and time.monotonic() - self._began > PATIENCE:
+            say(text)
 
     def show(self) -> None:
         from rich.console import Console  # noqa: PLC0415 (50 ms that short runs do not need)

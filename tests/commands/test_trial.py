@@ -148,3 +148,14 @@ def test_an_unknown_lowering_is_refused_with_the_nearest(tmp_path: Path) -> None
     done = exportlint(tmp_path, "trial", "net.py", "--lower", "executorc")
     assert done.returncode == 2
     assert "--lower: there is no `executorc`; the nearest is `executorch`" in done.stderr
+
+
+def test_a_quick_trial_says_whether_it_exports_and_each_stage_as_it_ends(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(NET + DECLARED, "utf-8")
+    shown = exportlint(tmp_path, "trial", "--quick", "net.py")
+    assert "  is refused at 1 line in either mode\n" in shown.stdout
+    assert "soundness" not in shown.stdout
+    assert "exportlint: net.py: export-strict refused, " in shown.stderr
+    both = exportlint(tmp_path, "trial", "--quick", "--dynamic", "auto", "net.py")
+    assert both.returncode == 2
+    assert "--quick leaves out the stage that --dynamic asks for" in both.stderr

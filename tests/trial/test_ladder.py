@@ -234,3 +234,9 @@ def test_every_stage_begins_and_ends_with_an_event() -> None:
         Recorded(answers), NET, TrialOptions(), {}, lambda event: events.append((event.stage, event.status))
     ).report()
     assert events[:3] == [("load", "running"), ("load", "refused"), ("eager", "skipped")]
+
+
+def test_a_quick_run_ends_with_the_exports() -> None:
+    report, asked = ladder_run({}, TrialOptions(quick=True))
+    assert [stage.name for stage in report.stages] == ["load", "eager", *EXPORTS]
+    assert list(asked) == ["load", "eager", *EXPORTS]

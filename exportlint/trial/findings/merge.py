@@ -12,7 +12,7 @@ from exportlint.trial.findings.classify import shown
 from exportlint.trial.findings.deduplicate import findings_of
 from exportlint.trial.findings.reaching_lines import reaching_lines
 from exportlint.trial.findings.trial_finding import TrialFinding, united
-from exportlint.trial.protocol.outcomes import MODES, NON_STRICT
+from exportlint.trial.protocol.outcomes import MODES, NON_STRICT, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from exportlint.trial.protocol.result import TargetReport
 
 
+_EXPORTS = Outcome.EXPORTS.value
 ExecutedLines = Mapping[str, frozenset[int]]
 
 
@@ -38,9 +39,8 @@ def merge(
         executed = _executed(report, root)
         for found in findings_of(report, root, modes):
             evidence.add(found, executed)
-        if all(report.agrees(mode) for mode in modes):
-            evidence.clear(report, modes, executed)
-    return evidence.result()
+        evidence.clear(report, [mode for mode in modes if report.agrees(mode)], executed)
+    return evidence.result(modes)
 
 
 def _executed(report: TargetReport, root: Path) -> ExecutedLines:
@@ -50,12 +50,15 @@ def _executed(report: TargetReport, root: Path) -> ExecutedLines:
 
 @dataclass
 class _MergedEvidence:
-    """Static findings by index, as they are confirmed or cleared one by one; and what only trials found."""
+    """Static findings by index, as they are confirmed, or cleared mode by mode; and what only trials found.
+
+    cleared   index -> mode -> the target that cleared it
+    """
 
     static: Sequence[Finding]
     root: Path
     confirmed: dict[int, Finding] = field(default_factory=dict)
-    cleared: dict[int, str] = field(default_factory=dict)
+    cleared: dict[int, dict[str, str]] = field(default_factory=dict)
     discovered: dict[tuple[str, int, str, str], TrialFinding] = field(default_factory=dict)
 
     def add(self, found: TrialFinding, executed: ExecutedLines) -> None:
@@ -106,25 +109,28 @@ class _MergedEvidence:
         return own[0] if len(own) == 1 else None
 
     def clear(self, report: TargetReport, modes: Sequence[str], executed: ExecutedLines) -> None:
-        """The suspicions whose lines ran in a target that exports and agrees with eager, in every mode that counts, and
-        whose harm the checks of that trial would have shown."""
+        """The suspicions whose lines ran in a target that exports and agrees with eager in these `modes`, and whose
+        harm the checks of that trial would have shown: mode by mode, since another line may be refused in the other."""
         changing = _lines_that_change(report, self.root)
         for index, static in enumerate(self.static):
-            would_show = static.shown_by and all(_would_show(report, mode, static) for mode in modes)
-            if would_show and _has_any(static, executed) and not _has_any(static, changing):
-                self.cleared.setdefault(index, report.name)
+            if _has_any(static, executed) and not _has_any(static, changing):
+                shown = {mode: report.name for mode in modes if _would_show(report, mode, static)}
+                self.cleared[index] = shown | self.cleared.get(index, {})
 
-    def result(self) -> list[Finding]:
-        joined = [self._final(index, static) for index, static in enumerate(self.static)]
+    def result(self, modes: Sequence[str]) -> list[Finding]:
+        """Every finding once; `modes` are those that count."""
+        joined = [self._final(index, static, modes) for index, static in enumerate(self.static)]
         alone = [found.finding() for found in self.discovered.values()]
         return sorted([*joined, *alone], key=lambda finding: finding.sort_key)
 
-    def _final(self, index: int, static: Finding) -> Finding:
+    def _final(self, index: int, static: Finding, modes: Sequence[str]) -> Finding:
         if index in self.confirmed:
             return self.confirmed[index]
-        if index in self.cleared:
-            return replace(static, evidence=Evidence.CLEARED, target=self.cleared[index])
-        return static
+        cleared = self.cleared.get(index, {})
+        harmed = [mode for mode in modes if static.effect.get(mode) != _EXPORTS] or modes
+        if all(mode in cleared for mode in harmed):
+            return replace(static, evidence=Evidence.CLEARED, target=cleared[harmed[0]])
+        return replace(static, effect={**static.effect, **dict.fromkeys(cleared, _EXPORTS)}) if cleared else static
 
 
 def _would_show(report: TargetReport, mode: str, static: Finding) -> bool:

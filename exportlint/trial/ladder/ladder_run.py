@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from exportlint.trial.findings.wording.finding_messages import stage_detail
 from exportlint.trial.findings.wording.size_messages import shapes_text
 from exportlint.trial.ladder.soundness_runs import compared_with_eager
-from exportlint.trial.protocol.outcomes import FAILED, NON_STRICT, PASSED, REFUSED, SKIPPED
+from exportlint.trial.protocol.outcomes import FAILED, NON_STRICT, PASSED, REFUSED, RUNNING, SKIPPED
 from exportlint.trial.protocol.remedies import worth_trying
 from exportlint.trial.protocol.result import Event, StageResult, TargetReport
 from exportlint.trial.protocol.stages import EAGER, GRAPH, LADDER, LOAD, StageKind, lowering
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from exportlint.trial.protocol.target import Target
 
 
+# These say whether the model exports; all else asks what the program is worth, or why there is none.
+_FIRST = (StageKind.LOAD, StageKind.EAGER, StageKind.EXPORT)
 _WHERE_SOMETHING_FAILED = (StageKind.DRAFT, StageKind.REFUSALS, StageKind.SEARCH, StageKind.REMEDIES)
 # Made by a run, by a caller's process, by a library.
 _LIVE = (TargetKind.SEEN, TargetKind.OBJECTS, TargetKind.ZOO)
@@ -81,8 +83,9 @@ class LadderRun:
         self._add(result)
 
     def stages(self) -> Iterator[Stage]:
-        """The rows of the ladder, those of the chosen modes and lowerings only."""
-        yield from (stage for stage in LADDER if stage.mode in (None, *self.options.modes))
+        """The rows of the ladder, those of the chosen modes and lowerings only; of a quick run the first ones."""
+        own = [stage for stage in LADDER if stage.mode in (None, *self.options.modes)]
+        yield from (stage for stage in own if stage.kind in _FIRST or not self.options.quick)
         yield from map(lowering, self.lowerings)
 
     def reason_to_skip(self, stage: Stage) -> str | None:
@@ -132,7 +135,7 @@ class LadderRun:
         return "nothing is declared dynamic; `--dynamic auto` proposes what could be"
 
     def _run(self, stage: Stage) -> StageResult:
-        self.on_event(Event(self.target.name, stage.name, "running"))
+        self.on_event(Event(self.target.name, stage.name, RUNNING))
         passed = self._modes(PASSED)
         match stage.kind:
             case StageKind.LOAD:
@@ -234,10 +237,9 @@ class LadderRun:
 
 def _in_steps(stages: Sequence[Stage]) -> Iterator[list[Stage]]:
     """Each step's stages need only what the steps before gave."""
-    first = (StageKind.LOAD, StageKind.EAGER)
-    yield from ([stage] for stage in stages if stage.kind in first)
+    yield from ([stage] for stage in stages if stage.kind in _FIRST and stage.kind is not StageKind.EXPORT)
     yield [stage for stage in stages if stage.kind is StageKind.EXPORT]
-    yield [stage for stage in stages if stage.kind not in (*first, StageKind.EXPORT)]
+    yield [stage for stage in stages if stage.kind not in _FIRST]
 
 
 def skipped(stage: Stage, why: str) -> StageResult:

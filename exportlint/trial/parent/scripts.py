@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.protocol.observation import Observation
-from exportlint.trial.protocol.outcomes import CRASHED, PASSED
+from exportlint.trial.protocol.outcomes import CRASHED, PASSED, RUNNING
 from exportlint.trial.protocol.result import Event, StageResult, TargetReport
 from exportlint.trial.protocol.stages import SCRIPT
 from exportlint.trial.protocol.target import Target
@@ -28,7 +28,7 @@ def run_script(
     server: Server, target: Target, options: TrialOptions, on_event: Callable[[Event], None]
 ) -> tuple[TargetReport, list[Target]]:
     """The script's own outcome, and what it handed to torch. Its targets' processes wait in the server."""
-    on_event(Event(target.name, SCRIPT.name, "running"))
+    on_event(Event(target.name, SCRIPT.name, RUNNING))
     reply = server.script(target, options.limits)
     found = _found(reply)
     ended = next((message["ended"] for message in reply.messages if "ended" in message), None)

@@ -16,6 +16,7 @@ PASSED, REFUSED, DIFFERS, CRASHED, TIMED_OUT, SKIPPED = (
     "timed-out",
     "skipped",
 )
+RUNNING = "running"  # of a stage that has not ended; events say it, results never
 FAILED = (REFUSED, DIFFERS, CRASHED, TIMED_OUT)
 
 # The worst word wins where a stage looks at several things.

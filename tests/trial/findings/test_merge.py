@@ -128,6 +128,22 @@ def test_what_shows_the_harm_of_a_suspicion_must_have_run(
     assert evidence(found) == [("some-rule", 6, expected)]
 
 
+@pytest.mark.parametrize(
+    ("effect", "expected", "left"),
+    [
+        pytest.param({"non-strict": "refused", "strict": "exports"}, "cleared", None, id="only non-strict was at risk"),
+        pytest.param({}, "suspected", {"non-strict": "exports"}, id="strict is still at risk"),
+    ],
+)
+def test_clearing_goes_mode_by_mode(
+    net: str, tmp_path: Path, effect: dict[str, str], expected: str, left: dict[str, str] | None
+) -> None:
+    """Strict refuses another line, so nothing is known of this one in strict."""
+    strict = StageResult("export-strict", "refused")
+    (found,) = merged(net, tmp_path, [replace(suspicion(6), effect=effect)], strict, mode="both")
+    assert (found.evidence.value, found.effect) == (expected, left or effect)
+
+
 def test_a_line_that_was_seen_to_change_a_global_is_not_cleared(net: str, tmp_path: Path) -> None:
     seen = WRITES.at([Frame(net, 6, "forward", "")])
     found = merged(net, tmp_path, [suspicion(6)], StageResult("eager", "passed", observations=(seen,)))
