@@ -4,12 +4,16 @@
 
 REAL_REPOS holds `truth.jsonl` and the `targets_*.py` that build the models, SITE the repositories at their commits.
 Writes trial_runs.jsonl, a line a model, and TRIALS.md, both beside this file. With `--only`, the other lines stay.
+
+`advice_edits.json` holds, by model, the edits that the trial's advice asks for, made by hand: each a file, the old text
+and the new. The model is tried once more with them; advice that the trial verified by itself needs none.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,11 +24,15 @@ from pathlib import Path
 from typing import Any
 
 import click
+from trial_page import write_page
 
 HERE = Path(__file__).resolve().parent
+EDITS = HERE / "advice_edits.json"
 MODES = ("non-strict", "strict")
 EXPORTS = tuple(f"export-{mode}" for mode in MODES)
 OUTCOME = {"passed": "exports"}
+# Some repositories install what they miss when they are imported.
+ALONE = {**os.environ, "PIP_NO_INDEX": "1"}
 TARGET = """\
 import copy, os, random, sys
 os.environ["REAL_REPOS"] = {site!r}
@@ -53,6 +61,27 @@ def get_other():
     return copy.deepcopy(tuple(OTHER))
 """
 
+# The same two exports without exportlint, beside which its times stand.
+RAW = """\
+import json, sys, time
+began = time.monotonic()
+import torch
+marks = []
+sys.path.insert(0, {folder!r})
+import target
+target.get_model()
+marks.append(time.monotonic() - began)
+for strict in (False, True):
+    model, args, kwargs = target.get_model(), target.get_args(), target.get_kwargs()
+    began = time.monotonic()
+    try:
+        torch.export.export(model, args, kwargs or None, strict=strict)
+    except Exception:
+        pass
+    marks.append(time.monotonic() - began)
+print("\\n" + json.dumps([round(mark, 2) for mark in marks]))
+"""
+
 
 @dataclass(frozen=True)
 class Bench:
@@ -71,40 +100,74 @@ class Bench:
         files = sorted(self.real_repos.glob("targets_*.py"))
         return next(file.stem for file in files if repository in file.read_text("utf-8"))
 
-    def tried(self, row: dict[str, Any]) -> dict[str, Any]:
-        """The line of trial_runs.jsonl for a line of truth.jsonl."""
+    def tried(self, row: dict[str, Any], edits: list[list[str]] | None = None) -> dict[str, Any]:
+        """The line of trial_runs.jsonl for a line of truth.jsonl. `edits`: with these made in the repository first."""
         name = f"{row['library']}@{row['version']}#{row['model']}"
         module = self.module_of(f"{row['library']}@{row['version']}")
         with tempfile.TemporaryDirectory() as folder:
+            site = edited(self.site, Path(folder), edits) if edits else self.site
             file = Path(folder, "target.py")
-            text = TARGET.format(site=str(self.site), targets=str(self.real_repos), module=module, name=name)
+            text = TARGET.format(site=str(site), targets=str(self.real_repos), module=module, name=name)
             file.write_text(text, "utf-8")
-            others = _has_others(self, file)
+            others = self.has_others(file)
             began = time.monotonic()
-            report = self.trial(file, others=others)
-            return {"name": name, "wall": round(time.monotonic() - began, 1), **judged(row, report)}
+            first, report = self.trial(file, others=others, quick=bool(edits))
+            wall = {"wall": round(time.monotonic() - began, 1), "first": first}
+            raw = {} if edits else {"raw": self.raw(Path(folder))}
+            return {"name": name, **wall, **raw, **judged(row, report)}
 
-    def trial(self, file: Path, *, others: bool) -> dict[str, Any]:
+    def trial(self, file: Path, *, others: bool, quick: bool) -> tuple[float | None, dict[str, Any]]:
+        """After how many seconds both exports had ended, and the report."""
         parts = {"--model": "get_model", "--args": "get_args", "--kwargs": "get_kwargs"}
         parts |= {"--other-args": "get_other"} if others else {}
         given = [word for key, value in parts.items() for word in (key, f"{file}:{value}")]
         command = [sys.executable, "-P", "-m", "exportlint", "trial", "--lower", "none", "--mode", "both"]
-        command += ["--python", str(self.python), "--output-format", "json", *given]
-        # Some repositories install what they miss when they are imported.
-        environment = {**os.environ, "PIP_NO_INDEX": "1"}
-        done = subprocess.run(command, cwd=self.site, capture_output=True, text=True, check=False, env=environment)
+        command += ["--python", str(self.python), "--output-format", "json", *(["--quick"] if quick else []), *given]
+        began, ended, told = time.monotonic(), None, ""
+        with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
+            with subprocess.Popen(
+                command, cwd=self.site, stdout=output, stderr=subprocess.PIPE, text=True, env=ALONE
+            ) as run:
+                for line in run.stderr or ():
+                    told = line
+                    if ": export-" in line:
+                        ended = round(time.monotonic() - began, 1)
+            output.seek(0)
+            text = output.read()
         try:
-            found: dict[str, Any] = json.loads(done.stdout)
+            return ended, json.loads(text)
         except ValueError:
-            return {"broken": done.stderr[-400:]}
-        return found
+            return ended, {"broken": told[-400:]}
+
+    def raw(self, folder: Path) -> list[float]:
+        """Seconds until torch and the target are imported and the model is made, and of each export by itself."""
+        code = RAW.format(folder=str(folder))
+        command = [self.python, "-c", code]
+        done = subprocess.run(command, cwd=self.site, capture_output=True, text=True, check=False, env=ALONE)
+        last = done.stdout.splitlines()[-1:]
+        return list(json.loads(last[0])) if last and last[0].startswith("[") else []
+
+    def has_others(self, file: Path) -> bool:
+        """Does the target name other inputs beside its sample?"""
+        code = f"import sys; sys.path.insert(0, {str(file.parent)!r}); import target; sys.exit(target.OTHER is None)"
+        command = [self.python, "-c", code]
+        return subprocess.run(command, cwd=self.site, capture_output=True, check=False, env=ALONE).returncode == 0
 
 
-def _has_others(bench: Bench, file: Path) -> bool:
-    code = f"import sys; sys.path.insert(0, {str(file.parent)!r}); import target; sys.exit(target.OTHER is None)"
-    environment = {**os.environ, "PIP_NO_INDEX": "1"}
-    done = subprocess.run([bench.python, "-c", code], cwd=bench.site, capture_output=True, check=False, env=environment)
-    return done.returncode == 0
+def edited(site: Path, folder: Path, edits: list[list[str]]) -> Path:
+    """A folder with all repositories, in which the edited one is a copy."""
+    (other := folder / "site").mkdir()
+    for repository in site.iterdir():
+        (other / repository.name).symlink_to(repository)
+    for name in {file.partition("/")[0] for file, _old, _new in edits}:
+        (other / name).unlink()
+        shutil.copytree(site / name, other / name, ignore=shutil.ignore_patterns(".git", "*.png", "*.jpg"))
+    for file, old, new in edits:
+        text = (other / file).read_text("utf-8")
+        if text.count(old) != 1:
+            raise ValueError(f"{file}: {old!r} is there {text.count(old)} times")
+        (other / file).write_text(text.replace(old, new), "utf-8")
+    return other
 
 
 def judged(row: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
@@ -157,14 +220,23 @@ def _about_the_model(finding: dict[str, Any]) -> bool:
 @click.option("--out", type=click.Path(path_type=Path), default=HERE / "trial_runs.jsonl")
 def main(real_repos: Path, site: Path, python: Path, only: tuple[str, ...], jobs: int, out: Path) -> None:
     bench = Bench(real_repos.absolute(), site.absolute(), python.absolute())
+    edits = json.loads(EDITS.read_text("utf-8"))
     kept = {one["name"]: one for one in map(json.loads, out.read_text("utf-8").splitlines())} if out.exists() else {}
     rows = [row for row in bench.rows() if not only or any(text in json.dumps(row) for text in only)]
+
+    def measured(row: dict[str, Any]) -> dict[str, Any]:
+        one = bench.tried(row)
+        applied = edits.get(one["name"])
+        return {**one, "edited": bench.tried(row, applied)["modes"]} if applied else one
+
     with ThreadPoolExecutor(jobs) as pool:
-        for one in pool.map(bench.tried, rows):
+        for one in pool.map(measured, rows):
             kept[one["name"]] = one
             said = {mode: m["said"] for mode, m in one.get("modes", {}).items()}
             print(one["name"], one["wall"], said, flush=True)  # noqa: T201 - the progress of a script
             out.write_text("".join(json.dumps(line) + "\n" for line in kept.values()), "utf-8")
+    if out.parent == HERE:
+        write_page()
 
 
 if __name__ == "__main__":
