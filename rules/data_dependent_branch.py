@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _SELECT = "compute both sides and select with `torch.where`, or keep both in the program with `torch.cond`"
 _JOIN = "join the tests with `&`, `|` and `~`, and select with `torch.where`"
-_CHECK = "use `torch._assert_async(test, message)`, or leave the check to the caller"
+_CHECK = "use `torch._assert_async(test, message)` with a tensor as the test, or leave the check to the caller"
 _ORDER = "stack the tensors and use `torch.argmin`, `torch.sort` or `torch.topk`"
 _DATA_OR_CONSTANT = frozenset({Kind.TENSOR, Kind.UNBACKED, Kind.SCALAR, Kind.NONE})
 _VALIDATE = "pass `validate_args=False`"
@@ -41,6 +41,8 @@ _BRANCHES = "`{code}` decides on the value of a tensor"
 _FORMS = {
     "while": "BadWhile",
     "assert": "BadAssert",
+    "assert-part": "BadAssertParts",
+    "raise": "BadIfRaise",
     "ternary": "BadTernary",
     "not": "BadNot",
     "and": "BadAnd",
@@ -66,6 +68,7 @@ class DataDependentBranch(TruthRule):
     )
     cases: ClassVar = {
         "BadIf": Case("`{code}` branches on the value of a tensor", _SELECT),
+        "BadIfRaise": Case("`{code}` raises on the value of a tensor", _CHECK),
         "BadIfItem": Case("`{code}` branches on a number that was read from a tensor", _SELECT),
         "BadIfFlagBuffer": Case(
             "`{code}` is a buffer, a tensor; the branch depends on its value",

@@ -31,7 +31,13 @@ _MASK = (
 )
 _FIXED = "compute all at once, or loop a fixed number of times and mask"
 _BRANCHES = "`{code}` branches on a size that depends on data"
-_FORMS = {"while": "BadWhileSize", "ternary": "BadTernarySize", "assert": "BadAssertSize"}
+_FORMS = {
+    "while": "BadWhileSize",
+    "ternary": "BadTernarySize",
+    "assert": "BadAssertSize",
+    "assert-part": "BadAssertSize",
+    "raise": "BadIfRaiseSize",
+}
 _ROUND = frozenset({"enumerate", "zip", "reversed", "iter", "list", "tuple", "sorted"})
 _ROWS = frozenset({"tolist", "unbind"})
 
@@ -45,6 +51,9 @@ class DataDependentSizeBranch(TruthRule):
         "BadTernarySize": Case(_BRANCHES, _MASK),
         "BadAssertSize": Case(
             "`{code}` asserts on a size that depends on data", "use `torch._check(…)`, which both modes keep"
+        ),
+        "BadIfRaiseSize": Case(
+            "`{code}` raises on a size that depends on data", "use `torch._check(…)`, which both modes keep"
         ),
         "BadMatchSize": Case("`case {code}` compares `{name}`, a size that depends on data", _MASK),
         "BadWhileSize": Case("`{code}` ends the loop on a size that depends on data", _FIXED),

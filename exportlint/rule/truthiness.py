@@ -39,6 +39,8 @@ class Before:
 class Asked:
     """An expression whose truth decides. `form` is what asks: if, while, assert, ternary, not, and, or …
 
+    An `if` that does nothing but raise has the form raise, a part of an assertion's test the form assert-part.
+
     `before` are the operands of `and` and `or` that are asked first and may settle the matter.
 
     >>> import libcst as cst
@@ -91,7 +93,7 @@ class TruthRule(Rule):
         return any(_guards(self.code.text(test.node), holds=test.holds) for test in (*asked.before, *self._outer_tests))
 
     def visit_If(self, node: cst.If) -> None:
-        self._ask(node.test, "if")
+        self._ask(node.test, "raise" if node.orelse is None and _only_raises(node.body) else "if")
 
     def visit_If_body(self, node: cst.If) -> None:
         self._outer_tests.append(Before(node.test, holds=True))
@@ -140,11 +142,11 @@ class TruthRule(Rule):
         self._covered.add(node)
         match node:
             case cst.BooleanOperation(left=left, right=right, operator=operator):
-                part = "if" if form == "assert" else form
+                part = _part(form)
                 self._ask(left, part, before)
                 self._ask(right, part, (*before, Before(left, holds=isinstance(operator, cst.And))))
             case cst.UnaryOperation(operator=cst.Not(), expression=inner):
-                self._ask(inner, "if" if form == "assert" else form, before)
+                self._ask(inner, _part(form), before)
             case cst.Call(args=[cst.Arg(value=inner)]) if self.code.name(node.func) == "builtins.bool":
                 self._ask(inner, form, before)
             case cst.NamedExpr(value=inner) if isinstance(inner, cst.BooleanOperation):
@@ -155,6 +157,20 @@ class TruthRule(Rule):
     def covered(self, node: cst.CSTNode) -> bool:
         """Was the node taken apart as part of a test?"""
         return node in self._covered
+
+
+def _part(form: str) -> str:
+    """What asks for a part of a test of this form. Torch keeps an assertion of one plain test only."""
+    return "assert-part" if form == "assert" else form
+
+
+def _only_raises(body: cst.BaseSuite) -> bool:
+    match body:
+        case cst.IndentedBlock(body=[cst.SimpleStatementLine(body=[cst.Raise()])]):
+            return True
+        case cst.SimpleStatementSuite(body=[cst.Raise()]):
+            return True
+    return False
 
 
 def _guards(text: str, *, holds: bool) -> bool:

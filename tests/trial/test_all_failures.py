@@ -43,12 +43,6 @@ def test_nearly_all_of_them_were_seen_to_happen(reported):
     }
 
 
-def test_the_smallest_submodule_that_fails_is_named_with_what_it_really_got(reported):
-    gate, rounds = (f for f in reported["findings"] if f["path"] == "two_submodules.py" and f["line"] in (9, 27))
-    assert "the submodule `blocks.0` (Gate) is refused by itself with float32[3, 4]" in gate["message"]
-    assert "the submodule `blocks.2` (Rounds) is refused by itself with float32[3, 4]" in rounds["message"]
-
-
 def test_what_the_refusals_leave_is_not_called_sound_where_no_program_of_it_ran(reported):
     (target,) = (target for target in reported["targets"] if target["name"] == "outputs.py")
     (soundness,) = (stage for stage in target["stages"] if stage["name"] == "soundness")

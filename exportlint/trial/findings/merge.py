@@ -165,7 +165,8 @@ def _confirmed(static: Finding, found: TrialFinding) -> Finding:
     message = static.message
     if static.evidence is not Evidence.CONFIRMED:
         above = f" (line {tried.line})" if found.placed and tried.line > static.end_line else ""
-        message += f"; tried{above}: {tried.message}" + ("" if found.placed else _ONLY)
+        says = found.message if above or found.rule != static.rule else found.beside_its_rule
+        message += f"; tried{above}: {says}" + ("" if found.placed else _ONLY)
     return replace(
         static,
         evidence=Evidence.CONFIRMED,

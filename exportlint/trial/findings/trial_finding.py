@@ -67,8 +67,18 @@ class TrialFinding:
         """The whole message, without a final stop."""
         effect = f" ({effect_in_words(self.effect)})" if self.effect else ""
         before = f"{self.within}: " if self.family == "submodule" else ""
-        after = f"; {self.within}" if self.within and not before else ""
-        return f"{before}{self.words.message}{self.read_at}{self.called_from}{effect}{after}"
+        return f"{before}{self.words.message}{self.read_at}{self.called_from}{effect}{self._after}"
+
+    @property
+    def beside_its_rule(self) -> str:
+        """The message beside that of its rule, which has said what a refusal is about."""
+        if self.family != "refused" or not self.effect:
+            return self.message
+        return f"{effect_in_words(self.effect)}{self.read_at}{self.called_from}{self._after}"
+
+    @property
+    def _after(self) -> str:
+        return f"; {self.within}" if self.within and self.family != "submodule" else ""
 
     def advice(self, usual: str | None) -> Fix | None:
         """What was seen to help, then the `usual` advice."""

@@ -24,7 +24,12 @@ def worth_trying(refusals: Iterable[Observation], *, exports: bool) -> Iterator[
     seen = list(refusals)
     if any(map(is_about_distributions, seen)):
         yield NO_VALIDATION
-    if not exports or any("grad" in one.text for one in seen):
+    if any("grad" in one.text for one in seen) or not (exports or all(map(_reads_values, seen))):
         yield NO_GRAD
     if not exports:
         yield EVAL
+
+
+def _reads_values(seen: Observation) -> bool:
+    """Does Python need a value, which a tensor does not have while it is traced, with or without gradients?"""
+    return "data-dependent" in seen.text.lower()

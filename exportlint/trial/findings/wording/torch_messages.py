@@ -37,6 +37,9 @@ _PLAIN = "return tensors, numbers and text only"
 _BEFORE = "call it before the model runs and pass the result in, or do without it"
 _WRAP = "export a small `torch.nn.Module` whose `forward` calls it"
 
+# What torch says in its own symbols (`u0 > 4`), which means something only beside the line that they were read at.
+_SYMBOL = " (`{expr}`)"
+
 # The first pattern that torch's message holds. `{groups}` come from the pattern.
 _PATTERNS: tuple[tuple[str, str, str | None], ...] = (
     (
@@ -151,7 +154,8 @@ def torch_words(seen: Observation) -> Words:
         return _constraints(text)
     for pattern, message, suggestion in _PATTERNS:
         if found := re.search(pattern, text, re.DOTALL):
-            return _filled(found, seen, message, suggestion)
+            known = message if "read" in seen.details else message.replace(_SYMBOL, "")
+            return _filled(found, seen, known, suggestion)
     if "Explanation:" in text:
         return _graph_break(text)
     return Words(f"{_bare(seen.error_class)}{one_line(seen.first_line or text)}")
@@ -160,7 +164,7 @@ def torch_words(seen: Observation) -> Words:
 # Issues of draft_export, by their type; `{subject}` is the expression or the operator.
 _ISSUES: dict[str, tuple[str, str | None]] = {
     "DATA_DEPENDENT_ERROR": (
-        "the value of a tensor decides here (`{subject}`), and while it is traced a tensor has no value",
+        "the value of a tensor decides here, and while it is traced a tensor has no value",
         _SELECT,
     ),
     "CONSTRAINT_VIOLATION_ERROR": ("the code narrows a dimension that was declared dynamic: `{subject}`", None),

@@ -1,0 +1,46 @@
+"""Which submodule is refused by itself: asked where torch names no line of a refusal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from trials import found_in, tried
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+# The code of Gate stands in no file, so that torch has no line to name.
+NET = """
+import torch
+
+namespace = {}
+exec("def forward(self, x):\\n    return x * 2 if x.sum() > 0 else x", namespace)
+
+
+class Gate(torch.nn.Module):
+    forward = namespace["forward"]
+
+
+model = torch.nn.Sequential(torch.nn.ReLU(), Gate())
+example_args = (torch.ones(3, 4),)
+"""
+
+
+def test_the_smallest_submodule_that_fails_is_named_with_what_it_really_got(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(NET, "utf-8")
+    (report,) = tried(file).values()
+    (refusal,) = (found for found in found_in(report, tmp_path) if found.family == "refused")
+    assert "the submodule `1` (Gate) is refused by itself with float32[3, 4]" in refusal.message
+
+
+def test_where_torch_names_the_line_nobody_searches(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(NET.replace('forward = namespace["forward"]', "def forward(self, x): return x if x[0, 0] else -x"))
+    (report,) = tried(file).values()
+    stage = report.stage("submodules")
+    assert stage is not None
+    assert (stage.status, stage.detail) == ("skipped", "torch names the line of each refusal")
