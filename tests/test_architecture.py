@@ -89,6 +89,7 @@ LAYERS: dict[str, set[str]] = {
     "exportlint.trial.child.soundness": {
         "exportlint.trial.protocol",
         "exportlint.trial.child.server",
+        "exportlint.trial.child.loading",
         "exportlint.trial.child.execution",
         "exportlint.trial.child.export",
         "exportlint.trial.child.localize",

@@ -60,6 +60,7 @@ class TrialSettings:
     python: Path | None
     save_repro: Path | None
     show: tuple[str, ...]
+    grad: bool
     quick: bool
 
 
@@ -131,6 +132,7 @@ _MEANS = (
     ),
 )
 _MORE_STAGES = (
+    click.option("--grad", is_flag=True, help="The program is to be trained: compare its gradients with eager's too."),
     click.option("--quick", is_flag=True, help="Only load, run in eager and export: does it export, where not?"),
     click.option(
         "--dynamic",
@@ -147,7 +149,7 @@ _MORE_STAGES = (
 
 
 def trial_options(command: Command) -> Command:
-    """--lower, --dynamic, --timeout, --memory, --jobs, --python, --save-repro, --show, --quick."""
+    """--lower, --dynamic, --timeout, --memory, --jobs, --python, --save-repro, --show, --grad, --quick."""
     for option in (*_MORE_RESULTS, *_MEANS, *_MORE_STAGES):
         command = option(command)
     return command

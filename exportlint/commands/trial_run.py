@@ -43,5 +43,7 @@ def _options(how: TrialSettings) -> TrialOptions:
     limits["memory_mb"] = int(how.memory * 1000) if how.memory else None
     given = {name: value for name, value in limits.items() if value is not None}
     lower, graph = known_lowerings(flat(how.lower)), "graph" in how.show
-    asked = TrialOptions(lower=lower, dynamic=how.dynamic, python=how.python, graph=graph, quick=how.quick)
+    asked = TrialOptions(
+        lower=lower, dynamic=how.dynamic, python=how.python, graph=graph, grad=how.grad, quick=how.quick
+    )
     return replace(asked, **given)

@@ -17,6 +17,7 @@ from exportlint.trial.protocol.target import Target, TargetKind
 from exportlint.trial.stop import Stop
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from exportlint.trial.protocol.stages import Stage
@@ -46,6 +47,9 @@ class Recorded:
     def following(self, stage: Stage, mode: str, **options: Any) -> StageResult:
         asked = f"soundness {mode}" if stage.name == "soundness" else stage.name
         return self._answer(asked, mode=mode, **options)
+
+    def elsewhere(self, stage: Stage, files: Sequence[Path], **options: Any) -> StageResult | None:
+        return self._answer(stage.name, **options) if files else None
 
     def kept_model(self, folder: Path) -> KeptModel:
         return KeptModel(folder / "kept.pt")

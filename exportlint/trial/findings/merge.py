@@ -13,6 +13,7 @@ from exportlint.trial.findings.deduplicate import findings_of
 from exportlint.trial.findings.reaching_lines import reaching_lines
 from exportlint.trial.findings.trial_finding import TrialFinding, united
 from exportlint.trial.protocol.outcomes import MODES, NON_STRICT, Outcome
+from exportlint.trial.protocol.shown_by import BESIDE_VALUES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,15 +97,9 @@ class _MergedEvidence:
         return None
 
     def _by_elimination(self, found: TrialFinding, executed: ExecutedLines) -> int | None:
-        """Torch names no line: the one suspicion among the lines that ran which predicts just this outcome, or, of what
-        comes after the export and no suspicion predicts, is of the rule that knows torch's words."""
-        predicted = found.of_export and bool(found.effect)
+        """Torch names no line: the one suspicion among the lines that ran which could be it."""
         own = [
-            index
-            for index, static in enumerate(self.static)
-            if _has_any(static, executed)
-            and (static.rule == found.name or (predicted and found.rule is None))
-            and (_predicts(static, found) or not predicted)
+            index for index, static in enumerate(self.static) if _has_any(static, executed) and _could_be(static, found)
         ]
         return own[0] if len(own) == 1 else None
 
@@ -150,6 +145,16 @@ def _lines_that_change(report: TargetReport, root: Path) -> ExecutedLines:
             if seen.user and seen.details.get("note") in {"attribute-changed", "inputs-changed"}:
                 found.setdefault(shown(seen.user.path, root), set()).add(seen.user.line)
     return {path: frozenset(lines) for path, lines in found.items()}
+
+
+def _could_be(static: Finding, found: TrialFinding) -> bool:
+    """Does the suspicion name this very harm, or predict just this outcome? Of what comes after the export, and no
+    suspicion predicts: is it of the rule that knows torch's words?"""
+    if found.family in BESIDE_VALUES and any(found.family in kinds for kinds in static.shown_by.values()):
+        return True
+    if found.of_export and found.effect:
+        return (static.rule == found.name or found.rule is None) and _predicts(static, found)
+    return static.rule == found.name
 
 
 def _predicts(static: Finding, found: TrialFinding) -> bool:

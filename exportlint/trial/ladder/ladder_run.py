@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.findings.wording.finding_messages import stage_detail
 from exportlint.trial.findings.wording.size_messages import shapes_text
 from exportlint.trial.ladder.soundness_runs import compared_with_eager
+from exportlint.trial.protocol.frames import is_installed, is_user_path
 from exportlint.trial.protocol.outcomes import FAILED, NON_STRICT, PASSED, REFUSED, RUNNING, SKIPPED
 from exportlint.trial.protocol.remedies import worth_trying
 from exportlint.trial.protocol.result import Event, StageResult, TargetReport
@@ -148,7 +150,10 @@ class LadderRun:
                 return self.runner.fresh(stage, refused=self._remedies())
             case StageKind.COMPARE:
                 tolerant = self._may_tolerate_refusals()
-                return compared_with_eager(self.runner, stage, self._accepted(), tolerant=tolerant)
+                grad = {"grad": True} if self.options.grad else {}
+                return compared_with_eager(
+                    self.runner, stage, self._accepted(), self._own_files(), tolerant=tolerant, **grad
+                )
             case StageKind.SIZES:
                 # In the first mode that passed only: of 66 targets with such sizes 31 exported in both modes, and in
                 # strict the stage named nothing that non-strict had not (once less: strict traces `int()` of a size).
@@ -188,6 +193,11 @@ class LadderRun:
         """Did torch refuse the model without naming a line of it?"""
         exports = (self.results[stage.name] for stage in LADDER if stage.mode in self._refused())
         return any(not seen.user for result in exports for seen in result.observations if seen.kind == "exception")
+
+    def _own_files(self) -> list[Path]:
+        """The files of the project that eager ran."""
+        ran = self._data(EAGER).get("executed", {})
+        return [Path(path) for path in ran if is_user_path(path) and not is_installed(path)]
 
     def _may_tolerate_refusals(self) -> bool:
         """Can the error-tolerant export, which is non-strict, show what the refusals leave?"""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from exportlint.trial.protocol.result import KeptModel, StageResult
@@ -19,6 +20,9 @@ class Runner(Protocol):
 
     def fresh(self, stage: Stage, **options: Any) -> StageResult:
         """A stage that starts afresh."""
+
+    def elsewhere(self, stage: Stage, files: Sequence[Path], **options: Any) -> StageResult | None:
+        """A stage in a process in which the sets in the files have another order; None where they have none."""
 
     def export(self, stage: Stage) -> StageResult:
         """An export; the program of one that passes is kept for the stages that follow."""

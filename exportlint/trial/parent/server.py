@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -12,13 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.parent.connection import Connection, Reply
+from exportlint.trial.parent.hash_seed import VARIABLE, hash_seed
 from exportlint.trial.parent.limits import kill_group
 from exportlint.trial.parent.stack_dumps import tail
 from exportlint.trial.parent.target_process import TargetProcess
 from exportlint.trial.parent.unavailable import TrialUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from exportlint.trial.protocol.options import Limits
     from exportlint.trial.protocol.target import Target
@@ -30,12 +32,16 @@ _START_SECONDS = 180.0
 class Server:
     """A process that has torch loaded and forks one process for each target."""
 
-    def __init__(self, python: Path | None, folder: Path) -> None:
+    def __init__(self, python: Path | None, folder: Path, seed: str | None = None) -> None:
+        """`seed`: its PYTHONHASHSEED."""
         self.folder = folder
+        self._python = python
         self._lock = threading.Lock()
-        self._output = folder / "server"
+        self._seed = seed or hash_seed()
+        self._output = folder / f"server-{id(self)}"
         self._waiting: dict[str, TargetProcess] = {}
         self._hosts: list[TargetProcess] = []
+        self._others: list[Server] = []
         ours, theirs = socket.socketpair()
         self._line = Connection(ours)
         command = [
@@ -49,6 +55,7 @@ class Server:
     def _started(self, command: list[str], theirs: socket.socket) -> subprocess.Popen[bytes]:
         # What torch and its compilers keep between calls goes away with the run.
         kept = {"TMPDIR": str(self.folder), "TORCHINDUCTOR_CACHE_DIR": str(self.folder / "inductor")}
+        kept[VARIABLE] = self._seed
         environment = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", **os.environ, **kept}
         with theirs, self._output.open("wb") as output:
             try:
@@ -79,6 +86,17 @@ class Server:
                 f"install it: {facts['python']} -m pip install torch"
             )
         return facts
+
+    @contextlib.contextmanager
+    def with_hashes_of(self, seed: str) -> Iterator[Server]:
+        """Another one, whose processes hash strings by another seed."""
+        other = Server(self._python, self.folder, seed)
+        self._others.append(other)
+        try:
+            yield other
+        finally:
+            self._others.remove(other)
+            other.close()
 
     @property
     def alive(self) -> bool:
@@ -113,6 +131,8 @@ class Server:
     def end_processes(self) -> None:
         """End everything that runs, so that whoever waits for an answer learns that none comes."""
         kill_group(self._process.pid)
+        for server in self._others:
+            server.end_processes()
 
     def close(self) -> None:
         for process in (*self._waiting.values(), *self._hosts):

@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.parent.endings import died, one_line, process_missing, result_of
+from exportlint.trial.parent.hash_seed import hash_seed, other_hash_seed
 from exportlint.trial.protocol.observation import Observation
-from exportlint.trial.protocol.outcomes import REFUSED
+from exportlint.trial.protocol.outcomes import DIFFERS, REFUSED
 from exportlint.trial.protocol.result import KeptModel, StageResult
 from exportlint.trial.protocol.stages import KEEP_MODEL, LOAD
 from exportlint.trial.protocol.target import TargetKind
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from types import TracebackType
 
     from exportlint.trial.parent.server import Server
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     from exportlint.trial.protocol.options import TrialOptions
     from exportlint.trial.protocol.stages import Stage
     from exportlint.trial.protocol.target import Target
+
+# Those that another process can make as this one did.
+_MADE_BY_CODE = (TargetKind.MODULE, TargetKind.CALLABLES, TargetKind.FIXTURE)
 
 
 @dataclass
@@ -101,6 +106,26 @@ class StageRunner:
                 with contextlib.suppress(EOFError, OSError):
                     return result_of(stage.name, process.stage(stage, {"mode": mode, **options}, self.options.limits))
         return process_missing(stage.name)
+
+    def elsewhere(self, stage: Stage, files: Sequence[Path], **options: Any) -> StageResult | None:
+        """A stage of the same target in another process, whose hashes of strings are others.
+
+        Its answer counts only if a process with the same hashes gives another one: values that differ in every process
+        are no matter of the order. None where no file has a set, and for a model that no code makes again.
+        """
+        seed = other_hash_seed(files, self.options.python) if self.target.kind in _MADE_BY_CODE else None
+        if seed is None or self._process is None or not self.fresh(stage, keep=True).passed:
+            return None
+        asked = {**options, "home": str(self._process.folder)}
+        found = self._in_server(seed, stage, asked)
+        if found is not None and found.status == DIFFERS:
+            same = self._in_server(hash_seed(), stage, asked)
+            return found if same is not None and same.passed else None
+        return found
+
+    def _in_server(self, seed: str, stage: Stage, options: Mapping[str, Any]) -> StageResult | None:
+        with self.server.with_hashes_of(seed) as server, StageRunner(server, self.target, self.options) as runner:
+            return runner.fresh(stage, **options) if runner.load().passed else None
 
     def kept_model(self, folder: Path) -> KeptModel:
         """Model and inputs, in a new file of the folder."""

@@ -39,6 +39,7 @@ class TrialOptions:
     python     the interpreter that has torch and the target's packages; None: this one
     keep       the process that has torch stays for this process's next trial
     graph      also describe the exported program, to be shown
+    grad       the model is to be trained: compare gradients too
     quick      only load, eager and the exports
     kept_models  a folder for the models and inputs that failed and that no code names; they stay there
     """
@@ -52,6 +53,7 @@ class TrialOptions:
     python: Path | None = None
     keep: bool = False
     graph: bool = False
+    grad: bool = False
     quick: bool = False
     kept_models: Path | None = None
 

@@ -24,8 +24,10 @@ SHOWN_BY_PASSING = {
 }
 # Inputs that the target names beside its sample: other numbers, words or flags, which are never made up.
 OWN_INPUTS = "own-inputs"
-# What shows in other surroundings than those of a trial, and in training.
-UNSEEN = frozenset({"other-device", "other-process", "other-environment", "gradients"})
+# Checks of harm that the values of the same calls do not show; a rule names the one that shows its own.
+BESIDE_VALUES = frozenset({"other-process", "gradients"})
+# What shows in other surroundings than those of a trial.
+UNSEEN = frozenset({"other-device", "other-environment"})
 
 
 def shown_by(record: Mapping[str, Any]) -> tuple[str, ...]:

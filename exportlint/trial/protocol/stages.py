@@ -117,6 +117,9 @@ LADDER: tuple[Stage, ...] = (
     Stage("save-load", StageKind.FROM_PROGRAM, "save_load", "the program written, read again, and run beside eager"),
 )
 SECOND_EXPORT = Stage("second-export", StageKind.ON_REQUEST, "second_export", "export once more, for soundness")
+OTHER_PROCESS = Stage(
+    "other-process", StageKind.ON_REQUEST, "other_process", "eager with another PYTHONHASHSEED, for soundness"
+)
 GRAPH = Stage("graph", StageKind.ON_REQUEST, "graph", "the exported program by source line, for `--show graph`")
 KEEP_MODEL = Stage(
     "keep-model", StageKind.ON_REQUEST, "keep_model", "the model and its inputs in a file, for `--save-repro`"
@@ -138,4 +141,4 @@ def stage_named(name: str) -> Stage:
     return _BY_NAME[name]
 
 
-_BY_NAME = {stage.name: stage for stage in (SCRIPT, *LADDER, SECOND_EXPORT, GRAPH, KEEP_MODEL, MEASURE)}
+_BY_NAME = {stage.name: stage for stage in (SCRIPT, *LADDER, SECOND_EXPORT, OTHER_PROCESS, GRAPH, KEEP_MODEL, MEASURE)}

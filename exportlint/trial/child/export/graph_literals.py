@@ -20,14 +20,15 @@ T = TypeVar("T")
 def literals(program: Any) -> dict[str, Any]:
     """Node by node: what is called, the numbers and texts it is called with, and where the code stands.
 
-    Plain data that pickles; empty for a program that is no ExportedProgram.
+    Plain data that pickles, with each node as text too; empty for a program that is no ExportedProgram.
     """
     if not isinstance(program, torch.export.ExportedProgram):
         return {}
     nodes = [(str(node.target), _plain((node.args, node.kwargs)), place_of(node)) for node in program.graph.nodes]
     constants = {name: repr(snapshot(value)) for name, value in program.constants.items()}
     places = {name: [list(frame) for frame in constant_place(program, name)] for name in constants}
-    return {"nodes": nodes, "constants": constants, "places": places}
+    text = [str(node.format_node()) for node in program.graph.nodes]
+    return {"nodes": nodes, "text": text, "constants": constants, "places": places}
 
 
 def _plain(value: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from exportlint.trial.child.soundness.all_calls import differing_calls
 from exportlint.trial.child.soundness.eager_after_export import changed_model
 from exportlint.trial.child.soundness.fake_tensors import fakes_in_model, fakes_in_program
+from exportlint.trial.child.soundness.gradients import other_gradients
 from exportlint.trial.child.soundness.second_export import baked_literals
 from exportlint.trial.child.soundness.training_mode import exported_in_training_mode
 from exportlint.trial.child.soundness.unsteady_eager import unsteady_eager
@@ -32,5 +33,6 @@ CHECKS: tuple[Callable[[Subject], Iterator[Observation]], ...] = (
     fakes_in_model,
     differing_calls,
     changed_model,
+    other_gradients,
     unsteady_eager,
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pickle
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from exportlint.trial.child.export.export_call import export
 from exportlint.trial.child.export.graph_literals import literals, perturbed
 from exportlint.trial.protocol.frames import Frame
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 
 _FILE = "second-export.pickle"
+_WEIGHTS = "weights.pt"
 
 
 def baked_literals(subject: Subject) -> Iterator[Observation]:
@@ -41,6 +44,18 @@ def kept_literals(folder: Path) -> Mapping[str, Any] | None:
     """What `keep_literals` stored; None where a second export gave none."""
     file = folder / _FILE
     return pickle.loads(file.read_bytes()) if file.exists() else None  # noqa: S301 - our own fork wrote it
+
+
+def keep_weights(folder: Path, model: Any) -> None:
+    """Store what a module holds, for a process that makes it in another order."""
+    if isinstance(model, torch.nn.Module):
+        torch.save(model.state_dict(), folder / _WEIGHTS)
+
+
+def kept_weights(folder: Path) -> Any:
+    """What `keep_weights` stored; None where the model is no module."""
+    file = folder / _WEIGHTS
+    return torch.load(file, weights_only=False) if file.exists() else None
 
 
 def changed_literals(ours: Mapping[str, Any], second: Mapping[str, Any]) -> Iterator[Observation]:

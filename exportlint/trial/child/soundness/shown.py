@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.soundness.differences import STATE, is_unsteady
+from exportlint.trial.child.soundness.gradients import compares_gradients
 from exportlint.trial.protocol.shown_by import OWN_INPUTS
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def shown(subject: Subject) -> Iterator[str]:
     if is_unsteady(subject.eager, subject.again):
         return  # values were not compared
     yield from ("input-effect", "buffer", "frozen")
+    if compares_gradients(subject):
+        yield "gradients"
     if len(sample) == _TWICE or len(other) == _TWICE:
         yield from (STATE, "raises")
     if other and _has_other_values(sample[0], other[0]):

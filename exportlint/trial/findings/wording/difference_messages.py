@@ -67,6 +67,17 @@ def _baked(seen: Observation) -> str:
     return f"baked while tracing: {details['operator']} was called {calls}"
 
 
+def _other_process(seen: Observation) -> str:
+    values = _at_its_path(seen.details, "there")
+    return f"in a process whose sets have another order (PYTHONHASHSEED) eager gives other values: {values}"
+
+
+def _gradients(seen: Observation) -> str:
+    if raised := seen.details.get("raised"):
+        return f"eager has gradients, and the exported program raises when they are asked for: {raised}"
+    return f"the exported program gives another gradient of {_at_its_path(seen.details)}"
+
+
 def _fake(seen: Observation) -> str:
     name = seen.details["name"]
     if seen.details["where"] == "constants":
@@ -138,6 +149,8 @@ _SENTENCES: Mapping[str, Callable[[Observation], str]] = {
     "frozen": _frozen,
     "baked": _baked,
     "eager-after-export": _after_export,
+    "other-process": _other_process,
+    "gradients": _gradients,
     "fake-tensor-left": _fake,
     "frozen-dim": _declaration,
     "narrowed-dim": _declaration,

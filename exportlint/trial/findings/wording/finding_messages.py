@@ -29,7 +29,12 @@ _MESSAGES = {
     "sizes": "the exported program is wrong for another size: {text}",
     "baked": "a value of the moment of the export is fixed in the program: {text}",
 }
-_KEEP = "keep what must outlive a call in a buffer (`register_buffer`), or return it"
+_INSTEAD = {
+    "state": "keep what must outlive a call in a buffer (`register_buffer`), or return it",
+    "other-process": "take the names in an order of their own: `sorted(…)`, a tuple or a dict",
+    "gradients": "write it with operations that have the gradient that is meant, such as "
+    "`x + (x.round() - x).detach()`; a `backward` of one's own is lost where the forward is traced",
+}
 _EVAL = "call `.eval()` before the export; torch.export keeps the mode of the moment for good"
 _INPUTS = "give example inputs that the model accepts"
 
@@ -75,7 +80,7 @@ def difference_words(stage: Stage, seen: Observation, changed: str | None = None
         message += ", as a trace shows that went on after the refusals"
     if facts := seen.details.get("sizes"):
         return Words(message, wrong_declaration(facts[0])[1])
-    return Words(message, _KEEP if seen.check == "state" else None)
+    return Words(message, _INSTEAD.get(str(seen.check)))
 
 
 def warning_words(seen: Observation) -> Words:

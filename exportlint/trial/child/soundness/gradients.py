@@ -1,0 +1,98 @@
+"""Check: the program has eager's gradients. Only where the model is tried for training, which the caller says."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from exportlint.trial.child.execution.comparison import compare
+from exportlint.trial.child.execution.executed_lines import Lines, recorded_lines
+from exportlint.trial.child.execution.input_sets import inputs_of
+from exportlint.trial.child.loading.seeding import seed
+from exportlint.trial.child.server.forks import in_fork
+from exportlint.trial.child.soundness.differences import is_unsteady
+from exportlint.trial.protocol.frames import Frame
+from exportlint.trial.protocol.observation import Observation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from exportlint.trial.child.loading.loaded import Loaded
+    from exportlint.trial.child.server.forks import ForkResult
+    from exportlint.trial.child.soundness.subject import Subject
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """Of the parameters and inputs, by name; and the lines of user code that ran to give them."""
+
+    values: Mapping[str, torch.Tensor]
+    lines: Mapping[str, set[int]]
+
+    @property
+    def first_lines(self) -> list[tuple[str, int]]:
+        """Of each file the first line that ran inside of a function; its own line comes before."""
+        return [(path, sorted(lines)[:2][-1]) for path, lines in self.lines.items()]
+
+
+def other_gradients(subject: Subject) -> Iterator[Observation]:
+    """The first parameter or input whose gradient is another than eager's, at the code that eager ran for it."""
+    if not compares_gradients(subject):
+        return
+    loaded, folder = subject.request.loaded, subject.request.folder
+    eager = in_fork(lambda: _gradients(loaded, loaded.eager()), folder)
+    program = in_fork(lambda: _gradients(loaded, subject.exported.module()), folder)
+    if not eager.ok or not eager.value.values:
+        return  # eager gives no gradients, so there are none to lose
+    if fields := _difference(eager.value, program):
+        seen = Observation("difference", details={"check": "gradients", "input_set": 0, **fields})
+        yield seen.at([Frame(path, line, "", "") for path, line in eager.value.first_lines][:1])
+
+
+def compares_gradients(subject: Subject) -> bool:
+    """Was it asked for, and does eager repeat itself?"""
+    return bool(subject.request.options.get("grad")) and not is_unsteady(subject.eager, subject.again)
+
+
+def _difference(eager: Gradients, program: ForkResult) -> Mapping[str, Any] | None:
+    if program.raised:
+        return {"raised": program.raised.first_line}
+    if program.ended:
+        return None
+    shared = [name for name in eager.values if name in program.value.values]
+    ours, theirs = ([(name, run.values[name]) for name in shared] for run in (eager, program.value))
+    found = compare(ours, theirs)
+    return found.fields() if found else None
+
+
+def _gradients(loaded: Loaded, program: Callable[..., Any]) -> Gradients:
+    """Of a weighted sum of all outputs; nothing where no output has a gradient."""
+    args, kwargs = inputs_of(loaded, 0)
+    inputs = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if _may_have(leaf) and leaf.is_leaf]
+    wanted = {f"input {number}": leaf.requires_grad_() for number, leaf in enumerate(inputs)}
+    if isinstance(program, torch.nn.Module):
+        wanted |= {name: weight for name, weight in program.named_parameters() if weight.requires_grad}
+    seed(0)
+    parts = [leaf for leaf in pytree.tree_leaves(program(*args, **kwargs)) if _may_have(leaf) and leaf.requires_grad]
+    lines: Lines = defaultdict(set)
+    if not parts or not wanted:
+        return Gradients({}, lines)
+    with recorded_lines(lines):
+        found = torch.autograd.grad(_weighted_sum(parts), list(wanted.values()), allow_unused=True)
+    pairs = zip(wanted.items(), found, strict=True)
+    values = {name: torch.zeros_like(leaf) if one is None else one.detach() for (name, leaf), one in pairs}
+    return Gradients(values, dict(lines))
+
+
+def _weighted_sum(parts: list[torch.Tensor]) -> torch.Tensor:
+    """With a weight of its own for each value: the plain sum of a softmax has no gradient."""
+    weights = [torch.linspace(0.5, 1.5, part.numel(), dtype=part.dtype).reshape(part.shape) for part in parts]
+    return torch.stack([(part * weight).sum().double() for part, weight in zip(parts, weights, strict=True)]).sum()
+
+
+def _may_have(leaf: Any) -> bool:
+    return isinstance(leaf, torch.Tensor) and leaf.dtype.is_floating_point and leaf.layout is torch.strided
