@@ -51,6 +51,7 @@ _FORMS = {
     "guard": "BadMatchGuard",
     "chained": "BadChained",
 }
+_CHECKS = frozenset({"assert", "assert-part", "raise"})
 _COMPARED = {"equal": "BadEqual", "allclose": "BadAllclose", "is_nonzero": "BadIsNonzero"}
 _ORDERING = frozenset(f"builtins.{name}" for name in ("bool", "all", "any", "min", "max", "sorted", "filter"))
 _ON_PYTHON = ("shape", "size", "len", "dim", "ndim", "numel", "str", "int")
@@ -163,6 +164,8 @@ class DataDependentBranch(TruthRule):
             self.report(asked.node, case, at_most=at_most, because=value)
 
     def _case(self, asked: Asked, value: Value) -> tuple[str, Severity]:
+        if asked.form in _CHECKS:
+            return _FORMS[asked.form], Severity.ERROR if value.is_data and not asked.before else Severity.WARNING
         if asked.before:
             return "BadAndAfterFlag", Severity.WARNING
         if not value.is_data:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from exportlint.finding import Evidence, Finding
-from exportlint.trial.protocol.stages import stage_named
+from exportlint.finding import Evidence, Finding, Severity
+from exportlint.trial.protocol.stages import StageKind, stage_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from exportlint.trial.protocol.result import TargetReport
 
 
+_NAME = re.compile(r"'[^']*'|`[^`]*`")
 _TRIED = (Evidence.CONFIRMED, Evidence.DISCOVERED)
 # The head of what stands behind all targets.
 BESIDE = "suspected, and no trial has shown it"
@@ -31,16 +33,22 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A target with its causes; None: findings that are no target's, each alone."""
+    """A target with its causes; None: findings that are no target's, each alone.
+
+    breaks   how often torch.compile breaks the graph where export does not mind, which is no cause of anything
+    """
 
     target: TargetReport | None
     causes: tuple[Cause, ...]
+    breaks: int = 0
 
 
 def parts(report: Report) -> Iterator[Part]:
     """All that a report shows, in order."""
     for target in report.targets:
-        yield Part(target, tuple(_headed(causes(report.shown, target))))
+        shown = [finding for finding in report.shown if not _is_break(finding)]
+        breaks = sum(_is_break(finding) and finding.target == target.name for finding in report.shown)
+        yield Part(target, tuple(_headed(causes(shown, target))), breaks)
     tried = {target.name for target in report.targets}
     if beside := [finding for finding in report.shown if finding.target not in tried]:
         yield Part(None, tuple(Cause((finding,)) for finding in beside))
@@ -60,14 +68,32 @@ def causes(findings: Iterable[Finding], target: TargetReport) -> list[list[Findi
     return sorted(groups, key=lambda group: _weight(group[0], target))
 
 
+def breaks_in_words(number: int) -> str:
+    """Of the breaks that are no cause."""
+    places = f"{number} place{'' if number == 1 else 's'}"
+    return f"torch.compile would break the graph at {places} that export does not mind"
+
+
 def names_only_its_stage(finding: Finding) -> bool:
     """Does no rule know it, so that it is called by the stage that found it?"""
     return finding.stage is not None and finding.rule == stage_named(finding.stage).rule
 
 
+def _is_break(finding: Finding) -> bool:
+    return (
+        finding.severity is Severity.NOTE
+        and finding.stage is not None
+        and stage_named(finding.stage).kind is StageKind.INFORM
+    )
+
+
 def _cause(finding: Finding) -> tuple[str, str]:
-    """The rule; of what no rule knows the stage and the message, since one stage can fail for many causes."""
-    return finding.rule, finding.message if names_only_its_stage(finding) else ""
+    """The rule; of what no rule knows the stage and the message, since one stage can fail for many causes. Notes that
+    say the same of several names are one."""
+    if not names_only_its_stage(finding):
+        return finding.rule, ""
+    is_note = finding.severity is Severity.NOTE
+    return finding.rule, _NAME.sub("", finding.message) if is_note else finding.message
 
 
 def _weight(finding: Finding, target: TargetReport) -> tuple[object, ...]:

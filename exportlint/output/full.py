@@ -7,7 +7,7 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from exportlint.finding import Evidence, Finding
-from exportlint.output.causes import BESIDE, Cause, names_only_its_stage, parts
+from exportlint.output.causes import BESIDE, Cause, Part, breaks_in_words, names_only_its_stage, parts
 from exportlint.output.graph import print_graph
 from exportlint.output.ladder_table import print_ladder
 
@@ -29,14 +29,7 @@ def render(report: Report, options: RenderOptions) -> str:
         return report.headline + "\n"  # the common case on every commit needs no rich
     console, links = _console(options), set[tuple[str, str]]()
     for part in parts(report):
-        if part.target:
-            print_ladder(console, part.target, report.other_torch(part.target))
-            if part.target.graph:
-                print_graph(console, part.target.graph)
-        elif report.targets:
-            console.print(BESIDE, style="headline", soft_wrap=True)
-        for cause in part.causes:
-            _print_cause(console, report, cause, links)
+        _print_part(console, report, part, links)
     console.print(report.headline, style="headline", soft_wrap=True)
     if options.statistics:
         for rule, number in report.per_rule():
@@ -66,6 +59,19 @@ def _console(options: RenderOptions) -> Console:
         emoji=False,
         legacy_windows=False,
     )
+
+
+def _print_part(console: Console, report: Report, part: Part, links: set[tuple[str, str]]) -> None:
+    if part.target:
+        print_ladder(console, part.target, report.other_torch(part.target))
+        if part.target.graph:
+            print_graph(console, part.target.graph)
+    elif report.targets:
+        console.print(BESIDE, style="headline", soft_wrap=True)
+    for cause in part.causes:
+        _print_cause(console, report, cause, links)
+    if part.breaks:
+        console.print(f"{breaks_in_words(part.breaks)} (--output-format concise lists them)\n", soft_wrap=True)
 
 
 def _print_cause(console: Console, report: Report, cause: Cause, links: set[tuple[str, str]]) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
-from exportlint.output.causes import BESIDE, Cause, parts
+from exportlint.output.causes import BESIDE, Cause, breaks_in_words, parts
 from exportlint.output.ladder_table import shown_seconds
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ def _blocks(report: Report) -> Iterator[str]:
         elif report.targets:
             yield f"### {BESIDE}"
         yield from _findings(part.causes, report, kept)
+        if part.breaks:
+            yield breaks_in_words(part.breaks)
     if more := len(report.shown[MOST:]):
         yield f"{more} more findings are left out here."
     if report.next_step:

@@ -49,8 +49,9 @@ def _after_failure(target: TargetReport, finding: Finding) -> NextStep:
     if not names_only_its_stage(finding):
         return NextStep(f"Next, {place}: see what to write instead", f"exportlint explain {finding.rule}")
     if stage and stage.repros:
-        return NextStep(f"Next, {place}: no rule knows this failure; this script shows it", f"python {stage.repros[0]}")
-    why = f"Next, {place}: no rule knows this failure; take it out into a script of its own"
+        return NextStep(f"Next, {place}: this script shows the failure alone", f"python {stage.repros[0]}")
+    first = "try what stands above under instead; or " if finding.fix else ""
+    why = f"Next, {place}: {first}take the failure out into a script of its own"
     return NextStep(why, f"exportlint trial --save-repro repro {target.command_line or target.name}")
 
 

@@ -190,9 +190,8 @@ def _mode(mode: str, row: dict[str, Any], report: dict[str, Any], stages: dict[s
     status = stages[f"export-{mode}"]["status"]
     said = _outcome(mode, status, report)
     wanted = row[mode]["outcome"]
-    first = next(
-        (one for one in report["findings"] if one["effect"].get(mode) == "refused" and one["stage"] in EXPORTS), None
-    )
+    refusals = [one for one in report["findings"] if one["effect"].get(mode) == "refused" and one["stage"] in EXPORTS]
+    first = next((one for one in refusals if one["stage"] == f"export-{mode}"), next(iter(refusals), None))
     place = [first["path"], first["line"]] if first else None
     truth = [row[mode].get("path"), row[mode].get("line")] if wanted == "refused" else None
     advice = {"advice": first["fix"]["description"], "tried": first["fix"]["tried"]} if first and first["fix"] else {}

@@ -22,7 +22,7 @@ from exportlint.trial.findings.wording.finding_messages import (
     submodule_words,
     warning_words,
 )
-from exportlint.trial.protocol.frames import is_installed
+from exportlint.trial.protocol.frames import Frame, is_installed
 from exportlint.trial.protocol.outcomes import MODES, NON_STRICT, OUTCOME_OF, Outcome
 from exportlint.trial.protocol.stages import Stage, StageKind
 from exportlint.trial.protocol.target import TARGET_ERROR
@@ -145,9 +145,9 @@ def _finding(
     outcome: Outcome | None = None,
     **rest: Any,
 ) -> TrialFinding:
-    path, line = seen.user_path or where.path, (seen.user_line if seen.user else where.line) or 1
-    measured = _measured(where.stage, seen, outcome)
-    rule = rule_of(seen)
+    at = _own_call(seen, where.root) or seen.user
+    path, line = at.path if at else where.path, (at.line if at else where.line) or 1
+    measured, rule = _measured(where.stage, seen, outcome), rule_of(seen)
     return TrialFinding(
         family,
         rule,
@@ -163,7 +163,7 @@ def _finding(
         effect=measured,
         links=tuple(_links(seen, rule)),
         read_at=_read_at(seen, where.root),
-        called_from=_called_from(seen, where.root),
+        inside=_inside(seen, at),
         **rest,
     )
 
@@ -181,12 +181,23 @@ def _read_at(seen: Observation, root: Path) -> str:
     return f"; {read['symbol']} is read by `{read['text']}` ({shown(read['path'], root)}:{read['line']})"
 
 
-def _called_from(seen: Observation, root: Path) -> str:
-    """Where the project's own code enters the library whose line is named."""
+def _own_call(seen: Observation, root: Path) -> Frame | None:
+    """Where the project's own code enters the installed package whose line torch names."""
     if not seen.user_path or not is_installed(seen.user_path):
-        return ""
+        return None
     own = [frame for frame in seen.frames if Path(frame.path).is_relative_to(root) and not is_installed(frame.path)]
-    return f" (called from {shown(own[-1].path, root)}:{own[-1].line})" if own else ""
+    return own[-1] if own else None
+
+
+def _inside(seen: Observation, at: Frame | None) -> str:
+    """The package's own line, where the finding stands at the call of it."""
+    if seen.user is None or at is seen.user:
+        return ""
+    return f" (inside {_in_package(seen.user.path)}:{seen.user.line}, `{seen.user.text}`)"
+
+
+def _in_package(path: str) -> str:
+    return re.split(r"[\\/](?:site|dist)-packages[\\/]", path)[-1]
 
 
 def rule_of(seen: Observation) -> str | None:

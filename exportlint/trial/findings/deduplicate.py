@@ -29,10 +29,12 @@ def findings_of(report: TargetReport, root: Path, modes: Sequence[str]) -> list[
 def _joined(report: TargetReport, root: Path) -> Iterator[TrialFinding]:
     """What the stages found, each refused line and each failed check once, in the order of the ladder."""
     first: dict[tuple[object, ...], TrialFinding] = {}
-    path = report.path and str(Path(report.path).resolve())
     for result in report.stages:
-        where = StageContext(report.name, result.row, root, path, report.line, report.exported)
         for seen, changed in _at_changing_lines(result, report):
+            path, line = report.place_of(seen)
+            where = StageContext(
+                report.name, result.row, root, path and str(Path(path).resolve()), line, report.exported
+            )
             for found in classify(where, seen, changed):
                 known = first.get(_key(found))
                 first[_key(found)] = united(known, found) if known else found

@@ -165,7 +165,7 @@ _ONLY = "; torch names no line, and of those that ran only this one is suspected
 
 
 def _confirmed(static: Finding, found: TrialFinding) -> Finding:
-    """The static rule, message and fix; the trial's target, stage, words, links and measured effect."""
+    """The static rule, message and fix; the trial's target, stage, words, links and effect, which was measured."""
     tried = found.finding()
     message = static.message
     if static.evidence is not Evidence.CONFIRMED:
@@ -177,7 +177,7 @@ def _confirmed(static: Finding, found: TrialFinding) -> Finding:
         evidence=Evidence.CONFIRMED,
         severity=min(static.severity, tried.severity, key=lambda severity: severity.rank),
         message=message,
-        effect={**static.effect, **tried.effect},
+        effect={**(static.effect if static.evidence is Evidence.CONFIRMED else {}), **tried.effect},
         target=static.target or tried.target,
         stage=static.stage or tried.stage,
         links=tuple(dict.fromkeys((*static.links, *tried.links))),

@@ -30,7 +30,7 @@ class TrialFinding:
     measured   what the mode did that found it; `effect` also what the other mode did
     remedy     what the trial changed so that the same export passed
     within     names the submodule that is refused by itself; a refusal at the same line takes it over
-    read_at    where the number was read that torch does not know; called_from: where the project enters a library
+    read_at    where the number was read that torch does not know; inside: the line of the library that is called there
     """
 
     family: str
@@ -48,7 +48,7 @@ class TrialFinding:
     links: tuple[Link, ...] = ()
     within: str = ""
     read_at: str = ""
-    called_from: str = ""
+    inside: str = ""
     about_a_size: bool = False
     remedy: str = ""
 
@@ -67,14 +67,14 @@ class TrialFinding:
         """The whole message, without a final stop."""
         effect = f" ({effect_in_words(self.effect)})" if self.effect else ""
         before = f"{self.within}: " if self.family == "submodule" else ""
-        return f"{before}{self.words.message}{self.read_at}{self.called_from}{effect}{self._after}"
+        return f"{before}{self.words.message}{self.read_at}{self.inside}{effect}{self._after}"
 
     @property
     def beside_its_rule(self) -> str:
         """The message beside that of its rule, which has said what a refusal is about."""
         if self.family != "refused" or not self.effect:
             return self.message
-        return f"{effect_in_words(self.effect)}{self.read_at}{self.called_from}{self._after}"
+        return f"{effect_in_words(self.effect)}{self.read_at}{self.inside}{self._after}"
 
     @property
     def _after(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -113,6 +114,8 @@ class LadderRun:
         match stage.kind:
             case _ if stage.kind in _WHERE_SOMETHING_FAILED and len(passed) == len(self.options.modes):
                 return "nothing failed"
+            case StageKind.DRAFT if NON_STRICT in passed:
+                return "draft_export is non-strict, and that passed"
             case StageKind.REFUSALS if not self._refused():
                 return "nothing was refused"
             case StageKind.SEARCH | StageKind.REMEDIES if not self._refused():
@@ -138,31 +141,46 @@ class LadderRun:
 
     def _run(self, stage: Stage) -> StageResult:
         self.on_event(Event(self.target.name, stage.name, RUNNING))
-        passed = self._modes(PASSED)
         match stage.kind:
             case StageKind.LOAD:
                 return self.runner.load()
             case StageKind.EXPORT:
                 return self.runner.export(stage)
-            case StageKind.REFUSALS | StageKind.SEARCH:
-                return self.runner.fresh(stage, modes=self._refused())
-            case StageKind.REMEDIES:
-                return self.runner.fresh(stage, refused=self._remedies())
             case StageKind.COMPARE:
-                tolerant = self._may_tolerate_refusals()
                 grad = {"grad": True} if self.options.grad else {}
+                tolerant = self._may_tolerate_refusals()
                 return compared_with_eager(
                     self.runner, stage, self._accepted(), self._own_files(), tolerant=tolerant, **grad
                 )
-            case StageKind.SIZES:
-                # In the first mode that passed only: of 66 targets with such sizes 31 exported in both modes, and in
-                # strict the stage named nothing that non-strict had not (once less: strict traces `int()` of a size).
-                options = {"auto": self.options.dynamic == "auto", "refused": self._violated() and not passed}
-                return self.runner.following(stage, mode=(passed or self.options.modes)[0], **options)
-            case StageKind.FROM_PROGRAM:
-                module = {"lowering": self.lowerings[stage.lowering]} if stage.lowering else {}
-                return self.runner.following(stage, mode=passed[0], **module)
-        return self.runner.fresh(stage)
+            case StageKind.SIZES | StageKind.FROM_PROGRAM:
+                return self._following(stage)
+        return self.runner.fresh(stage, **self._options_of(stage))
+
+    def _options_of(self, stage: Stage) -> dict[str, Any]:
+        """What a stage that starts afresh is asked."""
+        match stage.kind:
+            case StageKind.INFORM:
+                return {"cpu_seconds": self._enough(3)}
+            case StageKind.REFUSALS:
+                return {"modes": self._refused(), "cpu_seconds": self._enough(2 if self._modes(PASSED) else 8)}
+            case StageKind.SEARCH:
+                return {"modes": self._refused()}
+            case StageKind.REMEDIES:
+                return {"refused": self._remedies()}
+        return {}
+
+    def _following(self, stage: Stage) -> StageResult:
+        """A stage that goes on from a program, which is that of the first mode that passed.
+
+        Of 66 targets with sizes to try 31 exported in both modes, and in strict nothing was named that non-strict had
+        not named (once less: strict traces `int()` of a size).
+        """
+        passed = self._modes(PASSED)
+        if stage.kind is StageKind.SIZES:
+            options = {"auto": self.options.dynamic == "auto", "refused": self._violated() and not passed}
+            return self.runner.following(stage, mode=(passed or self.options.modes)[0], **options)
+        module = {"lowering": self.lowerings[stage.lowering]} if stage.lowering else {}
+        return self.runner.following(stage, mode=passed[0], **module)
 
     def _add(self, result: StageResult) -> None:
         if result.detail is None:
@@ -182,6 +200,11 @@ class LadderRun:
 
     def _refused(self) -> list[str]:
         return [mode for mode in self.options.modes if mode not in self._accepted()]
+
+    def _enough(self, least: int) -> int:
+        """Seconds of a processor for what goes on as long as it finds something: more where an export takes long."""
+        exports = sum(self.results[stage.name].seconds for stage in LADDER if stage.mode and stage.name in self.results)
+        return math.ceil(least + exports)
 
     def _remedies(self) -> dict[str, list[str]]:
         """For each mode that refuses, what may help."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import traceback
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from exportlint.trial.protocol.frames import Frame, message_frames
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def constant_place(program: Any, name: str) -> tuple[Frame, ...]:
@@ -17,6 +20,33 @@ def constant_place(program: Any, name: str) -> tuple[Frame, ...]:
     node = next((node for node in program.graph.nodes if node.name == inputs.get(name)), None)
     users = list(node.users) if node is not None else []
     return message_frames(users[0].meta.get("stack_trace") or "") if users else ()
+
+
+# How torch names a node: Node.meta NAME is missing a field; While executing %NAME.
+_NAMED = re.compile(r"(?:\b[Nn]ode(?:\.meta)? '?|%)(\w+)")
+
+
+def place_named_in(program: Any, text: str) -> tuple[Frame, ...]:
+    """Where the code stands whose node an error of torch names.
+
+    A node without source stands for its subgraph; one that has none for what comes before it.
+    """
+    nodes = list(program.graph.nodes)
+    names = [node.name for node in nodes]
+    for found in _NAMED.finditer(text):
+        if found[1] in names:
+            index = names.index(found[1])
+            near = [nodes[index], *_inside(program, nodes[index]), *reversed(nodes[:index])]
+            traces = (node.meta.get("stack_trace") for node in near)
+            return message_frames(next((trace for trace in traces if trace), ""))
+    return ()
+
+
+def _inside(program: Any, node: Any) -> Iterator[Any]:
+    """The nodes of the subgraphs that a node is given."""
+    for given in node.all_input_nodes:
+        graph = getattr(program.graph_module, str(given.target), None) if given.op == "get_attr" else None
+        yield from graph.graph.nodes if isinstance(graph, torch.fx.GraphModule) else ()
 
 
 _ASSIGNED = re.compile(r"\s*(\w+)\s*(?::[^=]*)?=")

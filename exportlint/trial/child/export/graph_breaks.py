@@ -12,79 +12,75 @@ import torch
 
 from exportlint.trial.child.execution.input_sets import inputs_of
 from exportlint.trial.protocol.exceptions import graph_break_id
-from exportlint.trial.protocol.frames import Frame, summary_frames
+from exportlint.trial.protocol.frames import Frame, message_frames, summary_frames
 from exportlint.trial.protocol.observation import Observation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from exportlint.trial.child.execution.request import StageRequest
 
 
-# `explain` lists only part of the breaks it meets; this log of Dynamo has all of them, with their place.
+# `explain` lists only part of the breaks it meets, at its end; this log of Dynamo has all of them, with their place.
 _LOGGER = "torch._dynamo.symbolic_convert.__graph_breaks"
 _LOGGED = re.compile(
     r"in user code at (?P<path>.+):(?P<line>\d+)\n(?:Graph Break )?Reason: (?P<reason>.*?)"
     r"(?=\nStack variable source attribution:|\nUser code traceback:|\nTraceback |\Z)",
     re.DOTALL,
 )
+_STACK = "\nUser code traceback:\n"
 _ATTEMPT = re.compile(r"\AEncountered graph break when attempting to trace [^\n]*\n+")
 
 
-def graph_breaks(request: StageRequest) -> list[Observation]:
-    """Every break that Dynamo meets, each place once."""
+def tell_graph_breaks(request: StageRequest, tell: Callable[[Observation], None]) -> None:
+    """Tell every break that Dynamo meets as it meets it, each place once."""
     model = request.loaded.model()
     args, kwargs = inputs_of(request.loaded, 0)
-    with _logged() as texts:
+    known: set[tuple[str, int] | None] = set()
+
+    def once(seen: Observation) -> None:
+        place = seen.user or (seen.frames[-1] if seen.frames else None)
+        key = (place.path, place.line) if place else None
+        if key not in known:
+            known.add(key)
+            tell(seen)
+
+    with _logged(once):
         explained = torch._dynamo.explain(model)(*args, **kwargs)  # noqa: SLF001 - its public name is torch._dynamo.explain
-    return _once([*_from_log(texts), *_from_reasons(explained.break_reasons)])
+    for one in explained.break_reasons:
+        if one.graph_break:
+            once(_break(str(one.reason), summary_frames(one.user_stack)))
 
 
-class _Texts(logging.Handler):
-    def __init__(self) -> None:
+class _Breaks(logging.Handler):
+    def __init__(self, tell: Callable[[Observation], None]) -> None:
         super().__init__(level=0)
-        self.texts: list[str] = []
+        self._tell = tell
 
     def emit(self, entry: logging.LogRecord) -> None:
-        self.texts.append(entry.getMessage())
+        text = entry.getMessage()
+        if found := _LOGGED.search(text):
+            place = Frame(found["path"], int(found["line"]), "", "")
+            stack = message_frames(text.partition(_STACK)[2])
+            inner = [frame for frame in stack if frame[:2] == place[:2]]
+            reason = _ATTEMPT.sub("", found["reason"]).strip()
+            self._tell(_break(reason, stack[: stack.index(inner[-1]) + 1] if inner else [place]))
 
 
 @contextlib.contextmanager
-def _logged() -> Iterator[list[str]]:
+def _logged(tell: Callable[[Observation], None]) -> Iterator[None]:
     torch._logging.set_logs(graph_breaks=True)  # noqa: SLF001 - documented as torch._logging.set_logs
-    handler, logger = _Texts(), logging.getLogger(_LOGGER)
+    handler, logger = _Breaks(tell), logging.getLogger(_LOGGER)
     logger.addHandler(handler)
     try:
-        yield handler.texts
+        yield
     finally:
         logger.removeHandler(handler)
         torch._logging.set_logs()  # noqa: SLF001 - as above
 
 
-def _from_log(texts: list[str]) -> Iterator[Observation]:
-    for text in texts:
-        if found := _LOGGED.search(text):
-            reason = _ATTEMPT.sub("", found["reason"]).strip()
-            yield _break(reason, [Frame(found["path"], int(found["line"]), "", "")])
-
-
-def _from_reasons(reasons: list[Any]) -> Iterator[Observation]:
-    for one in reasons:
-        if one.graph_break:
-            yield _break(str(one.reason), summary_frames(one.user_stack))
-
-
 def _break(reason: str, frames: Any) -> Observation:
     return Observation("graph-break", reason[:5000], gb_id=graph_break_id(reason)).at(frames)
-
-
-def _once(breaks: list[Observation]) -> list[Observation]:
-    """Each place once. The log comes first and holds more, so its break is kept."""
-    first: dict[tuple[str, int] | None, Observation] = {}
-    for seen in breaks:
-        place = seen.user or (seen.frames[-1] if seen.frames else None)
-        first.setdefault((place.path, place.line) if place else None, seen)
-    return list(first.values())
 
 
 def as_in_export() -> dict[str, Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import resource
+import signal
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +23,7 @@ from exportlint.trial.protocol.exceptions import of_exception
 from exportlint.trial.protocol.outcomes import exit_in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from exportlint.trial.protocol.observation import Observation
 
@@ -39,13 +41,51 @@ class ForkResult:
         return self.raised is None and self.ended is None
 
 
-def in_fork(function: Callable[[], Any], folder: Path, *, here: bool = False) -> ForkResult:
+@dataclass(frozen=True)
+class Told:
+    """What a function told on its way, and how it ended. `stopped`: by the limit, so there may be more."""
+
+    parts: list[Any]
+    result: ForkResult
+    stopped: bool
+
+
+def told_in_fork(function: Callable[[Callable[[Any], None]], Any], folder: Path, cpu_seconds: int) -> Told:
+    """Run `function(tell)` in a fork, for so much time of a processor; what it tells must pickle."""
+    place = Path(tempfile.mkdtemp(prefix="told-", dir=folder)) / "parts"
+
+    def run() -> Any:
+        with place.open("ab") as file:
+
+            def tell(part: Any) -> None:
+                pickle.dump(part, file)
+                file.flush()
+
+            return function(tell)
+
+    result = in_fork(run, folder, cpu_seconds=cpu_seconds)
+    return Told(list(_parts(place)), result, result.ended == exit_in_words(-signal.SIGXCPU))
+
+
+def _parts(file: Path) -> Iterator[Any]:
+    """All that was written to its end."""
+    if file.exists():
+        with file.open("rb") as stream, contextlib.suppress(EOFError, pickle.UnpicklingError):
+            while True:
+                yield pickle.load(stream)  # noqa: S301 - our own fork wrote it
+
+
+def in_fork(
+    function: Callable[[], Any], folder: Path, *, here: bool = False, cpu_seconds: int | None = None
+) -> ForkResult:
     """Run `function` in a fork; the value must pickle. `here`: in an empty working directory of its own."""
     place = Path(tempfile.mkdtemp(prefix="fork-", dir=folder))
     pid = os.fork()
     if pid == 0:
         if here:
             os.chdir(tempfile.mkdtemp(dir=place))
+        if cpu_seconds is not None:
+            resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 1))
         _run_and_leave(function, place)
     code = wait(pid)
     answer = place / "answer"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from exportlint.trial.child.execution.graph_places import place_named_in
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.export_call import export
 from exportlint.trial.child.soundness.sample_comparison import compared_on_sample
@@ -31,7 +32,8 @@ def run(request: StageRequest) -> StageAnswer:
     try:
         program = exported.program.run_decompositions()
     except BaseException as exc:  # noqa: BLE001 - torch lets anything through
-        request.emit(of_exception(exc))
+        seen = of_exception(exc)
+        request.emit(seen if seen.user else seen.at(place_named_in(exported.program, seen.text)))
         return StageAnswer(REFUSED, None)
     outside = list(_outside_core(program))
     for seen in outside:

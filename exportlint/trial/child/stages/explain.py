@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
-from exportlint.trial.child.export.graph_breaks import graph_breaks
-from exportlint.trial.protocol.exceptions import of_exception
-from exportlint.trial.protocol.outcomes import PASSED, REFUSED
+from exportlint.trial.child.export.graph_breaks import tell_graph_breaks
+from exportlint.trial.child.server.forks import told_in_fork
+from exportlint.trial.protocol.outcomes import CRASHED, PASSED, REFUSED
 
 
 def run(request: StageRequest) -> StageAnswer:
-    """Each break once, at its line."""
-    try:
-        breaks = graph_breaks(request)
-    except BaseException as exc:  # noqa: BLE001 - torch lets anything through
-        request.emit(of_exception(exc))
-        return StageAnswer(REFUSED, None)
-    for seen in breaks:
+    """Each break once, at its line. Option `cpu_seconds`: when to stop, with what was met by then."""
+    limit = int(request.options["cpu_seconds"])
+    told = told_in_fork(partial(tell_graph_breaks, request), request.folder, limit)
+    for seen in told.parts:
         request.emit(seen)
-    return StageAnswer(PASSED, f"{len(breaks)} graph breaks" if len(breaks) != 1 else "1 graph break")
+    count = f"{len(told.parts)} graph break{'' if len(told.parts) == 1 else 's'}"
+    if told.stopped:
+        return StageAnswer(PASSED, f"{count} in {limit} s, where it was stopped")
+    if told.result.ended:
+        return StageAnswer(CRASHED, told.result.ended)
+    if told.result.raised:
+        request.emit(told.result.raised)
+        return StageAnswer(REFUSED, None)
+    return StageAnswer(PASSED, count)

@@ -6,6 +6,7 @@ In non-strict mode an error-tolerant export goes on to the next; in strict mode 
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
@@ -13,13 +14,13 @@ import torch
 from exportlint.trial.child.dynamic_shapes.shape_decisions import recorded_decisions
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.error_tolerant import eager_results, tolerant_export
-from exportlint.trial.child.export.graph_breaks import as_in_export, graph_breaks
+from exportlint.trial.child.export.graph_breaks import as_in_export, tell_graph_breaks
 from exportlint.trial.child.localize.refusal_lines import located_refusal
-from exportlint.trial.child.server.forks import in_fork
+from exportlint.trial.child.server.forks import told_in_fork
 from exportlint.trial.protocol.outcomes import CRASHED, PASSED, REFUSED, SKIPPED, STRICT, worst
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from exportlint.trial.protocol.observation import Observation
 
@@ -28,40 +29,50 @@ _Place = tuple[str | None, int | None, str]
 
 
 def run(request: StageRequest) -> StageAnswer:
-    """Every mode in the options was refused. Each refusal is an exception observation with its mode."""
+    """Each refusal is an exception observation with its mode.
+
+    Options: `modes`, those that were refused; `cpu_seconds`, when to stop in each, with what was met by then.
+    """
     if request.loaded.export:
         return StageAnswer(SKIPPED, "the target brings its own export call")
     statuses: list[str] = []
     found: set[_Place] = set()
+    limit = int(request.options["cpu_seconds"])
+    stopped = False
     for mode in request.options["modes"]:
         look = _strict if mode == STRICT else _non_strict
-        result = in_fork(lambda: list(_once(look(request))), request.folder)  # noqa: B023 - called at once
-        for seen in result.value or ():
+        told = told_in_fork(partial(look, request), request.folder, limit)
+        for seen in _once(told.parts):
             found.add(_place(seen))
             request.emit(seen.with_details(mode=mode))
-        statuses.append(CRASHED if result.ended else PASSED)
+        statuses.append(CRASHED if told.result.ended and not told.stopped else PASSED)
+        stopped = stopped or told.stopped
     status = worst([*statuses, *([REFUSED] if found else [])])
-    return StageAnswer(status, f"{len(found)} lines refused in one go" if len(found) != 1 else "1 line refused")
+    count = f"{len(found)} lines refused in one go" if len(found) != 1 else "1 line refused"
+    return StageAnswer(status, f"{count}, where it was stopped after {limit} s" if stopped else count)
 
 
-def _non_strict(request: StageRequest) -> Iterator[Observation]:
+def _non_strict(request: StageRequest, tell: Callable[[Observation], None]) -> None:
     with recorded_decisions() as decisions:
         refusals = tolerant_export(request.loaded, eager_results(request.loaded)).refusals
-    for seen in refusals:
-        yield from located_refusal(request, seen, decisions)
+    for refusal in refusals:
+        for seen in located_refusal(request, refusal, decisions):
+            tell(seen)
 
 
-def _strict(request: StageRequest) -> Iterator[Observation]:
+def _strict(request: StageRequest, tell: Callable[[Observation], None]) -> None:
     """A break of the graph where Dynamo runs as export lets it run is what strict export refuses."""
-    with torch._dynamo.config.patch(**as_in_export()):  # noqa: SLF001 - documented as torch._dynamo.config
-        breaks = graph_breaks(request)
-    for seen in breaks:
+
+    def tell_refusal(seen: Observation) -> None:
         # It is about the function around a break that Dynamo could not resume after; strict export never resumes.
         if "Failed to handle graph break gracefully" not in seen.text:
-            yield dataclasses.replace(seen, kind="exception").with_details(further=True)
+            tell(dataclasses.replace(seen, kind="exception").with_details(further=True))
+
+    with torch._dynamo.config.patch(**as_in_export()):  # noqa: SLF001 - documented as torch._dynamo.config
+        tell_graph_breaks(request, tell_refusal)
 
 
-def _once(refusals: Iterator[Observation]) -> Iterator[Observation]:
+def _once(refusals: Iterable[Observation]) -> Iterator[Observation]:
     """A line in a loop is refused at every turn."""
     known: set[_Place] = set()
     for seen in refusals:

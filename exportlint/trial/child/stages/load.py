@@ -7,6 +7,7 @@ from typing import Any
 from exportlint.trial.child.execution.call_text import arguments_text
 from exportlint.trial.child.execution.input_sets import inputs_of
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
+from exportlint.trial.child.loading.model_places import ModelPlaces
 from exportlint.trial.child.loading.module_wrapper import Wrapped
 from exportlint.trial.protocol.exceptions import of_exception
 from exportlint.trial.protocol.outcomes import PASSED, REFUSED
@@ -34,6 +35,7 @@ def run(request: StageRequest) -> StageAnswer:
         "other_inputs": request.loaded.other_args is not None,
         "code": request.loaded.code,
         "wrapped": wrapped,
+        "places": ModelPlaces(model).to_dict(),
     }
     around = ", wrapped in a module" if wrapped else ""
     return StageAnswer(PASSED, f"{_model_text(model)}({arguments_text(args, kwargs)}){around}", data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from exportlint.trial.child.execution.graph_places import place_named_in
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.export_call import export
 from exportlint.trial.child.localize.construction_site import at_construction
@@ -33,6 +34,7 @@ def run(request: StageRequest) -> StageAnswer:
         torch.export.save(exported.program, file)
         program = torch.export.load(file)
     except BaseException as exc:  # noqa: BLE001 - torch lets anything through
-        request.emit(at_construction(request, of_exception(exc)))
+        seen = at_construction(request, of_exception(exc))
+        request.emit(seen if seen.user else seen.at(place_named_in(exported.program, seen.text)))
         return StageAnswer(REFUSED, None)
     return compared_on_sample(request, program.module, f"{file.stat().st_size / 1000:.1f} kB")
