@@ -35,7 +35,7 @@ class Cause:
 class Part:
     """A target with its causes; None: findings that are no target's, each alone.
 
-    breaks   how often torch.compile breaks the graph where export does not mind, which is no cause of anything
+    breaks   how often torch.compile breaks the graph where export was not seen to fail, which is no cause of anything
     """
 
     target: TargetReport | None
@@ -70,8 +70,7 @@ def causes(findings: Iterable[Finding], target: TargetReport) -> list[list[Findi
 
 def breaks_in_words(number: int) -> str:
     """Of the breaks that are no cause."""
-    places = f"{number} place{'' if number == 1 else 's'}"
-    return f"torch.compile would break the graph at {places} that export does not mind"
+    return f"torch.compile would break the graph at {number} more place{'' if number == 1 else 's'}"
 
 
 def names_only_its_stage(finding: Finding) -> bool:

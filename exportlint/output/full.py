@@ -121,7 +121,7 @@ def _print_source(console: Console, finding: Finding, line: str | None) -> None:
 
 def _facts(finding: Finding) -> Iterator[tuple[str, str]]:
     """What is known beside the message, each as label and text."""
-    if finding.effect:
+    if finding.effect and finding.evidence is not Evidence.SUSPECTED:
         outcomes = ", ".join(f"{outcome} in {mode}" for mode, outcome in finding.effect.items())
         yield "measured", outcomes
     if finding.evidence is not Evidence.SUSPECTED:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 
 HEADS = ("  stage", "status", "seconds")
-LEAST = 30
 
 
 def print_ladder(console: Console, target: TargetReport, other_torch: str = "") -> None:
@@ -28,20 +27,31 @@ def print_ladder(console: Console, target: TargetReport, other_torch: str = "") 
         console.print(f"  {sentence}", style="label", soft_wrap=True)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="label")
     for head in (*HEADS, "detail"):
-        table.add_column(head, justify="right" if head == "seconds" else "left", no_wrap=head != "detail")
-    rows = [(f"  {s.name}", s.status, shown_seconds(s)) for s in target.stages]
-    room = console.width - sum(max(map(len, column)) + 2 for column in zip(HEADS, *rows, strict=True))
-    for stage, (name, status, seconds) in zip(target.stages, rows, strict=True):
-        detail = Text(stage.brief_detail)
-        detail.truncate(max(LEAST, room), overflow="ellipsis")  # the findings below have all of it
-        table.add_row(name, Text(status, style=f"status.{status}"), seconds, detail)
+        table.add_column(
+            head, justify="right" if head == "seconds" else "left", no_wrap=head != "detail", overflow="fold"
+        )
+    for stage in target.stages:
+        if stage.status != SKIPPED:
+            status = Text(stage.status, style=f"status.{stage.status}")
+            table.add_row(f"  {stage.name}", status, shown_seconds(stage), Text(stage.brief_detail))
     console.print(table)
+    for why, names in _skipped(target).items():
+        console.print(f"  skipped: {', '.join(names)} ({why})", soft_wrap=True)
     if target.dynamic_shapes:
         _print_shapes(console, target.dynamic_shapes)
     for stage in target.stages:
         for repro in stage.repros:
             console.print(f"  {stage.name} again: python {repro}", soft_wrap=True)
     console.print()
+
+
+def _skipped(target: TargetReport) -> dict[str, list[str]]:
+    """Why -> the stages that had nothing to do."""
+    found: dict[str, list[str]] = {}
+    for stage in target.stages:
+        if stage.status == SKIPPED:
+            found.setdefault(stage.brief_detail, []).append(stage.name)
+    return found
 
 
 def shown_seconds(stage: StageResult) -> str:

@@ -74,7 +74,7 @@ class TrialFinding:
         """The message beside that of its rule, which has said what a refusal is about."""
         if self.family != "refused" or not self.effect:
             return self.message
-        return f"{effect_in_words(self.effect)}{self.read_at}{self.inside}{self._after}"
+        return f"{effect_in_words(self.effect)}{self.inside}{self._after}"
 
     @property
     def _after(self) -> str:

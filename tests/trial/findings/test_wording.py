@@ -60,10 +60,10 @@ def difference(check: str, **details: Any) -> Observation:
             difference("stdout", ours="here\n", theirs=""),
             "eager printed 'here\\n', the exported program ''",
         ),
-        (difference("log", ours=2, theirs=0), "eager logged 2 records, the exported program 0"),
+        (difference("log", ours=2, theirs=0), "eager logged 2 times, the exported program 0"),
         (
             difference("files", ours=1, theirs=0, events=["open"]),
-            "eager reaches outside 1 times (open), the exported program 0 times",
+            "eager reaches outside once (open), the exported program 0 times",
         ),
         (
             difference("baked", operator="aten.mul.Tensor", ours=1.5, theirs=2.5),

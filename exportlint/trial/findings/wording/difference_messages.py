@@ -85,9 +85,13 @@ def _fake(seen: Observation) -> str:
     return f"the export left a FakeTensor in the model's attribute {name!r}: eager is broken from now on"
 
 
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
+
+
 def _files(seen: Observation) -> str:
     details = seen.details
-    how = f"{details['ours']} times ({', '.join(details['events'])})"
+    how = f"{_times(details['ours'])} ({', '.join(details['events'])})"
     return f"eager reaches outside {how}, the exported program {details['theirs']} times"
 
 
@@ -141,7 +145,7 @@ _SENTENCES: Mapping[str, Callable[[Observation], str]] = {
     "input-effect": _of_values,
     "raises-in-eager-only": lambda seen: f"eager raises, the exported program does not: {seen.details['raised']}",
     "stdout": lambda seen: f"eager printed {seen.details['ours']!r}, the exported program {seen.details['theirs']!r}",
-    "log": lambda seen: f"eager logged {seen.details['ours']} records, the exported program {seen.details['theirs']}",
+    "log": lambda seen: f"eager logged {_times(seen.details['ours'])}, the exported program {seen.details['theirs']}",
     "files": _files,
     "buffer": lambda seen: f"buffer {seen.details['output']} after the calls: {_value(seen.details)}",
     "observe": _observed,

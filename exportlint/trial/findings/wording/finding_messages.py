@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from exportlint.trial.findings.wording.advice import advised
@@ -111,7 +112,9 @@ def stage_detail(result: StageResult) -> tuple[str, str | None]:
         return short(_with_mode(result, seen)), None
     raised = [seen for seen in result.observations if seen.kind == "exception"]
     if raised:
-        return raised[-1].first_line, raised[-1].error_class
+        last = replace(raised[-1], details={k: v for k, v in raised[-1].details.items() if k != "read"})
+        bare = f"{(last.error_class or '').rpartition('.')[2]}: "
+        return short(torch_words(last).message.removeprefix(bare)), last.error_class
     return (short(_with_mode(result, result.observations[0])) if result.observations else ""), None
 
 

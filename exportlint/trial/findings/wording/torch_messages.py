@@ -69,12 +69,12 @@ _PATTERNS: tuple[tuple[str, str, str | None], ...] = (
     ),
     (
         r"Found <class '(?P<dotted>[^']+)'> in output, which is not a known type",
-        "the model returns a `{name}`, a class that torch.export cannot take apart into tensors",
+        "the model returns `{name}`, a class that torch.export cannot take apart into tensors",
         _REGISTER,
     ),
     (
         r"unrecognized type (?:UserDefined\w+\()?(?P<dotted>\w+?)(?:Variable\(\))?\)? at output",
-        "the model returns a `{name}`, a class that torch.export cannot take apart into tensors",
+        "the model returns `{name}`, a class that torch.export cannot take apart into tensors",
         _REGISTER,
     ),
     (
