@@ -1,0 +1,125 @@
+"""Advice follows the line that torch refuses, and what the trial saw help comes first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from exportlint.finding import Severity
+from exportlint.trial.findings.trial_finding import TrialFinding
+from exportlint.trial.findings.verified_advice import with_remedy
+from exportlint.trial.findings.wording.advice import advised
+from exportlint.trial.findings.wording.torch_messages import Words
+from exportlint.trial.protocol.frames import Frame
+from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.protocol.result import StageResult, TargetReport
+from exportlint.trial.protocol.stages import stage_named
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GUARD = "Could not guard on data-dependent expression Eq(u0, 1) (unhinted: Eq(u0, 1))."
+SOURCE = """\
+assert x.sum() > 0
+if (x < 0).any():
+    raise ValueError
+if x.sum() > 0:
+    x = x * 2
+n = 3 if len(kept) > 3 else 1
+y = x.numpy()
+y = helper(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "known", "says"),
+    [
+        pytest.param(1, GUARD, "use where", "torch._assert_async(test)", id="an assertion"),
+        pytest.param(2, GUARD, "use where", "torch._assert_async(test)", id="an if that only raises"),
+        pytest.param(4, GUARD, "use where", "use where", id="an if that computes: what is known of the words"),
+        pytest.param(6, GUARD, "use where", "`x.shape[0]` for `len(x)`", id="a length"),
+        pytest.param(7, ".numpy() is not supported for tensor subclasses.", None, "torch functions", id="NumPy"),
+        pytest.param(8, "nobody knows", None, "torch.library.custom_op", id="a cause that nobody knows"),
+        pytest.param(None, "nobody knows", None, "the parts of the model one by one", id="not even a line"),
+    ],
+)
+def test_the_refused_line_decides(tmp_path: Path, line: int | None, text: str, known: str | None, says: str) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(SOURCE, "utf-8")
+    seen = Observation("exception", text)
+    if line:
+        seen = seen.at([Frame(str(file), line, "forward", SOURCE.splitlines()[line - 1].strip())])
+    suggestion = advised(Words("refused", known), seen).suggestion
+    assert suggestion is not None
+    assert says in suggestion
+
+
+def test_distributions_check_their_arguments() -> None:
+    frame = Frame("/x/site-packages/torch/distributions/normal.py", 60, "__init__", "super().__init__()")
+    seen = Observation("exception", GUARD).at([frame])
+    assert (
+        advised(Words("refused", "use where"), seen).suggestion == "build the distribution with `validate_args=False`"
+    )
+
+
+REFUSED = TrialFinding(
+    "refused", None, "net.py", 6, "x", Severity.ERROR, Words("no", "edit it"), "t", stage_named("export-strict")
+)
+SOUND = StageResult("soundness", "passed")
+
+
+def report(*stages: StageResult) -> TargetReport:
+    return TargetReport("t", None, None, stages, {})
+
+
+def remedy(name: str, mode: str) -> StageResult:
+    return StageResult(
+        "remedies",
+        "passed",
+        observations=(Observation("note", details={"note": "remedy", "remedy": name, "mode": mode}),),
+    )
+
+
+@pytest.mark.parametrize(
+    ("effect", "stages", "says"),
+    [
+        pytest.param(
+            {"strict": "refused"},
+            (StageResult("export-non-strict", "passed"), SOUND),
+            "export with `strict=False`, the default, as this trial did",
+            id="the other mode exports and agrees",
+        ),
+        pytest.param(
+            {"strict": "refused"},
+            (StageResult("export-non-strict", "differs"), SOUND),
+            "",
+            id="the other mode is wrong",
+        ),
+        pytest.param(
+            {"strict": "refused"}, (StageResult("export-non-strict", "passed"),), "", id="the other was not compared"
+        ),
+        pytest.param(
+            {"non-strict": "refused", "strict": "refused"},
+            (remedy("no-grad", "strict"),),
+            "export under `torch.no_grad()`, as this trial did: it then exports and agrees with eager on the sample in "
+            "strict mode",
+            id="something helped",
+        ),
+        pytest.param({"non-strict": "refused"}, (remedy("no-grad", "strict"),), "", id="it helped elsewhere"),
+    ],
+)
+def test_what_was_seen_to_help_comes_first(effect: dict[str, str], stages: tuple[StageResult, ...], says: str) -> None:
+    found = with_remedy(replace(REFUSED, effect=effect), report(*stages))
+    fix = found.finding().fix
+    assert fix is not None
+    assert found.remedy.startswith(says)
+    assert bool(found.remedy) == bool(says)
+    assert (fix.tried == "verified") == bool(says)
+    assert fix.description.endswith("edit it")
+
+
+def test_only_the_refusal_that_ends_an_export_is_said_to_be_helped() -> None:
+    later = replace(REFUSED, stage=stage_named("further"), effect={"strict": "refused"})
+    assert with_remedy(later, report(StageResult("export-non-strict", "passed"), SOUND)) == later
