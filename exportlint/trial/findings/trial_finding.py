@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from exportlint.finding import Evidence, Finding, Fix, Link, Severity, fingerprint
 from exportlint.trial.findings.wording.finding_messages import effect_in_words
+from exportlint.trial.protocol.stages import StageKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,7 +66,7 @@ class TrialFinding:
     @property
     def message(self) -> str:
         """The whole message, without a final stop."""
-        effect = f" ({effect_in_words(self.effect)})" if self.effect else ""
+        effect = f" ({self._effect})" if self.effect else ""
         before = f"{self.within}: " if self.family == "submodule" else ""
         return f"{before}{self.words.message}{self.read_at}{self.inside}{effect}{self._after}"
 
@@ -74,7 +75,12 @@ class TrialFinding:
         """The message beside that of its rule, which has said what a refusal is about."""
         if self.family != "refused" or not self.effect:
             return self.message
-        return f"{effect_in_words(self.effect)}{self.inside}{self._after}"
+        return f"{self._effect}{self.inside}{self._after}"
+
+    @property
+    def _effect(self) -> str:
+        went_on = self.stage.kind is StageKind.REFUSALS
+        return effect_in_words(self.effect) + (", in a trace that went on after the first refusal" if went_on else "")
 
     @property
     def _after(self) -> str:

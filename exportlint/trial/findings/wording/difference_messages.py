@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -139,10 +140,31 @@ def _of_values(seen: Observation) -> str:
     return _lowered(seen) if seen.details.get("step") == "compare" else _at_its_path(seen.details)
 
 
+_ARGUMENT = re.compile(r"\[0\]\[(?P<number>\d+)\]|\[1\]\['(?P<name>\w+)'\]")
+
+
+def _input_effect(seen: Observation) -> str:
+    """Of the arguments that a call changed, by which of them it is: `output` is a path into (args, kwargs)."""
+    details = seen.details
+    if details.get("step") == "compare":
+        return _lowered(seen)
+    path = str(details["output"])
+    found = _ARGUMENT.match(path)
+    which = (
+        f"argument {found['number'] or found['name']}{path[found.end() :]}" if found else f"arguments {path}".strip()
+    )
+    match details["what"]:
+        case "eager-only":
+            return f"only eager puts a value into its {which}"
+        case "program-only":
+            return f"only eager takes a value out of its {which}"
+    return f"the program leaves its {which} otherwise than eager: {_value(details)}"
+
+
 _SENTENCES: Mapping[str, Callable[[Observation], str]] = {
     "output": _of_values,
     "state": _of_values,
-    "input-effect": _of_values,
+    "input-effect": _input_effect,
     "raises-in-eager-only": lambda seen: f"eager raises, the exported program does not: {seen.details['raised']}",
     "stdout": lambda seen: f"eager printed {seen.details['ours']!r}, the exported program {seen.details['theirs']!r}",
     "log": lambda seen: f"eager logged {_times(seen.details['ours'])}, the exported program {seen.details['theirs']}",

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 _MESSAGES = {
     "output": "the exported program gives other values than eager{others}: {text}",
     "state": "the second call of the exported program differs from eager's: {text}",
-    "input-effect": "the exported program leaves other values in its inputs than eager: {text}",
     "raises": "the exported program raises where eager does not{others}: {text}",
     "eager-after-export": "the export changed the model itself: {text}",
     "sizes": "the exported program is wrong for another size: {text}",
