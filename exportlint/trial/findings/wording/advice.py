@@ -29,9 +29,12 @@ _LEN = re.compile(r"\blen\(")
 _NO_NUMPY = re.compile(r"\.numpy\(\) is not supported|Cannot convert .* to numpy", re.IGNORECASE)
 
 
-def advised(words: Words, seen: Observation) -> Words:
-    """The words with the advice that the refused line calls for; where nothing better is known, with a thing to try."""
-    suggestion = _by_cause(seen) or words.suggestion or (_OUTSIDE if seen.user else _PARTS)
+def advised(words: Words, seen: Observation, *, thorough: bool = True) -> Words:
+    """The words with the advice that the refused line calls for; if `thorough`, where nothing better is known, with a
+    thing to try."""
+    suggestion = _by_cause(seen) or words.suggestion
+    if suggestion is None and thorough:
+        suggestion = _OUTSIDE if seen.user else _PARTS
     return replace(words, suggestion=suggestion)
 
 

@@ -52,7 +52,7 @@ def exception_words(stage: Stage, seen: Observation, *, known: bool) -> Words:
         return Words("; ".join(messages), "; ".join(suggestions))
     if summary := seen.details.get("summary"):
         return Words(f"{stage.name}, {one_line(str(summary))}")
-    return advised(words, seen) if stage.of_export and stage.kind is not StageKind.DRAFT else words
+    return advised(words, seen, thorough=stage.kind is not StageKind.DRAFT) if stage.of_export else words
 
 
 def graph_break_words(seen: Observation) -> Words:
