@@ -12,6 +12,7 @@ from exportlint.trial.protocol.result import StageResult, TargetReport
 RAN = (StageResult("load", "passed"), StageResult("eager", "passed"))
 BOTH = (StageResult("export-non-strict", "passed"), StageResult("export-strict", "passed"))
 COMPARED = StageResult("soundness", "passed")
+NEW_ENTRY = Observation("difference", details={"check": "input-effect", "mode": "strict", "what": "eager-only"})
 OTHER_VALUES = Observation("difference", details={"check": "output", "mode": "strict"})
 
 
@@ -32,6 +33,12 @@ def refused(line: int, **details: str) -> Observation:
             (*RAN, *BOTH, StageResult("soundness", "differs", observations=(OTHER_VALUES,))),
             "exports and agrees with eager in non-strict mode; exports and differs from eager in strict mode",
             id="one mode differs",
+        ),
+        pytest.param(
+            (*RAN, *BOTH, StageResult("soundness", "differs", observations=(NEW_ENTRY,))),
+            "exports and agrees with eager in non-strict mode; exports and agrees with eager in its outputs, not in "
+            "what it does to its arguments in strict mode",
+            id="eager adds an entry to a dict that it is given",
         ),
         pytest.param(
             (

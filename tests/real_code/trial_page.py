@@ -25,6 +25,9 @@ Seconds on a machine of two cores, one model at a time: what a script without ex
 target, make the model and export it in both modes (raw), until both exports of the trial had ended (first verdict), and
 the whole ladder without lowering.
 """
+STAGES = """\
+Where the time goes: seconds by stage. Stages run side by side, so that they sum up to more than the whole ladder takes.
+"""
 FIRST_LIMIT, WHOLE_LIMIT, WHOLE_MORE = 1.5, 4.0, 5.0
 
 
@@ -81,8 +84,7 @@ def _share(part: int, whole: int) -> str:
 
 
 def _advice(ended: list[dict[str, Any]]) -> str:
-    """A refused model counts once, by the first mode that refuses it."""
-    rows = [(run["name"], mode, *_helped(run, mode)) for run in ended for mode in [_refused_in(run)] if mode]
+    rows = advice_rows(ended)
     helped = sum(row[2] == "helped" for row in rows)
     head = "## The advice on refused models\n\n"
     what = (
@@ -92,8 +94,13 @@ def _advice(ended: list[dict[str, Any]]) -> str:
     return head + what + _table(("model", "refused in", "the advice", "how that is known", "advice"), rows)
 
 
+def advice_rows(runs: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+    """A refused model counts once, by the first mode that refuses it: model, mode, helped or not, how, advice."""
+    return [(run["name"], mode, *_helped(run, mode)) for run in runs if (mode := _refused_in(run))]
+
+
 def _refused_in(run: dict[str, Any]) -> str | None:
-    return next((mode for mode in MODES if run["modes"].get(mode, {}).get("said") == "refused"), None)
+    return next((mode for mode in MODES if run.get("modes", {}).get(mode, {}).get("said") == "refused"), None)
 
 
 def _helped(run: dict[str, Any], mode: str) -> tuple[str, str, str]:
@@ -138,7 +145,20 @@ def _times(ended: list[dict[str, Any]]) -> str:
             f"{_share(whole_within, len(timed))}."
         ),
     ]
-    return "\n".join(["## Times", "", TIMES, _table(heads, shown), *within, ""])
+    return "\n".join(["## Times", "", TIMES, _table(heads, shown), *within, "", STAGES, _stages(timed)])
+
+
+def _stages(runs: list[dict[str, Any]]) -> str:
+    """Where the time goes."""
+    names = list(dict.fromkeys(name for run in runs for name in run["seconds"]))
+    whole = sum(seconds for run in runs for seconds in run["seconds"].values())
+    rows = []
+    for name in names:
+        spent = [run["seconds"][name] for run in runs if run["seconds"].get(name)]
+        if spent:
+            share = f"{100 * sum(spent) / whole:.0f} %"
+            rows.append((name, str(len(spent)), f"{statistics.median(spent):.1f}", f"{max(spent):.1f}", share))
+    return _table(("stage", "models on which it ran", "median", "most", "share of the whole"), rows)
 
 
 def _table(heads: tuple[str, ...], rows: list[Any]) -> str:

@@ -79,7 +79,7 @@ for strict in (False, True):
     except Exception:
         pass
     marks.append(time.monotonic() - began)
-print("\\n" + json.dumps([round(mark, 2) for mark in marks]))
+print("\\n" + json.dumps([[round(mark, 2) for mark in marks], target.OTHER is not None]))
 """
 
 
@@ -109,12 +109,11 @@ class Bench:
             file = Path(folder, "target.py")
             text = TARGET.format(site=str(site), targets=str(self.real_repos), module=module, name=name)
             file.write_text(text, "utf-8")
-            others = self.has_others(file)
+            raw, others = self.raw(Path(folder))
             began = time.monotonic()
             first, report = self.trial(file, others=others, quick=bool(edits))
             wall = {"wall": round(time.monotonic() - began, 1), "first": first}
-            raw = {} if edits else {"raw": self.raw(Path(folder))}
-            return {"name": name, **wall, **raw, **judged(row, report)}
+            return {"name": name, **wall, "raw": raw, **judged(row, report)}
 
     def trial(self, file: Path, *, others: bool, quick: bool) -> tuple[float | None, dict[str, Any]]:
         """After how many seconds both exports had ended, and the report."""
@@ -139,19 +138,15 @@ class Bench:
         except ValueError:
             return ended, {"broken": told[-400:]}
 
-    def raw(self, folder: Path) -> list[float]:
-        """Seconds until torch and the target are imported and the model is made, and of each export by itself."""
+    def raw(self, folder: Path) -> tuple[list[float], bool]:
+        """Without exportlint: seconds until torch and the target are imported and the model is made, and of each
+        export by itself; and whether the target names other inputs beside its sample."""
         code = RAW.format(folder=str(folder))
         command = [self.python, "-c", code]
         done = subprocess.run(command, cwd=self.site, capture_output=True, text=True, check=False, env=ALONE)
         last = done.stdout.splitlines()[-1:]
-        return list(json.loads(last[0])) if last and last[0].startswith("[") else []
-
-    def has_others(self, file: Path) -> bool:
-        """Does the target name other inputs beside its sample?"""
-        code = f"import sys; sys.path.insert(0, {str(file.parent)!r}); import target; sys.exit(target.OTHER is None)"
-        command = [self.python, "-c", code]
-        return subprocess.run(command, cwd=self.site, capture_output=True, check=False, env=ALONE).returncode == 0
+        seconds, others = json.loads(last[0]) if last and last[0].startswith("[[") else ([], False)
+        return seconds, others
 
 
 def edited(site: Path, folder: Path, edits: list[list[str]]) -> Path:

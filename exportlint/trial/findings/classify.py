@@ -102,8 +102,10 @@ _OF_A_SIZE = re.compile(r"\.(size\(\)|shape)\[")
 
 def _difference(where: StageContext, seen: Observation, changed: str | None) -> TrialFinding:
     check = str(seen.check)
-    severity = Severity.WARNING if check in _HARMLESS else Severity.ERROR
     words = difference_words(where.stage, seen, changed)
+    if seen.is_about_containers:  # what the model computes is right
+        return _finding(where, seen, check, words, Severity.WARNING)
+    severity = Severity.WARNING if check in _HARMLESS else Severity.ERROR
     about_a_size = _OF_A_SIZE.search(seen.text) is not None
     return _finding(where, seen, check, words, severity, Outcome.DIFFERS, about_a_size=about_a_size)
 

@@ -99,6 +99,11 @@ class Observation:
         return self.user.line if self.user else None
 
     @property
+    def is_about_containers(self) -> bool:
+        """Do only the lists and dicts of the arguments have other entries after the call, which no output shows?"""
+        return self.check == "input-effect" and self.details.get("what") in ("eager-only", "program-only")
+
+    @property
     def check(self) -> str | None:
         """Of a difference: in what the exported program and eager disagree."""
         return self.details.get("check")
