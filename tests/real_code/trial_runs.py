@@ -1,6 +1,6 @@
 """Try the measured models of public repositories, and compare what the trial says with what torch did.
 
-    python tests/real_code/trial_runs.py REAL_REPOS SITE [--python FILE] [--only TEXT]…
+    python tests/real_code/trial_runs.py REAL_REPOS SITE [--python FILE] [--only TEXT]… [--times]
 
 REAL_REPOS holds `truth.jsonl` and the `targets_*.py` that build the models, SITE the repositories at their commits.
 Writes trial_runs.jsonl, a line a model, and TRIALS.md, both beside this file. With `--only`, the other lines stay.
@@ -71,7 +71,7 @@ sys.path.insert(0, {folder!r})
 import target
 target.get_model()
 marks.append(time.monotonic() - began)
-for strict in (False, True):
+for strict in {modes}:
     model, args, kwargs = target.get_model(), target.get_args(), target.get_kwargs()
     began = time.monotonic()
     try:
@@ -85,11 +85,15 @@ print("\\n" + json.dumps([[round(mark, 2) for mark in marks], target.OTHER is no
 
 @dataclass(frozen=True)
 class Bench:
-    """Where everything is: the measured models, the repositories, the interpreter that has what these need."""
+    """Where everything is: the measured models, the repositories, the interpreter that has what these need.
+
+    `times`: measure how long the exports take without exportlint, too.
+    """
 
     real_repos: Path
     site: Path
     python: Path
+    times: bool
 
     def rows(self) -> list[dict[str, Any]]:
         lines = (self.real_repos / "truth.jsonl").read_text("utf-8").splitlines()
@@ -141,12 +145,12 @@ class Bench:
     def raw(self, folder: Path) -> tuple[list[float], bool]:
         """Without exportlint: seconds until torch and the target are imported and the model is made, and of each
         export by itself; and whether the target names other inputs beside its sample."""
-        code = RAW.format(folder=str(folder))
+        code = RAW.format(folder=str(folder), modes=(False, True) if self.times else ())
         command = [self.python, "-c", code]
         done = subprocess.run(command, cwd=self.site, capture_output=True, text=True, check=False, env=ALONE)
         last = done.stdout.splitlines()[-1:]
         seconds, others = json.loads(last[0]) if last and last[0].startswith("[[") else ([], False)
-        return seconds, others
+        return seconds if self.times else [], others
 
 
 def edited(site: Path, folder: Path, edits: list[list[str]]) -> Path:
@@ -211,9 +215,12 @@ def _about_the_model(finding: dict[str, Any]) -> bool:
 @click.option("--python", type=click.Path(path_type=Path), default=Path(sys.executable))
 @click.option("--only", multiple=True)
 @click.option("--jobs", default=len(os.sched_getaffinity(0)))
+@click.option("--times", is_flag=True, help="Also export without exportlint, beside which the times stand.")
 @click.option("--out", type=click.Path(path_type=Path), default=HERE / "trial_runs.jsonl")
-def main(real_repos: Path, site: Path, python: Path, only: tuple[str, ...], jobs: int, out: Path) -> None:
-    bench = Bench(real_repos.absolute(), site.absolute(), python.absolute())
+def main(
+    real_repos: Path, site: Path, python: Path, only: tuple[str, ...], jobs: int, out: Path, *, times: bool
+) -> None:
+    bench = Bench(real_repos.absolute(), site.absolute(), python.absolute(), times)
     edits = json.loads(EDITS.read_text("utf-8"))
     kept = {one["name"]: one for one in map(json.loads, out.read_text("utf-8").splitlines())} if out.exists() else {}
     rows = [row for row in bench.rows() if not only or any(text in json.dumps(row) for text in only)]
