@@ -13,8 +13,8 @@ from exportlint.files import Collected, SourceFile, shown
 from exportlint.finding import Problem
 from exportlint.trial.findings.merge import merge
 from exportlint.trial.protocol.frames import is_installed, is_user_path
-from exportlint.trial.protocol.outcomes import RUNNING, SKIPPED
-from exportlint.trial.protocol.stages import LOWERINGS, SCRIPT
+from exportlint.trial.protocol.outcomes import PASSED, RUNNING, SKIPPED
+from exportlint.trial.protocol.stages import LOAD, LOWERINGS, SCRIPT
 from exportlint.trial.protocol.target import Target, TargetError
 from exportlint.trial.run import run_trials
 from exportlint.trial.stop import Stop
@@ -111,7 +111,7 @@ def _tried(targets: Sequence[Target], options: TrialOptions, stop: Stop) -> list
         def show(event: Event) -> None:
             ended.add(event.target)
             sign.update(f"target {len(ended)} of {len(targets)}, {event.target}: {event.stage} {event.status}")
-            if event.status not in (RUNNING, SKIPPED):
+            if event.status not in (RUNNING, SKIPPED) and (event.stage != LOAD.name or event.status == PASSED):
                 sign.line(f"{event.target}: {event.stage} {event.status}, {event.seconds:.1f} s")
 
         try:

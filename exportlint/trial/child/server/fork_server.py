@@ -28,6 +28,7 @@ from exportlint.trial.child.server.process_control import (
     dump_stack_on_signal,
     exit_if_forked_copy,
     leave,
+    process_id,
     remember_process_id,
 )
 
@@ -72,10 +73,11 @@ def serve(fd: int, work: Callable[[], Work]) -> None:
         message, fds, _, _ = socket.recv_fds(parent, 65536, 1)
         if not message:
             return
+        own_id = process_id()
         pid = os.fork()
         if pid == 0:
             parent.close()
-            _leave_group()
+            _leave_group(own_id)
             run_target(work(), socket.socket(fileno=fds[0]), Path(json.loads(message)["output"]))
         for line in fds:
             os.close(line)
@@ -123,9 +125,9 @@ def _reap() -> None:
             pass
 
 
-def _leave_group() -> None:
+def _leave_group(parent: int) -> None:
     os.setsid()
-    die_with_parent()
+    die_with_parent(parent)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -156,10 +158,11 @@ def serve_stages(work: Work, line: socket.socket, loaded: Any, exported: Any = N
         elif "ended" in request:
             _send(line, {"exit": _wait(request["ended"], line)})
         else:
+            own_id = process_id()
             pid = os.fork()
             if pid == 0:
                 line.close()
-                _leave_group()
+                _leave_group(own_id)
                 _leave_after(partial(work.run_forked, request, loaded, exported, fds))
             for fd in fds:
                 os.close(fd)

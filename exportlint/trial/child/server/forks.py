@@ -16,6 +16,7 @@ from exportlint.trial.child.server.process_control import (
     die_with_parent,
     exit_if_forked_copy,
     leave,
+    process_id,
     remember_process_id,
     wait,
 )
@@ -80,13 +81,14 @@ def in_fork(
 ) -> ForkResult:
     """Run `function` in a fork; the value must pickle. `here`: in an empty working directory of its own."""
     place = Path(tempfile.mkdtemp(prefix="fork-", dir=folder))
+    parent = process_id()
     pid = os.fork()
     if pid == 0:
         if here:
             os.chdir(tempfile.mkdtemp(dir=place))
         if cpu_seconds is not None:
             resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 1))
-        _run_and_leave(function, place)
+        _run_and_leave(function, place, parent)
     code = wait(pid)
     answer = place / "answer"
     if not answer.exists():
@@ -96,8 +98,8 @@ def in_fork(
     return ForkResult(ended="an answer that cannot be read")
 
 
-def _run_and_leave(function: Callable[[], Any], place: Path) -> NoReturn:
-    die_with_parent()
+def _run_and_leave(function: Callable[[], Any], place: Path, parent: int) -> NoReturn:
+    die_with_parent(parent)
     remember_process_id()
     try:
         answer = {"value": function()}

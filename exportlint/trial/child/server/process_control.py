@@ -51,12 +51,14 @@ def leave(code: int) -> NoReturn:
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
-def die_with_parent() -> None:
+def die_with_parent(parent: int | None = None) -> None:
     """Ask the kernel to kill this process when its parent is gone, even by SIGKILL. Linux only; elsewhere the parent's
-    own cleaning has to do."""
+    own cleaning has to do. `parent`: its number before the fork, since it may be gone before the kernel was asked."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if parent is not None and os.getppid() != parent:
+        os._exit(1)
 
 
 def adopt_orphans() -> None:
