@@ -18,8 +18,7 @@ HEAD = """\
 
 Written by `python tests/real_code/trial_runs.py REAL_REPOS SITE` from trial_runs.jsonl, measured with torch 2.13.0.
 Each model was exported by torch alone, in a process of its own for each mode, and then by
-`exportlint trial --mode both`; both are compared. {runs} of the 82 measured models have been tried so far, those that
-a mode refuses first.
+`exportlint trial --mode both`; both are compared. {runs} models were tried.
 """
 TIMES = """\
 Seconds on a machine of two cores, one model at a time: what a script without exportlint takes to import torch and the
@@ -115,14 +114,14 @@ def _helped(run: dict[str, Any], mode: str) -> tuple[str, str, str]:
             moved = after["place"] != one["place"]
             how = f"by hand; then refused at {_place(after['place'])}" if moved else "by hand"
             return "did not suffice" if moved else "did not help", how, advice
-        return "helped", f"by hand: {after['said']}", advice
+        return "helped" if after["said"] == "exports" else "did not suffice", f"by hand: {after['said']}", advice
     return "not applied", "counts as no help", advice
 
 
 def _times(ended: list[dict[str, Any]]) -> str:
     timed = [run for run in ended if len(run.get("raw", ())) == 1 + len(MODES) and run["first"]]
     if not timed:
-        return "Times were not measured."
+        return "## Times\n\nNot measured.\n"
     rows, first_within, whole_within = [], 0, 0
     for run in timed:
         imports, *exports = run["raw"]
