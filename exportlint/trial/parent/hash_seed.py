@@ -52,6 +52,28 @@ def other_hash_seed(files: Iterable[Path], python: Path | None) -> str | None:
     return best
 
 
+def reorders_every_set(files: Iterable[Path], seed: str, python: Path | None) -> bool:
+    """Are the files' sets all displays of strings, and does the seed order each of them otherwise? Else a process with
+    it may have shown nothing."""
+    trees = [tree for file in files if (tree := _tree(file)) is not None]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    if any(isinstance(node, ast.SetComp) or (isinstance(node, ast.Name) and node.id in _SETS) for node in nodes):
+        return False
+    groups = [sorted(_strings(node.elts)) for node in nodes if isinstance(node, ast.Set)]
+    if any(len(group) != len(node.elts) for group, node in zip(groups, _displays(nodes), strict=True)):
+        return False
+    pairs = zip(_orders(groups, hash_seed(), python), _orders(groups, seed, python), strict=True)
+    return all(a != b for a, b in pairs)
+
+
+def _displays(nodes: Iterable[ast.AST]) -> Iterator[ast.Set]:
+    return (node for node in nodes if isinstance(node, ast.Set))
+
+
+def _strings(parts: Iterable[ast.expr | None]) -> set[str]:
+    return {part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)}
+
+
 def _tree(file: Path) -> ast.Module | None:
     try:
         return ast.parse(file.read_bytes())
@@ -71,8 +93,7 @@ def _groups_of_strings(tree: ast.Module) -> Iterator[list[str]]:
     for node in ast.walk(tree):
         match node:
             case ast.Set(elts=parts) | ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Dict(keys=parts):
-                texts = {part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)}
-                if len(texts) > 1:
+                if len(texts := _strings(parts)) > 1:
                     yield sorted(texts)
 
 

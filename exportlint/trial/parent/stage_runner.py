@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.parent.endings import died, one_line, process_missing, result_of
-from exportlint.trial.parent.hash_seed import hash_seed, other_hash_seed
+from exportlint.trial.parent.hash_seed import hash_seed, other_hash_seed, reorders_every_set
+from exportlint.trial.parent.unavailable import TrialUnavailable
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.outcomes import DIFFERS, REFUSED
 from exportlint.trial.protocol.result import KeptModel, StageResult
@@ -113,10 +114,12 @@ class StageRunner:
         Its answer counts only if a process with the same hashes gives another one: values that differ in every process
         are no matter of the order. None where no file has a set, and for a model that no code makes again.
         """
-        seed = other_hash_seed(files, self.options.python) if self.target.kind in _MADE_BY_CODE else None
+        can_be_made = self.target.kind in _MADE_BY_CODE and self.server.alive
+        seed = other_hash_seed(files, self.options.python) if can_be_made else None
         if seed is None or self._process is None or not self.fresh(stage, keep=True).passed:
             return None
-        asked = {**options, "home": str(self._process.folder)}
+        certain = reorders_every_set(files, seed, self.options.python)
+        asked = {**options, "home": str(self._process.folder), "certain": certain}
         found = self._in_server(seed, stage, asked)
         if found is not None and found.status == DIFFERS:
             same = self._in_server(hash_seed(), stage, asked)
@@ -124,8 +127,13 @@ class StageRunner:
         return found
 
     def _in_server(self, seed: str, stage: Stage, options: Mapping[str, Any]) -> StageResult | None:
-        with self.server.with_hashes_of(seed) as server, StageRunner(server, self.target, self.options) as runner:
+        with (
+            contextlib.suppress(TrialUnavailable),  # the other process did not start: nothing is known
+            self.server.with_hashes_of(seed) as server,
+            StageRunner(server, self.target, self.options) as runner,
+        ):
             return runner.fresh(stage, **options) if runner.load().passed else None
+        return None
 
     def kept_model(self, folder: Path) -> KeptModel:
         """Model and inputs, in a new file of the folder."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from exportlint.trial.parent.hash_seed import VARIABLE, hash_seed, other_hash_seed
+from exportlint.trial.parent.hash_seed import VARIABLE, hash_seed, other_hash_seed, reorders_every_set
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +30,23 @@ def test_the_other_seed_orders_the_set_otherwise(tmp_path: Path, source: str) ->
     other = other_hash_seed([tmp_path / "net.py"], None)
     assert other is not None
     assert printed(source, other) != printed(source, hash_seed())
+
+
+@pytest.mark.parametrize(
+    ("source", "certain"),
+    [
+        ('NAMES = {"red", "green"}', True),
+        ("NAMES = set(names)", False),
+        ("NAMES = {name for name in names}", False),
+        ('NAMES = {"red", other}', False),
+        ('NAMES = {"red"}', False),
+    ],
+)
+def test_only_sets_of_known_strings_are_sure_to_be_reordered(tmp_path: Path, source: str, *, certain: bool) -> None:
+    (tmp_path / "net.py").write_text(source, "utf-8")
+    seed = other_hash_seed([tmp_path / "net.py"], None)
+    assert seed is not None
+    assert reorders_every_set([tmp_path / "net.py"], seed, None) is certain
 
 
 @pytest.mark.parametrize("source", ['names = ["red", "green"]', "names = (", 'offset = "set"'])

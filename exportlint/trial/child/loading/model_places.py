@@ -6,6 +6,7 @@ import ast
 import inspect
 import linecache
 import textwrap
+import tokenize
 from functools import cached_property
 from types import CodeType
 from typing import Any
@@ -18,7 +19,7 @@ class ModelPlaces:
     """Of a model whose code is the project's own; of a wrapped call, those of the call."""
 
     def __init__(self, model: Any) -> None:
-        call = model.bare if isinstance(model, Wrapped) else type(model).forward
+        call = model.bare if isinstance(model, Wrapped) else getattr(type(model), "forward", model)
         self._forward = inspect.unwrap(getattr(call, "__func__", call)) if callable(call) else call
         self._class = None if isinstance(model, Wrapped) else type(model)
 
@@ -55,7 +56,7 @@ class ModelPlaces:
         lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
         try:
             tree = ast.parse(textwrap.dedent("".join(inspect.getblock(lines))))
-        except (SyntaxError, IndentationError):
+        except (SyntaxError, tokenize.TokenError):  # an IndentationError is a SyntaxError
             return None
         ast.increment_lineno(tree, code.co_firstlineno - 1)
         return next((node for node in tree.body if isinstance(node, ast.FunctionDef)), None)

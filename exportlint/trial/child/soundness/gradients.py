@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -41,21 +42,35 @@ class Gradients:
 
 def other_gradients(subject: Subject) -> Iterator[Observation]:
     """The first parameter or input whose gradient is another than eager's, at the code that eager ran for it."""
-    if not compares_gradients(subject):
+    runs = _runs(subject)
+    if runs is None:
         return
-    loaded, folder = subject.request.loaded, subject.request.folder
-    eager = in_fork(lambda: _gradients(loaded, loaded.eager()), folder)
-    program = in_fork(lambda: _gradients(loaded, subject.exported.module()), folder)
-    if not eager.ok or not eager.value.values:
-        return  # eager gives no gradients, so there are none to lose
-    if fields := _difference(eager.value, program):
+    eager, program = runs
+    if fields := _difference(eager, program):
         seen = Observation("difference", details={"check": "gradients", "input_set": 0, **fields})
-        yield seen.at([Frame(path, line, "", "") for path, line in eager.value.first_lines][:1])
+        yield seen.at([Frame(path, line, "", "") for path, line in eager.first_lines][:1])
 
 
 def compares_gradients(subject: Subject) -> bool:
-    """Was it asked for, and does eager repeat itself?"""
-    return bool(subject.request.options.get("grad")) and not is_unsteady(subject.eager, subject.again)
+    """Was every gradient of eager compared with one of the program?"""
+    runs = _runs(subject)
+    if runs is None or runs[1].value is None:
+        return False
+    eager, program = runs
+    compared: Gradients = program.value
+    return eager.values.keys() <= compared.values.keys()
+
+
+@lru_cache(maxsize=1)
+def _runs(subject: Subject) -> tuple[Gradients, ForkResult] | None:
+    """Eager's, and how the program's came out; None where nobody asked, and where eager has none or is unsteady."""
+    if not subject.request.options.get("grad") or is_unsteady(subject.eager, subject.again):
+        return None
+    loaded, folder = subject.request.loaded, subject.request.folder
+    eager = in_fork(lambda: _gradients(loaded, loaded.eager()), folder)
+    if not eager.ok or not eager.value.values:
+        return None
+    return eager.value, in_fork(lambda: _gradients(loaded, subject.exported.module()), folder)
 
 
 def _difference(eager: Gradients, program: ForkResult) -> Mapping[str, Any] | None:
@@ -63,6 +78,8 @@ def _difference(eager: Gradients, program: ForkResult) -> Mapping[str, Any] | No
         return {"raised": program.raised.first_line}
     if program.ended:
         return None
+    if not program.value.values:
+        return {"raised": "no output has a gradient"}
     shared = [name for name in eager.values if name in program.value.values]
     ours, theirs = ([(name, run.values[name]) for name in shared] for run in (eager, program.value))
     found = compare(ours, theirs)

@@ -34,7 +34,7 @@ class ProgramRuns:
     state_alone: bool
 
 
-@dataclass
+@dataclass(eq=False)
 class Subject:
     """What every check of soundness is given: a program exported in one mode, and two runs of eager.
 

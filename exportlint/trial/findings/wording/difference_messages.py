@@ -75,7 +75,7 @@ def _other_process(seen: Observation) -> str:
 
 def _gradients(seen: Observation) -> str:
     if raised := seen.details.get("raised"):
-        return f"eager has gradients, and the exported program raises when they are asked for: {raised}"
+        return f"eager has gradients, and the exported program has none: {raised}"
     return f"the exported program gives another gradient of {_at_its_path(seen.details)}"
 
 
