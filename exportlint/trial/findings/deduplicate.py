@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from exportlint.finding import Severity
 from exportlint.trial.findings.agreement import judged
 from exportlint.trial.findings.classify import StageContext, classify
+from exportlint.trial.findings.place import place_of
 from exportlint.trial.findings.trial_finding import BESIDE_EXPORT, TrialFinding, united
 from exportlint.trial.findings.verified_advice import with_remedy
 from exportlint.trial.protocol.stages import EAGER
@@ -31,7 +32,7 @@ def _joined(report: TargetReport, root: Path) -> Iterator[TrialFinding]:
     first: dict[tuple[object, ...], TrialFinding] = {}
     for result in report.stages:
         for seen, changed in _at_changing_lines(result, report):
-            path, line = report.place_of(seen)
+            path, line = place_of(seen, report)
             where = StageContext(
                 report.name, result.row, root, path and str(Path(path).resolve()), line, report.exported
             )

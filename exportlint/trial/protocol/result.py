@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.protocol.outcomes import DIFFERS, PASSED
 from exportlint.trial.protocol.shortening import short
 from exportlint.trial.protocol.shown_by import SHOWN_BY_PASSING
-from exportlint.trial.protocol.stages import LADDER, LOAD, Stage, StageKind, stage_named
+from exportlint.trial.protocol.stages import LADDER, Stage, StageKind, stage_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -81,11 +80,6 @@ class KeptModel:
     why: str = ""
 
 
-# Torch's words for what goes into a model and what comes out of it.
-_ABOUT_INPUTS = re.compile(r"\b(?:example )?inputs?\b|argument", re.IGNORECASE)
-_ABOUT_OUTPUTS = re.compile(r"\bin output\b|\bat output\b|outputs? of the traced|only support these types for outputs")
-
-
 @dataclass(frozen=True, slots=True)
 class TargetReport:
     """The stages of one target, and what was found out beside them.
@@ -105,20 +99,6 @@ class TargetReport:
     target: Target | None = None
     graph: Mapping[str, Any] | None = None
     kept_model: KeptModel | None = None
-
-    def place_of(self, seen: Observation) -> tuple[str | None, int | None]:
-        """Where something stands that torch names no line for: an input at forward's parameter, an output at its
-        return, all else at the class; where the code is not the project's own, where the target is."""
-        load = self.stage(LOAD.name)
-        places = load.data.get("places") if load else None
-        if not places:
-            return self.path, self.line
-        name = seen.details.get("input")
-        if name in places["parameters"]:
-            return places["path"], places["parameters"][name]
-        if _ABOUT_OUTPUTS.search(seen.text) and places["returns"]:
-            return places["path"], places["returns"][0]
-        return places["path"], places["forward" if _ABOUT_INPUTS.search(seen.text) else "class"]
 
     @property
     def command_line(self) -> str:
