@@ -22,6 +22,12 @@ _DOES = {
     Outcome.CRASHED: "crashes on it",
     Outcome.TIMED_OUT: "does not finish on it",
 }
+# What differs, where it is not what the program computes.
+_DOES_BESIDE = {
+    "raises": "exports it, and the program raises",
+    "eager-after-export": "exports it and breaks the model itself, silently",
+    "fake-tensor-left": "exports it and breaks the model itself, silently",
+}
 
 
 class MeasuredCases:
@@ -91,8 +97,8 @@ class MeasuredCases:
 
 
 def _does(record: Mapping[str, Any]) -> str:
-    raises = record["outcome"] == Outcome.DIFFERS.value and record.get("check") == "raises"
-    return "exports it, and the program raises" if raises else _DOES[Outcome(record["outcome"])]
+    does = _DOES_BESIDE.get(record.get("check", "")) if record["outcome"] == Outcome.DIFFERS.value else None
+    return does or _DOES[Outcome(record["outcome"])]
 
 
 def _release(version: str | None) -> str:

@@ -13,6 +13,7 @@ HERE = Path(__file__).resolve().parent
 RUNS = HERE / "trial_runs.jsonl"
 PAGE = HERE / "TRIALS.md"
 MODES = ("non-strict", "strict")
+LEFT = "model broken"
 HEAD = """\
 # The trial on models of public repositories
 
@@ -48,6 +49,9 @@ def _agreement(runs: list[dict[str, Any]], ended: list[dict[str, Any]]) -> list[
         if not _same(one)
     ]
     invented = [(run["name"], f"{path}:{line}", rule) for run in ended for path, line, rule, _ in run["invented"]]
+    left = [
+        (run["name"], f"{path}:{line}", rule) for run in ended for path, line, rule, _ in run.get("model broken", ())
+    ]
     broken = [(run["name"], run["broken"]) for run in runs if "broken" in run]
     rows = [
         ("trials that ended with a report", f"{len(ended)} of {len(runs)}"),
@@ -59,6 +63,7 @@ def _agreement(runs: list[dict[str, Any]], ended: list[dict[str, Any]]) -> list[
         ("Other verdicts", ("model", "mode", "torch", "trial"), other),
         ("Other first lines", ("model", "mode", "torch", "trial"), elsewhere),
         ("Errors and warnings where nothing is wrong", ("model", "line", "rule"), invented),
+        ("The program is right, and eager itself no longer works after the export", ("model", "line", "rule"), left),
         ("Trials without a report", ("model", "why"), broken),
     )
     return [
