@@ -35,11 +35,13 @@ ABOUT_THE_MODEL = ("the export changed the model itself", "the export left a", "
 # Some repositories install what they miss when they are imported.
 ALONE = {**os.environ, "PIP_NO_INDEX": "1"}
 TARGET = """\
-import copy, os, random, sys
+import contextlib, copy, os, random, sys
 os.environ["REAL_REPOS"] = {site!r}
-sys.path.insert(0, {targets!r})
+sys.path[:0] = [{targets!r}, os.path.dirname({targets!r})]
 import packaging.version
 import torch
+with contextlib.suppress(ImportError):
+    import torchvision_cpu  # operators that torchvision misses beside a torch without CUDA
 from {module} import TARGETS
 
 def made():
