@@ -73,6 +73,8 @@ def _compared(target: TargetReport, mode: str) -> str:
     seen = [one for one in seen if one.details.get("mode", mode) == mode]
     if seen and all(one.is_about_containers for one in seen):
         return "exports and agrees with eager in its outputs, not in what it does to its arguments"
+    if seen and all(one.is_about_the_model for one in seen):
+        return "exports and agrees with eager, and breaks the model itself"
     return "exports and differs from eager" if seen else "exports"
 
 

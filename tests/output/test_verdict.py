@@ -17,6 +17,9 @@ OTHER_VALUES = Observation("difference", details={"check": "output", "mode": "st
 
 
 UNSTEADY = Observation("note", details={"note": "eager-unstable"})
+LEFT_IN_MODEL = Observation(
+    "difference", details={"check": "fake-tensor-left", "where": "model", "name": "mask", "mode": "non-strict"}
+)
 OTHER_SIZES = Observation("difference", details={"check": "sizes"})
 
 
@@ -39,6 +42,12 @@ def refused(line: int, **details: str) -> Observation:
             "exports and agrees with eager in non-strict mode; exports and agrees with eager in its outputs, not in "
             "what it does to its arguments in strict mode",
             id="eager adds an entry to a dict that it is given",
+        ),
+        pytest.param(
+            (*RAN, *BOTH, StageResult("soundness", "differs", observations=(LEFT_IN_MODEL,))),
+            "exports and agrees with eager, and breaks the model itself in non-strict mode; exports and agrees with "
+            "eager in strict mode",
+            id="the program is right, and eager no longer works",
         ),
         pytest.param(
             (

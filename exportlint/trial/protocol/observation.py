@@ -99,6 +99,12 @@ class Observation:
         return self.user.line if self.user else None
 
     @property
+    def is_about_the_model(self) -> bool:
+        """Is it the model itself that the export changed, and not what the program computes?"""
+        left = self.check == "fake-tensor-left" and self.details.get("where") == "model"
+        return left or self.check == "eager-after-export"
+
+    @property
     def is_about_containers(self) -> bool:
         """Do only the lists and dicts of the arguments have other entries after the call, which no output shows?"""
         return self.check == "input-effect" and self.details.get("what") in ("eager-only", "program-only")

@@ -8,6 +8,7 @@ import torch
 
 from exportlint.trial.child.execution.graph_places import constant_place
 from exportlint.trial.child.execution.pytree_leaves import is_fake
+from exportlint.trial.child.soundness.attribute_lines import attribute_frame
 from exportlint.trial.child.soundness.eager_after_export import changed_model
 from exportlint.trial.protocol.observation import Observation
 
@@ -43,7 +44,7 @@ def fakes_left_in(model: Any) -> Iterator[Observation]:
         held = {**vars(module), **dict(module.named_buffers(recurse=False))}
         for key, value in held.items():
             if is_fake(value) or (isinstance(value, (list, tuple)) and any(map(is_fake, value))):
-                yield _left("model", f"{name}.{key}".lstrip("."))
+                yield _left("model", f"{name}.{key}".lstrip(".")).at(attribute_frame(module, key))
 
 
 def _left(where: str, name: str) -> Observation:
