@@ -44,6 +44,7 @@ class Output:
     show_cleared: bool
     show_suppressed: bool
     show_suspected: bool
+    coverage: bool
     statistics: bool
     exit_zero: bool
 
@@ -90,6 +91,7 @@ def output_options(command: Command) -> Command:
         click.option("--statistics", is_flag=True, help="Count the findings of each rule."),
         click.option("--show-suppressed", is_flag=True, help="Show what comments and per-file-ignores silence."),
         click.option("--show-cleared", is_flag=True, help="Show suspicions that a trial refuted."),
+        click.option("--coverage", is_flag=True, help="Show the source lines that the samples of a trial never ran."),
         click.option("--show-suspected", is_flag=True, help="Show suspicions in code that no target of a trial ran."),
         click.option(
             "--output-file", type=click.Path(path_type=Path, dir_okay=False), help="Write the report to a file."

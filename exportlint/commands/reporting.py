@@ -29,7 +29,8 @@ PLAIN_WIDTH = 100
 
 def finish(gathered: Gathered, config: Config, output: Output) -> int:
     """Print what the configuration and the comments leave of what was found; the exit code."""
-    made = build_report(gathered, config, Shown(output.show_cleared, output.show_suppressed, output.show_suspected))
+    shown = Shown(output.show_cleared, output.show_suppressed, output.show_suspected, output.coverage)
+    made = build_report(gathered, config, shown)
     if made.targets:
         from exportlint.workflow.next_step import next_step  # noqa: PLC0415 (the trial's modules, after trials only)
 

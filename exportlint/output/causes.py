@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from exportlint.finding import Evidence, Finding, Severity
-from exportlint.trial.protocol.stages import StageKind, stage_named
+from exportlint.trial.protocol.stages import NEVER_RAN, StageKind, stage_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -35,20 +35,23 @@ class Cause:
 class Part:
     """A target with its causes; None: findings that are no target's, each alone.
 
-    breaks   how often torch.compile breaks the graph where export was not seen to fail, which is no cause of anything
+    breaks     how often torch.compile breaks the graph where export was not seen to fail, which is no cause of anything
+    never_ran  the regions that the samples never ran, which are no cause either
     """
 
     target: TargetReport | None
     causes: tuple[Cause, ...]
     breaks: int = 0
+    never_ran: tuple[Finding, ...] = ()
 
 
 def parts(report: Report) -> Iterator[Part]:
     """All that a report shows, in order."""
     for target in report.targets:
-        shown = [finding for finding in report.shown if not _is_break(finding)]
-        breaks = sum(_is_break(finding) and finding.target == target.name for finding in report.shown)
-        yield Part(target, tuple(_headed(causes(shown, target))), breaks)
+        own = [finding for finding in report.shown if finding.target == target.name]
+        shown = [finding for finding in own if not (_is_break(finding) or is_about_coverage(finding))]
+        unrun = tuple(finding for finding in own if is_about_coverage(finding))
+        yield Part(target, tuple(_headed(causes(shown, target))), sum(map(_is_break, own)), unrun)
     tried = {target.name for target in report.targets}
     if beside := [finding for finding in report.shown if finding.target not in tried]:
         yield Part(None, tuple(Cause((finding,)) for finding in beside))
@@ -71,6 +74,17 @@ def causes(findings: Iterable[Finding], target: TargetReport) -> list[list[Findi
 def breaks_in_words(number: int) -> str:
     """Of the breaks that are no cause."""
     return f"torch.compile would break the graph at {number} more place{'' if number == 1 else 's'}"
+
+
+def never_ran_in_words(number: int) -> str:
+    """Of the regions that no sample reached."""
+    regions = "1 region" if number == 1 else f"{number} regions"
+    return f"the samples never ran {regions} of the code, so nothing is known there"
+
+
+def is_about_coverage(finding: Finding) -> bool:
+    """Is it about lines that no sample ran?"""
+    return finding.rule == NEVER_RAN
 
 
 def names_only_its_stage(finding: Finding) -> bool:

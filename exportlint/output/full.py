@@ -7,7 +7,16 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from exportlint.finding import Evidence, Finding
-from exportlint.output.causes import BESIDE, Cause, Part, breaks_in_words, names_only_its_stage, parts
+from exportlint.output.causes import (
+    BESIDE,
+    Cause,
+    Part,
+    breaks_in_words,
+    names_only_its_stage,
+    never_ran_in_words,
+    parts,
+)
+from exportlint.output.coverage_listing import print_never_ran
 from exportlint.output.graph import print_graph
 from exportlint.output.ladder_table import print_ladder
 
@@ -72,6 +81,11 @@ def _print_part(console: Console, report: Report, part: Part, links: set[tuple[s
         _print_cause(console, report, cause, links)
     if part.breaks:
         console.print(f"{breaks_in_words(part.breaks)} (--output-format concise lists them)\n", soft_wrap=True)
+    if part.never_ran:
+        more = "" if report.also.coverage else " (--coverage shows them)"
+        console.print(f"{never_ran_in_words(len(part.never_ran))}{more}\n", soft_wrap=True)
+    if report.also.coverage:
+        print_never_ran(console, report, part.never_ran)
 
 
 def _print_cause(console: Console, report: Report, cause: Cause, links: set[tuple[str, str]]) -> None:

@@ -7,11 +7,13 @@ ten are chosen here, and a line gives the number of the others.
 from __future__ import annotations
 
 import os
+from itertools import filterfalse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exportlint.finding import Finding, Problem, Severity
 from exportlint.output import markdown
+from exportlint.output.causes import is_about_coverage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +38,7 @@ def _write_summary(report: Report) -> None:
 
 
 def _commands(report: Report) -> Iterator[str]:
-    counted = sorted(report.findings, key=lambda finding: finding.sort_key)
+    counted = sorted(filterfalse(is_about_coverage, report.findings), key=lambda finding: finding.sort_key)
     for severity, level in LEVELS.items():
         problems = [_problem(problem) for problem in report.problems] if severity is Severity.ERROR else []
         findings = (_finding(finding, level) for finding in counted if finding.severity is severity)

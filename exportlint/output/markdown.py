@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
-from exportlint.output.causes import BESIDE, Cause, breaks_in_words, parts
+from exportlint.output.causes import BESIDE, Cause, breaks_in_words, never_ran_in_words, parts
 from exportlint.output.ladder_table import shown_seconds
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ def _blocks(report: Report) -> Iterator[str]:
         yield from _findings(part.causes, report, kept)
         if part.breaks:
             yield breaks_in_words(part.breaks)
+        if part.never_ran:
+            yield never_ran_in_words(len(part.never_ran))
     if more := len(report.shown[MOST:]):
         yield f"{more} more findings are left out here."
     if report.next_step:

@@ -35,11 +35,12 @@ class RenderOptions:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What is listed beside the findings that count."""
+    """What is listed beside the findings that count; `coverage`: the source lines that no sample ran."""
 
     cleared: bool = False
     suppressed: bool = False
     suspected: bool = False
+    coverage: bool = False
 
 
 NOTHING_MORE = Shown()

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from exportlint.finding import Evidence, Finding
 from exportlint.trial.findings.classify import shown
+from exportlint.trial.findings.coverage import coverage_findings, lines_of
 from exportlint.trial.findings.deduplicate import findings_of
 from exportlint.trial.findings.reaching_lines import reaching_lines
 from exportlint.trial.findings.trial_finding import TrialFinding, united
+from exportlint.trial.findings.wording.coverage_messages import NOTHING_IS_KNOWN
 from exportlint.trial.protocol.outcomes import MODES, NON_STRICT, Outcome
 from exportlint.trial.protocol.shown_by import BESIDE_VALUES
 
@@ -41,7 +43,9 @@ def merge(
         for found in findings_of(report, root, modes):
             evidence.add(found, executed)
         evidence.clear(report, [mode for mode in modes if report.agrees(mode)], executed)
-    return evidence.result(modes)
+    unrun = coverage_findings(reports, root)
+    joined = evidence.result(modes, lines_of(unrun))
+    return sorted([*joined, *unrun], key=lambda finding: finding.sort_key)
 
 
 def _executed(report: TargetReport, root: Path) -> ExecutedLines:
@@ -112,19 +116,20 @@ class _MergedEvidence:
                 shown = {mode: report.name for mode in modes if _would_show(report, mode, static)}
                 self.cleared[index] = shown | self.cleared.get(index, {})
 
-    def result(self, modes: Sequence[str]) -> list[Finding]:
-        """Every finding once; `modes` are those that count."""
-        joined = [self._final(index, static, modes) for index, static in enumerate(self.static)]
-        alone = [found.finding() for found in self.discovered.values()]
-        return sorted([*joined, *alone], key=lambda finding: finding.sort_key)
+    def result(self, modes: Sequence[str], unrun: ExecutedLines) -> list[Finding]:
+        """Every finding once; `modes` are those that count, `unrun` the lines that the samples never ran."""
+        joined = [self._final(index, static, modes, unrun) for index, static in enumerate(self.static)]
+        return [*joined, *(found.finding() for found in self.discovered.values())]
 
-    def _final(self, index: int, static: Finding, modes: Sequence[str]) -> Finding:
+    def _final(self, index: int, static: Finding, modes: Sequence[str], unrun: ExecutedLines) -> Finding:
         if index in self.confirmed:
             return self.confirmed[index]
         cleared = self.cleared.get(index, {})
         harmed = [mode for mode in modes if static.effect.get(mode) != _EXPORTS] or modes
         if all(mode in cleared for mode in harmed):
             return replace(static, evidence=Evidence.CLEARED, target=cleared[harmed[0]])
+        if _has_any(static, unrun):
+            return replace(static, message=static.message + NOTHING_IS_KNOWN)
         return replace(static, effect={**static.effect, **dict.fromkeys(cleared, _EXPORTS)}) if cleared else static
 
 

@@ -252,7 +252,9 @@ class LadderRun:
         data: dict[str, Any] = {}
         for result in self.results.values():
             data |= result.data
-        executed = {path: frozenset(lines) for path, lines in data.get("executed", {}).items()}
+        executed, called = (
+            {path: frozenset(lines) for path, lines in data.get(name, {}).items()} for name in ("executed", "called")
+        )
         found = data.get("dynamic_shapes")
         shapes = shapes_text(found) if found else data.get("declared_shapes")
         return TargetReport(
@@ -265,6 +267,7 @@ class LadderRun:
             broken=data.get("broken"),
             target=self.target,
             graph=self.graph,
+            called=called,
         )
 
 

@@ -86,6 +86,7 @@ class TargetReport:
 
     broken     a sentence, where the target could not be tried at all: the tool failed, not the model
     executed   the lines that eager ran, by absolute path
+    called     those of them that ran inside of the model's calls, not while it or its inputs were made
     """
 
     name: str
@@ -99,6 +100,7 @@ class TargetReport:
     target: Target | None = None
     graph: Mapping[str, Any] | None = None
     kept_model: KeptModel | None = None
+    called: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
     @property
     def command_line(self) -> str:

@@ -13,6 +13,8 @@ from exportlint.trial.protocol.outcomes import MODES
 
 LOWERINGS = "exportlint.lowerings"  # the entry point group; a lowering of the name N is the stage lower-N
 _LOWER = "lower-"
+# What a finding is called that is about lines which no sample ran.
+NEVER_RAN = "trial-never-ran"
 
 
 class StageKind(enum.Enum):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -69,15 +70,20 @@ class RunRecord:
     repeated: frozenset[str] = frozenset()
 
 
-def record_calls(loaded: Loaded, program: Callable[..., Any], plan: Sequence[int] = CALL_PLAN) -> RunRecord:
-    """Call `program` on the input sets of the plan; of one on which it raised, no more."""
+def record_calls(
+    loaded: Loaded,
+    program: Callable[..., Any],
+    plan: Sequence[int] = CALL_PLAN,
+    around: Callable[[], AbstractContextManager[Any]] = nullcontext,
+) -> RunRecord:
+    """Call `program` on the input sets of the plan, `around` each call; of a set on which it raised, no more."""
     observed, before = _observed(loaded), state_now(program)
     calls: list[CallRecord] = []
     repeats = len(plan) >= _TWICE and plan[0] == plan[1]
     states: list[dict[str, Leaves]] = []
     for index, input_set in enumerate(plan):
         if not any(call.raised and call.input_set == input_set for call in calls):
-            calls.append(_call(loaded, program, input_set, 100 + index))
+            calls.append(_call(loaded, program, input_set, 100 + index, around))
             states += [state_now(program)] if repeats and index < _TWICE else []
     changed = dict.fromkeys(_changes(before, state_now(program)))
     buffers = snapshot(dict(program.named_buffers())) if hasattr(program, "named_buffers") else []
@@ -91,7 +97,13 @@ def _changes(before: dict[str, Leaves], after: dict[str, Leaves]) -> Iterator[st
     return (name for name, now in after.items() if compare(before.get(name, []), now, exact=True))
 
 
-def _call(loaded: Loaded, program: Callable[..., Any], input_set: int, number: int) -> CallRecord:
+def _call(
+    loaded: Loaded,
+    program: Callable[..., Any],
+    input_set: int,
+    number: int,
+    around: Callable[[], AbstractContextManager[Any]],
+) -> CallRecord:
     args, kwargs = inputs_of(loaded, input_set)
     # Another seed for every call: a number that was baked while tracing then differs from at least one of them.
     seed(number)
@@ -99,7 +111,9 @@ def _call(loaded: Loaded, program: Callable[..., Any], input_set: int, number: i
     output: Leaves = []
     with recorded_effects() as effects:
         try:
-            output = snapshot(program(*args, **kwargs))
+            with around():
+                given = program(*args, **kwargs)
+            output = snapshot(given)
         except BaseException as exc:  # noqa: BLE001 - SystemExit is an answer too
             raised = of_exception(exc)
             if raised.user is None and (frames := source_of(program, exc)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.child.execution.call_record import INPUTS, RunRecord, record_calls
@@ -17,6 +18,7 @@ from exportlint.trial.child.execution.state import state_reader
 from exportlint.trial.child.localize.state_ablation import state_that_changes_outputs
 from exportlint.trial.child.localize.state_writes import writing_lines
 from exportlint.trial.child.server.forks import ForkResult, in_fork
+from exportlint.trial.protocol.frames import is_installed
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.outcomes import CRASHED, PASSED, REFUSED
 from exportlint.trial.protocol.shortening import short
@@ -32,10 +34,10 @@ def run(request: StageRequest) -> StageAnswer:
     """Two eager runs in two processes: the one records its lines, the other shows whether eager repeats itself."""
     again = in_fork(lambda: _fresh_run(request), request.folder)
     places = in_fork(lambda: _writing_lines(request, again.value), request.folder) if again.ok else again
-    lines: Lines = defaultdict(set)
-    with recorded_lines(lines):
-        first = _fresh_run(request)
-    executed = {"executed": {path: sorted(found) for path, found in lines.items()}}
+    around, inside = defaultdict[str, set[int]](set), defaultdict[str, set[int]](set)
+    with recorded_lines(around):
+        first = record_calls(request.loaded, request.loaded.eager(), around=partial(recorded_lines, inside))
+    executed = _executed(around, inside)
     if not again.ok:
         return _failed(request, again, executed)
     first = replace(first, changed={**first.changed, **(places.value or {})})
@@ -49,6 +51,15 @@ def run(request: StageRequest) -> StageAnswer:
     for seen in _notes(first):
         request.emit(seen)
     return StageAnswer(PASSED, "", executed)
+
+
+def _executed(around: Lines, inside: Lines) -> dict[str, Any]:
+    """The lines that ran, and those of the project's own that ran inside of the model's calls."""
+    every = {path: sorted(around.get(path, set()) | inside.get(path, set())) for path in {**around, **inside}}
+    return {
+        "executed": every,
+        "called": {path: sorted(lines) for path, lines in inside.items() if not is_installed(path)},
+    }
 
 
 def _fresh_run(request: StageRequest) -> RunRecord:
