@@ -30,6 +30,7 @@ _FUNCTIONAL = frozenset({"torch.nn.functional.dropout", "torch.dropout"})
 
 class ExportInTrainMode(ScriptRule):
     words = r"torch\.export|from torch import .*\bexport\b"
+    checks = ("training-mode",)
     cases: ClassVar = {
         "BadDropout": Case("`{target}` is exported in train mode and holds {part}: it stays on", _EVAL),
         "BadBatchNorm": Case("`{target}` is exported in train mode and holds {part}: it goes by each batch", _EVAL),

@@ -43,7 +43,7 @@ class Rule(Visitor):
     exportdb       cases of ExportDB it belongs to (names with underscores)
     graph_breaks   ids such as GB0170
     torch_says     regular expressions for torch's own words, by which a trial's failure is known to be this rule's
-    checks         checks of a trial whose differences are this rule's, by the names in `trial.protocol.observation`
+    checks         checks and notes of a trial that are this rule's, by the names in `trial.protocol.observation`
     docs           pages that exist, as (title, url)
     shown_by       what a trial has to run besides what showed the fixture's Bad classes, before it may clear a
                    suspicion (`exportlint.trial.protocol.shown_by`)

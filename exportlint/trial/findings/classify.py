@@ -129,6 +129,8 @@ def _note(where: StageContext, seen: Observation) -> Iterator[TrialFinding]:
             severity = Severity.WARNING if rest.get("learns") else Severity.NOTE
         case {"note": "unused-input", "input": subject}:
             family, severity = f"unused-input {subject}", Severity.NOTE
+        case {"note": "steering-input", "steers": subject}:
+            family, severity = f"steering-input {subject}", Severity.NOTE
         case {"note": "non-core", "operator": subject}:
             family, severity = f"non-core {subject}", Severity.NOTE
         case {"note": name} if name in _FOR_THE_PARENT:
@@ -203,7 +205,9 @@ def _in_package(path: str) -> str:
 
 
 def rule_of(seen: Observation) -> str | None:
-    """The rule that declares these words or this check as its own, or, alone among all, this graph break."""
+    """The rule that declares these words, this check or this note as its own, or, alone among all, this graph break."""
+    if seen.kind == "note":
+        return _rules_by_check().get(str(seen.details.get("note")))
     by_check = _rules_by_check().get(str(seen.check)) if seen.kind == "difference" else None
     if seen.kind not in ("exception", "graph-break", "warning") and by_check is None:
         return None

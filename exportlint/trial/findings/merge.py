@@ -12,7 +12,7 @@ from exportlint.trial.findings.classify import shown
 from exportlint.trial.findings.coverage import coverage_findings, lines_of
 from exportlint.trial.findings.deduplicate import findings_of
 from exportlint.trial.findings.reaching_lines import reaching_lines
-from exportlint.trial.findings.trial_finding import TrialFinding, united
+from exportlint.trial.findings.trial_finding import TRAINING_MODE, TrialFinding, united
 from exportlint.trial.findings.wording.coverage_messages import NOTHING_IS_KNOWN
 from exportlint.trial.protocol.outcomes import MODES, NON_STRICT, Outcome
 from exportlint.trial.protocol.shown_by import BESIDE_VALUES
@@ -68,15 +68,31 @@ class _MergedEvidence:
 
     def add(self, found: TrialFinding, executed: ExecutedLines) -> None:
         """Join what a trial of a target found to the suspicion it is about, or keep it for itself."""
-        index = self._at_place(found) if found.placed else self._by_elimination(found, executed)
-        if index is None and found.placed:
-            index = self._above(found)
+        index = self._suspected(found, executed)
         if index is not None:
             self.confirmed[index] = _confirmed(self.confirmed.get(index, self.static[index]), found)
             return
         key = (found.path, found.line, found.name, found.family)
         known = self.discovered.get(key)
         self.discovered[key] = united(known, found) if known else found
+
+    def _suspected(self, found: TrialFinding, executed: ExecutedLines) -> int | None:
+        """The static finding that it confirms, if any."""
+        if found.family == TRAINING_MODE:
+            return self._of_its_call(found)
+        if found.placed:
+            index = self._at_place(found)
+            return self._above(found) if index is None else index
+        return self._by_elimination(found, executed)
+
+    def _of_its_call(self, found: TrialFinding) -> int | None:
+        """What the rule of the same name says of the call that the model was given to."""
+        here = (
+            index
+            for index, static in enumerate(self.static)
+            if static.rule == found.rule and static.path == found.path and static.line <= found.line <= static.end_line
+        )
+        return next(here, None)
 
     def _at_place(self, found: TrialFinding) -> int | None:
         """The static finding at the same place; of several, the one of the same rule, then the most severe."""
@@ -174,9 +190,10 @@ def _confirmed(static: Finding, found: TrialFinding) -> Finding:
     tried = found.finding()
     message = static.message
     if static.evidence is not Evidence.CONFIRMED:
+        is_here = found.path == static.path and static.line <= found.line <= static.end_line
         above = f" (line {tried.line})" if found.placed and tried.line > static.end_line else ""
         says = found.message if above or found.rule != static.rule else found.beside_its_rule
-        message += f"; tried{above}: {says}" + ("" if found.placed else _ONLY)
+        message += f"; tried{above}: {says}" + ("" if found.placed or is_here else _ONLY)
     return replace(
         static,
         evidence=Evidence.CONFIRMED,

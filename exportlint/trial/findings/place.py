@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from exportlint.trial.findings.trial_finding import TRAINING_MODE
 from exportlint.trial.protocol.stages import LOAD
 
 if TYPE_CHECKING:
@@ -17,8 +18,10 @@ _ABOUT_OUTPUTS = re.compile(r"\bin output\b|\bat output\b|outputs? of the traced
 
 
 def place_of(seen: Observation, report: TargetReport) -> tuple[str | None, int | None]:
-    """An input stands at forward's parameter, an output at its return, all else at the class; where the code is not
-    the project's own, all stands where the target does."""
+    """An input stands at forward's parameter, an output at its return, the mode of the model at the call that a script
+    gives it to, all else at the class; where the code is not the project's own, all stands where the target does."""
+    if seen.details.get("note") == TRAINING_MODE and report.target and report.target.given_to:
+        return report.path, report.line
     load = report.stage(LOAD.name)
     places = load.data.get("places") if load else None
     if not places:

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from exportlint.trial.protocol.stages import Stage
 
 
-# These are no failure of export, so they are not what the static pass suspected.
-BESIDE_EXPORT = ("graph-break", "warning", "training-mode", "draft")
+TRAINING_MODE = "training-mode"
+# These are no failure of export, so they are not what the static pass suspected at a line.
+BESIDE_EXPORT = ("graph-break", "warning", TRAINING_MODE, "draft")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ difference   the exported program and eager disagree. `details["check"]` names i
 warning      a Python warning raised during export: `error_class` is its category
 note         a fact without a verdict, named by `details["note"]`: input-set-refused; attribute-changed ("attribute",
              such as `layer.count` or `global _CACHE`; "matters": it changes what the next call returns) and
-             inputs-changed, at the line that writes; unused-input ("input"); training-mode ("modules", and "learns"
-             where running statistics change); eager-unstable; non-core ("operator", after decomposition); size
-             (eager refuses it)
+             inputs-changed, at the line that writes; unused-input ("input"); steering-input (one that decides a branch,
+             at the branch: "steers" and "value"); training-mode ("modules", and "learns" where running statistics
+             change); eager-unstable; non-core ("operator", after decomposition); size (eager refuses it)
 
 The checks of a difference, each with the fields of `details` that it fills:
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 
 Details = Mapping[str, Any]
+_MOST_NAMES = 5
 
 
 def in_words(seen: Observation, *, with_divergence: bool = True) -> str:
@@ -140,6 +141,12 @@ def _of_values(seen: Observation) -> str:
     return _lowered(seen) if seen.details.get("step") == "compare" else _at_its_path(seen.details)
 
 
+def _some(names: list[str]) -> str:
+    """The first of them, and how many there are besides."""
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"{', '.join(names[:_MOST_NAMES])}{more}"
+
+
 _ARGUMENT = re.compile(r"\[0\]\[(?P<number>\d+)\]|\[1\]\['(?P<name>\w+)'\]")
 
 
@@ -159,6 +166,11 @@ def _input_effect(seen: Observation) -> str:
         case "program-only":
             return f"only eager takes a value out of its {which}"
     return f"the program leaves its {which} otherwise than eager: {_value(details)}"
+
+
+def _steered(seen: Observation) -> str:
+    name, value = seen.details["steers"], seen.details["value"]
+    return f"the argument `{name}` decides this branch, and its value `{value}` is fixed in the program"
 
 
 _SENTENCES: Mapping[str, Callable[[Observation], str]] = {
@@ -186,7 +198,8 @@ _SENTENCES: Mapping[str, Callable[[Observation], str]] = {
     "attribute-changed": lambda seen: f"eager changes {seen.details['attribute']}, which is no buffer",
     "inputs-changed": lambda _seen: "eager writes into its inputs",
     "unused-input": lambda seen: f"the exported program never uses its input {seen.details['input']!r}",
-    "training-mode": lambda seen: f"exported in training mode: {', '.join(seen.details['modules'][:5])}",
+    "steering-input": _steered,
+    "training-mode": lambda seen: f"exported in training mode: {_some(seen.details['modules'])}",
     "eager-unstable": lambda _seen: "eager gives other values in every run",
     "non-core": lambda seen: (
         f"`{seen.details['operator']}` is not in the Core ATen operator set: a backend for devices may not have it"

@@ -36,6 +36,10 @@ _INSTEAD = {
     "`x + (x.round() - x).detach()`; a `backward` of one's own is lost where the forward is traced",
 }
 _EVAL = "call `.eval()` before the export; torch.export keeps the mode of the moment for good"
+_OF_NOTES = {
+    "training-mode": _EVAL,
+    "steering-input": "export one program for each value that callers give, or decide it when the model is built",
+}
 _INPUTS = "give example inputs that the model accepts"
 
 
@@ -90,7 +94,7 @@ def warning_words(seen: Observation) -> Words:
 
 def note_words(seen: Observation) -> Words:
     """Of a fact that is worth a finding."""
-    return Words(in_words(seen), _EVAL if seen.details.get("note") == "training-mode" else None)
+    return Words(in_words(seen), _OF_NOTES.get(str(seen.details.get("note"))))
 
 
 def effect_in_words(effect: Mapping[str, str]) -> str:
