@@ -14,6 +14,7 @@ from exportlint.finding import Link, Severity
 from exportlint.reference.lookup import link_for_case, link_for_graph_break
 from exportlint.registry import all_rules
 from exportlint.trial.findings.trial_finding import TrialFinding
+from exportlint.trial.findings.wording.difference_messages import literals_in_words
 from exportlint.trial.findings.wording.finding_messages import (
     difference_words,
     exception_words,
@@ -107,7 +108,8 @@ def _difference(where: StageContext, seen: Observation, changed: str | None) -> 
         return _finding(where, seen, check, words, Severity.WARNING)
     severity = Severity.WARNING if check in _HARMLESS else Severity.ERROR
     about_a_size = _OF_A_SIZE.search(seen.text) is not None
-    return _finding(where, seen, check, words, severity, Outcome.DIFFERS, about_a_size=about_a_size)
+    literals = literals_in_words(seen) if check == "baked" else ""
+    return _finding(where, seen, check, words, severity, Outcome.DIFFERS, about_a_size=about_a_size, literals=literals)
 
 
 # Most warnings are about torch's own future; these are about the model.

@@ -188,20 +188,25 @@ _ONLY = "; torch names no line, and of those that ran only this one is suspected
 def _confirmed(static: Finding, found: TrialFinding) -> Finding:
     """The static rule, message and fix; the trial's target, stage, words, links and effect, which was measured."""
     tried = found.finding()
-    message = static.message
-    if static.evidence is not Evidence.CONFIRMED:
-        is_here = found.path == static.path and static.line <= found.line <= static.end_line
-        above = f" (line {tried.line})" if found.placed and tried.line > static.end_line else ""
-        says = found.message if above or found.rule != static.rule else found.beside_its_rule
-        message += f"; tried{above}: {says}" + ("" if found.placed or is_here else _ONLY)
     return replace(
         static,
         evidence=Evidence.CONFIRMED,
         severity=min(static.severity, tried.severity, key=lambda severity: severity.rank),
-        message=message,
+        message=static.message + _tried(static, found),
         effect={**(static.effect if static.evidence is Evidence.CONFIRMED else {}), **tried.effect},
         target=static.target or tried.target,
         stage=static.stage or tried.stage,
         links=tuple(dict.fromkeys((*static.links, *tried.links))),
         fix=found.advice(static.fix.description) if static.fix and found.remedy else static.fix or tried.fix,
     )
+
+
+def _tried(static: Finding, found: TrialFinding) -> str:
+    """What the first observation says of a suspicion, and the values that two traces gave, whenever they are seen."""
+    above = f" (line {found.line})" if found.placed and found.line > static.end_line else ""
+    if static.evidence is Evidence.CONFIRMED:
+        is_news = found.literals and found.literals not in static.message
+        return f"; {found.literals}{above}" if is_news else ""
+    is_here = found.path == static.path and static.line <= found.line <= static.end_line
+    says = found.message if above or found.rule != static.rule else found.beside_its_rule
+    return f"; tried{above}: {says}" + ("" if found.placed or is_here else _ONLY)

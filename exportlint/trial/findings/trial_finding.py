@@ -32,6 +32,7 @@ class TrialFinding:
     measured   what the mode did that found it; `effect` also what the other mode did
     remedy     what the trial changed so that the same export passed
     within     names the submodule that is refused by itself; a refusal at the same line takes it over
+    literals   the values that two traces gave, in words; another observation at the line does not show them
     read_at    where the number was read that torch does not know; inside: the line of the library that is called there
     """
 
@@ -53,6 +54,7 @@ class TrialFinding:
     inside: str = ""
     about_a_size: bool = False
     remedy: str = ""
+    literals: str = ""
 
     @property
     def of_export(self) -> bool:

@@ -31,7 +31,7 @@ buffer            as output, of a buffer after all calls
 observe           "before" and "after": what a fixture looks at
 outside-state     "name" of what every call of eager changes outside of the model, such as `global SEEN`
 frozen            as output, of two calls of eager; the program gives the same value twice
-baked             "operator", "ours" and "theirs", or "constant": another literal in a second export
+baked             "ours" and "theirs", with "operator" or "constant": another literal in a second export
 eager-after-export    as output or state: the model itself, called after the export
 fake-tensor-left  "where" (constants or model) and "name"
 frozen-dim, narrowed-dim, static-dim   "sizes": facts, see `exportlint.trial.protocol.size_facts`

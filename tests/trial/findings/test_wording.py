@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 OTHER = "the exported program gives other values than eager"
 DIFFER = "values differ by up to 0.25"
-BAKED = "a value of the moment of the export is fixed in the program: baked while tracing: "
+BAKED = "a value of the moment of the export is fixed in the program: "
 VALUES = {"what": "values", "max_error": 0.25, "output": "", "input_set": 0, "call": 0}
 
 
@@ -71,11 +71,15 @@ def difference(check: str, **details: Any) -> Observation:
         ),
         (
             difference("baked", operator="aten.mul.Tensor", ours=1.5, theirs=2.5),
-            f"{BAKED}aten.mul.Tensor was called with 1.5 in one export and with 2.5 in the next",
+            f"{BAKED}traced once it is 1.5, traced again 2.5 (an argument of aten.mul.Tensor)",
         ),
         (
-            difference("baked", constant="seed"),
-            f"{BAKED}constant 'seed' has other values in every export",
+            difference("baked", constant="seed", ours="[0.5, 2]", theirs="[0.7, 2]"),
+            f"{BAKED}traced once it is [0.5, 2], traced again [0.7, 2] (the constant 'seed')",
+        ),
+        (
+            difference("baked", constant="seed", ours="[0, …]", theirs="[0, …]"),
+            f"{BAKED}the constant 'seed' has other values in every export",
         ),
         (
             difference("fake-tensor-left", where="model", name="cache"),
@@ -179,6 +183,11 @@ def test_what_was_raised_or_ended_a_stage(
     [
         ({"note": "unused-input", "input": "mask"}, "the exported program never uses its input 'mask'"),
         ({"note": "training-mode", "modules": ["norm", "drop"]}, "exported in training mode: norm, drop"),
+        ({"note": "training-mode", "modules": list("abcdefg")}, "exported in training mode: a, b, c, d, e and 2 more"),
+        (
+            {"note": "steering-input", "steers": "several", "value": "True"},
+            "the argument `several` decides this branch, and its value `True` is fixed in the program",
+        ),
         (
             {"note": "non-core", "operator": "aten.linalg_svd"},
             "`aten.linalg_svd` is not in the Core ATen operator set: a backend for devices may not have it",
@@ -222,9 +231,9 @@ DIVERGING = difference("output", **VALUES, mode="strict", divergence={"why": "br
             ("strict: values differ by up to 0.25; eager and the trace diverge here", None),
         ),
         (
-            result("soundness", "differs", difference("baked", constant="k", mode="non-strict", tolerant=True)),
+            result("soundness", "differs", difference("baked", constant="k", ours="1", theirs="2", mode="non-strict", tolerant=True)),
             (
-                "without what is refused: baked while tracing: constant 'k' has other values in every export",
+                "without what is refused: traced once it is 1, traced again 2 (the constant 'k')",
                 None,
             ),
         ),

@@ -26,9 +26,22 @@ def literals(program: Any) -> dict[str, Any]:
         return {}
     nodes = [(str(node.target), _plain((node.args, node.kwargs)), place_of(node)) for node in program.graph.nodes]
     constants = {name: repr(snapshot(value)) for name, value in program.constants.items()}
+    shown = {name: _brief(value) for name, value in program.constants.items()}
     places = {name: [list(frame) for frame in constant_place(program, name)] for name in constants}
     text = [str(node.format_node()) for node in program.graph.nodes]
-    return {"nodes": nodes, "text": text, "constants": constants, "places": places}
+    return {"nodes": nodes, "text": text, "constants": constants, "shown": shown, "places": places}
+
+
+_FEW = 4  # numbers that a person reads in a sentence
+
+
+def _brief(value: Any) -> str:
+    """The first numbers of a constant."""
+    if not isinstance(value, torch.Tensor) or value.is_sparse or value.is_quantized:
+        return type(value).__name__
+    first = value.detach().reshape(-1)[:_FEW].tolist()
+    numbers = ", ".join(f"{one:.6g}" if isinstance(one, float) else str(one) for one in first)
+    return f"[{numbers}{', …' if value.numel() > _FEW else ''}]" if value.dim() else numbers
 
 
 def _plain(value: Any) -> Any:

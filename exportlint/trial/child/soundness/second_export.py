@@ -71,7 +71,9 @@ def changed_literals(ours: Mapping[str, Any], second: Mapping[str, Any]) -> Iter
                 yield _baked(place, operator=operator, ours=a, theirs=b)
     for name, value in ours["constants"].items():
         if second["constants"].get(name, value) != value:
-            yield _baked(ours["places"][name], constant=name)
+            yield _baked(
+                ours["places"][name], constant=name, ours=ours["shown"][name], theirs=second["shown"].get(name)
+            )
 
 
 def _baked(place: list[list[Any]], **fields: Any) -> Observation:

@@ -61,12 +61,18 @@ def _after_export(seen: Observation) -> str:
     return f"eager after the export is not eager before: {text}"
 
 
+def literals_in_words(seen: Observation) -> str:
+    """The two values that two traces gave."""
+    return f"traced once it is {seen.details['ours']}, traced again {seen.details['theirs']}"
+
+
 def _baked(seen: Observation) -> str:
     details = seen.details
-    if "constant" in details:
-        return f"baked while tracing: constant {details['constant']!r} has other values in every export"
-    calls = f"with {details['ours']} in one export and with {details['theirs']} in the next"
-    return f"baked while tracing: {details['operator']} was called {calls}"
+    if "operator" in details:
+        return f"{literals_in_words(seen)} (an argument of {details['operator']})"
+    if details["ours"] == details["theirs"]:  # they differ further on
+        return f"the constant {details['constant']!r} has other values in every export"
+    return f"{literals_in_words(seen)} (the constant {details['constant']!r})"
 
 
 def _other_process(seen: Observation) -> str:
