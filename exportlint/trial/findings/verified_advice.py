@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.protocol.outcomes import MODES, STRICT, Outcome
-from exportlint.trial.protocol.remedies import EVAL, NO_GRAD, NO_VALIDATION
+from exportlint.trial.protocol.remedies import CHECKS, EVAL, NO_GRAD, NO_VALIDATION
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from exportlint.trial.findings.trial_finding import TrialFinding
     from exportlint.trial.protocol.result import TargetReport
 
@@ -37,12 +39,25 @@ def _remedy(refused: list[str], report: TargetReport) -> str:
         return f"export with {argument}, as this trial did: it exports and agrees with eager"
     for mode in refused:
         if mode in helped:
-            result = "exports" if helped[mode] == EVAL else "exports and agrees with eager on the sample"
-            return f"{_WORDS[helped[mode]]}, as this trial did: it then {result} in {mode} mode"
+            return _in_words(helped[mode], mode)
     return ""
 
 
-def _helped(report: TargetReport) -> dict[str, str]:
-    """Mode -> the remedy that made it export."""
+def _in_words(helped: Mapping[str, Any], mode: str) -> str:
+    if helped["remedy"] == CHECKS:
+        behind: dict[str, list[str]] = {}
+        for one in helped["checks"]:
+            behind.setdefault(f"`{one['source']}` (line {one['line']})", []).append(f"`{one['text']}`")
+        written = ", ".join(f"{' and '.join(texts)} behind {place}" for place, texts in behind.items())
+        return (
+            f"write {written}, as this trial did: it then exports and agrees with eager in {mode} mode, and "
+            "refuses inputs for which that does not hold"
+        )
+    result = "exports" if helped["remedy"] == EVAL else "exports and agrees with eager on the sample"
+    return f"{_WORDS[helped['remedy']]}, as this trial did: it then {result} in {mode} mode"
+
+
+def _helped(report: TargetReport) -> dict[str, Mapping[str, Any]]:
+    """Mode -> the note of the remedy that made it export."""
     notes = (seen.details for stage in report.stages for seen in stage.observations)
-    return {note["mode"]: note["remedy"] for note in notes if note.get("note") == "remedy"}
+    return {note["mode"]: note for note in notes if note.get("note") == "remedy"}

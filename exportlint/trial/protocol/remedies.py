@@ -1,7 +1,8 @@
-"""What may make a refused model export without an edit of it, and which of it a refusal calls for."""
+"""What may make a refused model export without a change of what it computes, and which of it a refusal calls for."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,7 +11,9 @@ if TYPE_CHECKING:
     from exportlint.trial.protocol.observation import Observation
 
 
-NO_GRAD, NO_VALIDATION, EVAL = "no-grad", "no-validation", "eval"
+NO_GRAD, NO_VALIDATION, EVAL, CHECKS = "no-grad", "no-validation", "eval", "checks"
+# Torch asks what holds of an integer that is data.
+_ASKS_FOR_A_CHECK = re.compile(r"Could not guard on data-dependent expression [^\n]*?\bu\d+\b[^\n]*?\(unhinted")
 _DISTRIBUTIONS = "torch/distributions/"
 
 
@@ -24,6 +27,8 @@ def worth_trying(refusals: Iterable[Observation], *, exports: bool) -> Iterator[
     seen = list(refusals)
     if any(map(is_about_distributions, seen)):
         yield NO_VALIDATION
+    if any(_ASKS_FOR_A_CHECK.search(one.text) for one in seen):
+        yield CHECKS
     if any("grad" in one.text for one in seen) or not (exports or all(map(_reads_values, seen))):
         yield NO_GRAD
     if not exports:

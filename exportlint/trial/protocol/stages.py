@@ -98,7 +98,7 @@ LADDER: tuple[Stage, ...] = (
         "remedies",
         StageKind.REMEDIES,
         "remedies",
-        "the refused export under `torch.no_grad()`, without the checks of distributions, in eval mode",
+        "the refused export with `torch._check`, under `no_grad()`, without the checks of distributions, in eval mode",
         repro=False,
     ),
     Stage(

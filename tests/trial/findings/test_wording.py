@@ -231,7 +231,11 @@ DIVERGING = difference("output", **VALUES, mode="strict", divergence={"why": "br
             ("strict: values differ by up to 0.25; eager and the trace diverge here", None),
         ),
         (
-            result("soundness", "differs", difference("baked", constant="k", ours="1", theirs="2", mode="non-strict", tolerant=True)),
+            result(
+                "soundness",
+                "differs",
+                difference("baked", constant="k", ours="1", theirs="2", mode="non-strict", tolerant=True),
+            ),
             (
                 "without what is refused: traced once it is 1, traced again 2 (the constant 'k')",
                 None,

@@ -1,9 +1,9 @@
-"""remedies: a refused export once more, each time with one thing changed that needs no edit of the model."""
+"""remedies: a refused export once more, each time with one thing changed that leaves what the model computes."""
 
 from __future__ import annotations
 
 import contextlib
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,26 +15,33 @@ from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.export_call import export
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.child.soundness.differences import differences
+from exportlint.trial.child.soundness.torch_checks_tried import checks_that_help
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.outcomes import PASSED
-from exportlint.trial.protocol.remedies import EVAL, NO_GRAD, NO_VALIDATION
+from exportlint.trial.protocol.remedies import CHECKS, EVAL, NO_GRAD, NO_VALIDATION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from exportlint.trial.child.loading.loaded import Loaded
+    from exportlint.trial.child.localize.missing_checks import Check
 
 
 _SAMPLE = (0,)
 
 
 def run(request: StageRequest) -> StageAnswer:
-    """`refused` in the options: mode -> remedies to try. The first that helps is a note, with "remedy" and "mode"."""
+    """`refused` in the options: mode -> remedies to try. The first that helps is a note, with "remedy" and "mode"; with
+    "checks", what was written behind which line."""
     helped: list[str] = []
+    known: list[Check] = []
     for mode, names in request.options["refused"].items():
         for name in names:
-            if in_fork(partial(_helps, request, mode, name), request.folder).value:
-                request.emit(Observation("note", details={"note": "remedy", "remedy": name, "mode": mode}))
+            checks = checks_that_help(request, mode, known) if name == CHECKS else []
+            if checks or (name != CHECKS and in_fork(partial(_helps, request, mode, name), request.folder).value):
+                known = checks or known
+                details = {"note": "remedy", "remedy": name, "mode": mode, "checks": [asdict(one) for one in checks]}
+                request.emit(Observation("note", details=details))
                 helped.append(f"{name} in {mode} mode")
                 break
     return StageAnswer(PASSED, f"helps: {', '.join(helped)}" if helped else "none helps")

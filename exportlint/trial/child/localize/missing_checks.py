@@ -1,0 +1,126 @@
+"""Read in a refusal which `torch._check` torch lacks: what must hold of a number, or of a size, that is data."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from exportlint.trial.protocol.frames import Frame, is_installed, is_user_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from exportlint.trial.child.dynamic_shapes.shape_decisions import ShapeDecisions
+    from exportlint.trial.protocol.observation import Observation
+
+
+@dataclass(frozen=True)
+class Check:
+    """A statement to be written behind the line that reads the number; `source` is that line."""
+
+    path: str
+    line: int
+    text: str
+    source: str
+
+
+_ASKED = re.compile(r"Could not guard on data-dependent expression (?P<expr>.+?) \(unhinted", re.DOTALL)
+_SYMBOL = re.compile(r"\b[a-z]+\d+\b")
+
+
+def missing_checks(seen: Observation, decisions: ShapeDecisions) -> list[Check]:
+    """What may be written, the likeliest first: what torch asked, or its opposite, of the name that holds the number.
+
+    Nothing where the number decides a branch of the model with two ways on, which a check would cut off.
+    """
+    found = _ASKED.search(seen.text)
+    symbols = set(_SYMBOL.findall(found["expr"])) if found else set()
+    if found is None or len(symbols) != 1 or _has_two_ways(seen.user):
+        return []
+    symbol = symbols.pop()
+    place = _reading_line(symbol, decisions)
+    name = _name_given(place) if place else None
+    if place is None or name is None:
+        return []
+    relations = list(_relations(found["expr"]))
+    holders = (name, f"{name}.shape[0]")
+    texts = [re.sub(rf"\b{symbol}\b", holder, relation) for holder in holders for relation in relations]
+    return [Check(place.path, place.line, f"torch._check({text})", place.text) for text in texts]
+
+
+def _reading_line(symbol: str, decisions: ShapeDecisions) -> Frame | None:
+    """Where the project's own code reads an integer from data."""
+    frames = decisions.read_at.get(symbol, ()) if symbol.startswith("u") else ()
+    is_own = frames and is_user_path(frames[-1].path) and not is_installed(frames[-1].path)
+    return frames[-1] if is_own else None
+
+
+def _name_given(place: Frame) -> str | None:
+    """The one name that the statement of the line assigns."""
+    for node in _nodes(place.path):
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.lineno <= place.line <= (node.end_lineno or 0):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            return targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else None
+    return None
+
+
+_LEAVES = (ast.Raise, ast.Return, ast.Continue, ast.Break)
+
+
+def _has_two_ways(place: Frame | None) -> bool:
+    """Is the line a branch, both ways of which go on?"""
+    if place is None:
+        return False
+    for node in _nodes(place.path):
+        if isinstance(node, (ast.If, ast.While, ast.IfExp)):
+            test = node.test
+            if test.lineno <= place.line <= (test.end_lineno or test.lineno):
+                return not (isinstance(node, ast.If) and isinstance(node.body[-1], _LEAVES))
+    return False
+
+
+def _nodes(path: str) -> Iterator[ast.AST]:
+    try:
+        return ast.walk(ast.parse(Path(path).read_bytes()))
+    except (OSError, SyntaxError, ValueError):
+        return iter(())
+
+
+_COMPARED = {"Eq": "==", "Ne": "!="}
+_OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_ALLOWED = (
+    ast.Expression,
+    ast.Compare,
+    ast.BinOp,
+    ast.Name,
+    ast.Constant,
+    ast.Load,
+    ast.operator,
+    ast.cmpop,
+    ast.UnaryOp,
+    ast.USub,
+)
+_MOD = re.compile(r"\b(?:Python)?Mod\((\w+), (\w+)\)")
+
+
+def _relations(expr: str) -> Iterator[str]:
+    """The relation as Python, and its opposite; of a size that is not 0, that it is larger comes first."""
+    text = _MOD.sub(r"(\1 % \2)", expr.strip())
+    if called := re.fullmatch(r"(Eq|Ne)\((.+), (-?\w+)\)", text):
+        text = f"{called[2]} {_COMPARED[called[1]]} {called[3]}"
+    match = re.fullmatch(r"(?P<left>.+?) (?P<op>==|!=|<=|>=|<|>) (?P<right>.+)", text)
+    try:
+        plain = all(isinstance(node, _ALLOWED) for node in ast.walk(ast.parse(text, mode="eval")))
+    except SyntaxError:
+        return
+    if match is None or not plain:
+        return
+    left, op, right = match["left"], match["op"], match["right"]
+    left = re.sub(r"^[1-9]\d*\*(?=\w+$)", "", left) if right == "0" else left  # 4*n > 0 where n > 0
+    if op in ("==", "!=") and right == "0":
+        yield f"{left} > 0"
+    yield f"{left} {op} {right}"
+    yield f"{left} {_OPPOSITE[op]} {right}"
