@@ -92,6 +92,7 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.trial.child.loading",
         "exportlint.trial.child.execution",
         "exportlint.trial.child.export",
+        "exportlint.trial.child.dynamic_shapes",
         "exportlint.trial.child.localize",
         "torch",
     },

@@ -11,7 +11,7 @@ from exportlint.finding import Evidence, Finding, Severity
 from exportlint.trial.protocol.stages import NEVER_RAN, StageKind, stage_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from exportlint.output.report import Report
     from exportlint.trial.protocol.result import TargetReport
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"'[^']*'|`[^`]*`")
 _TRIED = (Evidence.CONFIRMED, Evidence.DISCOVERED)
+_MOST_PLACES = 6
 # The head of what stands behind all targets.
 BESIDE = "suspected, and no trial has shown it"
 
@@ -35,13 +36,13 @@ class Cause:
 class Part:
     """A target with its causes; None: findings that are no target's, each alone.
 
-    breaks     how often torch.compile breaks the graph where export was not seen to fail, which is no cause of anything
+    breaks     where torch.compile breaks the graph and export was not seen to fail, which is no cause of anything
     never_ran  the regions that the samples never ran, which are no cause either
     """
 
     target: TargetReport | None
     causes: tuple[Cause, ...]
-    breaks: int = 0
+    breaks: tuple[Finding, ...] = ()
     never_ran: tuple[Finding, ...] = ()
 
 
@@ -51,7 +52,7 @@ def parts(report: Report) -> Iterator[Part]:
         own = [finding for finding in report.shown if finding.target == target.name]
         shown = [finding for finding in own if not (_is_break(finding) or is_about_coverage(finding))]
         unrun = tuple(finding for finding in own if is_about_coverage(finding))
-        yield Part(target, tuple(_headed(causes(shown, target))), sum(map(_is_break, own)), unrun)
+        yield Part(target, tuple(_headed(causes(shown, target))), tuple(filter(_is_break, own)), unrun)
     tried = {target.name for target in report.targets}
     if beside := [finding for finding in report.shown if finding.target not in tried]:
         yield Part(None, tuple(Cause((finding,)) for finding in beside))
@@ -71,9 +72,17 @@ def causes(findings: Iterable[Finding], target: TargetReport) -> list[list[Findi
     return sorted(groups, key=lambda group: _weight(group[0], target))
 
 
-def breaks_in_words(number: int) -> str:
-    """Of the breaks that are no cause."""
-    return f"torch.compile would break the graph at {number} more place{'' if number == 1 else 's'}"
+def breaks_in_words(breaks: Sequence[Finding]) -> str:
+    """Of the breaks that are no cause: each place, with the id that `exportlint explain` takes."""
+    number = len(breaks)
+    places = ", ".join(f"{one.path}:{one.line}{_ids(one)}" for one in breaks[:_MOST_PLACES])
+    more = ", … (--output-format concise lists them)" if number > _MOST_PLACES else ""
+    return f"torch.compile would break the graph at {number} more place{'' if number == 1 else 's'}: {places}{more}"
+
+
+def _ids(one: Finding) -> str:
+    ids = [link.id for link in one.links if link.kind == "graph-break"]
+    return f" ({', '.join(ids)})" if ids else ""
 
 
 def never_ran_in_words(number: int) -> str:

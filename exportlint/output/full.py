@@ -71,6 +71,8 @@ def _console(options: RenderOptions) -> Console:
 
 
 def _print_part(console: Console, report: Report, part: Part, links: set[tuple[str, str]]) -> None:
+    from rich.text import Text  # noqa: PLC0415
+
     if part.target:
         print_ladder(console, part.target, report.other_torch(part.target))
         if part.target.graph:
@@ -80,7 +82,7 @@ def _print_part(console: Console, report: Report, part: Part, links: set[tuple[s
     for cause in part.causes:
         _print_cause(console, report, cause, links)
     if part.breaks:
-        console.print(f"{breaks_in_words(part.breaks)} (--output-format concise lists them)\n", soft_wrap=True)
+        _print_hanging(console, "", Text(f"{breaks_in_words(part.breaks)}\n"))
     if part.never_ran:
         more = "" if report.also.coverage else " (--coverage shows them)"
         console.print(f"{never_ran_in_words(len(part.never_ran))}{more}\n", soft_wrap=True)

@@ -15,7 +15,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Function:
+class Defined:
     """`home`: the class of a method, the function around an inner one; None: the file. `inner`: functions inside."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef
@@ -30,7 +30,7 @@ class CallsInFile:
         self.functions = list(_functions(tree, None))
         self._classes = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
 
-    def called_only_from(self, lines: AbstractSet[int], entered: Iterable[Function]) -> Iterator[tuple[Function, int]]:
+    def called_only_from(self, lines: AbstractSet[int], entered: Iterable[Defined]) -> Iterator[tuple[Defined, int]]:
         """The functions that these lines call, and nothing else of what was `entered`; with the first of the calls.
 
         What they call in turn comes after them.
@@ -47,9 +47,9 @@ class CallsInFile:
                 readers.append(function)
                 dead.update(range(function.node.lineno, (function.node.end_lineno or 0) + 1))
 
-    def _called(self, readers: list[Function], dead: AbstractSet[int]) -> list[tuple[Function, int]]:
+    def _called(self, readers: list[Defined], dead: AbstractSet[int]) -> list[tuple[Defined, int]]:
         """Those that are named in dead lines only, and called there."""
-        named: dict[int, tuple[Function, list[int]]] = {}
+        named: dict[int, tuple[Defined, list[int]]] = {}
         called: set[int] = set()
         for reader in readers:
             for node, is_called in _names(reader):
@@ -58,7 +58,7 @@ class CallsInFile:
                     called.update([id(function)] if is_called else [])
         return [(function, min(at)) for key, (function, at) in named.items() if key in called and dead >= set(at)]
 
-    def _meant(self, node: ast.expr, reader: Function) -> Function | None:
+    def _meant(self, node: ast.expr, reader: Defined) -> Defined | None:
         match node:
             case ast.Name(id=name):
                 homes: list[ast.AST | None] = [reader.node, None]
@@ -77,17 +77,17 @@ class CallsInFile:
                 yield from self._bases(self._classes.get(getattr(base, "id", "")), depth - 1)
 
 
-def _functions(node: ast.AST, home: ast.AST | None) -> Iterator[Function]:
+def _functions(node: ast.AST, home: ast.AST | None) -> Iterator[Defined]:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, _FUNCTIONS):
             inner = tuple(one for one in ast.walk(child) if isinstance(one, _FUNCTIONS) and one is not child)
-            yield Function(child, home, inner)
+            yield Defined(child, home, inner)
             yield from _functions(child, child)
         else:
             yield from _functions(child, child if isinstance(child, ast.ClassDef) else home)
 
 
-def _names(reader: Function) -> Iterator[tuple[ast.expr, bool]]:
+def _names(reader: Defined) -> Iterator[tuple[ast.expr, bool]]:
     """The names and attributes that a function reads, what stands in functions inside of it left out; is it a call?"""
     waiting: list[ast.AST] = list(reader.node.body)
     while waiting:

@@ -11,7 +11,7 @@ from exportlint.finding import Evidence, Finding
 from exportlint.trial.findings.classify import shown
 from exportlint.trial.findings.coverage import coverage_findings, lines_of
 from exportlint.trial.findings.deduplicate import findings_of
-from exportlint.trial.findings.reaching_lines import reaching_lines
+from exportlint.trial.findings.reaching_lines import function_around, reaching_lines
 from exportlint.trial.findings.trial_finding import TRAINING_MODE, TrialFinding, united
 from exportlint.trial.findings.wording.coverage_messages import NOTHING_IS_KNOWN
 from exportlint.trial.protocol.outcomes import MODES, NON_STRICT, Outcome
@@ -80,6 +80,8 @@ class _MergedEvidence:
         """The static finding that it confirms, if any."""
         if found.family == TRAINING_MODE:
             return self._of_its_call(found)
+        if found.family == "submodule" and (index := self._inside(found)) is not None:
+            return index
         if found.placed:
             index = self._at_place(found)
             return self._above(found) if index is None else index
@@ -93,6 +95,15 @@ class _MergedEvidence:
             if static.rule == found.rule and static.path == found.path and static.line <= found.line <= static.end_line
         )
         return next(here, None)
+
+    def _inside(self, found: TrialFinding) -> int | None:
+        """A submodule's forward that is refused by itself: what was confirmed in it already, of the same rule."""
+        for index, static in self.confirmed.items():
+            if static.path == found.path and static.rule == found.name:
+                function = function_around(str(self.root / static.path), static.line)
+                if function is not None and function.lineno == found.line:
+                    return index
+        return None
 
     def _at_place(self, found: TrialFinding) -> int | None:
         """The static finding at the same place; of several, the one of the same rule, then the most severe."""
@@ -205,8 +216,8 @@ def _tried(static: Finding, found: TrialFinding) -> str:
     """What the first observation says of a suspicion, and the values that two traces gave, whenever they are seen."""
     above = f" (line {found.line})" if found.placed and found.line > static.end_line else ""
     if static.evidence is Evidence.CONFIRMED:
-        is_news = found.literals and found.literals not in static.message
-        return f"; {found.literals}{above}" if is_news else ""
+        news = found.within if found.family == "submodule" else found.literals and f"{found.literals}{above}"
+        return f"; {news}" if news and news not in static.message else ""
     is_here = found.path == static.path and static.line <= found.line <= static.end_line
     says = found.message if above or found.rule != static.rule else found.beside_its_rule
     return f"; tried{above}: {says}" + ("" if found.placed or is_here else _ONLY)

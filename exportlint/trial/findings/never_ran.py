@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from exportlint.trial.findings.calls_in_file import CallsInFile, Function
+from exportlint.trial.findings.calls_in_file import CallsInFile, Defined
 from exportlint.trial.protocol.frames import is_installed, is_user_path
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def regions(path: str, ran: frozenset[int]) -> list[Region]:
         return []
     file = CallsInFile(tree)
     entered = [one for one in file.functions if _is_entered(one, ran, lines)]
-    walks = [_Walk(path, ran, lines, one) for one in entered]
+    walks = [_UnrunBlocks(path, ran, lines, one) for one in entered]
     found = [region for walk in walks for region in walk.regions()]
     left_out = {line for walk in walks for line in walk.left_out}
     dead = left_out | {line for region in found for line in range(region.line, region.end_line + 1)}
@@ -92,7 +92,7 @@ def _lines_with_code(code: object) -> Iterator[int]:
             yield from _lines_with_code(inner)
 
 
-def _is_entered(function: Function, ran: frozenset[int], lines: frozenset[int]) -> bool:
+def _is_entered(function: Defined, ran: frozenset[int], lines: frozenset[int]) -> bool:
     own = range(function.node.body[0].lineno, (function.node.end_lineno or 0) + 1)
     inner = {line for node in function.inner for line in range(node.lineno, (node.end_lineno or 0) + 1)}
     return any(line in ran for line in own if line in lines and line not in inner)
@@ -108,13 +108,13 @@ _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
 @dataclass(frozen=True)
-class _Walk:
+class _UnrunBlocks:
     """Through one function that was entered."""
 
     path: str
     ran: frozenset[int]
     lines: frozenset[int]
-    function: Function
+    function: Defined
 
     def regions(self) -> list[Region]:
         return [found for found, kept in self._all if kept]

@@ -16,7 +16,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 def reaching_lines(path: str, line: int) -> list[int]:
     """The lines above, in the same function, that assign what the line uses, and what those use; the nearest first."""
-    function = _function(path, line)
+    function = function_around(path, line)
     if function is None:
         return []
     statements = [one for one in ast.walk(function) if isinstance(one, ast.stmt) and one is not function]
@@ -52,7 +52,8 @@ def _names(statement: ast.stmt, context: type[ast.expr_context]) -> Iterator[str
         waiting += [child for child in ast.iter_child_nodes(node) if id(child) not in body]
 
 
-def _function(path: str, line: int) -> ast.AST | None:
+def function_around(path: str, line: int) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """The innermost function that holds the line."""
     holding = [one for one in _functions(path) if one.lineno <= line <= (one.end_lineno or 0)]
     return max(holding, key=lambda one: one.lineno, default=None)
 

@@ -29,12 +29,12 @@ _MOST = 8  # tries, each of which costs an export
 
 def checks_that_help(request: StageRequest, mode: str, known: list[Check]) -> list[Check]:
     """The checks with which the model exports and agrees; empty where none were found. `known` help in another mode."""
-    search = _Search(request, mode)
+    search = _CheckSearch(request, mode)
     return (search.found(known) if known else []) or search.found([])
 
 
 @dataclass
-class _Search:
+class _CheckSearch:
     request: StageRequest
     mode: str
     tried: list[list[Check]] = field(default_factory=list)
