@@ -215,3 +215,19 @@ class FallsBack(nn.Module):
     @staticmethod
     def other_inputs():
         return (-torch.eye(3),)
+
+
+class Steered(nn.Module):
+    """A flag among the inputs: the program has the one branch of it."""
+
+    def forward(self, x, first):
+        return self.cut(x, first)
+
+    def cut(self, x, one):
+        if one:
+            return x[:1]
+        return x
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(3), True)

@@ -42,11 +42,10 @@ def missing_checks(seen: Observation, decisions: ShapeDecisions) -> list[Check]:
         return []
     symbol = symbols.pop()
     place = _reading_line(symbol, decisions)
-    name = _name_given(place) if place else None
-    if place is None or name is None:
+    if place is None:
         return []
     relations = list(_relations(found["expr"]))
-    holders = (name, f"{name}.shape[0]")
+    holders = _holders(place, *_position(symbol, place, decisions))
     texts = [re.sub(rf"\b{symbol}\b", holder, relation) for holder in holders for relation in relations]
     return [Check(place.path, place.line, f"torch._check({text})", place.text) for text in texts]
 
@@ -58,13 +57,22 @@ def _reading_line(symbol: str, decisions: ShapeDecisions) -> Frame | None:
     return frames[-1] if is_own else None
 
 
-def _name_given(place: Frame) -> str | None:
-    """The one name that the statement of the line assigns."""
+def _position(symbol: str, place: Frame, decisions: ShapeDecisions) -> tuple[int, int]:
+    """Which of the numbers that the line reads it is, and how many there are: `tolist()` reads several."""
+    here = [one for one, frames in decisions.read_at.items() if frames and frames[-1][:2] == place[:2]]
+    return here.index(symbol), len(here)
+
+
+def _holders(place: Frame, index: int, several: int) -> list[str]:
+    """How Python may call the number behind the statement of the line, which assigns it or the tensor of that size."""
     for node in _nodes(place.path):
         if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.lineno <= place.line <= (node.end_lineno or 0):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            return targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else None
-    return None
+            match node.targets if isinstance(node, ast.Assign) else [node.target]:
+                case [ast.Name(id=name)]:
+                    return [name, f"{name}.shape[0]"] if several == 1 else [f"{name}[{index}]"]
+                case [ast.Tuple(elts=names)] if len(names) == several and isinstance(names[index], ast.Name):
+                    return [ast.unparse(names[index])]
+    return []
 
 
 _LEAVES = (ast.Raise, ast.Return, ast.Continue, ast.Break)

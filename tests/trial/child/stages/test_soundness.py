@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 from sources import MODELS, line_of
-from trials import NON_STRICT, tried
+from trials import NON_STRICT, found_in, tried
 
+from exportlint.finding import Severity
 from exportlint.trial.protocol.options import TrialOptions
 
 pytestmark = pytest.mark.slow
@@ -50,6 +51,12 @@ def test_what_the_export_left_in_the_model_is_found(reports):
 def test_a_program_that_is_right_differs_in_nothing(reports, model):
     assert differences(reports[model]) == set()
     assert reports[model].stage("soundness").status == "passed"
+
+
+def test_an_argument_that_decides_a_branch_is_a_note_at_the_branch(reports):
+    (note,) = (one for one in found_in(reports["Steered"], FILE.parent) if one.family.startswith("steering-input"))
+    assert (note.severity, note.line) == (Severity.NOTE, line_of("if one:", FILE))
+    assert "the argument `first` decides this branch, and its value `True` is fixed in the program" in note.message
 
 
 def test_the_lines_that_ran_are_recorded(reports):

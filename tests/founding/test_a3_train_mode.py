@@ -1,0 +1,56 @@
+"""A model is exported in train mode: dropout, and the statistics of each batch, become part of the program."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.slow
+
+EXPORTS = """\
+import torch
+from torch import nn
+
+
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.project = nn.Linear(4, 4)
+        self.norm = nn.BatchNorm1d(4)
+        self.dropout = nn.Dropout(0.1)
+
+    def forward(self, x):
+        return self.dropout(self.norm(self.project(x)))
+
+
+if __name__ == "__main__":
+    encoder = Encoder()
+    program = torch.export.export(encoder, (torch.randn(8, 4),))
+"""
+
+
+@pytest.fixture(scope="module")
+def report(say: Callable[..., str]) -> str:
+    return say("trial", EXPORTS, "--output-format", "concise")
+
+
+@pytest.mark.clause("flagged at the call")
+def test_the_static_pass_names_the_call(say: Callable[..., str]) -> None:
+    assert "net.py:18:15: error[export-in-train-mode]" in say("check", EXPORTS, "--output-format", "concise")
+
+
+@pytest.mark.clause("and in the trial, with the modules by name")
+def test_the_trial_names_the_modules(report: str) -> None:
+    assert "exported in training mode: norm, dropout" in report
+
+
+@pytest.mark.clause("one finding, of the rule, at the call; not also one that no rule knows")
+def test_what_is_suspected_and_what_was_seen_are_one(report: str) -> None:
+    about = [line for line in report.splitlines() if "train" in line and line.startswith("net.py")]
+    assert len(about) == 1
+    assert about[0].startswith("net.py:18:15: error[export-in-train-mode]")
+    assert "tried: exported in training mode" in about[0]

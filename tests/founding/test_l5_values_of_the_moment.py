@@ -1,0 +1,56 @@
+"""`id()`, the clock and random numbers in what a model computes: they are read once, while the model is traced."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.slow
+
+JITTER = """\
+import random
+import time
+
+import torch
+from torch import nn
+
+
+class Jitter(nn.Module):
+    def forward(self, x):
+        x = x + id(x) % 97
+        started = time.time()
+        x = x * started
+        return x * torch.tensor([random.random(), 2.0])
+
+
+model = Jitter().eval()
+example_args = (torch.randn(3, 2),)
+"""
+NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
+
+
+@pytest.fixture(scope="module")
+def report(say: Callable[..., str]) -> dict[int, str]:
+    """The line of each finding, and what it says."""
+    lines = say("trial", JITTER, "--output-format", "concise").splitlines()
+    places = [re.match(r"net\.py:(\d+):", line) for line in lines]
+    return {int(place[1]): line for place, line in zip(places, lines, strict=True) if place and "error" in line}
+
+
+@pytest.mark.clause("flag")
+def test_each_is_flagged_without_a_trial(say: Callable[..., str]) -> None:
+    flagged = say("check", JITTER, "--output-format", "concise")
+    for place in ("10:17: error[object-identity]", "11:19: error[clock", "13:34: error[python-random]"):
+        assert f"net.py:{place}" in flagged
+
+
+@pytest.mark.clause("both literals and their line in the finding, not only in JSON")
+def test_both_values_stand_in_the_finding(report: dict[int, str]) -> None:
+    assert re.search(rf"traced once it is {NUMBER}, traced again {NUMBER}", report[10])
+    assert re.search(rf"traced once it is {NUMBER}, traced again {NUMBER} \(line 12\)", report[11])
+    assert re.search(rf"traced once it is \[{NUMBER}, 2\], traced again \[{NUMBER}, 2\]", report[13])
