@@ -32,6 +32,18 @@ if __name__ == "__main__":
     program = torch.export.export(encoder, (torch.randn(8, 4),))
 """
 
+# The same as a file that declares its target, and exports it when it is run.
+DECLARED = (
+    EXPORTS.partition("if __name__")[0]
+    + """\
+model = Encoder()
+example_args = (torch.randn(8, 4),)
+
+if __name__ == "__main__":
+    torch.export.export(model, example_args)
+"""
+)
+
 
 @pytest.fixture(scope="module")
 def report(say: Callable[..., str]) -> str:
@@ -54,3 +66,11 @@ def test_what_is_suspected_and_what_was_seen_are_one(report: str) -> None:
     assert len(about) == 1
     assert about[0].startswith("net.py:18:15: error[export-in-train-mode]")
     assert "tried: exported in training mode" in about[0]
+
+
+@pytest.mark.clause("also where the trial tries a declared model, which the file exports elsewhere")
+def test_a_declared_model_has_one_finding_too(say: Callable[..., str]) -> None:
+    report = say("trial", DECLARED, "--output-format", "concise").splitlines()
+    (about,) = (line for line in report if "train" in line and line.startswith("net.py"))
+    assert about.startswith("net.py:20:5: error[export-in-train-mode]")
+    assert "tried: exported in training mode: norm, dropout" in about

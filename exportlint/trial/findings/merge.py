@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exportlint.finding import Evidence, Finding
+from exportlint.trial.findings.calls_in_file import first_argument
 from exportlint.trial.findings.classify import shown
 from exportlint.trial.findings.coverage import coverage_findings, lines_of
 from exportlint.trial.findings.deduplicate import findings_of
@@ -16,6 +17,7 @@ from exportlint.trial.findings.trial_finding import TRAINING_MODE, TrialFinding,
 from exportlint.trial.findings.wording.coverage_messages import NOTHING_IS_KNOWN
 from exportlint.trial.protocol.outcomes import MODES, NON_STRICT, Outcome
 from exportlint.trial.protocol.shown_by import BESIDE_VALUES
+from exportlint.trial.protocol.target import TargetKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +43,7 @@ def merge(
     for report in reports:
         executed = _executed(report, root)
         for found in findings_of(report, root, modes):
-            evidence.add(found, executed)
+            evidence.add(found, executed, report)
         evidence.clear(report, [mode for mode in modes if report.agrees(mode)], executed)
     unrun = coverage_findings(reports, root)
     joined = evidence.result(modes, lines_of(unrun))
@@ -66,9 +68,10 @@ class _MergedEvidence:
     cleared: dict[int, dict[str, str]] = field(default_factory=dict)
     discovered: dict[tuple[str, int, str, str], TrialFinding] = field(default_factory=dict)
 
-    def add(self, found: TrialFinding, executed: ExecutedLines) -> None:
+    def add(self, found: TrialFinding, executed: ExecutedLines, report: TargetReport) -> None:
         """Join what a trial of a target found to the suspicion it is about, or keep it for itself."""
-        index = self._suspected(found, executed)
+        is_about_mode = found.family == TRAINING_MODE
+        index = self._of_its_call(found, report) if is_about_mode else self._suspected(found, executed)
         if index is not None:
             self.confirmed[index] = _confirmed(self.confirmed.get(index, self.static[index]), found)
             return
@@ -78,8 +81,6 @@ class _MergedEvidence:
 
     def _suspected(self, found: TrialFinding, executed: ExecutedLines) -> int | None:
         """The static finding that it confirms, if any."""
-        if found.family == TRAINING_MODE:
-            return self._of_its_call(found)
         if found.family == "submodule" and (index := self._inside(found)) is not None:
             return index
         if found.placed:
@@ -87,14 +88,16 @@ class _MergedEvidence:
             return self._above(found) if index is None else index
         return self._by_elimination(found, executed)
 
-    def _of_its_call(self, found: TrialFinding) -> int | None:
-        """What the rule of the same name says of the call that the model was given to."""
-        here = (
-            index
-            for index, static in enumerate(self.static)
-            if static.rule == found.rule and static.path == found.path and static.line <= found.line <= static.end_line
-        )
-        return next(here, None)
+    def _of_its_call(self, found: TrialFinding, report: TargetReport) -> int | None:
+        """What the rule of the same name says of the call that the model is given to; of a file's `model`, of the one
+        call that exports that name."""
+        own = [(index, static) for index, static in enumerate(self.static) if static.rule == found.rule]
+        here = [index for index, static in own if _covers(static, found)]
+        if not here and report.path and report.target and report.target.kind is TargetKind.MODULE:
+            path = shown(str(Path(report.path).resolve()), self.root)
+            named = ((index, first_argument(str(self.root / path), one.line)) for index, one in own if one.path == path)
+            here = [index for index, name in named if name == "model"]
+        return here[0] if len(here) == 1 else None
 
     def _inside(self, found: TrialFinding) -> int | None:
         """A submodule's forward that is refused by itself: what was confirmed in it already, of the same rule."""
@@ -112,7 +115,7 @@ class _MergedEvidence:
         here = [
             (static.rule != found.name, static.severity.rank, index)
             for index, static in enumerate(self.static)
-            if static.path == found.path and static.line <= found.line <= static.end_line
+            if _covers(static, found)
         ]
         return min(here)[2] if here else None
 
@@ -158,6 +161,10 @@ class _MergedEvidence:
         if _has_any(static, unrun):
             return replace(static, message=static.message + NOTHING_IS_KNOWN)
         return replace(static, effect={**static.effect, **dict.fromkeys(cleared, _EXPORTS)}) if cleared else static
+
+
+def _covers(static: Finding, found: TrialFinding) -> bool:
+    return static.path == found.path and static.line <= found.line <= static.end_line
 
 
 def _would_show(report: TargetReport, mode: str, static: Finding) -> bool:
@@ -218,6 +225,5 @@ def _tried(static: Finding, found: TrialFinding) -> str:
     if static.evidence is Evidence.CONFIRMED:
         news = found.within if found.family == "submodule" else found.literals and f"{found.literals}{above}"
         return f"; {news}" if news and news not in static.message else ""
-    is_here = found.path == static.path and static.line <= found.line <= static.end_line
     says = found.message if above or found.rule != static.rule else found.beside_its_rule
-    return f"; tried{above}: {says}" + ("" if found.placed or is_here else _ONLY)
+    return f"; tried{above}: {says}" + ("" if found.placed or found.family == TRAINING_MODE else _ONLY)

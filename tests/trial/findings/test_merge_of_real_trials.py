@@ -93,10 +93,12 @@ def test_a_line_that_appends_to_a_list_of_the_file_is_confirmed(tried, monkeypat
     assert "every call of eager changes global SEEN, the exported program never" in met.message
 
 
-def test_a_line_that_never_ran_stays_suspected(tried):
+def test_a_line_that_never_ran_stays_suspected_and_both_findings_say_so(tried):
     reports = tried("if flag:", "    x = x - 1")
-    (met,) = merge([suspect("x - 1")], reports)
-    assert met.evidence is Evidence.SUSPECTED
+    met = {found.rule: found for found in merge([suspect("x - 1")], reports)}
+    assert met["some-rule"].evidence is Evidence.SUSPECTED
+    assert met["some-rule"].message.endswith("no sample of a trial ran this line, so nothing is known of it")
+    assert (met["trial-never-ran"].line, met["trial-never-ran"].severity) == (12, Severity.NOTE)
 
 
 def test_one_failing_line_clears_no_other(tried):

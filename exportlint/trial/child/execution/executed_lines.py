@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
+from collections import defaultdict
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.protocol.frames import is_user_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from collections.abc import Set as AbstractSet
     from types import CodeType, FrameType
 
 
 Lines = dict[str, set[int]]
 
 
-def recorded_lines(lines: Lines) -> AbstractContextManager[None]:
-    """Note every line that runs in code that is the model's own or its libraries', in this thread."""
-    return _monitored(lines) if sys.version_info >= (3, 12) else _traced(lines)
+def recorded_lines(lines: Lines, compiled: Lines | None = None) -> AbstractContextManager[None]:
+    """Note every line that runs in code that is the model's own or its libraries', in this thread.
+
+    `compiled`: the lines of functions that torch.compile had rewritten; of what they run in the end, nothing is noted.
+    """
+    rewritten: Lines = defaultdict(set) if compiled is None else compiled
+    return _monitored(lines, rewritten) if sys.version_info >= (3, 12) else _traced(lines, rewritten)
 
 
 @contextmanager
-def _monitored(lines: Lines) -> Iterator[None]:
+def _monitored(lines: Lines, compiled: Lines) -> Iterator[None]:
     """Python itself stops to tell of a line that was seen, and never tells of code that nobody asked for."""
     monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]  # there is one from Python 3.12 on
     events, tool = monitoring.events, _free_tool(monitoring)
@@ -32,6 +40,7 @@ def _monitored(lines: Lines) -> Iterator[None]:
     def on_start(code: CodeType, _offset: int) -> Any:
         if path := _user_file(code.co_filename):
             lines[path].add(code.co_firstlineno)
+            _note_compiled(code, compiled)
             monitoring.set_local_events(tool, code, events.LINE)
         return monitoring.DISABLE
 
@@ -57,7 +66,7 @@ def _free_tool(monitoring: Any) -> int:
 
 
 @contextmanager
-def _traced(lines: Lines) -> Iterator[None]:
+def _traced(lines: Lines, compiled: Lines) -> Iterator[None]:
     unseen: dict[CodeType, set[int]] = {}
 
     def on_call(frame: FrameType, _event: str, _arg: Any) -> Callable[..., Any] | None:
@@ -65,6 +74,7 @@ def _traced(lines: Lines) -> Iterator[None]:
         left = unseen.get(code)
         if left is None:
             left = unseen[code] = _lines_of(code) if _user_file(code.co_filename) else set()
+            _note_compiled(code, compiled)
         if not left:
             return None
         found = lines[_user_file(code.co_filename)]
@@ -86,6 +96,27 @@ def _traced(lines: Lines) -> Iterator[None]:
         yield
     finally:
         sys.settrace(before)
+
+
+# What torch.compile calls from the code that it rewrites.
+_OF_DYNAMO = ("__compiled_fn", "__resume_at")
+
+
+def _note_compiled(code: CodeType, compiled: Lines) -> None:
+    path = _user_file(code.co_filename)
+    if path and any(name.startswith(_OF_DYNAMO) for name in code.co_names):
+        compiled[path].update(_lines_of(code))
+
+
+def whole_functions(path: str, lines: AbstractSet[int]) -> set[int]:
+    """All lines of the functions that hold one of the lines."""
+    try:
+        tree = ast.parse(Path(path).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return set()
+    functions = (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
+    ranges = (range(node.lineno, (node.end_lineno or node.lineno) + 1) for node in functions)
+    return {line for one in ranges if not lines.isdisjoint(one) for line in one}
 
 
 def _lines_of(code: CodeType) -> set[int]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from exportlint.trial.child.execution.call_record import INPUTS, RunRecord, record_calls
 from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.eager_records import keep_records
-from exportlint.trial.child.execution.executed_lines import Lines, recorded_lines
+from exportlint.trial.child.execution.executed_lines import Lines, recorded_lines, whole_functions
 from exportlint.trial.child.execution.input_sets import inputs_of
 from exportlint.trial.child.execution.pytree_leaves import leaves, snapshot
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
@@ -34,10 +34,10 @@ def run(request: StageRequest) -> StageAnswer:
     """Two eager runs in two processes: the one records its lines, the other shows whether eager repeats itself."""
     again = in_fork(lambda: _fresh_run(request), request.folder)
     places = in_fork(lambda: _writing_lines(request, again.value), request.folder) if again.ok else again
-    around, inside = defaultdict[str, set[int]](set), defaultdict[str, set[int]](set)
+    around, inside, compiled = (defaultdict[str, set[int]](set) for _ in range(3))
     with recorded_lines(around):
-        first = record_calls(request.loaded, request.loaded.eager(), around=partial(recorded_lines, inside))
-    executed = _executed(around, inside)
+        first = record_calls(request.loaded, request.loaded.eager(), around=partial(recorded_lines, inside, compiled))
+    executed = _executed(around, inside, compiled)
     if not again.ok:
         return _failed(request, again, executed)
     first = replace(first, changed={**first.changed, **(places.value or {})})
@@ -53,13 +53,13 @@ def run(request: StageRequest) -> StageAnswer:
     return StageAnswer(PASSED, "", executed)
 
 
-def _executed(around: Lines, inside: Lines) -> dict[str, Any]:
-    """The lines that ran, and those of the project's own that ran inside of the model's calls."""
+def _executed(around: Lines, inside: Lines, compiled: Lines) -> dict[str, Any]:
+    """The lines that ran; and those of the project's own that ran inside of the model's calls, or may have: Python does
+    not tell which lines of a compiled function run."""
     every = {path: sorted(around.get(path, set()) | inside.get(path, set())) for path in {**around, **inside}}
-    return {
-        "executed": every,
-        "called": {path: sorted(lines) for path, lines in inside.items() if not is_installed(path)},
-    }
+    own = [path for path in inside if not is_installed(path)]
+    called = {path: inside[path] | whole_functions(path, compiled.get(path, set())) for path in own}
+    return {"executed": every, "called": {path: sorted(lines) for path, lines in called.items()}}
 
 
 def _fresh_run(request: StageRequest) -> RunRecord:
