@@ -115,8 +115,13 @@ def whole_functions(path: str, lines: AbstractSet[int]) -> set[int]:
     except (OSError, SyntaxError, ValueError):
         return set()
     functions = (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
-    ranges = (range(node.lineno, (node.end_lineno or node.lineno) + 1) for node in functions)
+    ranges = (range(_first_line(node), (node.end_lineno or node.lineno) + 1) for node in functions)
     return {line for one in ranges if not lines.isdisjoint(one) for line in one}
+
+
+def _first_line(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Of the definition with its decorators, as code objects count."""
+    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
 
 
 def _lines_of(code: CodeType) -> set[int]:
