@@ -252,9 +252,9 @@ class LadderRun:
         data: dict[str, Any] = {}
         for result in self.results.values():
             data |= result.data
-        executed, called = (
-            {path: frozenset(lines) for path, lines in data.get(name, {}).items()} for name in ("executed", "called")
-        )
+        executed = {path: frozenset(lines) for path, lines in data.get("executed", {}).items()}
+        parts = [data.get(name, {}) for name in ("called", "called_with_other_sizes")]
+        called = {path: frozenset(line for part in parts for line in part.get(path, ())) for path in parts[0]}
         found = data.get("dynamic_shapes")
         shapes = shapes_text(found) if found else data.get("declared_shapes")
         return TargetReport(

@@ -86,8 +86,8 @@ class TargetReport:
 
     broken     a sentence, where the target could not be tried at all: the tool failed, not the model
     executed   the lines that eager ran, by absolute path
-    called     those of them that ran inside of the model's calls, not while it or its inputs were made; of
-               functions that torch.compile had rewritten, all
+    called     those of them that ran inside of the model's calls, not while it or its inputs were made, and
+               those that calls with other sizes ran; of functions that torch.compile had rewritten, all
     """
 
     name: str

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,6 +12,7 @@ from torch.utils import _pytree as pytree
 from exportlint.trial.child.dynamic_shapes.line_divergence import last_shared_line
 from exportlint.trial.child.dynamic_shapes.symbolic_trace import FROM
 from exportlint.trial.child.execution.comparison import Difference, compare
+from exportlint.trial.child.execution.executed_lines import Lines, recorded_lines
 from exportlint.trial.child.execution.graph_places import source_of
 from exportlint.trial.child.execution.input_sets import Inputs, with_other_values
 from exportlint.trial.child.execution.pytree_leaves import snapshot
@@ -136,7 +138,7 @@ def _called(model: Callable[..., Any], inputs: Inputs) -> tuple[Any, BaseExcepti
 class SideBySide:
     """Eager and the exported program, to be called with the same inputs in the same order, so that state keeps step.
 
-    `values`: are the values compared? Not where eager does not repeat itself.
+    `values`: are the values compared? Not where eager does not repeat itself. `ran`: the lines that eager ran.
     """
 
     eager: Callable[..., Any]
@@ -144,6 +146,7 @@ class SideBySide:
     inputs: Inputs
     tensors: list[InputTensor]
     values: bool = True
+    ran: Lines = field(default_factory=lambda: defaultdict(set))
 
     def tried(self, trace: SymbolicTrace, pick: Pick) -> Tried | None:
         """Call both with these sizes; None where the inputs would be too large."""
@@ -152,10 +155,11 @@ class SideBySide:
             return None
         given = resized(self.inputs, self.tensors, sizes)
         other: Inputs = with_other_values(given, 3)
-        ours, raised = _called(self.eager, other)
-        if raised is not None:  # perhaps it is the values that it does not take
-            other = given
+        with recorded_lines(self.ran):
             ours, raised = _called(self.eager, other)
+            if raised is not None:  # perhaps it is the values that it does not take
+                other = given
+                ours, raised = _called(self.eager, other)
         if raised is not None:
             return Tried(pick, refused=of_exception(raised).first_line)
         theirs, refusal = _called(self.program, other)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.eager_records import kept_records
 from exportlint.trial.child.execution.input_sets import Inputs, inputs_of
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
+from exportlint.trial.protocol.frames import is_installed
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.outcomes import DIFFERS, PASSED, REFUSED, SKIPPED
 from exportlint.trial.protocol.shortening import short
@@ -34,6 +36,7 @@ from exportlint.trial.protocol.shortening import short
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from exportlint.trial.child.execution.executed_lines import Lines
     from exportlint.trial.protocol.size_facts import ShapesFound
 
 
@@ -66,6 +69,7 @@ class _Sizes:
     agreed: list[str] = field(default_factory=list)
     shapes_found: ShapesFound | None = None
     refusal: str | None = None
+    ran: Lines = field(default_factory=lambda: defaultdict(set))
 
     def __post_init__(self) -> None:
         loaded = self.request.loaded
@@ -75,7 +79,10 @@ class _Sizes:
     def answer(self) -> StageAnswer:
         for seen in self.found:
             self.request.emit(seen)
-        data = {"dynamic_shapes": self.shapes_found} if self.shapes_found else {}
+        data: dict[str, Any] = {"dynamic_shapes": self.shapes_found} if self.shapes_found else {}
+        data["called_with_other_sizes"] = {
+            path: sorted(lines) for path, lines in self.ran.items() if not is_installed(path)
+        }
         if self.refusal:
             return StageAnswer(REFUSED, short(self.refusal), data)
         if any(seen.kind == "difference" for seen in self.found):
@@ -134,6 +141,8 @@ class _Sizes:
             else:
                 self.agreed.append(", ".join(f"{name}={size}" for name, size in sizes))
                 agreed.append(tried.pick)
+        for path, lines in both.ran.items():
+            self.ran[path] |= lines
         return agreed
 
     def every(self) -> dict[DimPlace, Any]:
