@@ -23,7 +23,9 @@ def judged(found: TrialFinding, report: TargetReport, modes: Sequence[str]) -> T
     known = {mode: exports for mode in MODES if report.agrees(mode)} | dict(found.effect)
     effect = {mode: known[mode] for mode in MODES if mode in known}
     severity = found.severity
-    if all(effect.get(mode) == exports for mode in modes):
+    # A line that the other mode alone refuses does no harm in one that exports, whatever else the program gets wrong.
+    passed = report.exported if found.family == "refused" else frozenset[str]()
+    if all(effect.get(mode, exports if mode in passed else None) == exports for mode in modes):
         # Measured, but in the mode that nobody chose.
         severity = max(severity, Severity.WARNING, key=lambda one: one.rank)
     return replace(found, effect=effect, severity=severity)
