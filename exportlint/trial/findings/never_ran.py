@@ -17,7 +17,7 @@ from exportlint.trial.findings.calls_in_file import CallsInFile, Defined
 from exportlint.trial.protocol.frames import is_installed, is_user_path
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from exportlint.trial.protocol.result import TargetReport
 
@@ -191,11 +191,12 @@ def _blocks(statement: ast.stmt) -> Iterator[tuple[list[ast.stmt], _Reason]]:
             yield finalbody, {"why": "after", "at": at}
 
 
-def _after(statement: ast.stmt, did_run: object) -> _Reason:
+def _after(statement: ast.stmt, did_run: Callable[[ast.stmt], bool]) -> _Reason:
     """What keeps the samples from the statements behind this one: it always leaves the block."""
-    if isinstance(statement, ast.If) and callable(did_run):
-        for block, leads_on in ((statement.body, False), (statement.orelse, True)):
-            if block and isinstance(block[-1], _LEAVES) and did_run(block[-1]):
+    if isinstance(statement, ast.If):
+        ways = ((statement.body, statement.orelse, False), (statement.orelse, statement.body, True))
+        for way, other, leads_on in ways:
+            if way and isinstance(way[-1], _LEAVES) and did_run(way[-1]) and not any(map(did_run, other)):
                 return {"why": "branch", "at": statement.lineno, "test": statement.test, "wanted": leads_on}
     return {"why": "after", "at": statement.lineno}
 

@@ -61,6 +61,7 @@ def told(tmp_path: Path, body: str, more: str = "") -> list[tuple[int, str]]:
         ("if mask is None:\n    return x\nreturn x + mask", 3, "needs a `mask`"),
         ("if keep:\n    return x\nreturn -x", 3, "needs `keep` to be false"),
         ("if x > 8:\n    x = 8\nreturn x", 2, "needs `x > 8`"),
+        ("for x in (1, 9):\n    if x > 8:\n        break\n    elif x:\n        continue\n    x = 0", 6, "past line 10"),
         ("if x > 1:\n    x = 1\nelif x > 0:\n    x = 0\nelse:\n    x = 8\nreturn x", 3, "needs `x <= 1`"),
         ("if x > 8 and keep:\n    x = 8\nreturn x", 2, "needs `x > 8` and `keep` to be true"),
         ("if x < 8 or keep:\n    return x\nreturn 8", 3, "needs `x >= 8` and `keep` to be false"),
