@@ -25,7 +25,7 @@ _MESSAGE = "the loop over `{code}` carries a state from step to step and is unro
 
 
 class RecurrentLoopUnrolled(Rule):
-    shown_by = ("sizes",)
+    shown_by = ("sizes", "other-length")
     cases: ClassVar = {
         "BadCellLoop": Case(_MESSAGE, _SCAN),
         "BadStepLoop": Case(_MESSAGE, _SCAN),

@@ -13,7 +13,7 @@ from exportlint.engine.source.file_store import FileStore
 from exportlint.files import SourceFile
 from exportlint.registry import RuleInfo, all_rules
 from exportlint.static.check_file import check_file
-from exportlint.trial.protocol.shown_by import BESIDE_VALUES, OWN_INPUTS, SIZES, UNSEEN
+from exportlint.trial.protocol.shown_by import BESIDE_VALUES, OTHER_LENGTH, OWN_INPUTS, SIZES, UNSEEN
 
 if TYPE_CHECKING:
     from exportlint.rule.suspicion import Suspicion
@@ -61,4 +61,4 @@ def test_nothing_is_spared_in_real_code(package: str) -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_what_a_rule_wants_to_be_shown_by_is_a_kind_that_trials_know(rule: RuleInfo) -> None:
-    assert UNSEEN | BESIDE_VALUES | {OWN_INPUTS, SIZES} >= set(rule.cls.shown_by)
+    assert UNSEEN | BESIDE_VALUES | {OWN_INPUTS, SIZES, OTHER_LENGTH} >= set(rule.cls.shown_by)

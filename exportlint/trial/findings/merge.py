@@ -16,7 +16,7 @@ from exportlint.trial.findings.reaching_lines import function_around, reaching_l
 from exportlint.trial.findings.trial_finding import TRAINING_MODE, TrialFinding, united
 from exportlint.trial.findings.wording.coverage_messages import NOTHING_IS_KNOWN
 from exportlint.trial.protocol.outcomes import MODES, NON_STRICT, Outcome
-from exportlint.trial.protocol.shown_by import BESIDE_VALUES
+from exportlint.trial.protocol.shown_by import BESIDE_VALUES, OTHER_LENGTH
 from exportlint.trial.protocol.target import TargetKind
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def merge(
     modes = MODES if mode == "both" else (mode,)
     evidence = _MergedEvidence(findings, root)
     for report in reports:
-        executed = _executed(report, root)
+        executed = _by_shown_path(report.executed, root)
         for found in findings_of(report, root, modes):
             evidence.add(found, executed, report)
         evidence.clear(report, [mode for mode in modes if report.agrees(mode)], executed)
@@ -50,9 +50,9 @@ def merge(
     return sorted([*joined, *unrun], key=lambda finding: finding.sort_key)
 
 
-def _executed(report: TargetReport, root: Path) -> ExecutedLines:
-    """The lines that eager ran, by the path that findings carry."""
-    return {shown(str(Path(path).resolve()), root): lines for path, lines in report.executed.items()}
+def _by_shown_path(lines: ExecutedLines, root: Path) -> ExecutedLines:
+    """Lines by the path that findings carry."""
+    return {shown(str(Path(path).resolve()), root): some for path, some in lines.items()}
 
 
 @dataclass
@@ -141,9 +141,10 @@ class _MergedEvidence:
         """The suspicions whose lines ran in a target that exports and agrees with eager in these `modes`, and whose
         harm the checks of that trial would have shown: mode by mode, since another line may be refused in the other."""
         changing = _lines_that_change(report, self.root)
+        repeated = _by_shown_path(report.repeated, self.root)
         for index, static in enumerate(self.static):
             if _has_any(static, executed) and not _has_any(static, changing):
-                shown = {mode: report.name for mode in modes if _would_show(report, mode, static)}
+                shown = {mode: report.name for mode in modes if _would_show(report, mode, static, repeated)}
                 self.cleared[index] = shown | self.cleared.get(index, {})
 
     def result(self, modes: Sequence[str], unrun: ExecutedLines) -> list[Finding]:
@@ -167,8 +168,9 @@ def _covers(static: Finding, found: TrialFinding) -> bool:
     return static.path == found.path and static.line <= found.line <= static.end_line
 
 
-def _would_show(report: TargetReport, mode: str, static: Finding) -> bool:
-    return mode in static.shown_by and report.shown(mode).issuperset(static.shown_by[mode])
+def _would_show(report: TargetReport, mode: str, static: Finding, repeated: ExecutedLines) -> bool:
+    here = {OTHER_LENGTH} if _has_any(static, repeated) else set()
+    return mode in static.shown_by and (report.shown(mode) | here).issuperset(static.shown_by[mode])
 
 
 def _has_any(static: Finding, lines: ExecutedLines) -> bool:

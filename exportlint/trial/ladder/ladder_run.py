@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.findings.wording.finding_messages import stage_detail
-from exportlint.trial.findings.wording.size_messages import shapes_text
+from exportlint.trial.findings.wording.size_messages import sentences, shapes_text
 from exportlint.trial.ladder.soundness_runs import compared_with_eager
 from exportlint.trial.protocol.frames import is_installed, is_user_path
 from exportlint.trial.protocol.outcomes import FAILED, NON_STRICT, PASSED, REFUSED, RUNNING, SKIPPED
 from exportlint.trial.protocol.remedies import worth_trying
-from exportlint.trial.protocol.result import Event, StageResult, TargetReport
+from exportlint.trial.protocol.result import Event, Guard, StageResult, TargetReport
 from exportlint.trial.protocol.stages import EAGER, GRAPH, LADDER, LOAD, StageKind, lowering
 from exportlint.trial.protocol.target import TargetKind
 from exportlint.trial.stop import Stop
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from exportlint.trial.ladder.runner import Runner
     from exportlint.trial.protocol.options import TrialOptions
     from exportlint.trial.protocol.result import KeptModel
+    from exportlint.trial.protocol.size_facts import ShapesFound
     from exportlint.trial.protocol.stages import Stage
     from exportlint.trial.protocol.target import Target
 
@@ -264,11 +265,17 @@ class LadderRun:
             tuple(self.results.values()),
             executed,
             shapes,
+            tuple(_guards(found)) if found else (),
             broken=data.get("broken"),
             target=self.target,
             graph=self.graph,
             called=called,
         )
+
+
+def _guards(found: ShapesFound) -> Iterator[Guard]:
+    for text, place in sentences(found):
+        yield Guard(text, place[0], place[1]) if place else Guard(text, None, None)
 
 
 def _in_steps(stages: Sequence[Stage]) -> Iterator[list[Stage]]:

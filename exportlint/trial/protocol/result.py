@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exportlint.trial.protocol.outcomes import DIFFERS, PASSED
 from exportlint.trial.protocol.shortening import short
@@ -80,6 +80,14 @@ class KeptModel:
     why: str = ""
 
 
+class Guard(NamedTuple):
+    """What a program demands of its inputs, as a sentence, and the line that made it so."""
+
+    text: str
+    path: str | None
+    line: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class TargetReport:
     """The stages of one target, and what was found out beside them.
@@ -88,6 +96,7 @@ class TargetReport:
     executed   the lines that eager ran, by absolute path
     called     those of them that ran inside of the model's calls, not while it or its inputs were made, and
                those that calls with other sizes ran; of functions that torch.compile had rewritten, all
+    guards     what of `dynamic_shapes` is no code
     """
 
     name: str
@@ -96,6 +105,7 @@ class TargetReport:
     stages: tuple[StageResult, ...]
     executed: Mapping[str, frozenset[int]]
     dynamic_shapes: str | None = None
+    guards: tuple[Guard, ...] = ()
     broken: str | None = None
     torch: str | None = None
     target: Target | None = None
@@ -141,6 +151,14 @@ class TargetReport:
             if stage.passed:
                 kinds.update(SHOWN_BY_PASSING.get(stage.name.replace(mode, "*"), ()))
         return frozenset(kinds)
+
+    @property
+    def repeated(self) -> Mapping[str, frozenset[int]]:
+        """The lines that eager ran another number of times with other sizes, with which the program agreed."""
+        found: dict[str, frozenset[int]] = {}
+        for stage in self.stages:
+            found |= {path: frozenset(lines) for path, lines in stage.data.get("repeated", {}).items()}
+        return found
 
     def stage(self, name: str) -> StageResult | None:
         """The stage of that name, if it was on the ladder."""

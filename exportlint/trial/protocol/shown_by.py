@@ -18,10 +18,14 @@ EXPORT, DECOMPOSE, SAVE, SIZES = "export", "decompose", "save", "sizes"
 # The name of a stage, "*" for the mode -> what would have kept it from passing.
 SHOWN_BY_PASSING = {
     "export-*": (EXPORT,),
-    "dynamic-shapes": (SIZES, "frozen-dim", "narrowed-dim", "static-dim"),
     "decompose": (DECOMPOSE,),
     "save-load": (SAVE,),
 }
+# What the stage of sizes shows: where other sizes ran and agreed, and where declared dims were judged.
+SHOWN_BY_OTHER_SIZES = (SIZES, "static-dim")
+SHOWN_BY_DECLARED = ("frozen-dim", "narrowed-dim")
+# The line of the suspicion ran another number of times than with the sample, and the program agreed.
+OTHER_LENGTH = "other-length"
 # Inputs that the target names beside its sample: other numbers, words or flags, which are never made up.
 OWN_INPUTS = "own-inputs"
 # Checks of harm that the values of the same calls do not show; a rule names the one that shows its own.

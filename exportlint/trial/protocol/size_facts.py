@@ -13,14 +13,25 @@ about what was declared dynamic; "declared" is the declaration as code, "here": 
   other-inputs   "dims", "proposal": the other inputs need what nothing declares
 
 about what may be declared
-  range          "name", "dims", "range", "smaller" (a smaller size that was tried and is right, or None)
-  because        "range" or "multiple", "place": the line that demands it; of the range before
+  range          "name", "dims", "range", "step", "smaller" (a smaller size that was tried and is right, or None)
+  because        "range" (one end is None) or "multiple", "place": the line that demands it; of the range before
   equal          "place": the line that made one of several dims; of the range before
-  holds          "expression", "place"
+  follows        "dim", "expression", "place": the dim is computed from others
+  holds          "expression", "place": what must hold of several sizes
+  limits         "expression", "place": the same, and the ranges above keep to it
+  fixed-by       "expression", "dims", "place": the same, and it leaves these dims no other size
   fixed          "dim", "value", "special", "place"
+  goes-wrong     "dims", "size", "says": the program was wrong with that size, so the dims stay as they are
+  not-taken      "dims", "torch_says": torch refuses the dims with the range that was found
+  not-run        "dims", "eager_says": no other size ran
+  argument       "name", "value" (as code): an input that is no tensor, of which the export made a constant
+  data           "name", "range", "place": a number that is read from data
   batches-joined "dims": taken as one batch, though nothing demands it
   one-in-sample  "dims": the sample's 1 was replaced by a larger size
   not-all-tried  "seconds": with all dims free, torch did not end in that time; or "torch_says": it refused
+  others-inside  "sizes" [name, size]: the further inputs are within the ranges, and agree
+  others-outside "dims" [label, dim, size]: the further inputs are outside of the ranges
+  others-same    the further inputs have the sample's sizes
   none           no dim can be dynamic
 """
 

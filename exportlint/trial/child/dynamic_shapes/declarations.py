@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from exportlint.trial.child.dynamic_shapes.facts import dims_of, expression
+from exportlint.trial.child.dynamic_shapes.condition_text import sentence
+from exportlint.trial.child.dynamic_shapes.conditions import FROM
+from exportlint.trial.child.dynamic_shapes.facts import dims_of
 from exportlint.trial.child.dynamic_shapes.size_names import declared_as, names
-from exportlint.trial.child.dynamic_shapes.symbolic_trace import FROM
 from exportlint.trial.protocol.observation import Observation
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def conditions(trace: SymbolicTrace) -> Iterator[BrokenDeclaration]:
                 root, number = condition.multiple
                 what = {"name": called.get(root, str(root)), "multiple": number}
             else:
-                what = {"expression": expression(condition, called)}
+                what = {"expression": sentence(condition.expr, called)}
             yield BrokenDeclaration({"fact": "condition", **what}, condition.frames)
 
 

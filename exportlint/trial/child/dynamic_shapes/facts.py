@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
-from exportlint.trial.child.dynamic_shapes.symbolic_trace import FROM
+from exportlint.trial.child.dynamic_shapes.condition_text import sentence, written
+from exportlint.trial.child.dynamic_shapes.conditions import FROM, Sizes
+from exportlint.trial.child.dynamic_shapes.input_tensors import plain_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from exportlint.trial.child.dynamic_shapes.symbolic_trace import Condition, InputSize, SymbolicTrace
+    from exportlint.trial.child.dynamic_shapes.symbolic_trace import InputSize, SymbolicTrace
+    from exportlint.trial.child.execution.input_sets import Inputs
     from exportlint.trial.protocol.frames import Frame
     from exportlint.trial.protocol.size_facts import Fact
 
@@ -26,35 +28,51 @@ def place_of_frames(frames: Iterable[Frame]) -> list[Any] | None:
     return [last.path, last.line, last.text] if last else None
 
 
-def facts_of(trace: SymbolicTrace, called: Mapping[Any, str], least: Mapping[Any, int] | None = None) -> Iterator[Fact]:
-    """Every fact that the trace found: ranges, sizes that are equal, conditions, constants.
+def facts_of(trace: SymbolicTrace, called: Mapping[Any, str], free: Mapping[Any, Sizes]) -> Iterator[Fact]:
+    """What the trace found of free sizes: ranges, sizes that are equal or follow from others, and the lines.
 
-    `least`: the smallest size that is right, for a symbol where that is below what was traced.
+    `free`: the sizes of a symbol that are declared; without, all that the trace allows.
     """
     for root, name in called.items():
-        yield from _of_symbol(trace, root, name, least or {})
+        yield from _of_symbol(trace, root, name, free.get(root))
+    for size in trace.sizes:
+        if not size.fixed and not size.form.is_Symbol and size.form.free_symbols <= set(called):
+            place = place_of_frames(trace.why_equal(size))
+            yield {"fact": "follows", "dim": list(size.place), "expression": written(size.form, called), "place": place}
+
+
+def conditions_of(trace: SymbolicTrace, called: Mapping[Any, str]) -> Iterator[Fact]:
+    """What must hold of several sizes, or of one beyond its range."""
     for condition in trace.conditions:
         if not condition.multiple:
             place = place_of_frames(condition.frames)
-            yield {"fact": "holds", "expression": expression(condition, called), "place": place}
+            yield {"fact": "holds", "expression": sentence(condition.expr, called), "place": place}
+
+
+def constants_of(trace: SymbolicTrace) -> Iterator[Fact]:
+    """The dims that were to be free and are numbers."""
     for size in trace.sizes:
         if size.fixed and size.tensor.asked().get(size.dim) is not None:
             yield {"fact": "fixed", **_constant(size), "place": place_of_frames(trace.why_fixed(size))}
 
 
-def _of_symbol(trace: SymbolicTrace, root: Any, name: str, least: Mapping[Any, int]) -> Iterator[Fact]:
+def _of_symbol(trace: SymbolicTrace, root: Any, name: str, declared: Sizes | None) -> Iterator[Fact]:
     low, high = trace.ranges[root]
-    smaller = least.get(root, low)
-    dims = dims_of(trace.of(root))
+    sizes = declared or Sizes(low, high)
+    least = max(FROM, sizes.low)
+    plain = [size for size in trace.of(root) if size.form == root]
     yield {
         "fact": "range",
         "name": name,
-        "dims": dims,
-        "range": [low, high],
-        "smaller": smaller if smaller < low else None,
+        "dims": dims_of(plain or trace.of(root)),
+        "range": [least, sizes.high],
+        "step": sizes.step,
+        "smaller": sizes.low if sizes.low < least else None,
     }
-    if high is not None or low > FROM:
-        yield from _because({"range": [low, high]}, trace.why_narrowed(root))
+    if low > FROM and sizes.low == low:
+        yield from _because({"range": [low, None]}, trace.why_narrowed(root, "low"))
+    if high is not None and sizes.high == high:
+        yield from _because({"range": [None, high]}, trace.why_narrowed(root, "high"))
     yield from _equal(trace, root)
     for condition in trace.conditions:
         if condition.multiple and condition.multiple[0] == root:
@@ -68,7 +86,8 @@ def _because(what: Mapping[str, Any], frames: Iterable[Frame]) -> Iterator[Fact]
 
 def _equal(trace: SymbolicTrace, root: Any) -> Iterator[Fact]:
     """The lines that made one symbol of several."""
-    places = {tuple(place) for size in trace.of(root) if (place := _why_equal(trace, size, root))}
+    plain = (size for size in trace.of(root) if size.form == root)
+    places = {tuple(place) for size in plain if (place := _why_equal(trace, size, root))}
     yield from ({"fact": "equal", "place": list(place)} for place in sorted(places))
 
 
@@ -81,13 +100,6 @@ def _constant(size: InputSize) -> Fact:
     return {"dim": list(size.place), "value": value, "special": size.special}
 
 
-def expression(condition: Condition, called: Mapping[Any, str]) -> str:
-    """The condition in the names of the dims."""
-    text = str(condition.expr)
-    for root, name in called.items():
-        text = re.sub(rf"\b{re.escape(str(root))}\b", name, text)
-    found = _RELATION.match(text)
-    return f"{found['left']} {'==' if found['name'] == 'Eq' else '!='} {found['right']}" if found else text
-
-
-_RELATION = re.compile(r"\A(?P<name>Eq|Ne)\((?P<left>.*), (?P<right>[^,]*)\)\Z")
+def plain_facts(model: Any, inputs: Inputs) -> list[Fact]:
+    """The inputs that are no tensors, of which an export makes constants."""
+    return [{"fact": "argument", "name": name, "value": repr(value)} for name, value in plain_inputs(model, inputs)]

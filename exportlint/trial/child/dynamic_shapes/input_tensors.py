@@ -67,6 +67,21 @@ def input_tensors(model: Any, inputs: Inputs, declared: Any = None) -> list[Inpu
     ]
 
 
+def plain_inputs(model: Any, inputs: Inputs) -> list[tuple[str, Any]]:
+    """The numbers, words and Nones of the inputs: what is no tensor, and of which an export makes constants."""
+    combined = _combine_args(model, *inputs)
+    found = ((name, *pair) for name, value in combined.items() for pair in _leaves(value, ""))
+    return [(f"{name}{path}", value) for name, path, value in found if not isinstance(value, torch.Tensor)]
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    children = _children(value)
+    if not children:
+        yield path, value
+    for key, child in children:
+        yield from _leaves(child, f"{path}{key}")
+
+
 def _top(model: Any, inputs: Inputs, declared: Any, names: list[str]) -> dict[str, Any]:
     """By argument, whatever form it was given in: dict, list, ShapesCollection, AdditionalInputs."""
     if hasattr(declared, "dynamic_shapes"):

@@ -1,8 +1,9 @@
-"""Find the line at which eager takes another branch for other inputs."""
+"""Find the lines at which eager does something else for other inputs."""
 
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,16 @@ def last_shared_line(one: Callable[[], Any], other: Callable[[], Any]) -> tuple[
             return (frame_at(*last),) if last else ()
         last = ours
     return ()
+
+
+def lines_run_otherwise(one: Callable[[], Any], other: Callable[[], Any]) -> dict[str, list[int]]:
+    """The lines of user code that the two run another number of times: the body of a loop over a size, say."""
+    ours, theirs = (Counter((path, line) for path, line, _ in _steps(call)) for call in (one, other))
+    found: dict[str, list[int]] = {}
+    for path, line in sorted(ours | theirs):
+        if ours[path, line] != theirs[path, line]:
+            found.setdefault(path, []).append(line)
+    return found
 
 
 def _steps(call: Callable[[], Any]) -> list[_Step]:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils import _pytree as pytree
 
-from exportlint.trial.child.dynamic_shapes.line_divergence import last_shared_line
-from exportlint.trial.child.dynamic_shapes.symbolic_trace import FROM
+from exportlint.trial.child.dynamic_shapes.conditions import FROM, Sizes
+from exportlint.trial.child.dynamic_shapes.line_divergence import last_shared_line, lines_run_otherwise
 from exportlint.trial.child.execution.comparison import Difference, compare
 from exportlint.trial.child.execution.executed_lines import Lines, recorded_lines
 from exportlint.trial.child.execution.graph_places import source_of
@@ -21,10 +21,11 @@ from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.protocol.exceptions import of_exception
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from exportlint.trial.child.dynamic_shapes.conditions import Condition, Pick
     from exportlint.trial.child.dynamic_shapes.input_tensors import InputTensor
-    from exportlint.trial.child.dynamic_shapes.symbolic_trace import Pick, SymbolicTrace
+    from exportlint.trial.child.dynamic_shapes.symbolic_trace import SymbolicTrace
     from exportlint.trial.protocol.frames import Frame
 
 
@@ -49,36 +50,38 @@ class Tried:
     frames: tuple[Frame, ...] = ()
 
     @property
+    def right(self) -> bool:
+        return self.refused is None and not self.wrong
+
+    @property
     def wrong(self) -> bool:
         return self.raised is not None or self.difference is not None
 
 
-def picks(trace: SymbolicTrace, ranges: Mapping[Any, tuple[int, int | None]]) -> list[Pick]:
-    """Sizes that the ranges allow: larger than the sample's and unlike each other, all at their least, all at most."""
-    samples = {root: _sample(trace, root) for root in ranges}
-    steps = {c.multiple[0]: c.multiple[1] for c in trace.conditions if c.multiple}
-    larger = {root: samples[root] + steps.get(root, 1) * number for number, root in enumerate(ranges, 1)}
-    least = {root: _up(max(FROM, low), steps.get(root, 1)) for root, (low, _) in ranges.items()}
-    most = {root: high if high and high <= _MOST else larger[root] for root, (_, high) in ranges.items()}
-    found = [_within(ranges, pick, samples) for pick in (larger, least, most)]
-    lawful = [pick for pick in found if all(c.holds(pick) for c in trace.conditions)]
-    return [pick for index, pick in enumerate(lawful) if pick != samples and pick not in lawful[:index]]
+def picks(samples: Pick, sizes: Mapping[Any, Sizes], conditions: Sequence[Condition] = ()) -> list[Pick]:
+    """Sizes to try: larger than the sample's and unlike each other, about twice as large, all at their least, all at
+    most. Only what the conditions allow."""
+    larger = {root: samples[root] + sizes[root].step * number for number, root in enumerate(sizes, 1)}
+    double = {root: samples[root] + _up(samples[root], sizes[root].step) + sizes[root].step for root in sizes}
+    least = {root: max(FROM, some.low) for root, some in sizes.items()}
+    most = {root: some.high if some.high and some.high <= _MOST else larger[root] for root, some in sizes.items()}
+    found = [
+        {root: size if size in sizes[root] else samples[root] for root, size in pick.items()}
+        for pick in (larger, double, least, most)
+    ]
+    inside = {root: samples[root] for root in sizes}
+    lawful = [pick for pick in found if all(c.holds({**samples, **pick}) for c in conditions)]
+    return [pick for index, pick in enumerate(lawful) if pick != inside and pick not in lawful[:index]]
 
 
-def _sample(trace: SymbolicTrace, root: Any) -> int:
-    plain = next((size.sample for size in trace.of(root) if size.form == root), None)
-    return plain if plain is not None else FROM
+def sizes_within(trace: SymbolicTrace, ranges: Mapping[Any, tuple[int, int | None]]) -> dict[Any, Sizes]:
+    """The sizes that ranges allow and that are multiples where those are demanded."""
+    steps = dict(c.multiple for c in trace.conditions if c.multiple)
+    return {root: Sizes(_up(low, steps.get(root, 1)), high, steps.get(root, 1)) for root, (low, high) in ranges.items()}
 
 
 def _up(number: int, step: int) -> int:
     return -(-number // step) * step
-
-
-def _within(ranges: Mapping[Any, tuple[int, int | None]], pick: Pick, samples: Pick) -> Pick:
-    return {
-        root: size if low <= size and (high is None or size <= high) else samples[root]
-        for (root, (low, high)), size in ((item, pick[item[0]]) for item in ranges.items())
-    }
 
 
 def resized(inputs: Inputs, tensors: list[InputTensor], sizes: Mapping[tuple[str, int], int]) -> Inputs:
@@ -149,16 +152,19 @@ class SideBySide:
     ran: Lines = field(default_factory=lambda: defaultdict(set))
 
     def tried(self, trace: SymbolicTrace, pick: Pick) -> Tried | None:
-        """Call both with these sizes; None where the inputs would be too large."""
-        sizes = sizes_at(trace, pick)
+        """Call both with these sizes, all others as in the sample; None where the inputs would be too large."""
+        sizes = sizes_at(trace, {**trace.samples(), **pick})
         if not small_enough(self.tensors, sizes):
             return None
-        given = resized(self.inputs, self.tensors, sizes)
-        other: Inputs = with_other_values(given, 3)
+        return self.given(resized(self.inputs, self.tensors, sizes), pick)
+
+    def given(self, inputs: Inputs, pick: Pick) -> Tried:
+        """Call both with other values of these inputs, or where eager does not take those, with these."""
+        other: Inputs = with_other_values(inputs, 3)
         with recorded_lines(self.ran):
             ours, raised = _called(self.eager, other)
             if raised is not None:  # perhaps it is the values that it does not take
-                other = given
+                other = inputs
                 ours, raised = _called(self.eager, other)
         if raised is not None:
             return Tried(pick, refused=of_exception(raised).first_line)
@@ -172,6 +178,11 @@ class SideBySide:
     def _divergence(self, other: Inputs) -> tuple[Frame, ...]:
         """Where eager takes another branch than with the sample."""
         return last_shared_line(lambda: _called(self.eager, self.inputs), lambda: _called(self.eager, other))
+
+    def repeated(self, trace: SymbolicTrace, pick: Pick) -> dict[str, list[int]]:
+        """The lines that eager runs another number of times with these sizes than with the sample's."""
+        other = resized(self.inputs, self.tensors, sizes_at(trace, {**trace.samples(), **pick}))
+        return lines_run_otherwise(lambda: _called(self.eager, self.inputs), lambda: _called(self.eager, other))
 
     def all(self, trace: SymbolicTrace, wanted: list[Pick]) -> Iterator[Tried]:
         for pick in wanted:

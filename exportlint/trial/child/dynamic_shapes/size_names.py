@@ -13,36 +13,55 @@ if TYPE_CHECKING:
     from exportlint.trial.child.dynamic_shapes.symbolic_trace import InputSize, SymbolicTrace
 
 
-# By rank, what the dims behind the first one mostly are.
-_INSIDE = {4: {2: "height", 3: "width"}, 5: {2: "frames", 3: "height", 4: "width"}, 3: {1: "length"}, 2: {1: "length"}}
+_LENGTH = (2, 3)  # so many dims have tokens, and rows of features
 
 
-def names(trace: SymbolicTrace, given: Mapping[tuple[str, int], str] | None = None) -> dict[Any, str]:
-    """A name for every free symbol: the declared one or one of those given for a dim of a tensor, "batch" for first
-    dims, else by what the dim mostly is."""
+def names(
+    trace: SymbolicTrace,
+    given: Mapping[tuple[str, int], str] | None = None,
+    meaning: Mapping[Any, str] | None = None,
+) -> dict[Any, str]:
+    """A name for every free symbol: the declared one or one of those given for a dim of a tensor, else what its use
+    means, else by its place. Without `meaning`, first dims are taken for batches."""
     found: dict[Any, str] = {}
     for root in trace.roots():
         sizes = trace.of(root)
         known = ((given or {}).get(size.place) for size in sizes if size.form == root)
-        name = next(filter(None, known), None) or _name(root, sizes)
+        name = next(filter(None, known), None) or _declared(root, sizes) or _meant(trace, root, meaning)
         taken = sum(re.fullmatch(rf"{name}(_\d+)?", other) is not None for other in found.values())
         found[root] = f"{name}_{taken + 1}" if taken else name
     return found
 
 
-def _name(root: Any, sizes: list[InputSize]) -> str:
+def _declared(root: Any, sizes: list[InputSize]) -> str | None:
+    declared: list[Any] = [size.tensor.asked().get(size.dim) for size in sizes if size.form == root]
+    named = (str(what.__name__) for what in declared if hasattr(what, "__name__"))
+    return next((name for name in named if name.isidentifier()), None)
+
+
+def _meant(trace: SymbolicTrace, root: Any, meaning: Mapping[Any, str] | None) -> str:
+    if meaning and root in meaning:
+        return meaning[root]
+    sizes = trace.of(root)
     plain = [size for size in sizes if size.form == root] or sizes
-    for size in plain:
-        declared: Any = size.tensor.asked().get(size.dim)
-        if hasattr(declared, "__name__") and declared.__name__.isidentifier():
-            return str(declared.__name__)
-    if any(size.dim == 0 and size.tensor.value.dim() > 1 for size in plain):
+    if meaning is None and any(size.dim == 0 and size.tensor.value.dim() > 1 for size in plain):
         return "batch"
-    first = plain[0]
-    rank = first.tensor.value.dim()
-    if rank == 2 and first.tensor.value.is_floating_point():  # noqa: PLR2004 - features or steps: nobody knows
-        return re.sub(r"\W+", "_", f"{first.tensor.label}_{first.dim}")
-    return _INSIDE.get(rank, {}).get(first.dim) or re.sub(r"\W+", "_", f"{first.tensor.label}_{first.dim}")
+    if any(_is_length(trace, root, size, meaning) for size in plain):
+        return "length"
+    return re.sub(r"\W+", "_", f"{plain[0].tensor.label}_{plain[0].dim}").strip("_")
+
+
+def _is_length(trace: SymbolicTrace, root: Any, size: InputSize, meaning: Mapping[Any, str] | None) -> bool:
+    """The only dim beside the batch that is free, of tokens or of rows of features."""
+    tensor = size.tensor
+    rank = tensor.value.dim()
+    if rank not in _LENGTH or (rank == 2 and tensor.value.is_floating_point()):  # noqa: PLR2004 - or features
+        return False
+    beside = [other for other in trace.sizes if other.tensor is tensor and not other.fixed and other.form != root]
+    batch = (
+        beside[0].dim == 0 if meaning is None and beside else [(meaning or {}).get(o.form) for o in beside] == ["batch"]
+    )
+    return size.dim > 0 and len(beside) == 1 and batch
 
 
 def declared_as(what: Any) -> str:

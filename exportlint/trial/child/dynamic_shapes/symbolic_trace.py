@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import sympy
+from torch.utils._sympy.functions import Mod
+
+from exportlint.trial.child.dynamic_shapes.conditions import (
+    FROM,
+    LOOK,
+    Condition,
+    Pick,
+    Sizes,
+    fails_beyond,
+    holds,
+    necessary,
+    sizes_around,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -14,11 +26,6 @@ if TYPE_CHECKING:
     from exportlint.trial.child.dynamic_shapes.input_tensors import InputTensor
     from exportlint.trial.child.dynamic_shapes.shape_decisions import ShapeDecisions
     from exportlint.trial.protocol.frames import Frame
-
-
-FROM = 2  # torch treats 0 and 1 as sizes of their own; a symbol stands for 2 or more
-_LOOK = 144  # so many picks of sizes are tried to see what a condition means
-Pick = dict[Any, int]  # symbol -> size
 
 
 @dataclass(frozen=True)
@@ -52,28 +59,6 @@ class InputSize:
         return self.tensor.label, self.dim
 
 
-@dataclass(frozen=True)
-class Condition:
-    """Something that must hold beyond ranges and equal sizes, and where it was decided.
-
-    `multiple`: a symbol and 8 where it demands that the symbol is a multiple of 8.
-    """
-
-    expr: Any
-    frames: tuple[Frame, ...]
-    multiple: tuple[Any, int] | None = None
-
-    @property
-    def symbols(self) -> frozenset[Any]:
-        return frozenset([self.multiple[0]] if self.multiple else self.expr.free_symbols)
-
-    def holds(self, pick: Pick) -> bool:
-        """For these sizes; a condition on other symbols is not asked."""
-        if not self.symbols <= set(pick):
-            return True
-        return pick[self.multiple[0]] % self.multiple[1] == 0 if self.multiple else holds(self.expr, pick)
-
-
 @dataclass
 class SymbolicTrace:
     """What one export decided, read once it is over (or refused)."""
@@ -83,10 +68,31 @@ class SymbolicTrace:
     sizes: list[InputSize]
     conditions: list[Condition] = field(default_factory=list)
     ranges: dict[Any, tuple[int, int | None]] = field(default_factory=dict)
+    bounds: dict[tuple[Any, str], tuple[Frame, ...]] = field(default_factory=dict)  # symbol, "low" or "high" -> why
 
     def roots(self) -> list[Any]:
         """The free symbols of all sizes, in the order of the inputs."""
         return list(dict.fromkeys(s for size in self.sizes if not size.fixed for s in _symbols(size.form)))
+
+    def samples(self) -> Pick:
+        """The free symbols in the sample."""
+        return {root: self._sample(root) for root in self.roots()}
+
+    def _sample(self, root: Any) -> int:
+        forms = [size for size in self.of(root) if size.form.free_symbols == {root}]
+        plain = next((size for size in forms if size.form == root), None)
+        if plain is not None or not forms:
+            return plain.sample if plain is not None else FROM
+        found = sympy.solve(forms[0].form - forms[0].sample, root)
+        return int(found[0]) if len(found) == 1 else FROM
+
+    def fix(self, roots: Collection[Any]) -> None:
+        """Leave dims as they are in the sample, and forget what was demanded of them."""
+        samples = {root: sympy.Integer(number) for root, number in self.samples().items() if root in set(roots)}
+        self.sizes = [replace(size, form=sympy.sympify(size.form).xreplace(samples)) for size in self.sizes]
+        kept = ((one, one.expr.xreplace(samples)) for one in self.conditions)
+        self.conditions = [replace(one, expr=expr) for one, expr in kept if getattr(expr, "free_symbols", None)]
+        self.ranges = {root: bounds for root, bounds in self.ranges.items() if root not in samples}
 
     def join_named(self) -> None:
         """Join the dims that are declared under one name, also where the trace did not need them equal."""
@@ -134,17 +140,21 @@ class SymbolicTrace:
     def why_equal(self, size: InputSize) -> tuple[Frame, ...]:
         return self.decisions.frames("replaced", size.symbol) if size.symbol is not None else ()
 
-    def why_narrowed(self, root: Any) -> tuple[Frame, ...]:
-        return self.decisions.frames("narrowed", root, last=True)
+    def why_narrowed(self, root: Any, side: str | None = None) -> tuple[Frame, ...]:
+        """The line that limits a symbol: its least size ("low"), its largest one ("high"), or either."""
+        sides = (side,) if side else ("high", "low")
+        known = (self.bounds.get((root, one)) for one in sides)
+        return next(filter(None, known), None) or self.decisions.frames("narrowed", root, last=True)
 
 
 def read_trace(decisions: ShapeDecisions, tensors: Sequence[InputTensor]) -> SymbolicTrace | None:
     """None where nothing symbolic was traced."""
+    # Operators that trace functions of their own (scan, cond) have environments with other sources.
     known = [(env, _by_source(env)) for env in decisions.envs]
-    traced = [(env, found) for env, found in known if found]
-    if not traced:
+    best = max(reversed(known), key=lambda pair: _found(pair[1], tensors), default=None)
+    if best is None or not _found(best[1], tensors):
         return None
-    env, symbols = traced[-1]
+    env, symbols = best
     sizes = [
         InputSize(tensor, dim, sympy.Integer(number) if symbol is None else env.replace(symbol), symbol)
         for tensor in tensors
@@ -160,6 +170,12 @@ def read_trace(decisions: ShapeDecisions, tensors: Sequence[InputTensor]) -> Sym
 
 def _symbol(symbols: Mapping[str, Any], tensor: InputTensor, dim: int) -> Any:
     return next((found for name in tensor.names if (found := symbols.get(f"{name}.size()[{dim}]")) is not None), None)
+
+
+def _found(symbols: Mapping[str, Any], tensors: Sequence[InputTensor]) -> int:
+    """How many dims of the inputs have a symbol there?"""
+    places = ((tensor, dim) for tensor in tensors for dim in range(tensor.value.dim()))
+    return sum(_symbol(symbols, tensor, dim) is not None for tensor, dim in places)
 
 
 def _by_source(env: Any) -> dict[str, Any]:
@@ -188,59 +204,46 @@ def _whole(bound: Any) -> int | None:
 
 def _take_conditions(trace: SymbolicTrace) -> None:
     """Keep the guards beyond ranges and equal sizes as conditions. Those that only bound a symbol become its range."""
-    roots = set(trace.roots())
-    seen: set[Any] = set()
-    for guard in trace.env.guards:
-        expr = trace.env.replace(guard.expr)
+    roots, samples = set(trace.roots()), trace.samples()
+    found: dict[Any, Condition] = {}
+    for demanded in _demands(trace.env):
+        expr = trace.env.replace(demanded)
         symbols: set[Any] = getattr(expr, "free_symbols", set())
-        if expr in seen or not symbols or not symbols <= roots:
-            continue
-        seen.add(expr)
-        picks = list(_picks(trace, _symbols(expr)))
-        failing = [pick for pick in picks if not holds(expr, pick)]
-        if failing and not _raises_the_minimum(trace, expr, picks):
-            frames = trace.decisions.frames("guard", guard.expr)
-            trace.conditions.append(Condition(expr, frames, _multiple(picks, failing)))
+        if symbols and symbols <= roots and holds(expr, samples):
+            found.setdefault(expr, Condition(expr, trace.decisions.frames("guard", demanded)))
+    own = {root: [c for c in found.values() if c.symbols == {root}] for root in samples}
+    folded = {root: _folded(trace, root, own[root]) for root in samples if own[root]}
+    joint = [c for c in found.values() if len(c.symbols) > 1]
+    ranges = {root: Sizes(*trace.ranges[root]) for root in samples}
+    trace.conditions = necessary([*(c for some in folded.values() for c in some), *joint], samples, ranges)
 
 
-def _raises_the_minimum(trace: SymbolicTrace, expr: Any, picks: list[Pick]) -> bool:
-    """A condition on one symbol that only its smallest values break is a range."""
-    if len(expr.free_symbols) != 1:
-        return False
-    (root,) = expr.free_symbols
-    first = next((index for index, pick in enumerate(picks) if holds(expr, pick)), None)
-    if not first or not all(holds(expr, pick) for pick in picks[first:]):
-        return False
-    trace.ranges[root] = (picks[first][root], trace.ranges[root][1])
-    return True
+def _demands(env: Any) -> Iterator[Any]:
+    """The guards, and what torch left to be asserted when the program runs."""
+    yield from (guard.expr for guard in env.guards)
+    yield from (one.expr for some in getattr(env, "deferred_runtime_asserts", {}).values() for one in some)
 
 
-def _multiple(picks: list[Pick], failing: list[Pick]) -> tuple[Any, int] | None:
-    """`s` and 8, if the condition holds for just the multiples of 8 of that symbol."""
-    for root in picks[0]:
-        for number in range(2, max(pick[root] for pick in picks) + 1):
-            if all((pick[root] % number != 0) == (pick in failing) for pick in picks):
-                return root, number
-    return None
+def _folded(trace: SymbolicTrace, root: Any, own: list[Condition]) -> list[Condition]:
+    """The conditions on one symbol that no range expresses; its range takes the others in."""
+    sample, bounds = trace.samples()[root], Sizes(*trace.ranges[root])
 
+    def keeps(size: int) -> bool:
+        return all(holds(c.expr, {root: size}) for c in own)
 
-def _picks(trace: SymbolicTrace, roots: list[Any]) -> Iterator[Pick]:
-    """Small sizes within the ranges for which the conditions known so far hold."""
-    few = max(2, int(_LOOK ** (1 / len(roots))))
-    for values in itertools.product(*(_first(trace.ranges[root], few) for root in roots)):
-        pick = dict(zip(roots, values, strict=True))
-        if all(condition.holds(pick) for condition in trace.conditions):
-            yield pick
-
-
-def _first(bounds: tuple[int, int | None], count: int) -> range:
-    low, high = bounds
-    return range(low, min(low + count, (high or low + count) + 1))
-
-
-def holds(expr: Any, pick: Pick) -> bool:
-    """Is the condition true for these sizes?"""
-    try:
-        return bool(expr.xreplace({symbol: sympy.Integer(value) for symbol, value in pick.items()}) is sympy.true)
-    except ZeroDivisionError:
-        return False
+    sizes = sizes_around(sample, keeps, bounds)
+    looked = range(bounds.low, min(sample + LOOK, bounds.high or sample + LOOK) + 1)
+    if any(keeps(size) != (size in sizes) for size in looked):
+        return own
+    trace.ranges[root] = (sizes.low, sizes.high)
+    beyond = [("low", sizes.low - sizes.step), *([("high", sizes.high + sizes.step)] if sizes.high else [])]
+    for side, size in beyond:
+        if size >= FROM and (out := fails_beyond(own, {root: sample}, root, size)):
+            trace.bounds[root, side] = out[0].frames
+    if sizes.step == 1:
+        return []
+    if sizes.low % sizes.step:
+        return own
+    broken = fails_beyond(own, {root: sample}, root, sample + 1) or own
+    multiple = sympy.Eq(Mod(root, sizes.step), 0)
+    return [Condition(multiple, broken[0].frames, (root, sizes.step))]

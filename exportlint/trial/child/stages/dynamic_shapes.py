@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from exportlint.trial.child.dynamic_shapes.conditions import FROM, Pick, Sizes
 from exportlint.trial.child.dynamic_shapes.declarations import (
     BrokenDeclaration,
     DimPlace,
@@ -18,26 +19,28 @@ from exportlint.trial.child.dynamic_shapes.declarations import (
     within,
 )
 from exportlint.trial.child.dynamic_shapes.equal_dims import static_equals
-from exportlint.trial.child.dynamic_shapes.facts import facts_of
+from exportlint.trial.child.dynamic_shapes.facts import conditions_of, constants_of, facts_of, plain_facts
 from exportlint.trial.child.dynamic_shapes.input_tensors import input_tensors
-from exportlint.trial.child.dynamic_shapes.other_sizes import SideBySide, Tried, picks
-from exportlint.trial.child.dynamic_shapes.proposal import Proposed, proposed, traced
+from exportlint.trial.child.dynamic_shapes.other_sizes import SideBySide, Tried, picks, sizes_within
+from exportlint.trial.child.dynamic_shapes.proposing.free_export import traced
+from exportlint.trial.child.dynamic_shapes.proposing.proposal import Proposed, Wish, proposed
 from exportlint.trial.child.dynamic_shapes.size_names import names
-from exportlint.trial.child.dynamic_shapes.symbolic_trace import FROM, Pick, SymbolicTrace, read_trace
+from exportlint.trial.child.dynamic_shapes.symbolic_trace import SymbolicTrace, read_trace
 from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.eager_records import kept_records
 from exportlint.trial.child.execution.input_sets import Inputs, inputs_of
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.protocol.frames import is_installed
 from exportlint.trial.protocol.observation import Observation
-from exportlint.trial.protocol.outcomes import DIFFERS, PASSED, REFUSED, SKIPPED
+from exportlint.trial.protocol.outcomes import DIFFERS, MODES, PASSED, REFUSED, SKIPPED
 from exportlint.trial.protocol.shortening import short
+from exportlint.trial.protocol.shown_by import SHOWN_BY_DECLARED, SHOWN_BY_OTHER_SIZES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from exportlint.trial.child.execution.executed_lines import Lines
-    from exportlint.trial.protocol.size_facts import ShapesFound
+    from exportlint.trial.protocol.size_facts import Fact, ShapesFound
 
 
 def run(request: StageRequest) -> StageAnswer:
@@ -66,7 +69,8 @@ class _Sizes:
     inputs: Inputs = ((), {})
     tensors: list[Any] = field(default_factory=list)
     found: list[Observation] = field(default_factory=list)
-    agreed: list[str] = field(default_factory=list)
+    agreed: dict[str, set[int]] = field(default_factory=dict)
+    repeated: dict[str, set[int]] = field(default_factory=dict)
     shapes_found: ShapesFound | None = None
     refusal: str | None = None
     ran: Lines = field(default_factory=lambda: defaultdict(set))
@@ -79,7 +83,7 @@ class _Sizes:
     def answer(self) -> StageAnswer:
         for seen in self.found:
             self.request.emit(seen)
-        data: dict[str, Any] = {"dynamic_shapes": self.shapes_found} if self.shapes_found else {}
+        data = self._data()
         data["called_with_other_sizes"] = {
             path: sorted(lines) for path, lines in self.ran.items() if not is_installed(path)
         }
@@ -89,7 +93,23 @@ class _Sizes:
             return StageAnswer(DIFFERS, None, data)
         if not self.shapes_found:
             return StageAnswer(SKIPPED, "nothing is declared dynamic, and the other inputs have the sample's sizes")
-        return StageAnswer(PASSED, short(f"agrees for {'; '.join(self.agreed)}") if self.agreed else "", data)
+        agreed = "; ".join(f"{name} {', '.join(map(str, sorted(some)))}" for name, some in self.agreed.items())
+        return StageAnswer(PASSED, short(f"agrees for {agreed}") if agreed else "", data)
+
+    def _data(self) -> dict[str, Any]:
+        if not self.shapes_found:
+            return {}
+        self.shapes_found["facts"] += plain_facts(self.request.loaded.model(), self.inputs)
+        shown = [
+            *(SHOWN_BY_OTHER_SIZES if self.agreed else ()),
+            *(SHOWN_BY_DECLARED if self.shapes is not None else ()),
+        ]
+        repeated = {path: sorted(lines) for path, lines in self.repeated.items()}
+        return {
+            "dynamic_shapes": self.shapes_found,
+            "shown": dict.fromkeys(MODES, shown),
+            "repeated": repeated,
+        }
 
     def judge_declared(self) -> None:
         """The declared dims of the program that was exported with them."""
@@ -106,17 +126,22 @@ class _Sizes:
         ranges = {root: asked for root, asked in asked_ranges(trace).items() if root in trace.ranges}
         inside = {root: within(asked, trace.ranges[root]) for root, asked in ranges.items()}
         ones = [{root: 1} for root, (low, high) in ranges.items() if low <= 1 <= (high or 1)]
-        agreed = self._try(both, trace, [*picks(trace, inside), *ones])
-        smaller = {root: 1 for one in ones for root in one if one in agreed}
-        written = re.sub(r"DimHint\((\w+)\)", r"Dim.\1", repr(self.shapes))
-        facts = list(facts_of(trace, names(trace), smaller))
-        self.shapes_found = {"facts": facts, "code": f"dynamic_shapes = {written}"}
+        free = sizes_within(trace, inside)
+        agreed = self._try(both, trace, [*picks(trace.samples(), free, trace.conditions), *ones])
+        smaller = {root for one in ones for root in one if one in agreed}
+        self.shapes_found = {"facts": _declared_facts(trace, smaller), "code": f"dynamic_shapes = {self._written()}"}
+
+    def _written(self) -> str:
+        return re.sub(r"DimHint\((\w+)\)", r"Dim.\1", repr(self.shapes))
 
     def _side_by_side(self, program: Any) -> SideBySide:
+        return SideBySide(self.request.loaded.eager(), program, self.inputs, self.tensors, self._steady())
+
+    def _steady(self) -> bool:
+        """Does eager repeat itself?"""
         eager, again = kept_records(self.request.folder.parent)
         pairs = zip(eager.calls, again.calls, strict=False)
-        steady = not any(compare(a.output, b.output, exact=True) for a, b in pairs)
-        return SideBySide(self.request.loaded.eager(), program, self.inputs, self.tensors, steady)
+        return not any(compare(a.output, b.output, exact=True) for a, b in pairs)
 
     def _eager_goes_on(self, both: SideBySide, trace: SymbolicTrace, root: Any) -> bool:
         """Does eager take a size just outside of the range that the trace allows?"""
@@ -129,21 +154,33 @@ class _Sizes:
 
     def _try(self, both: SideBySide, trace: SymbolicTrace, wanted: list[Pick]) -> list[Pick]:
         """The picks for which both agree; what differs is an observation."""
-        called = names(trace)
         agreed = []
         for tried in both.all(trace, wanted):
-            sizes = [(called[root], _size(trace, root, tried.pick)) for root in tried.pick]
-            if tried.wrong:
-                self.found.append(_difference(sizes, tried, self.request.mode))
-            elif tried.refused:
-                details = {"note": "size", "tried": sizes}
-                self.found.append(Observation("note", tried.refused, details=details))
-            else:
-                self.agreed.append(", ".join(f"{name}={size}" for name, size in sizes))
+            self._take(tried, trace, names(trace))
+            if tried.right:
+                self._note_repeated(both, trace, tried.pick)
                 agreed.append(tried.pick)
         for path, lines in both.ran.items():
             self.ran[path] |= lines
         return agreed
+
+    def _take(self, tried: Tried, trace: SymbolicTrace, called: Mapping[Any, str]) -> None:
+        """One run with other sizes: what differs is an observation."""
+        sizes = [(called[root], _size(trace, root, tried.pick)) for root in tried.pick]
+        if tried.wrong:
+            self.found.append(_difference(sizes, tried, self.request.mode))
+        elif tried.refused:
+            self.found.append(Observation("note", tried.refused, details={"note": "size", "tried": sizes}))
+        else:
+            for name, size in sizes:
+                self.agreed.setdefault(name, set()).add(size)
+
+    def _note_repeated(self, both: SideBySide, trace: SymbolicTrace, pick: Pick) -> None:
+        """The lines that ran another number of times; the first sizes show them."""
+        if self.repeated:
+            return
+        for path, lines in both.repeated(trace, pick).items():
+            self.repeated.setdefault(path, set()).update(lines)
 
     def every(self) -> dict[DimPlace, Any]:
         """All dims of all inputs, with what is declared for them."""
@@ -175,25 +212,44 @@ class _Sizes:
 
     def judge_undeclared(self, places: list[DimPlace]) -> None:
         """The other inputs need dims that nothing declares."""
-        self.propose(dict.fromkeys(places))
+        self.propose(self.every() if self.request.options.get("auto") else dict.fromkeys(places))
         fact = {"fact": "other-inputs", "dims": [list(place) for place in places], "proposal": self.shapes_found}
         self.found.insert(0, BrokenDeclaration(fact).observed("static-dim", mode=self.request.mode))
 
     def propose(self, free: Mapping[DimPlace, Any]) -> None:
-        """Propose, export with it, and try other sizes of the program that comes out."""
-        outcome = proposed(self.request.loaded, self.inputs, self.request.mode, free)
-        if outcome.code or (outcome.trace is None and outcome.refusal is None):
-            self.shapes_found = outcome.found
+        """Propose what was exported with and ran with other sizes; what went wrong on the way is an observation."""
+        loaded = self.request.loaded
+        torch._dynamo.reset()  # noqa: SLF001 - documented as torch._dynamo.reset
+        others = inputs_of(loaded, 1) if loaded.other_args is not None else None
+        outcome = proposed(Wish(loaded, self.inputs, self.request.mode, free, others, self._steady()))
         if outcome.refusal:
             self.refusal = f"with free dims: {outcome.refusal.first_line}"
             self.found.append(outcome.refusal)
-        elif outcome.trace is not None:
-            self._try_proposal(outcome, outcome.trace)
+            return
+        self.shapes_found = outcome.found
+        if outcome.trace is None:
+            return
+        for tried in outcome.tried:
+            self._take(tried, outcome.trace, outcome.called)
+            if outcome.both is not None and tried.right:
+                self._note_repeated(outcome.both, outcome.trace, tried.pick)
+        self._try_others(outcome, others)
 
-    def _try_proposal(self, outcome: Proposed, trace: SymbolicTrace) -> None:
-        torch._dynamo.reset()  # noqa: SLF001 - documented as torch._dynamo.reset
-        both = outcome.side_by_side(self.request.loaded.eager(), values=True)
-        self._try(both, trace, picks(trace, trace.ranges))
+    def _try_others(self, outcome: Proposed, others: Inputs | None) -> None:
+        """The further inputs themselves, where the proposal takes them."""
+        if others is None or outcome.both is None or not any(f["fact"] == "others-inside" for f in outcome.facts):
+            return
+        tried = outcome.both.given(others, {})
+        if tried.wrong:
+            self.found.append(_difference([("the other inputs", 1)], tried, self.request.mode))
+
+
+def _declared_facts(trace: SymbolicTrace, smaller: Collection[Any]) -> list[Fact]:
+    """What the program takes of what was declared. `smaller`: the symbols for which 1 was tried and is right."""
+    ranges = {root: (1 if root in smaller else low, high) for root, (low, high) in trace.ranges.items()}
+    called = names(trace)
+    free = {root: Sizes(*bounds) for root, bounds in ranges.items()}
+    return [*facts_of(trace, called, free), *conditions_of(trace, called), *constants_of(trace)]
 
 
 def _size(trace: SymbolicTrace, root: Any, pick: Pick) -> int:

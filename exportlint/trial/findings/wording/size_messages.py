@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from exportlint.trial.protocol.size_facts import Fact, ShapesFound
 
@@ -18,6 +18,19 @@ def shapes_text(found: ShapesFound) -> str:
     """What may be declared: the facts as comments, then the code."""
     comments = [f"# {comment(fact)}" for fact in found["facts"]]
     return "\n".join([*comments, *([found["code"]] if found["code"] else [])])
+
+
+def sentences(found: ShapesFound) -> Iterator[tuple[str, Sequence[Any] | None]]:
+    """Every fact as a sentence of its own, with its place."""
+    subject = ""
+    for fact in found["facts"]:
+        text = comment({**fact, "place": None}).strip()
+        if fact["fact"] == "range":
+            subject = f"{fact['name']}, {_listed(fact['dims'])}: "
+        yield f"{subject}{text}" if fact["fact"] in _OF_THE_RANGE_BEFORE else text, fact.get("place")
+
+
+_OF_THE_RANGE_BEFORE = frozenset({"because", "equal"})
 
 
 def comment(fact: Fact) -> str:
@@ -45,11 +58,20 @@ def _joined(dims: Iterable[Sequence[Any]]) -> str:
 
 
 def _listed(dims: Iterable[Sequence[Any]]) -> str:
-    """ "dim 0 of `x` and of `mask`, dim 1 of `y`"."""
-    by_number: dict[int, list[str]] = {}
+    """ "dim 0 of `x` and of `mask`, dims 1 and 2 of `y`"."""
+    by_label: dict[str, list[int]] = {}
     for label, number in dims:
-        by_number.setdefault(number, []).append(f"of `{label}`")
-    return ", ".join(f"dim {number} {' and '.join(labels)}" for number, labels in by_number.items())
+        by_label.setdefault(label, []).append(number)
+    by_numbers: dict[tuple[int, ...], list[str]] = {}
+    for label, numbers in by_label.items():
+        by_numbers.setdefault(tuple(numbers), []).append(f"of `{label}`")
+    return ", ".join(f"{_numbered(numbers)} {' and '.join(labels)}" for numbers, labels in by_numbers.items())
+
+
+def _numbered(numbers: Sequence[int]) -> str:
+    if len(numbers) == 1:
+        return f"dim {numbers[0]}"
+    return f"dims {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
 
 
 def _where(place: Sequence[Any] | None) -> str:
@@ -68,14 +90,63 @@ def _here(fact: Fact) -> str:
 
 
 def _range(fact: Fact) -> str:
-    smaller = fact["smaller"]
+    smaller, (low, high) = fact["smaller"], fact["range"]
     tried = f" ({smaller} was tried and is right too)" if smaller is not None else ""
-    return f"{fact['name']}, {_listed(fact['dims'])}: {span(*fact['range'])}{tried}"
+    return f"{fact['name']}, {_listed(fact['dims'])}: {span(low, high)}{_steps(fact['step'], low)}{tried}"
+
+
+def _steps(step: int, low: int) -> str:
+    if step == 1:
+        return ""
+    return f", multiples of {step}" if low % step == 0 else f", in steps of {step}"
 
 
 def _because(fact: Fact) -> str:
-    what = f"a multiple of {fact['multiple']}" if "multiple" in fact else span(*fact["range"])
+    if "multiple" in fact:
+        what = f"a multiple of {fact['multiple']}"
+    else:
+        low, high = fact["range"]
+        what = f"at most {high}" if low is None else f"{low} or more"
     return f"  {what}{_where(fact['place'])}"
+
+
+def _fixed_by(fact: Fact) -> str:
+    return f"{fact['expression']}{_where(fact['place'])}, so {_listed(fact['dims'])} {_stay(fact)}"
+
+
+def _stay(fact: Fact) -> str:
+    return "stays as in the sample" if len(fact["dims"]) == 1 else "stay as in the sample"
+
+
+def _not_run(fact: Fact) -> str:
+    why = (
+        f"eager takes no other size that was tried: {fact['eager_says']}" if fact["eager_says"] else "no other size ran"
+    )
+    return f"{_listed(fact['dims'])} {_stay(fact)}: {why}"
+
+
+def _goes_wrong(fact: Fact) -> str:
+    return f"{_listed(fact['dims'])} {_stay(fact)}: the program was wrong with {fact['size']} ({fact['says']})"
+
+
+def _argument(fact: Fact) -> str:
+    return f"`{fact['name']}` is always {fact['value']}: the export made a constant of it"
+
+
+def _data(fact: Fact) -> str:
+    low, high = fact["range"]
+    words = span(low, high) if low is not None else f"at most {high}"
+    return f"{fact['name']}, which is read from data{_where(fact['place'])}: {words}"
+
+
+def _others_inside(fact: Fact) -> str:
+    sizes = ", ".join(f"{name}={size}" for name, size in fact["sizes"])
+    return f"the other inputs ({sizes}) are within these ranges, and the program agrees with eager"
+
+
+def _others_outside(fact: Fact) -> str:
+    sizes = ", ".join(f"dim {dim} of `{label}` is {size}" for label, dim, size in fact["dims"])
+    return f"the other inputs are outside of this: {sizes} there"
 
 
 def _fixed(fact: Fact) -> str:
@@ -95,7 +166,18 @@ _COMMENTS: Mapping[str, Callable[[Fact], str]] = {
     "range": _range,
     "because": _because,
     "equal": lambda fact: f"  equal{_where(fact['place'])}",
-    "holds": lambda fact: f"it must hold that {fact['expression']}{_where(fact['place'])}",
+    "follows": lambda fact: f"{dim_in_words(fact['dim'])} is {fact['expression']}{_where(fact['place'])}",
+    "holds": lambda fact: f"{fact['expression']}{_where(fact['place'])}",
+    "limits": lambda fact: f"{fact['expression']}{_where(fact['place'])}; the ranges above keep to it",
+    "fixed-by": _fixed_by,
+    "goes-wrong": _goes_wrong,
+    "not-taken": lambda fact: f"{_listed(fact['dims'])} {_stay(fact)}: torch says {fact['torch_says']}",
+    "not-run": _not_run,
+    "argument": _argument,
+    "data": _data,
+    "others-inside": _others_inside,
+    "others-outside": _others_outside,
+    "others-same": lambda _fact: "the other inputs have the sample's sizes, and show nothing about others",
     "fixed": _fixed,
     "batches-joined": lambda fact: (
         f"{_listed(fact['dims'])} is taken as the same batch, though nothing in the code demands it"
@@ -140,7 +222,7 @@ def _condition(fact: Fact) -> tuple[str, str]:
     if "multiple" in fact:
         message = f"declared dynamic, yet {fact['name']} is a multiple of {fact['multiple']}"
         return message, f"declare the dim as `{fact['multiple']} * _n`, with `_n` a Dim"
-    return f"declared dynamic, yet it must hold that {fact['expression']}", "declare it Dim.DYNAMIC"
+    return f"declared dynamic, yet {fact['expression']}", "declare it Dim.DYNAMIC"
 
 
 def _unequal(fact: Fact) -> tuple[str, str]:

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import sympy
+from torch.export import Dim
+
+from exportlint.trial.child.dynamic_shapes.conditions import FROM
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
     import torch
 
+    from exportlint.trial.child.dynamic_shapes.conditions import Sizes
     from exportlint.trial.child.dynamic_shapes.symbolic_trace import InputSize, SymbolicTrace
 
 
@@ -37,17 +41,17 @@ def write_shapes(
     trace: SymbolicTrace,
     tree_for: Callable[[Callable[[str, torch.Tensor], Any]], dict[str, Any]],
     called: Mapping[Any, str],
-    least: Mapping[Any, int],
-    loose: Collection[str] = (),
+    free: Mapping[Any, Sizes],
+    loose: Collection[Any] = (),
 ) -> ShapesCode:
-    """Declare every free dim of the trace.
+    """Declare the dims of the trace that are made of free symbols.
 
     tree_for   makes a `dynamic_shapes` of the inputs, given what to put in the place of each tensor
-    called     the names of the free symbols
-    least      the smallest size that was tried and is right, for a symbol where that is below torch's own 2
-    loose      names that carry a condition which no range can express: their dims are declared Dim.DYNAMIC
+    called     the names of the symbols
+    free       the sizes of each symbol that may move
+    loose      symbols, and names of sums, of which torch does not see that their range is right: they get no name
     """
-    writing = _Writing(trace, called, least, loose)
+    writing = _Writing(trace, called, free, loose)
     tree = tree_for(writing.tensor)
     code = "\n".join([*_IMPORTS, *writing.declarations(), f"dynamic_shapes = {_laid_out(tree)}"])
     return ShapesCode(code, _made(code, tree))
@@ -77,53 +81,76 @@ def _laid_out(tree: dict[str, Any]) -> str:
 
 class _Writing:
     def __init__(
-        self, trace: SymbolicTrace, called: Mapping[Any, str], least: Mapping[Any, int], loose: Collection[str]
+        self, trace: SymbolicTrace, called: Mapping[Any, str], free: Mapping[Any, Sizes], loose: Collection[Any]
     ) -> None:
-        self._trace = trace
         self._called = called
-        self._least = least
-        self._sizes = {size.place: size for size in trace.sizes}
-        self._multiples = dict(c.multiple for c in trace.conditions if c.multiple)
-        conditioned = {s for c in trace.conditions if not c.multiple for s in c.symbols}
-        self._loose = conditioned | {root for root, name in called.items() if {name, f"_{name}"} & set(loose)}
+        self._free = free
+        self._places = {size.place: size for size in trace.sizes}
+        self._loose = loose
+        self._names_of_sums = names_of_sums(trace)
         self._used: dict[str, str] = {}
 
     def declarations(self) -> list[str]:
         return list(self._used.values())
 
     def tensor(self, label: str, tensor: torch.Tensor) -> Any:
-        dims = {dim: self._dim(self._sizes[label, dim]) for dim in range(tensor.dim()) if (label, dim) in self._sizes}
+        dims = {dim: self._dim(self._places[label, dim]) for dim in range(tensor.dim()) if (label, dim) in self._places}
         return {dim: _Written(code) for dim, code in dims.items() if code} or None
 
     def _dim(self, size: InputSize) -> str | None:
         if size.fixed:
             return None
         (root, *others), form = sorted(size.form.free_symbols, key=str), size.form
-        if others or root in self._loose:
-            return "Dim.DYNAMIC"
-        name = self._called[root]
-        if form == root:
-            return self._multiple(root, name) if root in self._multiples else self._plain(root, name)
-        factor, rest = _linear(form, root)
-        if factor is None or root in self._multiples:
-            return "Dim.DYNAMIC"
-        self._plain(root, name)
-        return f"{factor} * {name}" * (rest == 0) or f"{factor} * {name} + {rest}" * (factor != 1) or f"{name} + {rest}"
+        factor, rest = _linear(form, root) if not others else (None, 0)
+        if factor is None:
+            return self._computed(size)
+        if root in self._loose:
+            return self._range_only(root) if form == root else "Dim.AUTO"
+        step, offset = self._free[root].step, self._free[root].low % self._free[root].step
+        return _expression(self._declared(root), factor * step, factor * offset + rest)
 
-    def _plain(self, root: Any, name: str) -> str:
-        low, high = self._trace.ranges[root]
-        self._declare(name, self._least.get(root, low), high)
+    def _declared(self, root: Any) -> str:
+        sizes, name = self._free[root], self._called[root]
+        if sizes.step == 1:
+            low, high = sizes.low, sizes.high
+        else:
+            name = f"_{name}"
+            low, high = sizes.low // sizes.step, None if sizes.high is None else sizes.high // sizes.step
+        self._used[name] = f'{name} = Dim("{name}"{_bounds(low, high)})'
         return name
 
-    def _multiple(self, root: Any, name: str) -> str:
-        low, high = self._trace.ranges[root]
-        number = self._multiples[root]
-        self._declare(f"_{name}", max(1, -(-low // number)), None if high is None else high // number)
-        return f"{number} * _{name}"
+    def _computed(self, size: InputSize) -> str:
+        """A sum of two sizes, say, which follows from them."""
+        name = self._names_of_sums[size.place]
+        if name in self._loose:
+            return "Dim.AUTO"
+        self._used[name] = f'{name} = Dim("{name}")'
+        return name
 
-    def _declare(self, name: str, low: int, high: int | None) -> None:
-        most = "" if high is None else f", max={high}"
-        self._used[name] = f'{name} = Dim("{name}", min={low}{most})'
+    def _range_only(self, root: Any) -> str:
+        """Dim.DYNAMIC with the range; it took none before torch 2.7."""
+        sizes = self._free[root]
+        if not callable(Dim.DYNAMIC) or (sizes.low <= FROM and sizes.high is None):
+            return "Dim.DYNAMIC"
+        return f"Dim.DYNAMIC({_bounds(max(FROM, sizes.low), sizes.high).removeprefix(', ')})"
+
+
+def names_of_sums(trace: SymbolicTrace) -> dict[tuple[str, int], str]:
+    """Names for the dims that are computed from several others."""
+    sums = (size for size in trace.sizes if not size.fixed and len(size.form.free_symbols) > 1)
+    return {size.place: re.sub(r"\W+", "_", f"{size.tensor.label}_{size.dim}") for size in sums}
+
+
+def _bounds(low: int, high: int | None) -> str:
+    return f", min={low}" + ("" if high is None else f", max={high}")
+
+
+def _expression(name: str, factor: int, rest: int) -> str:
+    """`2 * name + 1`."""
+    text = name if factor == 1 else f"{factor} * {name}"
+    if rest:
+        text += f" + {rest}" if rest > 0 else f" - {-rest}"
+    return text
 
 
 def _linear(form: Any, root: Any) -> tuple[int | None, int]:

@@ -1,0 +1,41 @@
+"""Say what the further inputs of a target show of a proposal: whether it takes them, and whether eager agrees."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from exportlint.trial.child.dynamic_shapes.conditions import Sizes
+    from exportlint.trial.child.dynamic_shapes.declarations import DimPlace
+    from exportlint.trial.child.dynamic_shapes.symbolic_trace import SymbolicTrace
+    from exportlint.trial.protocol.size_facts import Fact
+
+
+def shown_by_others(
+    trace: SymbolicTrace, called: Mapping[Any, str], free: Mapping[Any, Sizes], others: Mapping[DimPlace, int]
+) -> Iterator[Fact]:
+    """The dims of other sizes, or what keeps the further inputs out."""
+    different = [size for size in trace.sizes if others[size.place] != size.sample]
+    outside = list(_outside(trace, free, others))
+    if outside:
+        yield {"fact": "others-outside", "dims": [[*place, others[place]] for place in outside]}
+    elif different:
+        roots = {size.form: others[size.place] for size in different if size.form in free}
+        yield {"fact": "others-inside", "sizes": [[called[root], number] for root, number in roots.items()]}
+    else:
+        yield {"fact": "others-same"}
+
+
+def _outside(trace: SymbolicTrace, free: Mapping[Any, Sizes], others: Mapping[DimPlace, int]) -> Iterator[DimPlace]:
+    pick = {size.form: others[size.place] for size in trace.sizes if size.form in free}
+    for size in trace.sizes:
+        number = others[size.place]
+        if size.form in free:
+            fits = number in free[size.form] and number == pick[size.form]
+        else:
+            known = size.fixed or size.form.free_symbols <= set(pick)
+            fits = not known or number == (size.form if size.fixed else size.form.xreplace(pick))
+        if not fits and not (size.fixed and number == size.sample):
+            yield size.place
