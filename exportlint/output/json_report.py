@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exportlint.finding import Finding, Fix, Severity
@@ -83,4 +85,10 @@ def _target(target: TargetReport, shown: tuple[Finding, ...]) -> dict[str, Any]:
         }
         for stage in target.stages
     ]
-    return {"name": target.name, "stages": stages, "dynamic_shapes": target.dynamic_shapes}
+    guards = [{"text": guard.text, "path": _relative(guard.path), "line": guard.line} for guard in target.guards]
+    return {"name": target.name, "stages": stages, "dynamic_shapes": target.dynamic_shapes, "guards": guards}
+
+
+def _relative(path: str | None) -> str | None:
+    """From the working directory, with forward slashes."""
+    return Path(os.path.relpath(path)).as_posix() if path else None

@@ -25,12 +25,13 @@ about what may be declared
   not-taken      "dims", "torch_says": torch refuses the dims with the range that was found
   not-run        "dims", "eager_says": no other size ran
   argument       "name", "value" (as code): an input that is no tensor, of which the export made a constant
-  data           "name", "range", "place": a number that is read from data
+  data           "name", "range", "place": a number that is read from data; None where there is no end
   batches-joined "dims": taken as one batch, though nothing demands it
   one-in-sample  "dims": the sample's 1 was replaced by a larger size
   not-all-tried  "seconds": with all dims free, torch did not end in that time; or "torch_says": it refused
   others-inside  "sizes" [name, size]: the further inputs are within the ranges, and agree
-  others-outside "dims" [label, dim, size]: the further inputs are outside of the ranges
+  others-outside "dims" [label, dim, size]: the further inputs are outside of the ranges; with "expression" and "place",
+                 this excludes them
   others-same    the further inputs have the sample's sizes
   none           no dim can be dynamic
 """

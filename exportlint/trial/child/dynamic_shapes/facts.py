@@ -56,6 +56,23 @@ def constants_of(trace: SymbolicTrace) -> Iterator[Fact]:
             yield {"fact": "fixed", **_constant(size), "place": place_of_frames(trace.why_fixed(size))}
 
 
+def data_of(trace: SymbolicTrace) -> Iterator[Fact]:
+    """What is demanded of numbers that are read from data."""
+    asserts = [one for some in getattr(trace.env, "deferred_runtime_asserts", {}).values() for one in some]
+    asserted = {str(symbol) for one in asserts for symbol in one.expr.free_symbols}
+    for symbol, bounds in trace.env.var_to_range.items():
+        if (frames := trace.decisions.read_at.get(str(symbol))) is not None:
+            low, high = (
+                int(end) if getattr(end, "is_Integer", False) else None for end in (bounds.lower, bounds.upper)
+            )
+            if low or high is not None or str(symbol) in asserted:
+                yield {"fact": "data", "name": str(symbol), "range": [low, high], "place": place_of_frames(frames)}
+    for expr in dict.fromkeys(one.expr for one in asserts):
+        if not trace.env.replace(expr).free_symbols <= set(trace.roots()):
+            place = place_of_frames(trace.decisions.frames("guard", expr))
+            yield {"fact": "holds", "expression": sentence(expr, {}), "place": place}
+
+
 def _of_symbol(trace: SymbolicTrace, root: Any, name: str, declared: Sizes | None) -> Iterator[Fact]:
     low, high = trace.ranges[root]
     sizes = declared or Sizes(low, high)
@@ -69,9 +86,9 @@ def _of_symbol(trace: SymbolicTrace, root: Any, name: str, declared: Sizes | Non
         "step": sizes.step,
         "smaller": sizes.low if sizes.low < least else None,
     }
-    if low > FROM and sizes.low == low:
+    if low > FROM and (sizes.low == low or (root, "low") in trace.bounds):
         yield from _because({"range": [low, None]}, trace.why_narrowed(root, "low"))
-    if high is not None and sizes.high == high:
+    if high is not None and (sizes.high == high or (root, "high") in trace.bounds):
         yield from _because({"range": [None, high]}, trace.why_narrowed(root, "high"))
     yield from _equal(trace, root)
     for condition in trace.conditions:

@@ -48,7 +48,7 @@ def _meant(trace: SymbolicTrace, root: Any, meaning: Mapping[Any, str] | None) -
         return "batch"
     if any(_is_length(trace, root, size, meaning) for size in plain):
         return "length"
-    return re.sub(r"\W+", "_", f"{plain[0].tensor.label}_{plain[0].dim}").strip("_")
+    return neutral_name(plain[0])
 
 
 def _is_length(trace: SymbolicTrace, root: Any, size: InputSize, meaning: Mapping[Any, str] | None) -> bool:
@@ -62,6 +62,11 @@ def _is_length(trace: SymbolicTrace, root: Any, size: InputSize, meaning: Mappin
         beside[0].dim == 0 if meaning is None and beside else [(meaning or {}).get(o.form) for o in beside] == ["batch"]
     )
     return size.dim > 0 and len(beside) == 1 and batch
+
+
+def neutral_name(size: InputSize) -> str:
+    """`batch_a_1` for dim 1 of `batch['a']`."""
+    return re.sub(r"[\W_]+", "_", f"{size.tensor.label}_{size.dim}").strip("_")
 
 
 def declared_as(what: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -18,8 +17,9 @@ from exportlint.trial.child.dynamic_shapes.declarations import (
     narrowed,
     within,
 )
+from exportlint.trial.child.dynamic_shapes.declared_code import declared_code
 from exportlint.trial.child.dynamic_shapes.equal_dims import static_equals
-from exportlint.trial.child.dynamic_shapes.facts import conditions_of, constants_of, facts_of, plain_facts
+from exportlint.trial.child.dynamic_shapes.facts import conditions_of, constants_of, data_of, facts_of, plain_facts
 from exportlint.trial.child.dynamic_shapes.input_tensors import input_tensors
 from exportlint.trial.child.dynamic_shapes.other_sizes import SideBySide, Tried, picks, sizes_within
 from exportlint.trial.child.dynamic_shapes.proposing.free_export import traced
@@ -129,10 +129,7 @@ class _Sizes:
         free = sizes_within(trace, inside)
         agreed = self._try(both, trace, [*picks(trace.samples(), free, trace.conditions), *ones])
         smaller = {root for one in ones for root in one if one in agreed}
-        self.shapes_found = {"facts": _declared_facts(trace, smaller), "code": f"dynamic_shapes = {self._written()}"}
-
-    def _written(self) -> str:
-        return re.sub(r"DimHint\((\w+)\)", r"Dim.\1", repr(self.shapes))
+        self.shapes_found = {"facts": _declared_facts(trace, smaller), "code": declared_code(self.shapes)}
 
     def _side_by_side(self, program: Any) -> SideBySide:
         return SideBySide(self.request.loaded.eager(), program, self.inputs, self.tensors, self._steady())
@@ -249,7 +246,7 @@ def _declared_facts(trace: SymbolicTrace, smaller: Collection[Any]) -> list[Fact
     ranges = {root: (1 if root in smaller else low, high) for root, (low, high) in trace.ranges.items()}
     called = names(trace)
     free = {root: Sizes(*bounds) for root, bounds in ranges.items()}
-    return [*facts_of(trace, called, free), *conditions_of(trace, called), *constants_of(trace)]
+    return [*facts_of(trace, called, free), *conditions_of(trace, called), *constants_of(trace), *data_of(trace)]
 
 
 def _size(trace: SymbolicTrace, root: Any, pick: Pick) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from exportlint.trial.child.dynamic_shapes.declared_code import declared_code
 from exportlint.trial.child.execution.call_text import arguments_text
 from exportlint.trial.child.execution.input_sets import inputs_of
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
@@ -31,7 +32,7 @@ def run(request: StageRequest) -> StageAnswer:
         return _broken(request, exc, text)
     wrapped = isinstance(model, Wrapped)
     data = {
-        "declared_shapes": None if shapes is None else repr(shapes),
+        "declared_shapes": None if shapes is None else declared_code(shapes),
         "other_inputs": request.loaded.other_args is not None,
         "code": request.loaded.code,
         "wrapped": wrapped,

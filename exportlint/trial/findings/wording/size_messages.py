@@ -135,8 +135,8 @@ def _argument(fact: Fact) -> str:
 
 def _data(fact: Fact) -> str:
     low, high = fact["range"]
-    words = span(low, high) if low is not None else f"at most {high}"
-    return f"{fact['name']}, which is read from data{_where(fact['place'])}: {words}"
+    words = f": {span(low, high)}" if low is not None else "" if high is None else f": at most {high}"
+    return f"{fact['name']} is read from data{_where(fact['place'])}{words}"
 
 
 def _others_inside(fact: Fact) -> str:
@@ -146,7 +146,8 @@ def _others_inside(fact: Fact) -> str:
 
 def _others_outside(fact: Fact) -> str:
     sizes = ", ".join(f"dim {dim} of `{label}` is {size}" for label, dim, size in fact["dims"])
-    return f"the other inputs are outside of this: {sizes} there"
+    because = f"; {fact['expression']}{_where(fact['place'])}" if "expression" in fact else ""
+    return f"the other inputs are outside of this: {sizes} there{because}"
 
 
 def _fixed(fact: Fact) -> str:

@@ -57,13 +57,14 @@ def _by_use(program: Any, trace: SymbolicTrace) -> Iterator[tuple[InputSize, str
 
 
 def _users(start: Any) -> Iterator[tuple[Any, Any]]:
-    """Each operator that takes the input, or what has its shape and was made of it."""
+    """Each operator that takes the input, or what was made of it with its shape, or padded."""
     waiting = [(start, 0)]
     seen = {start}
     for node, steps in waiting:
         for user in node.users:
             yield node, user
-            if user not in seen and steps < _STEPS and _shape(user) == _shape(start):
+            alike = _shape(user) == _shape(start) or "pad" in str(user.target)
+            if user not in seen and steps < _STEPS and alike:
                 seen.add(user)
                 waiting.append((user, steps + 1))
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from exportlint.trial.child.dynamic_shapes.condition_text import sentence
+from exportlint.trial.child.dynamic_shapes.facts import place_of_frames
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -14,13 +17,26 @@ if TYPE_CHECKING:
 
 
 def shown_by_others(
-    trace: SymbolicTrace, called: Mapping[Any, str], free: Mapping[Any, Sizes], others: Mapping[DimPlace, int]
+    trace: SymbolicTrace,
+    everything: SymbolicTrace,
+    called: Mapping[Any, str],
+    free: Mapping[Any, Sizes],
+    others: Mapping[DimPlace, int],
 ) -> Iterator[Fact]:
-    """The dims of other sizes, or what keeps the further inputs out."""
+    """The dims of other sizes, or what keeps the further inputs out.
+
+    trace        the proposal's
+    everything   what was found with all dims free
+    """
     different = [size for size in trace.sizes if others[size.place] != size.sample]
     outside = list(_outside(trace, free, others))
     if outside:
-        yield {"fact": "others-outside", "dims": [[*place, others[place]] for place in outside]}
+        pick = {size.form: others[size.place] for size in everything.sizes if size.form in everything.ranges}
+        broken = next((c for c in everything.conditions if not c.holds(pick)), None)
+        because = (
+            {"expression": sentence(broken.expr, called), "place": place_of_frames(broken.frames)} if broken else {}
+        )
+        yield {"fact": "others-outside", "dims": [[*place, others[place]] for place in outside], **because}
     elif different:
         roots = {size.form: others[size.place] for size in different if size.form in free}
         yield {"fact": "others-inside", "sizes": [[called[root], number] for root, number in roots.items()]}

@@ -135,7 +135,8 @@ def _narrow(trace: SymbolicTrace, declared: Mapping[DimPlace, Any]) -> None:
 
 def _least(trace: SymbolicTrace, declared: Mapping[DimPlace, Any]) -> dict[Any, int]:
     """The least size that may be declared: 1, which torch does not trace, where nobody declared more."""
-    mins = ((size.form, range_of(declared[size.place])[0]) for size in trace.sizes if size.place in declared)
+    named = (size for size in trace.sizes if hasattr(declared.get(size.place), "__name__"))
+    mins = ((size.form, range_of(declared[size.place])[0]) for size in named)
     asked: dict[Any, int] = {}
     for root, low in mins:
         asked[root] = max(low, asked.get(root, 1))

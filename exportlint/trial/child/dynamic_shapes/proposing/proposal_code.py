@@ -10,6 +10,8 @@ import sympy
 from torch.export import Dim
 
 from exportlint.trial.child.dynamic_shapes.conditions import FROM
+from exportlint.trial.child.dynamic_shapes.declared_code import Written
+from exportlint.trial.child.dynamic_shapes.size_names import neutral_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -26,15 +28,6 @@ class ShapesCode:
 
     code: str
     shapes: Any
-
-
-class _Written(str):
-    """Code, which `repr` leaves as it is."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 def write_shapes(
@@ -95,7 +88,7 @@ class _Writing:
 
     def tensor(self, label: str, tensor: torch.Tensor) -> Any:
         dims = {dim: self._dim(self._places[label, dim]) for dim in range(tensor.dim()) if (label, dim) in self._places}
-        return {dim: _Written(code) for dim, code in dims.items() if code} or None
+        return {dim: Written(code) for dim, code in dims.items() if code} or None
 
     def _dim(self, size: InputSize) -> str | None:
         if size.fixed:
@@ -138,7 +131,7 @@ class _Writing:
 def names_of_sums(trace: SymbolicTrace) -> dict[tuple[str, int], str]:
     """Names for the dims that are computed from several others."""
     sums = (size for size in trace.sizes if not size.fixed and len(size.form.free_symbols) > 1)
-    return {size.place: re.sub(r"\W+", "_", f"{size.tensor.label}_{size.dim}") for size in sums}
+    return {size.place: neutral_name(size) for size in sums}
 
 
 def _bounds(low: int, high: int | None) -> str:

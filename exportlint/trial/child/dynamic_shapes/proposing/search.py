@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.child.dynamic_shapes.condition_text import sentence
 from exportlint.trial.child.dynamic_shapes.conditions import FROM, Condition, Pick, Sizes
-from exportlint.trial.child.dynamic_shapes.facts import constants_of, dims_of, facts_of, place_of_frames
+from exportlint.trial.child.dynamic_shapes.facts import constants_of, data_of, dims_of, facts_of, place_of_frames
 from exportlint.trial.child.dynamic_shapes.input_tensors import InputTensor, tree_of
 from exportlint.trial.child.dynamic_shapes.other_sizes import SideBySide, Tried, picks
 from exportlint.trial.child.dynamic_shapes.proposing.free_export import exported_with
@@ -200,13 +200,14 @@ class Search:
         called = {root: name for root, name in self.start.called.items() if root in free.sizes}
         limits = [_limiting(c, self.start.called) for c in free.limiting if not c.multiple]
         others = self.start.others
-        shown = shown_by_others(trace, called, free.sizes, others) if others else ()
+        shown = shown_by_others(trace, self.start.trace, self.start.called, free.sizes, others) if others else ()
         return (*facts_of(trace, called, free.sizes), *limits, *self._why_fixed(free), *shown)
 
     def _why_fixed(self, free: FreeSizes) -> Iterator[Fact]:
         yield from self._fixed_by(free)
         yield from self.fixed.values()
         yield from constants_of(self.start.trace)
+        yield from data_of(self.start.trace)
 
     def _fixed_by(self, free: FreeSizes) -> Iterator[Fact]:
         """The conditions that leave sizes no room, each with the dims that it keeps."""
