@@ -129,6 +129,23 @@ def test_what_shows_the_harm_of_a_suspicion_must_have_run(
 
 
 @pytest.mark.parametrize(
+    ("repeated", "expected"),
+    [
+        pytest.param([6], "cleared", id="the line ran another number of times, and the program agreed"),
+        pytest.param([7], "suspected", id="another line did"),
+        pytest.param([], "suspected", id="only sizes moved that this line does not count"),
+    ],
+)
+def test_a_loop_is_cleared_only_where_another_length_ran(
+    net: str, tmp_path: Path, repeated: list[int], expected: str
+) -> None:
+    sizes = StageResult("dynamic-shapes", "passed", data={"repeated": {net: repeated}})
+    kinds = {"non-strict": ("export", "other-length"), "strict": ("export",)}
+    found = merged(net, tmp_path, [suspicion(6, shown_by=kinds)], sizes)
+    assert evidence(found) == [("some-rule", 6, expected)]
+
+
+@pytest.mark.parametrize(
     ("effect", "expected", "left"),
     [
         pytest.param({"non-strict": "refused", "strict": "exports"}, "cleared", None, id="only non-strict was at risk"),

@@ -25,7 +25,7 @@ _RELATIONS = {
     "Unequality": "must not be",
 }
 _QUOTIENTS = frozenset({"FloorDiv", "CleanDiv", "IntTrueDiv"})
-_TIMES = " \N{MULTIPLICATION SIGN} "
+_TIMES = " × "
 _REMAINDERS = frozenset({"Mod", "PythonMod"})
 
 

@@ -47,7 +47,7 @@ def run(request: StageRequest) -> StageAnswer:
     """Options: "mode"; "auto" (propose what could be declared); "refused" (torch refused what is declared)."""
     if request.loaded.export:
         return StageAnswer(SKIPPED, "the target brings its own export call")
-    sizes = _Sizes(request)
+    sizes = _SizesOfTarget(request)
     if sizes.shapes is not None and request.exported is not None:
         sizes.judge_declared()
     differing = sizes.differing() if sizes.shapes is None else []
@@ -61,7 +61,7 @@ def run(request: StageRequest) -> StageAnswer:
 
 
 @dataclass
-class _Sizes:
+class _SizesOfTarget:
     """The sizes of one target's inputs, and what was found out about them."""
 
     request: StageRequest

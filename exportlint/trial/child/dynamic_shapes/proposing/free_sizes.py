@@ -30,7 +30,7 @@ class FreeSizes:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Demands:
     """`samples` must stay inside, `others` (sizes that are wanted too) where that can be."""
 
     conditions: Sequence[Condition]
@@ -51,7 +51,7 @@ def free_sizes(
     others   sizes that are wanted within the ranges, where the conditions allow it
     fixed    symbols that stay as they are in the sample
     """
-    asked = _Asked(conditions, samples, ranges, [pick for pick in others if _keeps(conditions, pick)])
+    asked = _Demands(conditions, samples, ranges, [pick for pick in others if _keeps(conditions, pick)])
     found = FreeSizes(fixed=dict.fromkeys(fixed))
     while True:
         free = [root for root in ranges if root not in found.fixed]
@@ -72,7 +72,7 @@ def _keeps(conditions: Sequence[Condition], pick: Pick) -> bool:
     return all(c.holds(pick) for c in conditions)
 
 
-def _alone(asked: _Asked, root: Any) -> Sizes:
+def _alone(asked: _Demands, root: Any) -> Sizes:
     """The sizes that the conditions leave, where all others are the sample's."""
     own = [c for c in asked.conditions if root in c.symbols]
 
@@ -82,7 +82,7 @@ def _alone(asked: _Asked, root: Any) -> Sizes:
     return sizes_around(asked.samples[root], keeps, asked.ranges[root]) if own else asked.ranges[root]
 
 
-def _thin(asked: _Asked, root: Any, sizes: Sizes) -> Condition | None:
+def _thin(asked: _Demands, root: Any, sizes: Sizes) -> Condition | None:
     """The condition that leaves just one size, or, by an equation at both ends, few."""
     if sizes.count >= _FEW:
         return None
@@ -98,7 +98,7 @@ def _thin(asked: _Asked, root: Any, sizes: Sizes) -> Condition | None:
     return min(candidates, key=lambda c: -len(c.symbols), default=None)
 
 
-def _together(asked: _Asked, alone: Mapping[Any, Sizes]) -> dict[Any, Sizes]:
+def _together(asked: _Demands, alone: Mapping[Any, Sizes]) -> dict[Any, Sizes]:
     """All sizes that are right alone, where they are together too; else let all ranges grow from the sample, by turns,
     as long as every combination keeps the conditions."""
     joint = [c for c in asked.conditions if len(c.symbols & set(alone)) > 1]
@@ -118,7 +118,7 @@ def _together(asked: _Asked, alone: Mapping[Any, Sizes]) -> dict[Any, Sizes]:
     return {root: (box | start)[root] for root in alone}
 
 
-def _hull(asked: _Asked, root: Any, sizes: Sizes) -> Sizes:
+def _hull(asked: _Demands, root: Any, sizes: Sizes) -> Sizes:
     """The sample and the other sizes that are wanted."""
     wanted = [pick[root] for pick in asked.others if pick.get(root) in sizes] + [asked.samples[root]]
     return Sizes(min(wanted), max(wanted), sizes.step)
@@ -159,7 +159,7 @@ def _some(sizes: Sizes, draw: random.Random) -> list[int]:
 
 
 def _squeezed(
-    asked: _Asked, alone: Mapping[Any, Sizes], box: Mapping[Any, Sizes]
+    asked: _Demands, alone: Mapping[Any, Sizes], box: Mapping[Any, Sizes]
 ) -> dict[Any, Condition | None] | None:
     """Of symbols that alone could move and together cannot, the last one, with a condition that keeps it."""
     stuck = [root for root in box if box[root].count == 1 and alone[root].count > 1]
@@ -172,7 +172,7 @@ def _squeezed(
     return {root: max(joint, key=lambda c: isinstance(c.expr, sympy.Eq), default=None)}
 
 
-def _limits(condition: Condition, asked: _Asked, found: FreeSizes) -> bool:
+def _limits(condition: Condition, asked: _Demands, found: FreeSizes) -> bool:
     """Does it keep the ranges from growing further?"""
     free = condition.symbols & set(found.sizes)
     wide = {root: asked.ranges[root] for root in free}

@@ -12,7 +12,7 @@ from exportlint.trial.child.dynamic_shapes.input_tensors import InputTensor, inp
 from exportlint.trial.child.dynamic_shapes.proposing.dim_names import meaning
 from exportlint.trial.child.dynamic_shapes.proposing.free_export import SECONDS, OutOfTimeError, exported_free, in_time
 from exportlint.trial.child.dynamic_shapes.proposing.one_in_sample import without_ones
-from exportlint.trial.child.dynamic_shapes.proposing.search import Search, Start
+from exportlint.trial.child.dynamic_shapes.proposing.search import ProposalSearch, Start
 from exportlint.trial.child.dynamic_shapes.size_names import declared_as, names
 from exportlint.trial.protocol.exceptions import of_exception
 from exportlint.trial.protocol.shortening import short
@@ -119,7 +119,7 @@ def _proposed(wish: Wish, free: Mapping[DimPlace, Any], remarks: Sequence[Fact])
     called = names(trace, known, meaning(wish.loaded, given, program, trace))
     start = Start(wish.loaded, given, wish.mode, trace, called, _others(wish, trace), wish.steady)
     with in_time(3 * SECONDS):
-        found = Search(start, _least(trace, declared), program).run()
+        found = ProposalSearch(start, _least(trace, declared), program).run()
     both = start.side_by_side(found.program) if found.program is not None else None
     facts = (*found.facts, *remarks)
     return Proposed(found.code, facts, found.trace, called, tuple(found.tried), both=both, free=found.free)

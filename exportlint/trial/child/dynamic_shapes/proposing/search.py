@@ -71,7 +71,7 @@ class Found:
 
 
 @dataclass
-class Search:
+class ProposalSearch:
     """What is known so far: `least` sizes, symbols that stay `fixed` and why, those declared without a name (`loose`),
     and what went wrong with sizes that torch takes."""
 
