@@ -46,7 +46,7 @@ def report(say: Callable[..., str]) -> str:
 def test_every_free_dim_is_declared_and_named(report: str) -> None:
     assert "'ids': {0: batch, 1: length}," in report
     assert "'mask': {0: batch, 1: length}," in report
-    assert "'extra': {0: batch, 1: extra_1}," in report
+    assert "'extra': {0: batch, 1: length_2}," in report
 
 
 @pytest.mark.clause("tries it")

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _MOST = 4096  # a size beyond this shows little and costs much
 _NUMBERS = 1 << 24
+_TIMES = 3
 
 
 @dataclass(frozen=True)
@@ -112,14 +113,14 @@ def sizes_at(trace: SymbolicTrace, pick: Pick) -> dict[tuple[str, int], int]:
 
 
 def small_enough(tensors: list[InputTensor], sizes: Mapping[tuple[str, int], int]) -> bool:
-    """Would inputs of these sizes fit easily?"""
+    """Would inputs of these sizes fit easily, or are they not much larger than the sample?"""
     total = 0
     for tensor in tensors:
         number = 1
         for dim, size in enumerate(tensor.value.shape):
             number *= sizes.get((tensor.label, dim), size)
         total += number
-    return total <= _NUMBERS
+    return bool(total <= max(_NUMBERS, _TIMES * sum(tensor.value.numel() for tensor in tensors)))
 
 
 def accepts(model: Callable[..., Any], inputs: Inputs) -> bool:

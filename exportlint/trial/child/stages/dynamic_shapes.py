@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from exportlint.trial.protocol.size_facts import Fact, ShapesFound
 
 
+_LOOKS = 3  # so many sizes show which lines run another number of times
+
+
 def run(request: StageRequest) -> StageAnswer:
     """Options: "mode"; "auto" (propose what could be declared); "refused" (torch refused what is declared)."""
     if request.loaded.export:
@@ -71,6 +74,7 @@ class _SizesOfTarget:
     found: list[Observation] = field(default_factory=list)
     agreed: dict[str, set[int]] = field(default_factory=dict)
     repeated: dict[str, set[int]] = field(default_factory=dict)
+    looked: int = 0
     shapes_found: ShapesFound | None = None
     refusal: str | None = None
     ran: Lines = field(default_factory=lambda: defaultdict(set))
@@ -174,7 +178,8 @@ class _SizesOfTarget:
 
     def _note_repeated(self, both: SideBySide, trace: SymbolicTrace, pick: Pick) -> None:
         """The lines that ran another number of times; the first sizes show them."""
-        if self.repeated:
+        self.looked += 1
+        if self.repeated or self.looked > _LOOKS:
             return
         for path, lines in both.repeated(trace, pick).items():
             self.repeated.setdefault(path, set()).update(lines)
@@ -234,9 +239,11 @@ class _SizesOfTarget:
 
     def _try_others(self, outcome: Proposed, others: Inputs | None) -> None:
         """The further inputs themselves, where the proposal takes them."""
-        if others is None or outcome.both is None or not any(f["fact"] == "others-inside" for f in outcome.facts):
+        inside = [fact for fact in outcome.facts if fact["fact"] == "others-inside"]
+        if others is None or outcome.both is None or not inside:
             return
         tried = outcome.both.given(others, {})
+        inside[0]["agrees"] = None if tried.refused else tried.right
         if tried.wrong:
             self.found.append(_difference([("the other inputs", 1)], tried, self.request.mode))
 

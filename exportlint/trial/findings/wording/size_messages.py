@@ -141,7 +141,8 @@ def _data(fact: Fact) -> str:
 
 def _others_inside(fact: Fact) -> str:
     sizes = ", ".join(f"{name}={size}" for name, size in fact["sizes"])
-    return f"the other inputs ({sizes}) are within these ranges, and the program agrees with eager"
+    ran = {True: ", and the program agrees with eager", False: ", and the program is wrong there", None: ""}
+    return f"the other inputs ({sizes}) are within these ranges{ran[fact['agrees']]}"
 
 
 def _others_outside(fact: Fact) -> str:
@@ -241,7 +242,9 @@ def _outside(fact: Fact) -> tuple[str, str]:
 def _other_inputs(fact: Fact) -> tuple[str, str]:
     message = f"the other inputs differ from the sample in {_joined(fact['dims'])}, and nothing declares that dynamic"
     proposal = fact["proposal"]
-    return message, f"export with\n{shapes_text(proposal)}" if proposal else "make the dim free to move"
+    if not proposal:
+        return message, "make the dim free to move"
+    return message, f"{'export with' if proposal['code'] else 'make the dim free to move'}\n{shapes_text(proposal)}"
 
 
 _WRONG: Mapping[str, Callable[[Fact], tuple[str, str]]] = {

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _SPACE = {1: ("length",), 2: ("height", "width"), 3: ("depth", "height", "width")}
 _VIDEO = re.compile("video|frame|clip", re.IGNORECASE)
-_STEPS = 12  # so many operators may stand between an input and the one that shows what it is
 _BATCH_FIRST = 8  # of aten.lstm.input and aten.gru.input
 _MOST = 3  # further symbols are no batch
 
@@ -44,34 +43,19 @@ def meaning(loaded: Loaded, inputs: Inputs, program: Any, trace: SymbolicTrace) 
 
 def _by_use(program: Any, trace: SymbolicTrace) -> Iterator[tuple[InputSize, str]]:
     """Dims that a convolution slides over, an embedding looks up one by one, a recurrent layer steps through."""
-    sizes = {str(size.form): size for size in trace.sizes if size.form in trace.ranges}
-    inputs = set(program.graph_signature.user_inputs)
-    for node in program.graph.nodes:
-        value = node.meta.get("val")
-        if node.op == "placeholder" and node.name in inputs and isinstance(value, torch.Tensor):
-            names = next((found for one, user in _users(node) if (found := _names(one, user))), ())
-            shape = [str(dim) for dim in value.shape]
-            for name, dim in zip(reversed(names), reversed(shape), strict=False):
-                if name and dim in sizes:
-                    yield sizes[dim], name
+    sizes = {size.form: size for size in trace.sizes if size.form in trace.ranges}
+    for user in program.graph.nodes:
+        for node in user.all_input_nodes if user.op == "call_function" else ():
+            names = _names(node, user)
+            for name, dim in zip(reversed(names), reversed(_shape(node)), strict=False):
+                symbols = dim.node.expr.free_symbols if isinstance(dim, torch.SymInt) else ()
+                if name and len(symbols) == 1 and (size := sizes.get(next(iter(symbols)))):
+                    yield size, name
 
 
-def _users(start: Any) -> Iterator[tuple[Any, Any]]:
-    """Each operator that takes the input, or what was made of it with its shape, or padded."""
-    waiting = [(start, 0)]
-    seen = {start}
-    for node, steps in waiting:
-        for user in node.users:
-            yield node, user
-            alike = _shape(user) == _shape(start) or "pad" in str(user.target)
-            if user not in seen and steps < _STEPS and alike:
-                seen.add(user)
-                waiting.append((user, steps + 1))
-
-
-def _shape(node: Any) -> list[str] | None:
-    value = node.meta.get("val")
-    return [str(dim) for dim in value.shape] if isinstance(value, torch.Tensor) else None
+def _shape(node: Any) -> list[Any]:
+    value = node.meta.get("val") if hasattr(node, "meta") else None
+    return list(value.shape) if isinstance(value, torch.Tensor) else []
 
 
 def _names(node: Any, user: Any) -> tuple[str, ...]:
@@ -79,11 +63,10 @@ def _names(node: Any, user: Any) -> tuple[str, ...]:
     operator = str(user.target)
     arguments = user.args
     if "conv" in operator and len(arguments) > 1 and arguments[0] is node:
-        weight = _shape(arguments[1]) if hasattr(arguments[1], "meta") else None
-        return _SPACE.get(len(weight or ()) - 2, ())
+        return _SPACE.get(len(_shape(arguments[1])) - 2, ())
     if "embedding" in operator and len(arguments) > 1 and arguments[1] is node:
-        return ("length",) if len(_shape(node) or ()) > 1 else ()
-    if operator in {"aten.lstm.input", "aten.gru.input"} and arguments[0] is node and len(_shape(node) or ()) > 2:  # noqa: PLR2004
+        return ("length",) if len(_shape(node)) > 1 else ()
+    if operator in {"aten.lstm.input", "aten.gru.input"} and arguments[0] is node and len(_shape(node)) > 2:  # noqa: PLR2004
         first = len(arguments) > _BATCH_FIRST and arguments[_BATCH_FIRST]
         return ("batch", "length", "") if first else ("length", "batch", "")
     return ()

@@ -39,7 +39,11 @@ def shown_by_others(
         yield {"fact": "others-outside", "dims": [[*place, others[place]] for place in outside], **because}
     elif different:
         roots = {size.form: others[size.place] for size in different if size.form in free}
-        yield {"fact": "others-inside", "sizes": [[called[root], number] for root, number in roots.items()]}
+        yield {
+            "fact": "others-inside",
+            "sizes": [[called[root], number] for root, number in roots.items()],
+            "agrees": None,
+        }
     else:
         yield {"fact": "others-same"}
 

@@ -118,7 +118,7 @@ def _proposed(wish: Wish, free: Mapping[DimPlace, Any], remarks: Sequence[Fact])
     known = {place: declared_as(what) for place, what in declared.items() if hasattr(what, "__name__")}
     called = names(trace, known, meaning(wish.loaded, given, program, trace))
     start = Start(wish.loaded, given, wish.mode, trace, called, _others(wish, trace), wish.steady)
-    with in_time(3 * SECONDS):
+    with in_time(2 * SECONDS):
         found = ProposalSearch(start, _least(trace, declared), program).run()
     both = start.side_by_side(found.program) if found.program is not None else None
     facts = (*found.facts, *remarks)
@@ -126,11 +126,13 @@ def _proposed(wish: Wish, free: Mapping[DimPlace, Any], remarks: Sequence[Fact])
 
 
 def _narrow(trace: SymbolicTrace, declared: Mapping[DimPlace, Any]) -> None:
-    """What was declared of a dim stays within the range that was declared."""
+    """What was declared of a dim stays within the range that was declared, which takes in the sample."""
     for size in trace.sizes:
         what = declared.get(size.place)
         if what is not None and size.form in trace.ranges:
-            trace.ranges[size.form] = within(range_of(what), trace.ranges[size.form])
+            low, high = range_of(what)
+            asked = min(low, size.sample), high if high is None else max(high, size.sample)
+            trace.ranges[size.form] = within(asked, trace.ranges[size.form])
 
 
 def _least(trace: SymbolicTrace, declared: Mapping[DimPlace, Any]) -> dict[Any, int]:

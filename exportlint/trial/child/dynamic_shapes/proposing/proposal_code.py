@@ -113,11 +113,15 @@ class _Writing:
         return name
 
     def _computed(self, size: InputSize) -> str:
-        """A sum of two sizes, say, which follows from them."""
+        """A sum of two sizes, say, which follows from them. With 1 there eager would broadcast, and the program not."""
         name = self._names_of_sums[size.place]
         if name in self._loose:
             return "Dim.AUTO"
-        self._used[name] = f'{name} = Dim("{name}")'
+        roots = size.form.free_symbols
+        low = int(size.form.xreplace({root: self._free[root].low for root in roots}))
+        highs = {root: self._free[root].high for root in roots}
+        high = None if None in highs.values() else int(size.form.xreplace(highs))
+        self._used[name] = f'{name} = Dim("{name}"{_bounds(max(FROM, low), high)})'
         return name
 
     def _range_only(self, root: Any) -> str:

@@ -99,7 +99,7 @@ class ProposalSearch:
                 continue
             tried = list(self._runs(program, trace, free))
             if not self._learned(program, trace, free, tried):
-                everything = [*tried, *self.wrong]
+                everything = [*tried, *(one for index, one in enumerate(self.wrong) if one not in self.wrong[:index])]
                 return Found(written.code, self._facts(trace, free), trace, everything, program, free.sizes)
         return Found(None, ({"fact": "none"}, *self._why_fixed(free)), self.start.trace, self.wrong)
 
