@@ -35,6 +35,7 @@ about what may be declared
                  this excludes them
   others-same    the further inputs have the sample's sizes
   none           no dim can be dynamic
+  not-found      some dims may be dynamic, but no attempt to declare them went well
 """
 
 from __future__ import annotations

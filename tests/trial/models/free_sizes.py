@@ -83,6 +83,21 @@ class FourTimes(nn.Module):
         return (torch.randn(2, 6), torch.randn(2, 24))
 
 
+class Hop(nn.Module):
+    """A convolution makes one frame of every four samples."""
+
+    def __init__(self):
+        super().__init__()
+        self.frames = nn.Conv1d(2, 4, 8, stride=4, padding=2)
+
+    def forward(self, wave, bias):
+        return self.frames(wave) + bias
+
+    @staticmethod
+    def inputs():
+        return (torch.randn(2, 2, 48), torch.randn(2, 4, 12))
+
+
 class Shifted(nn.Module):
     """A size that is one more than another."""
 

@@ -37,7 +37,8 @@ def facts_of(trace: SymbolicTrace, called: Mapping[Any, str], free: Mapping[Any,
         yield from _of_symbol(trace, root, name, free.get(root))
     for size in trace.sizes:
         if not size.fixed and not size.form.is_Symbol and size.form.free_symbols <= set(called):
-            place = place_of_frames(trace.why_equal(size))
+            coupled = (trace.coupled[root] for root in size.form.free_symbols if root in trace.coupled)
+            place = place_of_frames(trace.why_equal(size) or next(coupled, ()))
             yield {"fact": "follows", "dim": list(size.place), "expression": written(size.form, called), "place": place}
 
 
@@ -81,7 +82,7 @@ def _of_symbol(trace: SymbolicTrace, root: Any, name: str, declared: Sizes | Non
     yield {
         "fact": "range",
         "name": name,
-        "dims": dims_of(plain or trace.of(root)),
+        "dims": dims_of(plain),
         "range": [least, sizes.high],
         "step": sizes.step,
         "smaller": sizes.low if sizes.low < least else None,

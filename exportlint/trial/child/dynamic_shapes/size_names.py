@@ -28,6 +28,8 @@ def names(
         sizes = trace.of(root)
         known = ((given or {}).get(size.place) for size in sizes if size.form == root)
         name = next(filter(None, known), None) or _declared(root, sizes) or _meant(trace, root, meaning)
+        if all(size.form != root for size in sizes) and not name.startswith("_"):
+            name = f"_{name}"  # no dim has this size: they are computed from it
         taken = sum(re.fullmatch(rf"{name}(_\d+)?", other) is not None for other in found.values())
         found[root] = f"{name}_{taken + 1}" if taken else name
     return found

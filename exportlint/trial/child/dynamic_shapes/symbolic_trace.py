@@ -68,6 +68,7 @@ class SymbolicTrace:
     sizes: list[InputSize]
     conditions: list[Condition] = field(default_factory=list)
     ranges: dict[Any, tuple[int, int | None]] = field(default_factory=dict)
+    coupled: dict[Any, tuple[Frame, ...]] = field(default_factory=dict)  # symbol that stands for several -> why
     bounds: dict[tuple[Any, str], tuple[Frame, ...]] = field(default_factory=dict)  # symbol, "low" or "high" -> why
 
     def roots(self) -> list[Any]:
@@ -93,6 +94,16 @@ class SymbolicTrace:
         kept = ((one, one.expr.xreplace(samples)) for one in self.conditions)
         self.conditions = [replace(one, expr=expr) for one, expr in kept if getattr(expr, "free_symbols", None)]
         self.ranges = {root: bounds for root, bounds in self.ranges.items() if root not in samples}
+
+    def substitute(self, forms: Mapping[Any, Any], ranges: Mapping[Any, tuple[int, int | None]]) -> None:
+        """Write symbols with others, whose ranges these are."""
+        self.sizes = [replace(size, form=sympy.sympify(size.form).xreplace(forms)) for size in self.sizes]
+        self.ranges = {root: bounds for root, bounds in self.ranges.items() if root not in forms} | dict(ranges)
+        plain = [c for c in self.conditions if not c.symbols & set(forms)]
+        written = (replace(c, expr=c.expr.xreplace(forms), multiple=None) for c in self.conditions if c not in plain)
+        changed = [c for c in written if c.symbols]
+        bounds = {root: Sizes(*self.ranges[root]) for root in self.roots()}
+        self.conditions = necessary([*plain, *changed], self.samples(), bounds)
 
     def join_named(self) -> None:
         """Join the dims that are declared under one name, also where the trace did not need them equal."""

@@ -26,7 +26,7 @@ def sentences(found: ShapesFound) -> Iterator[tuple[str, Sequence[Any] | None]]:
     for fact in found["facts"]:
         text = comment({**fact, "place": None}).strip()
         if fact["fact"] == "range":
-            subject = f"{fact['name']}, {_listed(fact['dims'])}: "
+            subject = f"{_named(fact)}: "
         yield f"{subject}{text}" if fact["fact"] in _OF_THE_RANGE_BEFORE else text, fact.get("place")
 
 
@@ -92,7 +92,12 @@ def _here(fact: Fact) -> str:
 def _range(fact: Fact) -> str:
     smaller, (low, high) = fact["smaller"], fact["range"]
     tried = f" ({smaller} was tried and is right too)" if smaller is not None else ""
-    return f"{fact['name']}, {_listed(fact['dims'])}: {span(low, high)}{_steps(fact['step'], low)}{tried}"
+    return f"{_named(fact)}: {span(low, high)}{_steps(fact['step'], low)}{tried}"
+
+
+def _named(fact: Fact) -> str:
+    """The name with its dims; none where they all are computed from it."""
+    return ", ".join(filter(None, (fact["name"], _listed(fact["dims"]))))
 
 
 def _steps(step: int, low: int) -> str:
@@ -189,6 +194,7 @@ _COMMENTS: Mapping[str, Callable[[Fact], str]] = {
         "export with a sample of 2 or more there"
     ),
     "not-all-tried": _not_all_tried,
+    "not-found": lambda _fact: "no declaration was found that torch takes and whose program agrees with eager",
     "none": lambda _fact: "no dim of the inputs can be dynamic",
 }
 

@@ -78,6 +78,7 @@ def test_what_is_pasted_exports_and_agrees_with_eager_wherever_eager_runs(
     [
         ("PositionTable", "batch = Dim(\"batch\", min=1)\ndynamic_shapes = {\n    'video': {0: batch},\n}"),
         ("FourTimes", "    'wave': {0: batch, 1: 4 * mel_1},\n"),
+        ("Hop", "    'wave': {0: batch, 2: 4 * length},\n    'bias': {0: batch, 2: length},\n"),
         ("Shifted", "    'tokens': {0: batch, 1: length + 1},\n"),
         ("Parity", "    'x': {0: batch, 1: 2 * _x_1},\n"),
         ("Pyramid", "    'image': {0: batch, 2: 4 * _height, 3: 4 * _width},\n"),

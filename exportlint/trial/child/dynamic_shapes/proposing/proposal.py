@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from exportlint.trial.child.dynamic_shapes.declarations import DimPlace, range_of, within
 from exportlint.trial.child.dynamic_shapes.facts import constants_of, dims_of
 from exportlint.trial.child.dynamic_shapes.input_tensors import InputTensor, input_tensors
+from exportlint.trial.child.dynamic_shapes.proposing.coupled_sizes import couple_sizes
 from exportlint.trial.child.dynamic_shapes.proposing.dim_names import meaning
 from exportlint.trial.child.dynamic_shapes.proposing.free_export import SECONDS, OutOfTimeError, exported_free, in_time
 from exportlint.trial.child.dynamic_shapes.proposing.one_in_sample import without_ones
@@ -116,7 +117,9 @@ def _proposed(wish: Wish, free: Mapping[DimPlace, Any], remarks: Sequence[Fact])
     if joined := trace.join_batches(declared):
         remarks.append({"fact": "batches-joined", "dims": dims_of(joined)})
     known = {place: declared_as(what) for place, what in declared.items() if hasattr(what, "__name__")}
-    called = names(trace, known, meaning(wish.loaded, given, program, trace))
+    meant = meaning(wish.loaded, given, program, trace)
+    couple_sizes(trace)
+    called = names(trace, known, meant)
     start = Start(wish.loaded, given, wish.mode, trace, called, _others(wish, trace), wish.steady)
     with in_time(2 * SECONDS):
         found = ProposalSearch(start, _least(trace, declared), program).run()

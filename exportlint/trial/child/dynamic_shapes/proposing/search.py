@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from exportlint.trial.protocol.size_facts import Fact
 
 
-_ATTEMPTS = 8
+_ATTEMPTS = 12
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,8 @@ class ProposalSearch:
             if not self._learned(program, trace, free, tried):
                 everything = [*tried, *(one for index, one in enumerate(self.wrong) if one not in self.wrong[:index])]
                 return Found(written.code, self._facts(trace, free), trace, everything, program, free.sizes)
-        return Found(None, ({"fact": "none"}, *self._why_fixed(free)), self.start.trace, self.wrong)
+        nothing: Fact = {"fact": "not-found" if free.sizes else "none"}
+        return Found(None, (nothing, *self._why_fixed(free)), self.start.trace, self.wrong)
 
     def _try_ones(self) -> None:
         """A size of 1, which torch does not trace, is declared where it is right, or where only a run can tell."""
@@ -173,7 +174,7 @@ class ProposalSearch:
             roots = [root for root, size in one.pick.items() if size != samples[root]]
             single = [root for root in roots if (alone := both.tried(trace, {root: one.pick[root]})) and alone.wrong]
             # Where 1 is right for each alone, it is taken back for one after the other.
-            for root in single or (roots[-1:] if all(one.pick[root] == 1 for root in roots) else roots):
+            for root in single or [root for root in roots if one.pick[root] <= 1][-1:] or roots:
                 self._take_back(root, one)
         moved = {root for one in tried for root in _moved(one, samples)}
         unmoved = [root for root in free.sizes if root not in moved] if not bad else []
