@@ -153,6 +153,8 @@ class DataDependentBranch(TruthRule):
             self._chained(asked.node)
             return
         value = self.code.value(asked.node)
+        if value.is_unbacked and self.checked.decide(asked.node):
+            return  # measured: what `torch._check` said decides it
         if self.guarded(asked) or (value.is_unbacked and of_a_size(self.code, asked.node, value)):
             return
         if (

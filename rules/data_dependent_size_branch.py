@@ -92,6 +92,8 @@ class DataDependentSizeBranch(TruthRule):
         value = self.code.value(asked.node)
         if asked.form == "chained" or self.guarded(asked):
             return
+        if self.checked.decide(asked.node):
+            return  # measured: what `torch._check` said decides it
         if asked.node is self._kept:
             return  # measured: without a message, torch sees that only an AssertionError depends on it, and goes on
         if value.is_unbacked and of_a_size(self.code, asked.node, value):

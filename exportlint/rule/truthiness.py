@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from exportlint.rule.base import Rule
+from exportlint.rule.checked_numbers import CheckedNumbers
 from exportlint.rule.sketch import asked_for_truth
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ class TruthRule(Rule):
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)
+        self.checked = CheckedNumbers(code)
         self._covered: set[cst.CSTNode] = set()
         self._outer_tests: list[Before] = []
 
@@ -91,6 +93,10 @@ class TruthRule(Rule):
     def guarded(self, asked: Asked) -> bool:
         """Does a test of `training`, a dtype or the tracer stand before it?"""
         return any(_guards(self.code.text(test.node), holds=test.holds) for test in (*asked.before, *self._outer_tests))
+
+    def visit_Expr(self, node: cst.Expr) -> None:
+        if not self._outer_tests:  # a check in a branch says nothing behind it
+            self.checked.see(node)
 
     def visit_If(self, node: cst.If) -> None:
         self._ask(node.test, "raise" if node.orelse is None and _only_raises(node.body) else "if")
