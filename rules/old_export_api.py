@@ -151,12 +151,11 @@ class OldExportApi(ScriptRule):
         module = dotted(node.module) if node.module and not node.relative else None
         if module and not isinstance(node.names, cst.ImportStar):
             for alias in node.names:
-                if self._gone(node, f"{module}.{dotted(alias.name)}"):
-                    break
+                self._gone(alias, f"{module}.{dotted(alias.name)}")
 
     def visit_Import(self, node: cst.Import) -> None:
         for alias in node.names:
-            self._gone(node, dotted(alias.name) or "")
+            self._gone(alias, dotted(alias.name) or "")
 
     def _gone(self, node: cst.CSTNode, name: str) -> bool:
         """Report a name that is gone, or old. Says whether it did."""
