@@ -62,8 +62,8 @@ _GONE_BY_CASE = {
 }
 _GONE = {name: case for case, names in _GONE_BY_CASE.items() for name in names.split()}
 _OLD = {
-    "torch._check_is_size": "BadCheckIsSize",
-    "torch._constrain_as_size": "BadCheckIsSize",
+    "torch._check_is_size": "BadSizeCheck",
+    "torch._constrain_as_size": "BadSizeCheck",
     "torch._dynamo.export": "BadDynamoTrace",
 }
 _FACTORIES = ("torch.rand", "torch.ones", "torch.zeros", "torch.tensor", "torch.arange", "torch.empty", "torch.full")
@@ -112,7 +112,7 @@ class OldExportApi(ScriptRule):
         "BadPrivateExport": Case("`{name}` is gone", "use what `torch.export` has of the same name"),
         "BadCoreAten": Case("`{name}` is gone", "call `program.run_decompositions()`"),
         "BadConstrainAsValue": Case("`{name}` is gone", "use `torch._check(n >= low)` and `torch._check(n <= high)`"),
-        "BadCheckIsSize": Case("`{name}` is deprecated", "use `torch._check(n >= 0)`"),
+        "BadSizeCheck": Case("`{name}` is deprecated", "use `torch._check(n >= 0)`"),
         "BadDynamoTrace": Case(
             "`{name}` is private, and gives a graph with guards, which cannot be saved or lowered",
             "use `torch.export.export(model, args)`",
