@@ -2,7 +2,8 @@
 
 Why: `.to`, `.float()`, `.long()` and their like may give back the tensor they were called on or a new one. Up to
 torch 2.6 the decomposition that every lowering starts with froze the storage of their results and stopped at the
-first write ("cannot mutate tensors with frozen storage"). Newer versions accept it.
+first write ("cannot mutate tensors with frozen storage"). Newer versions accept it. What a tokenizer gives counts as
+converted, too, once it was moved: `tokenizer(text, return_tensors="pt").to(device).input_ids`.
 
 Instead: write into a clone, or compute the value.
 
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Code, Kind, Rule, called, flat_targets, last_name, written_in_place
+from exportlint import Case, Code, Kind, Rule, Value, called, flat_targets, last_name, written_in_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,16 +81,27 @@ class FrozenStorageWrite(Rule):
                 return
 
     def _is_frozen(self, node: cst.CSTNode) -> bool:
-        """Is this the result of a conversion, or a view of one?"""
+        """Is this the result of a conversion, a view of one, or an attribute of a converted object of a library?"""
         match node:
             case cst.Name(value=name):
                 return name in self._converted
-            case cst.Subscript(value=inner):
+            case cst.Subscript(value=inner) | cst.DictComp(value=inner):
                 return self._is_frozen(inner)
+            case cst.Attribute(value=inner):
+                return _moves_tensors(self.code.value(inner)) and self._is_frozen(inner)
             case cst.Call(func=cst.Attribute(value=inner)):
                 method = called(node)
                 return method in _CONVERSIONS or (method in _VIEWS and self._is_frozen(inner))
         return False
+
+
+def _moves_tensors(value: Value) -> bool:
+    """Does the `to` of this object convert tensors that it holds? That of a library's tokens does."""
+    if value.kind is not Kind.INSTANCE or value.cls is None:
+        return value.kind is Kind.UNKNOWN
+    method = value.cls.method("to")
+    calls = (node for node in ast.walk(method.node) if isinstance(node, ast.Call)) if method else ()
+    return "to" in {last_name(call.func) for call in calls}
 
 
 def _written(sketch: Sketch) -> Iterator[ast.expr]:
@@ -104,10 +116,10 @@ def _written(sketch: Sketch) -> Iterator[ast.expr]:
 
 
 def _may_be_converted(node: ast.expr) -> bool:
-    """Is it a conversion, a view of something, or an item?"""
+    """Is it a conversion, a view of something, an item or an attribute?"""
     whole = _whole(node)
-    is_item = whole is not node and isinstance(whole, ast.Name)
-    return is_item or (isinstance(whole, ast.Call) and last_name(whole.func) in _CONVERSIONS | _VIEWS)
+    is_part = isinstance(whole, ast.DictComp | ast.Attribute) or (whole is not node and isinstance(whole, ast.Name))
+    return is_part or (isinstance(whole, ast.Call) and last_name(whole.func) in _CONVERSIONS | _VIEWS)
 
 
 def _whole(node: ast.expr) -> ast.expr:

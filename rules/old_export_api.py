@@ -32,6 +32,7 @@ _KEYWORDS = frozenset(
 )
 _PLACES = 3  # model, args and kwargs
 _EXPORTERS = frozenset({"torch.export.export", "torch.export.draft_export"})
+_PROGRAMS = _EXPORTERS | {"torch.export.load"}
 _GONE_BY_CASE = {
     "BadDynamicDim": "torch.export.dynamic_dim torch._export.dynamic_dim torch._export.constraints",
     "BadExportForTraining": "torch.export.export_for_training torch.export.export_for_inference",
@@ -41,7 +42,11 @@ _GONE_BY_CASE = {
         " torch._export.exported_program torch._export.ExportedProgram torch._export.dynamic_shapes"
     ),
     "BadCoreAten": "torch.export.core_aten_decompositions",
-    "BadConstrainAsValue": "torch._constrain_as_value torch.export.constrain_as_value torch.export.constrain_as_size",
+    "BadConstrainAsValue": (
+        "torch._constrain_as_value torch.export.constrain_as_value torch.export.constrain_as_size"
+        " torch._export.constraints.constrain_as_value torch._export.constraints.constrain_as_size"
+    ),
+    "BadEqualityConstraints": "torch.export.equality_constraints torch._export.constraints.equality_constraints",
     "BadDynamoExport": (
         "torch.onnx.dynamo_export torch.onnx.ExportOptions torch.onnx.enable_fake_mode torch.onnx.OnnxRegistry"
         " torch.onnx.ONNXRuntimeOptions torch.onnx.DiagnosticOptions torch.onnx.ExportOutput"
@@ -63,7 +68,7 @@ _GONE_BY_CASE = {
 _GONE = {name: case for case, names in _GONE_BY_CASE.items() for name in names.split()}
 _OLD = {
     "torch._check_is_size": "BadSizeCheck",
-    "torch._constrain_as_size": "BadSizeCheck",
+    "torch._constrain_as_size": "GoodConstrainAsSize",
     "torch._dynamo.export": "BadDynamoTrace",
 }
 _FACTORIES = ("torch.rand", "torch.ones", "torch.zeros", "torch.tensor", "torch.arange", "torch.empty", "torch.full")
@@ -71,7 +76,7 @@ _FACTORIES = ("torch.rand", "torch.ones", "torch.zeros", "torch.tensor", "torch.
 
 class OldExportApi(ScriptRule):
     words = (
-        r"export\b|dynamic_dim|constrain_as|_check_is_size|export_for_|capture_pre_autograd|dynamo_export"
+        r"export\b|dynamic_dim|constrain_as|equality_constraints|_check_is_size|export_for_|capture_pre_autograd|dynamo_export"
         r"|quantize_pt2e|quantizer|pt2e|torch\.(map|scan)\b"
         r"|_export\b|onnx\b|exported_model|definitely_(true|false)|core_aten"
     )
@@ -112,6 +117,12 @@ class OldExportApi(ScriptRule):
         "BadPrivateExport": Case("`{name}` is gone", "use what `torch.export` has of the same name"),
         "BadCoreAten": Case("`{name}` is gone", "call `program.run_decompositions()`"),
         "BadConstrainAsValue": Case("`{name}` is gone", "use `torch._check(n >= low)` and `torch._check(n <= high)`"),
+        "GoodConstrainAsSize": Case(
+            "`{name}` is the old way to bound a size", "use `torch._check(n >= low)` and `torch._check(n <= high)`"
+        ),
+        "BadEqualityConstraints": Case(
+            "`{name}` is gone", "give the sizes the same `Dim` in `dynamic_shapes=`; read `program.range_constraints`"
+        ),
         "BadSizeCheck": Case("`{name}` is deprecated", "use `torch._check(n >= 0)`"),
         "BadDynamoTrace": Case(
             "`{name}` is private, and gives a graph with guards, which cannot be saved or lowered",
@@ -159,7 +170,8 @@ class OldExportApi(ScriptRule):
 
     def _gone(self, node: cst.CSTNode, name: str) -> bool:
         """Report a name that is gone, or old. Says whether it did."""
-        case = next((case for gone, case in _GONE.items() if name == gone or name.startswith(f"{gone}.")), None)
+        gone = [old for old in _GONE if name == old or name.startswith(f"{old}.")]
+        case = _GONE[max(gone, key=len)] if gone else None
         if case and not self._guards:
             self.report(node, case, name=name)
         elif name in _OLD:
@@ -175,6 +187,13 @@ class OldExportApi(ScriptRule):
                 self.report(node, "BadDimPositional")
         elif isinstance(node.func, cst.Attribute):
             self._gone(node, name)
+
+    def visit_Attribute(self, node: cst.Attribute) -> None:
+        """`program.equality_constraints`."""
+        made = self.bound(node.value)
+        is_program = isinstance(made, cst.Call) and self.code.name(made.func) in _PROGRAMS
+        if is_program and node.attr.value == "equality_constraints" and not self._guards:
+            self.report(node, "BadEqualityConstraints", name=self.code.text(node))
 
     def _export(self, node: cst.Call) -> None:
         keywords = {arg.keyword.value for arg in node.args if arg.keyword}

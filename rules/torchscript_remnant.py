@@ -1,18 +1,27 @@
 """TorchScript around a model: tracing keeps one way, scripted parts cannot be exported.
 
 Why: `torch.jit.trace` records the operators of one run; where forward branches on data, the other branch is gone and
-only a warning says so. Modules that are scripted, traced or derived from `ScriptModule` are refused as a whole or when
-forward reaches them, and `torch.jit.fork` is refused in strict mode. The marks that libraries carry along
-(`@torch.jit.ignore`, `unused`, `export`, `is_scripting()`, scripted functions, `annotate`, `Final`) are followed.
+only a warning says so. Modules that are scripted, traced, frozen or derived from `ScriptModule` are refused as a whole
+or when forward reaches them, and `torch.jit.fork` is refused in strict mode. torch 2.13 warns at `torch.jit.script`,
+`trace`, `freeze`, `save` and `load` that they will go, and does not trace the wrapper of `torch.compile`.
+
+The marks that libraries carry along mean nothing to torch.export, which follows the code: `@torch.jit.ignore` and
+`unused` methods are traced where forward calls them, `is_scripting()` is False, scripted functions, `annotate` and
+`Final` are looked through. They are noted only in a file that scripts or traces something, or where they change
+what one gets: methods with `@torch.jit.export` are not in the program, which has forward only.
 
 Instead: export the eager module.
 
-    program = torch.export.export(model.eval(), (x,))             # instead of torch.jit.trace / torch.jit.script
+    program = torch.export.export(model.eval(), (x,))             # instead of torch.jit.trace / script / freeze
+    torch.export.save(program, "model.pt2")                       # instead of torch.jit.save; torch.export.load
     y = self.linear(x)                                            # instead of torch.jit.fork / wait
+    if not torch.compiler.is_exporting(): …                       # instead of torch.jit.is_scripting()
 """
 
 from __future__ import annotations
 
+import ast
+import re
 from typing import ClassVar
 
 import libcst as cst
@@ -20,7 +29,9 @@ import libcst as cst
 from exportlint import Case, Code, ScriptRule, Severity, Visitor, argument, called
 
 _EAGER = "keep the eager module and export it"
-_SCRIPTS = frozenset({"torch.jit.script", "torch.jit.load", "torch.jit.freeze", "torch.jit.optimize_for_inference"})
+_EXPORT = "export the eager module: `torch.export.export(model.eval(), args)`"
+_FREEZES = frozenset({"torch.jit.freeze", "torch.jit.optimize_for_inference"})
+_SCRIPTS = frozenset({"torch.jit.script", "torch.jit.load", *_FREEZES})
 _TRACES = frozenset({"torch.jit.trace", "torch.jit.trace_module"})
 _TASKS = frozenset({"torch.jit.fork", "torch.jit.wait", "torch.jit._fork", "torch.jit._wait"})
 _DATA = frozenset(
@@ -28,10 +39,27 @@ _DATA = frozenset(
 )
 
 
+_CALLED = {
+    "torch.jit.load": "BadLoaded",
+    "torch.jit.save": "BadSaved",
+    **dict.fromkeys(_FREEZES, "BadFrozen"),
+}
+_ADVICE = {"torch.jit.is_scripting": "GoodIsScripting"}
+_MARKS = {
+    "torch.jit.export": "BadExportMark",
+    "torch.jit.ignore": "GoodIgnored",
+    "torch.jit.unused": "GoodIgnored",
+    "torch.jit.script_if_tracing": "GoodScriptIfTracing",
+    "torch.jit._script_if_tracing": "GoodScriptIfTracing",
+    "torch.jit.script_method": "BadScriptModule",
+}
+_MARKED = re.compile(r"@\s*([\w.]+\.)?(ignore|unused|export|_?script_if_tracing|script_method)\b")
+
+
 class TorchscriptRemnant(ScriptRule):
     words = (
-        r"\bjit\.(trace|script|load|freeze|_?fork|_?wait|isinstance|optimize)|from torch.jit import|ScriptModule"
-        r"|script_method"
+        r"\bjit\.(trace|script|load|save|freeze|_?fork|_?wait|isinstance|optimize|ignore|unused|export|is_scripting)"
+        r"|from torch.jit import|from torch import .*\bjit\b|ScriptModule|script_method|_script_if_tracing"
     )
     graph_breaks = ("GB4695", "GB0007", "GB0008")
     torch_says = (r"torch\.jit\.script/freeze modules unsupported",)
@@ -43,6 +71,34 @@ class TorchscriptRemnant(ScriptRule):
         "BadScriptModule": Case(
             "`{name}` is a method of a ScriptModule", "derive from `torch.nn.Module` and drop the decorator"
         ),
+        "BadScripted": Case("`{code}` makes a TorchScript module", _EXPORT),
+        "BadFrozen": Case("`{code}` makes a TorchScript module with its weights as constants", _EXPORT),
+        "BadTraced": Case("`{code}` records one run as a TorchScript module", _EXPORT),
+        "BadTracedCompiled": Case(
+            "`{code}` traces the wrapper of `torch.compile`",
+            "give the module to `torch.export.export(model.eval(), args)`, which takes it with the wrapper as well",
+        ),
+        "BadSaved": Case("`{code}` saves TorchScript", "save the exported program: `torch.export.save(program, path)`"),
+        "BadLoaded": Case(
+            "`{code}` loads TorchScript, which cannot be exported",
+            "export the eager module, keep it with `torch.export.save`, call `torch.export.load(path).module()`",
+        ),
+        "BadExportMark": Case(
+            "`{name}` is a method that TorchScript exports beside forward, and `torch.export` takes forward only",
+            "export a small `nn.Module` for it, whose forward calls `{name}`",
+        ),
+        "GoodIgnored": Case(
+            "`@{mark}` means nothing to torch.export, which traces `{name}` with forward",
+            "drop the mark; what the tracer is not to follow, make an operator with `torch.library.custom_op`",
+        ),
+        "GoodIsScripting": Case(
+            "`{code}` is False while torch.export traces: what it keeps from TorchScript is in the program",
+            "write `torch.compiler.is_exporting()` for what only export is to take or leave",
+        ),
+        "GoodScriptIfTracing": Case(
+            "torch.export traces `{name}` as plain Python, without scripting it",
+            "drop the mark; a branch on data in it is to be `torch.cond`, such a loop `while_loop`",
+        ),
         "BadScriptedSubmodule": Case("`{code}` makes a TorchScript submodule", _EAGER),
         "BadTracedSubmodule": Case("`{code}` makes a traced submodule", _EAGER),
         "BadFork": Case("`{code}` starts or awaits a TorchScript task", "call the function"),
@@ -53,14 +109,17 @@ class TorchscriptRemnant(ScriptRule):
 
     @classmethod
     def concerns(cls, code: Code) -> bool:
-        """Is anything of torch.jit called, or a method of a ScriptModule written?"""
-        called = _SCRIPTS | _TRACES | _TASKS | {"torch.jit.isinstance"}
-        return not called.isdisjoint(code.sketch.origins) or "script_method" in code.module.parsed.text
+        """Is anything of torch.jit called, or a function marked for it?"""
+        called = {*_SCRIPTS, *_TRACES, *_TASKS, *_CALLED, *_ADVICE, "torch.jit.isinstance"}
+        return not called.isdisjoint(code.sketch.origins) or bool(_MARKED.search(code.module.parsed.text))
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)
         self._modules: list[bool] = []
         self._method: list[str] = []
+        self._submodules: set[cst.CSTNode] = set()
+        self._advised: set[str] = set()
+        self._has_torchscript = _has_torchscript(code)
 
     def visit_ClassDef(self, node: cst.ClassDef) -> None:
         super().visit_ClassDef(node)
@@ -76,8 +135,26 @@ class TorchscriptRemnant(ScriptRule):
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
         super().visit_FunctionDef(node)
         self._method.append(node.name.value)
-        if any(self.code.name(decorator.decorator) == "torch.jit.script_method" for decorator in node.decorators):
-            self.report(node.name, "BadScriptModule", name=node.name.value)
+        for decorator in node.decorators:
+            inner = decorator.decorator
+            mark = self.code.name(inner.func if isinstance(inner, cst.Call) else inner) or ""
+            if mark in _MARKS:
+                self._marked(node.name, _MARKS[mark], mark)
+
+    def _marked(self, name: cst.Name, case: str, mark: str) -> None:
+        if case == "GoodIgnored":
+            self._advise(name, case, mark=mark, always=_calls_on_self(self.code, name.value))
+        elif case == "GoodScriptIfTracing":
+            self._advise(name, case, always=True)
+        elif case == "BadScriptModule" or self._modules[-1:] == [True]:
+            at_most = Severity.NOTE if case == "BadExportMark" else Severity.ERROR
+            self.report(name, case, at_most=at_most, name=name.value)
+
+    def _advise(self, node: cst.CSTNode, case: str, *, mark: str = "", always: bool = False) -> None:
+        """Note what torch exports well once in a file, where somebody comes from TorchScript."""
+        if (always or self._has_torchscript) and case not in self._advised:
+            self._advised.add(case)
+            self.report(node, case, at_most=Severity.NOTE, mark=mark, name=self.code.text(node))
 
     def leave_FunctionDef(self, original_node: cst.FunctionDef) -> None:
         super().leave_FunctionDef(original_node)
@@ -88,6 +165,7 @@ class TorchscriptRemnant(ScriptRule):
         on_self = any(isinstance(t.target, cst.Attribute) and _is_self(t.target.value) for t in node.targets)
         if on_self and self._modules and self._modules[-1] and isinstance(node.value, cst.Call):
             name = self.code.name(node.value.func) or ""
+            self._submodules.add(node.value)
             if name in _SCRIPTS and not self._scripts_function(node.value):
                 self.report(node.value, "BadScriptedSubmodule")
             elif name in _TRACES:
@@ -103,20 +181,52 @@ class TorchscriptRemnant(ScriptRule):
     def visit_Call(self, node: cst.Call) -> None:
         name = self.code.name(node.func) or ""
         in_module = bool(self._modules and self._modules[-1] and self._method)
-        if name in _TRACES:
-            self._trace(node)
+        if name in _TRACES | _SCRIPTS | _CALLED.keys():
+            self._made(node, name)
+        elif name in _ADVICE:
+            self._advise(node, _ADVICE[name])
         elif name in _TASKS:
             in_forward = in_module and self._method[-1] == "forward"
             self.report(node, "BadFork", at_most=Severity.ERROR if in_forward else Severity.WARNING)
         elif name == "torch.jit.isinstance" and in_module:
             self.report(node, "BadJitIsinstance")
 
+    def _made(self, node: cst.Call, name: str) -> None:
+        if name in _TRACES:
+            self._trace(node)
+        elif node not in self._submodules and (name in _CALLED or not self._scripts_function(node)):
+            self.report(node, _CALLED.get(name, "BadScripted"), at_most=Severity.NOTE)
+
     def _trace(self, node: cst.Call) -> None:
         target = argument(node, 0, "func") or argument(node, 0, "mod")
-        cls = self.local_class(self.unchained(target)[0]) if target is not None else None
+        origin = self.unchained(target)[0] if target is not None else None
+        cls = self.local_class(origin) if origin else None
         branch = _branch_on_data(cls) if cls else None
         if branch is not None:
             self.report(node, "BadTraceOfBranch", line=str(self.code.place(branch).line))
+        elif isinstance(origin, cst.Call) and self.code.name(origin.func) == "torch.compile":
+            self.report(node, "BadTracedCompiled")
+        elif node not in self._submodules:
+            self.report(node, "BadTraced", at_most=Severity.NOTE)
+
+
+def _has_torchscript(code: Code) -> bool:
+    """Does the file script, trace, save or load something other than functions of its own?"""
+    functions = {node.name for node in code.sketch.nodes(ast.FunctionDef)}
+    made = (call.node.args for call in code.sketch.calls if call.origin in _TRACES | _SCRIPTS | _CALLED.keys())
+    return any(not args or not _is_function(args[0], functions) for args in made)
+
+
+def _is_function(node: ast.expr, functions: set[str]) -> bool:
+    return isinstance(node, ast.Lambda) or (isinstance(node, ast.Name) and node.id in functions)
+
+
+def _calls_on_self(code: Code, name: str) -> bool:
+    """Is `self.name(…)` called in the file?"""
+    return any(
+        call.method == name and isinstance(call.owner, ast.Name) and call.owner.id == "self"
+        for call in code.sketch.calls
+    )
 
 
 def _is_self(node: cst.CSTNode) -> bool:

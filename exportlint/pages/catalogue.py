@@ -33,7 +33,9 @@ def source(fixture: Fixture, found: FixtureClass) -> str:
 
 def outcome(record: Mapping[str, Any]) -> str:
     """The outcome of one record of a truth file, in a word or two."""
-    return "fails later" if record["outcome"] == "exports" and record.get("then") else str(record["outcome"])
+    if record["outcome"] != "exports":
+        return str(record["outcome"])
+    return "fails later" if record.get("then") else "deprecated" if record.get("deprecated") else "exports"
 
 
 def measured(info: RuleInfo, version: str, mode: str) -> str:
@@ -64,8 +66,9 @@ def rules_page() -> str:
             "What torch did with the `Bad…` models of the rule's fixture: `refused` (torch raised), `differs` (it",
             "exports, and the program computes something else), `crashed`, `timed out`, or `exports` (and agrees with",
             "eager: there the rule is silent or leaves a note). `fails later`: it exports and agrees, and a later step",
-            "such as the decomposition fails. A number counts fixture classes, as in `refused 5, differs 2`; a word",
-            "alone means all of them. A model that a version cannot define is not counted.",
+            "such as the decomposition fails. `deprecated`: it exports, and torch warns that this will end. A number",
+            "counts fixture classes, as in `refused 5, differs 2`; a word alone means all of them. A model that a",
+            "version cannot define is not counted.",
             "`exportlint explain RULE` shows the models.",
             "",
             _table([TESTED_TORCH], with_summary=True),

@@ -54,12 +54,21 @@ class CheckedNumbers:
     def see(self, statement: cst.Expr) -> None:
         """Learn from a statement, if it is a check."""
         match statement.value:
-            case cst.Call(func=func, args=[cst.Arg(value=test), *_]):
+            case cst.Call(func=func, args=[cst.Arg(value=test), *others]):
                 name = self.code.name(func)
                 if name == "torch._check":
                     self.add(test)
-                elif name == "torch._check_is_size":
+                elif name in {"torch._check_is_size", "torch._constrain_as_size"}:
                     self._narrow(Comparison(test, cst.GreaterThanEqual, 0))
+                    for bound in others:
+                        self._bound(test, bound)
+
+    def _bound(self, size: cst.BaseExpression, bound: cst.Arg) -> None:
+        """`min=2` or `max=8` of the old check."""
+        kind = {"min": cst.GreaterThanEqual, "max": cst.LessThanEqual}.get(bound.keyword.value if bound.keyword else "")
+        number = _number(bound.value)
+        if kind and number is not None:
+            self._narrow(Comparison(size, kind, number))
 
     def add(self, test: cst.BaseExpression) -> None:
         """What holds from here on."""

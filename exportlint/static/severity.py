@@ -67,7 +67,9 @@ class MeasuredCases:
             return Severity.ERROR
         if any(self._later(case, mode) for mode in self._modes):
             return Severity.WARNING
-        return Severity.NOTE if any(outcome != exports for outcome in effect.values()) else None
+        if any(outcome != exports for outcome in effect.values()) or self._deprecated(case) or is_advice(case):
+            return Severity.NOTE
+        return None
 
     def sentence(self, case: str) -> str:
         """What torch does with it, in this version and mode."""
@@ -83,7 +85,14 @@ class MeasuredCases:
         else:
             text = f"{torch} " + "; ".join(f"in {mode} mode {does}" for mode, does in effects.items())
         later = next((x for mode in chosen if (x := self._later(case, mode))), None)
+        if not later and (warning := self._deprecated(case)):
+            return f'{torch} takes it, and warns "{warning}"'
         return f"{text}, and {later}" if later else text
+
+    def _deprecated(self, case: str) -> str | None:
+        """What torch warned of, for a case that exports."""
+        warned = (record.get("deprecated") for record in self._measured(case)[1].values())
+        return next((words for words in warned if words), None)
 
     def _later(self, case: str, mode: str) -> str | None:
         """The step after export that fails, for a case that exports."""
@@ -94,6 +103,11 @@ class MeasuredCases:
         }
         failed = [names[step] for step in record.get("then", {}) if step in names]
         return failed[0] if failed and record.get("outcome") == Outcome.EXPORTS.value else None
+
+
+def is_advice(case: str) -> bool:
+    """Is it a case that torch exports, and whose suggestion names what export has in its place?"""
+    return case.startswith("Good")
 
 
 def _does(record: Mapping[str, Any]) -> str:

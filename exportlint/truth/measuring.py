@@ -166,6 +166,8 @@ def _record(measured: Mapping[str, Any], fixture: Path) -> dict[str, Any]:
     record: dict[str, Any] = {"outcome": measured["outcome"]}
     if "then" in measured:
         record["then"] = {step: f"refused: {steady(words)}" for step, words in measured["then"].items()}
+    if "deprecated" in measured:
+        record["deprecated"] = steady(measured["deprecated"])
     if "error" in measured:
         return {**record, "error": measured["error"], **_NOWHERE}
     if "seen" not in measured:

@@ -83,7 +83,8 @@ def _print_class(rule: str, name: str, modes: Measured) -> None:
         place = f" line {record['line']}" if record.get("line") else ""
         words = " ".join(str(record[key]) for key in ("graph_break", "check", "error") if record.get(key))
         then = "".join(f"; then {step} {what}" for step, what in record.get("then", {}).items())
-        sys.stdout.write(f"{rule} {name} {mode}: {record['outcome']}{place} {words}{then}".rstrip() + "\n")
+        warned = f"; warns {record['deprecated']}" if "deprecated" in record else ""
+        sys.stdout.write(f"{rule} {name} {mode}: {record['outcome']}{place} {words}{then}{warned}".rstrip() + "\n")
     sys.stdout.flush()
 
 
@@ -94,7 +95,8 @@ def _print_verdict(rule: str, classes: Mapping[str, Measured]) -> None:
             sys.stdout.write(f"{rule}: this torch cannot define {name}, which counts as not measured\n")
             continue
         failing_later = any(record.get("then") for record in modes.values())
-        if name.startswith("Bad") and outcomes == {"exports"} and not failing_later:
+        ending = any(record.get("deprecated") for record in modes.values())
+        if name.startswith("Bad") and outcomes == {"exports"} and not (failing_later or ending):
             sys.stdout.write(f"{rule}: torch exports {name} correctly in both modes: there is no sin here\n")
         if name.startswith("Good") and (outcomes != {"exports"} or failing_later):
             sys.stdout.write(f"{rule}: {name} does not export everywhere\n")

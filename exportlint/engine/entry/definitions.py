@@ -78,13 +78,15 @@ def class_constants(cls: ClassInfo) -> dict[str, Value]:
     return {n: exactly(Scalar(type(v).__name__, bool(v))) for n, v in plain if isinstance(v, bool | int | float)}
 
 
-def on_self(names: dict[str, Value], written: Collection[str] | None = None) -> dict[str, Value]:
+def on_self(names: dict[str, Value], written: Collection[str] | None = None, outlives: bool = True) -> dict[str, Value]:
     """The attributes of an object as later calls meet them. `written`: those that are written after `__init__`, where
-    the arguments of `__init__` are known, so that the constants among the others hold."""
+    the arguments of `__init__` are known, so that the constants among the others hold. `outlives`: the object was made
+    before export, so that its tensors are there in every call."""
     found = {n.removeprefix("self."): v for n, v in names.items() if n.startswith("self.")}
     settled = {n for n in found if written is not None and n not in written}
     return {
-        n: v.but(on_self=True) if n in settled and _is_constant(v) else kept(v, n in settled) for n, v in found.items()
+        n: v.but(on_self=True) if n in settled and _is_constant(v) else kept(v, n in settled, outlives)
+        for n, v in found.items()
     }
 
 
@@ -155,18 +157,20 @@ def _sets_attributes(function: ast.AST) -> bool:
     return False
 
 
-def kept(value: Value, settled: bool = False) -> Value:
+def kept(value: Value, settled: bool = False, outlives: bool = True) -> Value:
     """How a value looks from later calls: its truth is open, a tensor is an attribute unless it is registered.
 
-    `settled`: nobody writes it later, so that None stays None.
+    `settled`: nobody writes it later, so that None stays None. `outlives`: as in `on_self`.
     """
     none_stays = settled and len(value.options) > 1
-    options = (o if none_stays and isinstance(o, NoneObject) else _kept(o) for o in value.options)
+    options = (o if none_stays and isinstance(o, NoneObject) else _kept(o, outlives) for o in value.options)
     return functools.reduce(join, map(exactly, options))
 
 
-def _kept(option: Possibility) -> Possibility:
+def _kept(option: Possibility, outlives: bool) -> Possibility:
     match option:
+        case Tensor() if not outlives:
+            return option
         case Tensor(source=source):
             registered = source in {Source.PARAMETER, Source.BUFFER}
             return replace(option, source=source if registered else Source.ATTRIBUTE, on_self=True)
@@ -177,9 +181,9 @@ def _kept(option: Possibility) -> Possibility:
                 option,
                 source=None,
                 on_self=True,
-                element=kept(option.element) if option.element else None,
-                items=tuple(map(kept, option.items)) if option.items else None,
-                fields=tuple((k, kept(v)) for k, v in option.fields),
+                element=kept(option.element, outlives=outlives) if option.element else None,
+                items=tuple(kept(item, outlives=outlives) for item in option.items) if option.items else None,
+                fields=tuple((k, kept(v, outlives=outlives)) for k, v in option.fields),
             )
         case Scalar():
             return Scalar(option.container, on_self=True)

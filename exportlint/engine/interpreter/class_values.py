@@ -118,7 +118,7 @@ class ClassValues(Interpreter):
         env = self._entered(Call(init, exactly(Instance(cls)), args, keywords))
         written = written_later(cls) if self._watched else None
         levels = class_constants(cls) if self._watched else {}
-        fields = {**levels, **on_self(env.names, written)} if env else {}
+        fields = {**levels, **on_self(env.names, written, outlives=self.silent)} if env else {}
         return exactly(Instance(cls, fields=tuple((n, v.plain) for n, v in fields.items())))
 
     def _constructed(self, cls: ClassInfo, args: tuple[Value, ...], keywords: dict[str, Value]) -> Construction | None:

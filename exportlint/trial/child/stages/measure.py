@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -22,7 +24,8 @@ from exportlint.trial.protocol.outcomes import PASSED, Outcome
 from exportlint.trial.protocol.shortening import short
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import warnings
+    from collections.abc import Callable, Sequence
 
     from exportlint.trial.protocol.observation import Observation
 
@@ -62,12 +65,21 @@ def _compare(request: StageRequest, second: dict[str, Any]) -> StageAnswer:
     if not (eager.ok and again.ok):
         return _report(request, {"outcome": Outcome.DIFFERS.value, "error": f"eager raises: {_why(eager, again)}"})
     os.chdir(tempfile.mkdtemp(dir=request.folder))
-    with warnings_kept():
+    with warnings_kept() as kept:
         exported = export(request.loaded, request.mode)
+        warned = _deprecated(kept, request.loaded.target.path)
         seen = _first_difference(request, exported, (eager.value, again.value), second, plan)
         measured = {"outcome": Outcome.EXPORTS.value} if seen is None else _outcome(Outcome.DIFFERS, seen)
         _report(request, measured)
-        return _report(request, {**measured, **_then(exported)})
+        return _report(request, {**measured, **_then(exported), **warned})
+
+
+def _deprecated(kept: Sequence[warnings.WarningMessage], path: str | None) -> dict[str, Any]:
+    """What torch said last in the export about a call of the fixture that it will drop; such a warning names it first."""
+    source = Path(path).read_text("utf-8") if path else ""
+    ours = (str(one.message) for one in kept if issubclass(one.category, FutureWarning | DeprecationWarning))
+    words = [short(text) for text in ours if (name := re.match(r"`?([\w.]+)", text)) and name[1] in source]
+    return {"deprecated": words[-1]} if words else {}
 
 
 def _why(eager: ForkResult, again: ForkResult) -> str:
