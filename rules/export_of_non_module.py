@@ -4,17 +4,20 @@ Why: torch.export takes instances of `nn.Module` only, because the program's par
 method, a function, a partial application, a class, a TorchScript module or a program that was exported before is
 refused in the first line of the call. A submodule, an `nn.Sequential` or the wrapper of `torch.compile` is fine.
 
-Instead: put the method into the forward of a small module.
+Instead: put the method into the forward of a small module. A predictor that is no module itself is held together with
+the modules that it uses: the weights of a module that the wrapper does not hold become constants of the program in
+non-strict mode, and strict mode refuses.
 
     class Predict(torch.nn.Module):
-        def __init__(self, model):
+        def __init__(self, predictor):
             super().__init__()
-            self.model = model
+            self.predictor = predictor
+            self.model = predictor.model    # a module: without this line its weights are no parameters
 
         def forward(self, x):
-            return self.model.predict(x)
+            return self.predictor.predict(x)
 
-    torch.export.export(Predict(predictor.model).eval(), (x,))
+    torch.export.export(Predict(predictor).eval(), (x,))
 """
 
 from __future__ import annotations
@@ -23,17 +26,24 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, ScriptRule, Severity
+from exportlint import Case, ScriptRule, Severity, Visitor, dotted
 
 if TYPE_CHECKING:
     from exportlint import Code
 
 _WRAP = "export a small `nn.Module` whose forward calls it"
+_HOLD = (
+    f"{_WRAP}, and which holds the modules of `{{owner}}` too, as in `self.model = {{owner}}.model`:"
+    " weights that no module holds become constants of the program, and strict mode refuses"
+)
 _EAGER = "export the eager module instead"
 # Attributes that are methods on whatever has them.
 _METHODS = frozenset(
-    {"forward", "generate", "predict", "__call__", "predict_step", "forward_features", "infer", "inference"}
+    {"forward", "generate", "predict", "call", "predict_step", "forward_features", "infer", "inference"}
 )
+_FORWARDS = frozenset({"forward", "__call__", "forward_features"})
+# By whether the class is a module.
+_METHOD_OF = {True: "BadModelMethod", False: "BadMethod", None: "BadUnknownMethod"}
 _LIKELY = frozenset({"encode", "decode", "encode_image", "encode_text", "transform", "sample", "score", "embed", "run"})
 _SCRIPTED = {
     "torch.jit.script": "BadScripted",
@@ -52,8 +62,13 @@ class ExportOfNonModule(ScriptRule):
     words = r"torch\.export|from torch import .*\bexport\b"
     torch_says = (r"Expected `mod` to be an instance of", r"Exporting a ScriptModule is not supported")
     cases: ClassVar = {
-        "BadMethod": Case("`{target}` is a bound method", _WRAP),
+        "BadMethod": Case("`{target}` is a bound method of an object that is no `nn.Module`", _HOLD),
         "BadModelMethod": Case("`{target}` is a bound method of the model", _WRAP),
+        "BadUnknownMethod": Case(
+            "`{target}` is a bound method",
+            f"{_WRAP}; if `{{owner}}` is no module itself, let the wrapper hold its modules too, as in"
+            " `self.model = {owner}.model`, or their weights become constants of the program",
+        ),
         "BadForward": Case(
             "`{target}` is a bound method", "export the module itself, or a small module whose forward calls it"
         ),
@@ -64,7 +79,7 @@ class ExportOfNonModule(ScriptRule):
         "BadScripted": Case("`{target}` is a TorchScript module", _EAGER),
         "BadTraced": Case("`{target}` is a traced module", _EAGER),
         "BadClass": Case("`{target}` is a class", "make an instance: `{target}()`"),
-        "BadObject": Case("`{target}` is no `nn.Module`", _WRAP),
+        "BadObject": Case("`{target}` is no `nn.Module`", _HOLD),
         "BadCompiledFunction": Case("`{target}` is a compiled function", _WRAP),
         "BadProgram": Case("`{target}` is an exported program", "export the module, or `{target}.module()`"),
         "BadStateDict": Case("`{target}` is a dictionary of weights", "build the module and load them"),
@@ -87,9 +102,10 @@ class ExportOfNonModule(ScriptRule):
         if target is None:
             return
         origin, _ = self.unchained(target)
+        owner = self.code.text(origin.value if isinstance(origin, cst.Attribute) else target)
         if case := self._case_of(target):
-            self.report(node, case, target=self.code.text(target))
-        elif isinstance(origin, cst.Attribute) and origin.attr.value in _LIKELY and not self._on_self(origin):
+            self.report(node, case, target=self.code.text(target), owner=owner)
+        elif isinstance(origin, cst.Attribute) and origin.attr.value in _LIKELY and not _on_self(origin):
             self.report(node, "BadForward", at_most=Severity.WARNING, target=self.code.text(target))
 
     def _case_of(self, node: cst.CSTNode) -> str | None:
@@ -112,12 +128,19 @@ class ExportOfNonModule(ScriptRule):
     def _attribute(self, node: cst.Attribute) -> str | None:
         name = node.attr.value
         owner, _ = self.unchained(node.value)
-        cls = self._classes[-1] if self._classes and self._on_self(node) else self.local_class(owner)
-        if cls and any(isinstance(line, cst.FunctionDef) and line.name.value == name for line in cls.body.body):
-            if name == "forward":
-                return "BadForward"
-            return "BadMethod" if self.is_module_class(cls) is False else "BadModelMethod"
-        return "BadForward" if name in _METHODS and self.code.name(node) is None else self._library(node)
+        cls = self._classes[-1] if self._classes and _on_self(node) else self.local_class(owner)
+        lines = self._lines_of(cls) if cls else []
+        defined = [line for line in lines if isinstance(line, cst.FunctionDef) and line.name.value == name]
+        if cls and defined and not any(map(_is_property, defined)):
+            return _METHOD_OF[self.is_module_class(cls)] if name != "forward" else "BadForward"
+        if name.strip("_") not in _METHODS or defined or self.code.name(node) or _is_set(lines, name):
+            return self._library(node)
+        return "BadForward" if name in _FORWARDS else "BadUnknownMethod"
+
+    def _lines_of(self, cls: cst.ClassDef) -> list[cst.BaseStatement | cst.BaseSmallStatement]:
+        """What stands in the bodies of a class and of its bases in the file."""
+        bases = (base for base in self.bases(cls) if isinstance(base, cst.ClassDef))
+        return [line for one in (cls, *bases) for line in one.body.body]
 
     def _library(self, node: cst.CSTNode) -> str | None:
         """`torch.relu`, `nn.functional.gelu`, `nn.Linear`: lower case names are functions, the others classes."""
@@ -139,5 +162,29 @@ class ExportOfNonModule(ScriptRule):
         cls = self.local_class(node)
         return "BadObject" if cls and self.is_module_class(cls) is False else None
 
-    def _on_self(self, node: cst.Attribute) -> bool:
-        return isinstance(node.value, cst.Name) and node.value.value == "self"
+
+def _on_self(node: cst.Attribute) -> bool:
+    return isinstance(node.value, cst.Name) and node.value.value == "self"
+
+
+def _is_property(method: cst.FunctionDef) -> bool:
+    return any((dotted(decorator.decorator) or "").endswith("property") for decorator in method.decorators)
+
+
+def _is_set(lines: list[cst.BaseStatement | cst.BaseSmallStatement], name: str) -> bool:
+    """Is `self.name = …` written in one of the methods?"""
+    for line in lines:
+        line.visit(targets := _Targets())
+        if name in targets.found:
+            return True
+    return False
+
+
+class _Targets(Visitor):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[str] = set()
+
+    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
+        if isinstance(node.target, cst.Attribute) and _on_self(node.target):
+            self.found.add(node.target.attr.value)

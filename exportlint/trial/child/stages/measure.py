@@ -75,7 +75,7 @@ def _compare(request: StageRequest, second: dict[str, Any]) -> StageAnswer:
 
 
 def _deprecated(kept: Sequence[warnings.WarningMessage], path: str | None) -> dict[str, Any]:
-    """What torch said last in the export about a call of the fixture that it will drop; such a warning names it first."""
+    """What torch said last of a call of the fixture that it will drop; such a warning begins with its name."""
     source = Path(path).read_text("utf-8") if path else ""
     ours = (str(one.message) for one in kept if issubclass(one.category, FutureWarning | DeprecationWarning))
     words = [short(text) for text in ours if (name := re.match(r"`?([\w.]+)", text)) and name[1] in source]
