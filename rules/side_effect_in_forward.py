@@ -155,6 +155,8 @@ class SideEffectInForward(Rule):
         self._assigned(node, counts=False)
 
     def _assigned(self, node: cst.CSTNode, *, counts: bool) -> None:
+        if self.code.in_operator(node):
+            return  # what is changed in a branch of `torch.cond` is refused
         for target in flat_targets(node):
             if isinstance(target, cst.Name) and target.value in self._enclosing and counts:
                 self.report(node, "BadNonlocalCount")
@@ -200,6 +202,8 @@ class SideEffectInForward(Rule):
 
     def _container(self, node: cst.CSTNode, owner: cst.BaseExpression) -> None:
         """A list, dictionary or set of the file, reached by its plain name."""
+        if self.code.in_operator(node):
+            return
         if isinstance(owner, cst.Name) and owner.value in self._defaults:
             self.report(node, "BadMutableDefault", at_most=Severity.WARNING)
             return

@@ -24,6 +24,7 @@ _MIRRORED: dict[type[cst.BaseCompOp], type[cst.BaseCompOp]] = {
     cst.Equal: cst.Equal,
     cst.NotEqual: cst.NotEqual,
 }
+_BOUNDS: dict[str, type[cst.BaseCompOp]] = {"min": cst.GreaterThanEqual, "max": cst.LessThanEqual}
 _SIZE = re.compile(r"\.size\((-?\d+)\)")
 
 
@@ -65,10 +66,10 @@ class CheckedNumbers:
 
     def _bound(self, size: cst.BaseExpression, bound: cst.Arg) -> None:
         """`min=2` or `max=8` of the old check."""
-        kind = {"min": cst.GreaterThanEqual, "max": cst.LessThanEqual}.get(bound.keyword.value if bound.keyword else "")
+        name = bound.keyword.value if bound.keyword else ""
         number = _number(bound.value)
-        if kind and number is not None:
-            self._narrow(Comparison(size, kind, number))
+        if name in _BOUNDS and number is not None:
+            self._narrow(Comparison(size, _BOUNDS[name], number))
 
     def add(self, test: cst.BaseExpression) -> None:
         """What holds from here on."""

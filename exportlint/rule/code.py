@@ -74,6 +74,9 @@ class Code(Protocol):
     def reached(self, node: cst.CSTNode) -> bool:
         """Can export run this node (False behind `is_exporting()`, a TYPE_CHECKING test, after a return …)?"""
 
+    def in_operator(self, node: cst.CSTNode) -> bool:
+        """Does the node run only where an operator runs a function, as `torch.cond` does its branches?"""
+
 
 _READABLE = 60
 
@@ -209,6 +212,12 @@ class CodePiece:
         p = self._span(node)
         position = (p[0], p[1])
         return not any(span[:2] <= position < span[2:] for span in self._dead)
+
+    def in_operator(self, node: cst.CSTNode) -> bool:
+        span = self._span(node)
+        return any(
+            run[:2] <= span[:2] and span[2:] <= run[2:] for run in self._belief.runs.keys() - self._belief.called
+        )
 
     @cached_property
     def _dead(self) -> list[tuple[int, int, int, int]]:

@@ -65,6 +65,7 @@ class Engine(ClassValues):
         self._samples: list[Sample] = []
         self._ran: set[ClassInfo] = set()  # classes whose forwards were judged
         self.training = False  # export wants eval mode; train mode has its own rule
+        self.operators = 0
 
     def run(self, module: ModuleInfo, targets: Sequence[DeclaredTarget] = ()) -> None:
         """Run every forward that the file defines, and every function it hands to export or compile.
@@ -200,6 +201,7 @@ class Engine(ClassValues):
             root,
             self.silent,  # what ran unseen is still to be seen
             self.training,
+            self.operators > 0,
         )
 
     def changed(
@@ -250,6 +252,7 @@ class Engine(ClassValues):
         whole = span_of(env.function.node)
         if whole:
             belief.runs[whole] = belief.runs.get(whole, 0) + 1
+            belief.called.update([] if self.operators else [whole])
 
 
 def _says_more(value: Value, old: Value) -> bool:

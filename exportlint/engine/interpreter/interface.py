@@ -18,9 +18,11 @@ class Interpreter(Protocol):
     """What the run of one function asks; `exportlint.engine.interpreter.engine.Engine` implements it.
 
     training   whether the model that runs now is in train mode, by what its sample calls
+    operators  how many operators, such as `torch.cond`, run the function that runs now
     """
 
     training: bool
+    operators: int
 
     @property
     def silent(self) -> bool:

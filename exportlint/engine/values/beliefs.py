@@ -24,6 +24,7 @@ class Belief:
     dead: dict[Span, int] = field(default_factory=dict)  # span -> in how many contexts it was cut off
     sampled: frozenset[ClassInfo] = frozenset()  # classes that were judged by what samples give them, and by no guess
     runs: dict[Span, int] = field(default_factory=dict)  # span of a function -> contexts
+    called: set[Span] = field(default_factory=set)  # functions that ran otherwise than for an operator (`torch.cond`)
     declares_dims: bool = False  # did it run for a sample whose `dynamic_shapes` say something?
 
 

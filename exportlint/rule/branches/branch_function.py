@@ -178,8 +178,20 @@ class Branch:
         touched = self.touched(owner)
         if touched in {Touch.ARGUMENT, Touch.VIEW}:
             yield Touch.WRITES_ARGUMENT, node
+        elif touched is Touch.OUTSIDE and _writes_by_key(node):
+            yield Touch.WRITES_CONTAINER, node
         elif touched is Touch.OUTSIDE and ast.unparse(owner) not in _NO_TENSORS:
             yield Touch.WRITES_TENSOR, node
+
+
+def _writes_by_key(node: ast.AST) -> bool:
+    """`counts["seen"] = 1`: a dictionary, no tensor."""
+    match node:
+        case ast.Assign(targets=[ast.Subscript(slice=ast.Constant(value=str()))]):
+            return True
+        case ast.AugAssign(target=ast.Subscript(slice=ast.Constant(value=str()))):
+            return True
+    return False
 
 
 def _bound(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:

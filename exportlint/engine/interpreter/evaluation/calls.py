@@ -328,7 +328,9 @@ class CallExpressions(BuiltinCalls, Narrowing):
     def _higher_order(self, args: tuple[Value, ...]) -> Value:
         """Both branches run under export, on the operands."""
         operands = args[-1].items or () if args and args[-1].kind is Kind.CONTAINER else ()
+        self.engine.operators += 1
         results = [self.apply(f, operands) for f in args if f.kind in {Kind.FUNCTION, Kind.MODULE}]
+        self.engine.operators -= 1
         whole = results[0] if results else TENSOR
         for result in results[1:]:
             whole = join(whole, result)
