@@ -62,7 +62,7 @@ _GONE_BY_CASE = {
     "BadDefinitely": (
         "torch.fx.experimental.symbolic_shapes.definitely_true torch.fx.experimental.symbolic_shapes.definitely_false"
     ),
-    "BadMap": "torch.map",
+    "BadMap": "torch.map torch.ops.higher_order.map",
     "BadScan": "torch.scan",
 }
 _GONE = {name: case for case, names in _GONE_BY_CASE.items() for name in names.split()}
@@ -77,7 +77,7 @@ _FACTORIES = ("torch.rand", "torch.ones", "torch.zeros", "torch.tensor", "torch.
 class OldExportApi(ScriptRule):
     words = (
         r"export\b|dynamic_dim|constrain_as|equality_constraints|_check_is_size|export_for_|capture_pre_autograd|dynamo_export"
-        r"|quantize_pt2e|quantizer|pt2e|torch\.(map|scan)\b"
+        r"|quantize_pt2e|quantizer|pt2e|torch\.(map|scan)\b|higher_order\.map\b|from torch import .*\b(map|scan)\b"
         r"|_export\b|onnx\b|exported_model|definitely_(true|false)|core_aten"
     )
     torch_says = (
@@ -131,7 +131,11 @@ class OldExportApi(ScriptRule):
         "BadDefinitely": Case("`{name}` is gone", "use `guard_or_false(…)` of the same module"),
         "BadDynamoExport": Case("`{name}` is gone", "use `torch.onnx.export(model, args, dynamo=True)`"),
         "BadQuantizePt2e": Case("`{name}` moved to torchao", "import it from `torchao.quantization.pt2e`"),
-        "BadMap": Case("`torch.map` does not exist", "use `torch.vmap`, or `functorch.experimental.control_flow.map`"),
+        "BadMap": Case(
+            "`{name}` does not exist",
+            "use `functorch.experimental.control_flow.map(f, xs, *args)`, in which `torch.cond` may stand, or"
+            " `torch.vmap` where f has no branches",
+        ),
         "BadScan": Case("`torch.scan` does not exist", "use `torch._higher_order_ops.scan.scan`"),
     }
 

@@ -36,7 +36,7 @@ from exportlint.engine.values.joining import join
 from exportlint.engine.values.kinds import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from exportlint.engine.interpreter.environment import Environment
     from exportlint.engine.interpreter.interface import Interpreter
@@ -53,6 +53,9 @@ _SILENT = _GROWING | {"extendleft", "remove", "discard", "clear", "sort", "rever
 _BRANCHING = frozenset({"torch.cond", "torch._higher_order_ops.cond", "functorch.experimental.control_flow.cond"})
 _LOOPING = frozenset(
     {"torch.while_loop", "torch._higher_order_ops.while_loop", "torch._higher_order_ops.while_loop.while_loop"}
+)
+_MAPPING = frozenset(
+    {"torch._higher_order_ops.map", "torch._higher_order_ops.map.map", "functorch.experimental.control_flow.map"}
 )
 
 
@@ -293,7 +296,10 @@ class CallExpressions(BuiltinCalls, Narrowing):
         if name.startswith("builtins."):
             return self.builtin(name.removeprefix("builtins."), args, keywords)
         if name in _BRANCHING or name in _LOOPING:
-            return self._higher_order(args)
+            operands = args[-1].items or () if args and args[-1].kind is Kind.CONTAINER else ()
+            return self._by_operator([f for f in args if f.kind in {Kind.FUNCTION, Kind.MODULE}], operands)
+        if name in _MAPPING and len(args) > 1:
+            return self._by_operator([args[0]], (self.element_of(args[1]), *args[2:])).but(dims=None)
         if name.startswith("torch.distributions."):
             if name.rpartition(".")[2].islower():  # kl_divergence
                 return TENSOR
@@ -325,11 +331,10 @@ class CallExpressions(BuiltinCalls, Narrowing):
                 return self.engine.invoke(known, owner, (*given, *args), dict(named))
         return UNKNOWN
 
-    def _higher_order(self, args: tuple[Value, ...]) -> Value:
-        """Both branches run under export, on the operands."""
-        operands = args[-1].items or () if args and args[-1].kind is Kind.CONTAINER else ()
+    def _by_operator(self, functions: Sequence[Value], operands: tuple[Value, ...]) -> Value:
+        """All of the functions run under export, on the operands."""
         self.engine.operators += 1
-        results = [self.apply(f, operands) for f in args if f.kind in {Kind.FUNCTION, Kind.MODULE}]
+        results = [self.apply(function, operands) for function in functions]
         self.engine.operators -= 1
         whole = results[0] if results else TENSOR
         for result in results[1:]:
