@@ -1,0 +1,49 @@
+"""A function with a branch runs on each row of a tensor: a map with a nested cond."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HEAD = """\
+import torch
+from torch import nn
+
+
+class Rows(nn.Module):
+    def forward(self, rows, shift):
+"""
+BODY = """\
+        def one(row, shift):
+            return torch.cond(row.sum() > 0, lambda t: t + shift, lambda t: t - shift, (row,))
+
+        return {call}(one, rows, shift)
+
+
+model = Rows()
+example_args = (torch.randn(3, 4), torch.randn(4))
+"""
+EXISTING = HEAD + "        from functorch.experimental.control_flow import map\n\n" + BODY.format(call="map")
+
+
+@pytest.mark.parametrize("call", ["torch.map", "torch.ops.higher_order.map"])
+@pytest.mark.clause("offer the spelling that exists in the target version")
+def test_a_name_that_does_not_exist_is_an_error_with_the_one_that_does(say: Callable[..., str], call: str) -> None:
+    found = " ".join(say("check", HEAD + BODY.format(call=call)).split())
+    assert f"error[old-export-api] `{call}` does not exist" in found
+    assert "use `functorch.experimental.control_flow.map(f, xs, *args)`, in which `torch.cond` may stand" in found
+
+
+def test_the_spelling_that_is_offered_is_silent_and_its_branches_are_judged(say: Callable[..., str]) -> None:
+    assert "Found nothing" in say("check", EXISTING)
+    broken = EXISTING.replace("lambda t: t - shift", "lambda t: t")
+    assert "error[cond-misuse] the branch returns its operand `t` itself" in say("check", broken)
+
+
+@pytest.mark.slow
+def test_the_spelling_that_is_offered_exports_and_agrees(say: Callable[..., str]) -> None:
+    assert "agrees with eager" in say("trial", EXISTING, "--mode", "both")

@@ -1,0 +1,79 @@
+"""Exceptions and `match` steer the computation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FINE = """\
+import torch
+from torch import nn
+
+
+class Pool(nn.Module):
+    def rows(self, x):
+        if x.dim() != 2:
+            raise ValueError("not rows")
+        return x
+
+    def forward(self, x, how="mean"):
+        try:
+            x = self.rows(x)
+        except ValueError:
+            x = x.flatten(1)
+        match how:
+            case "mean":
+                return x.mean(1)
+            case "max":
+                return x.amax(1)
+        return x
+
+
+model = Pool()
+example_args = (torch.randn(2, 3, 4),)
+"""
+SWALLOWED = """\
+import torch
+from torch import nn
+
+
+class Scale(nn.Module):
+    def forward(self, x: torch.Tensor):
+        try:
+            if x.max() > 1:
+                x = x / x.max()
+        except Exception:
+            x = x * 0
+        return x
+
+
+model = Scale()
+example_args = (torch.full((3,), 2.0),)
+"""
+
+
+@pytest.mark.clause("silent where torch exports them correctly")
+def test_exceptions_that_are_raised_and_caught_and_match_are_silent(say: Callable[..., str]) -> None:
+    assert "Found nothing" in say("check", FINE, "--mode", "both")
+
+
+@pytest.mark.slow
+def test_torch_does_export_them_in_both_modes(say: Callable[..., str]) -> None:
+    assert "agrees with eager" in say("trial", FINE, "--mode", "both")
+
+
+@pytest.mark.clause("loud for the broad `except` that swallows the tracer's error")
+def test_a_broad_except_around_data_dependent_code_is_an_error(say: Callable[..., str]) -> None:
+    found = say("check", SWALLOWED)
+    assert "error[swallowed-tracer-error] `except Exception` also catches the tracer's refusal" in found
+    assert "exports it and the program computes something else, silently" in " ".join(found.split())
+    assert "net.py:10:16" in found
+
+
+@pytest.mark.slow
+def test_a_trial_shows_the_difference(say: Callable[..., str]) -> None:
+    assert "error[swallowed-tracer-error]" in say("trial", SWALLOWED)

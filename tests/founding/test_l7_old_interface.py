@@ -1,0 +1,89 @@
+"""Sizes are declared by the old interface: `dynamic_dim`, `constraints=`, `constrain_as_value`, `constrain_as_size`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LATER = {"rewrite to `Dim`, `dynamic_shapes`, `torch._check`": "repair"}
+
+OLD = """\
+import torch
+from torch import nn
+from torch._export.constraints import constrain_as_size
+from torch.export import Dim, constrain_as_value, dynamic_dim, equality_constraints, export
+
+
+class Repeat(nn.Module):
+    def forward(self, x, n):
+        times = n.item()
+        torch._constrain_as_value(times, min=2, max=8)
+        torch._check_is_size(times)
+        torch._constrain_as_size(times, min=2, max=8)
+        return x.repeat(times, 1)
+
+
+if __name__ == "__main__":
+    x = torch.randn(2, 4)
+    program = export(Repeat(), (x, torch.tensor(3)), constraints=[dynamic_dim(x, 0) <= 8])
+    print(program.equality_constraints)
+"""
+TODAY = """\
+import torch
+from torch import nn
+from torch.export import Dim, export
+
+
+class Repeat(nn.Module):
+    def forward(self, x, n):
+        times = n.item()
+        torch._check(times >= 2)
+        torch._check(times <= 8)
+        if times >= 2:
+            x = x * 2
+        return x.repeat(times, 1)
+
+
+model = Repeat()
+example_args = (torch.randn(2, 4), torch.tensor(3))
+dynamic_shapes = {"x": {0: Dim("batch", min=2, max=8)}, "n": None}
+"""
+
+
+@pytest.fixture(scope="module")
+def found(say: Callable[..., str]) -> str:
+    return say("check", OLD, "--output-format", "concise")
+
+
+@pytest.mark.clause("flag as gone in the target version")
+def test_every_name_that_is_gone_is_an_error_and_names_what_took_its_place(found: str, say: Callable[..., str]) -> None:
+    gone = ("torch.export.constrain_as_value", "torch.export.dynamic_dim", "torch.export.equality_constraints")
+    for name in (*gone, "torch._export.constraints.constrain_as_size", "torch._constrain_as_value"):
+        assert f"error[old-export-api] `{name}` is gone" in found
+    assert "net.py:19:11: error[old-export-api] `program.equality_constraints` is gone" in found
+    assert "torch.export has no keyword `constraints` any more" in found
+    advice = say("check", OLD)
+    assert "use `torch.export.Dim` and `dynamic_shapes=`" in advice
+    assert "use `torch._check(n >= low)` and `torch._check(n <= high)`" in advice
+
+
+@pytest.mark.clause("flag as deprecated in the target version")
+def test_what_still_works_is_a_note_with_the_words_of_torch(found: str) -> None:
+    assert "note[old-export-api] `torch._check_is_size` is deprecated: torch 2.13 takes it, and warns" in found
+    assert "note[old-export-api] `torch._constrain_as_size` is the old way to bound a size" in found
+
+
+@pytest.mark.clause("after a check that was made, a test that follows from it is no finding")
+def test_the_code_of_today_is_silent(say: Callable[..., str]) -> None:
+    assert "Found nothing" in say("check", TODAY, "--mode", "both")
+    wider = TODAY.replace("if times >= 2", "if times >= 5")
+    assert "error[data-dependent-branch] `times >= 5`" in say("check", wider)
+
+
+@pytest.mark.slow
+def test_the_code_of_today_exports_in_both_modes(say: Callable[..., str]) -> None:
+    assert "agrees with eager" in say("trial", TODAY, "--mode", "both")

@@ -1,0 +1,135 @@
+"""What is exported is a method of a predictor, which is no `nn.Module`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import torch
+from torch import nn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LATER = {"repair writes the wrapper module": "repair"}
+
+PREDICTOR = """\
+import torch
+from torch import nn
+
+
+class Masks(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(4, 3)
+
+    def forward(self, points):
+        return self.head(points)
+
+
+class Predictor:
+    def __init__(self, model):
+        self.model = model
+
+    def _predict(self, points):
+        return torch.sigmoid(self.model(points))
+
+    def save(self, path):
+        program = torch.export.export(self._predict, (torch.randn(2, 4),))
+        torch.export.save(program, path)
+
+
+if __name__ == "__main__":
+    predictor = Predictor(Masks().eval())
+    torch.export.export(predictor._predict, (torch.randn(2, 4),))
+"""
+FOREIGN = """\
+import torch
+from sam2.sam2_image_predictor import SAM2ImagePredictor
+
+predictor = SAM2ImagePredictor.from_pretrained("facebook/sam2-hiera-tiny")
+torch.export.export(predictor._predict, (torch.randn(1, 2, 2), torch.ones(1, 2)))
+"""
+WRAPPED = (
+    PREDICTOR.partition("\n\nif __name__")[0]
+    + """
+
+
+class Predict(nn.Module):
+    def __init__(self, predictor):
+        super().__init__()
+        self.predictor = predictor
+        self.model = predictor.model
+
+    def forward(self, points):
+        return self.predictor._predict(points)
+
+
+model = Predict(Predictor(Masks().eval()))
+example_args = (torch.randn(2, 4),)
+"""
+)
+
+
+@pytest.mark.clause("found statically at the export call")
+def test_the_call_is_found_through_self_and_through_a_name(say: Callable[..., str]) -> None:
+    found = say("check", PREDICTOR, "--output-format", "concise")
+    assert "net.py:22:19: error[export-of-non-module] `self._predict` is a bound method" in found
+    assert "net.py:28:5: error[export-of-non-module] `predictor._predict` is a bound method" in found
+    assert "`predictor._predict` is a bound method" in say("check", FOREIGN)
+
+
+@pytest.mark.clause(
+    "the advice works for a predictor that is no module, whose weights then become constants: it says so"
+)
+def test_the_wrapper_of_the_advice_holds_the_modules_of_the_predictor(say: Callable[..., str]) -> None:
+    found = say("check", PREDICTOR)
+    assert "export a small `nn.Module` whose forward calls it" in found
+    assert "`self.model = predictor.model`" in found
+    assert "weights that no module holds become constants" in found
+
+
+class Predictor:
+    def __init__(self) -> None:
+        self.model = nn.Linear(4, 3)
+
+    def predict(self, x: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = self.model(x).relu()
+        return result
+
+
+class Wrapper(nn.Module):
+    def __init__(self, predictor: Predictor, *, holds_model: bool) -> None:
+        super().__init__()
+        self.predictor = predictor
+        if holds_model:
+            self.model = predictor.model
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.predictor.predict(x)
+
+
+def test_what_the_advice_says_of_weights_is_what_torch_does() -> None:
+    x = torch.randn(2, 4)
+    without, held = (
+        torch.export.export(Wrapper(Predictor(), holds_model=holds), (x,), strict=False) for holds in (False, True)
+    )
+    assert (len(without.constants), len(without.state_dict)) == (2, 0)
+    assert (len(held.constants), len(held.state_dict)) == (0, 2)
+    with pytest.raises(KeyError):
+        torch.export.export(Wrapper(Predictor(), holds_model=False), (x,), strict=True)
+
+
+@pytest.mark.slow
+@pytest.mark.clause("found in a trial")
+def test_a_trial_of_the_script_says_what_torch_refuses(say: Callable[..., str]) -> None:
+    tried = say("trial", PREDICTOR)
+    assert "export-of-non-module" in tried
+
+
+@pytest.mark.slow
+@pytest.mark.clause("the wrapped target exports")
+def test_the_wrapper_of_the_advice_exports_and_agrees(say: Callable[..., str]) -> None:
+    tried = say("trial", WRAPPED, "--mode", "both")
+    assert "agrees with eager" in tried
+    assert "refused" not in tried
