@@ -2,7 +2,9 @@
 
 Why: the tracer runs every operator on fake tensors, which have shapes and no values. For a custom operator it needs a
 function that says what comes out; without one both modes refuse the model at the call. An operator without results, or
-one that is made of other operators (`CompositeImplicitAutograd`, `triton_op`), needs none.
+one that is made of other operators (`CompositeImplicitAutograd`, `triton_op`), needs none. The tracer believes what a
+fake kernel says: a trial calls both on several sizes and tells where they disagree. What the operator itself does is
+not judged, since nothing of it is traced.
 
 Instead: register one next to the operator.
 
@@ -20,7 +22,7 @@ from typing import ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Code, Rule, Scope, called, dotted, text_argument
+from exportlint import Case, Code, Rule, Scope, argument, called, dotted, text_argument
 
 _REGISTER = "add `@{function}.register_fake` with a function that returns an empty tensor of the right shape and dtype"
 _BY_NAME = (
@@ -53,8 +55,13 @@ _DEVICES = frozenset({"CPU", "CUDA", "cpu", "cuda", "XPU", "MPS", "xpu", "mps"})
 class MissingFakeKernel(Rule):
     scope = Scope.FILE
     words = r"(custom_op|Library|torch\.library)\b"
-    torch_says = (r"There was no fake impl registered for", r"UnsupportedOperatorException")
+    torch_says = (
+        r"There was no fake impl registered for",
+        r"UnsupportedOperatorException: (?!aten\.)",
+        r"unsupported operator: (?!aten\.)",
+    )
     graph_breaks = ("GB0090",)
+    checks = ("fake-kernel", "fake-kernel-elsewhere")
     docs = (("Custom operators", "https://docs.pytorch.org/docs/stable/library.html"),)
     cases: ClassVar = {
         "BadCustomOp": Case(_MESSAGE, _REGISTER),
@@ -78,6 +85,13 @@ class MissingFakeKernel(Rule):
             elif isinstance(call, cst.Attribute) and call.attr.value in _FAKES:
                 self._faked.add(dotted(call.value) or "")
 
+    def _custom_op_of_function(self, call: cst.Call, names: list[str]) -> None:
+        """`scale = custom_op("my::scale", function, mutates_args=())`."""
+        given = argument(call, 1, "fn")
+        if given is not None and names:
+            op = text_argument(call) or names[0]
+            self._defined[_last(op)] = (call, "BadCustomOp", names[0])
+
     def _custom_op(self, function: cst.FunctionDef, call: cst.Call) -> None:
         returns = function.returns.annotation if function.returns else None
         if not (isinstance(returns, cst.Name) and returns.value == "None"):
@@ -85,8 +99,12 @@ class MissingFakeKernel(Rule):
             self._defined[_last(op)] = (call, "BadCustomOp", function.name.value)
 
     def visit_Assign(self, node: cst.Assign) -> None:
-        if isinstance(node.value, cst.Call) and self.code.name(node.value.func) == "torch.library.Library":
-            self._libraries.update(name for target in node.targets if (name := dotted(target.target)))
+        made = self.code.name(node.value.func) if isinstance(node.value, cst.Call) else None
+        names = [name for target in node.targets if (name := dotted(target.target))]
+        if made == "torch.library.Library":
+            self._libraries.update(names)
+        elif made == "torch.library.custom_op" and len(cst.ensure_type(node.value, cst.Call).args) > 1:
+            self._custom_op_of_function(cst.ensure_type(node.value, cst.Call), names)
 
     def visit_Call(self, node: cst.Call) -> None:
         name, method = self.code.name(node.func) or "", called(node)

@@ -120,7 +120,15 @@ _ABOUT_THE_MODEL = re.compile(
 
 # Notes that show how to read the other observations of a trial, and are no findings.
 _FOR_THE_PARENT = frozenset(
-    {"remedy", "input-set-refused", "attribute-changed", "inputs-changed", "eager-unstable", "size"}
+    {
+        "remedy",
+        "fake-kernel-draft",
+        "input-set-refused",
+        "attribute-changed",
+        "inputs-changed",
+        "eager-unstable",
+        "size",
+    }
 )
 
 
@@ -129,6 +137,8 @@ def _note(where: StageContext, seen: Observation) -> Iterator[TrialFinding]:
         case {"note": "training-mode" as family, **rest}:
             # Dropout in the program may be wanted; statistics of each batch that every call changes hardly are.
             severity = Severity.WARNING if rest.get("learns") else Severity.NOTE
+        case {"note": "fake-kernel-elsewhere" as family}:
+            severity = Severity.WARNING
         case {"note": "unused-input", "input": subject}:
             family, severity = f"unused-input {subject}", Severity.NOTE
         case {"note": "steering-input", "steers": subject}:
@@ -169,7 +179,8 @@ def _finding(
         effect=measured,
         links=tuple(_links(seen, rule)),
         read_at=_read_at(seen, where.root),
-        inside=_inside(seen, at),
+        code=str(seen.details.get("fake_kernel", "")),
+        inside=_inside(seen, at) + _called_at(seen, where.root),
         **rest,
     )
 
@@ -185,6 +196,12 @@ def _read_at(seen: Observation, root: Path) -> str:
     if not read:
         return ""
     return f"; {read['symbol']} is read by `{read['text']}` ({shown(read['path'], root)}:{read['line']})"
+
+
+def _called_at(seen: Observation, root: Path) -> str:
+    """Where a custom operator is called, of which the finding stands at the definition."""
+    called = seen.details.get("called_at")
+    return f"; called at {shown(called[0], root)}:{called[1]}" if called else ""
 
 
 def _own_call(seen: Observation, root: Path) -> Frame | None:
@@ -208,16 +225,19 @@ def _in_package(path: str) -> str:
 
 def rule_of(seen: Observation) -> str | None:
     """The rule that declares these words, this check or this note as its own, or, alone among all, this graph break."""
-    if seen.kind == "note":
-        return _rules_by_check().get(str(seen.details.get("note")))
-    by_check = _rules_by_check().get(str(seen.check)) if seen.kind == "difference" else None
-    if seen.kind not in ("exception", "graph-break", "warning") and by_check is None:
-        return None
-    by_words = [(len(found[0]), name) for name, pattern in _patterns() if (found := pattern.search(seen.text))]
+    named = seen.check if seen.kind == "difference" else seen.details.get("note")
+    by_check = _rules_by_check().get(str(named))
+    if seen.kind == "note" or (seen.kind not in ("exception", "graph-break", "warning") and by_check is None):
+        return by_check
+    by_words = list(_by_words(seen.text)) or list(_by_words(f"{seen.error_class}: {seen.first_line}"))
     if by_words:  # the longest match is the most exact one
         return max(by_words, key=lambda pair: pair[0])[1]
     by_id = [name for name, info in all_rules().items() if seen.gb_id and seen.gb_id in info.cls.graph_breaks]
     return by_check or (by_id[0] if len(by_id) == 1 else None)
+
+
+def _by_words(text: str) -> Iterator[tuple[int, str]]:
+    return ((len(found[0]), name) for name, pattern in _patterns() if (found := pattern.search(text)))
 
 
 @cache

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from exportlint.finding import Severity
 from exportlint.trial.findings.agreement import judged
 from exportlint.trial.findings.classify import StageContext, classify
+from exportlint.trial.findings.operator_definition import at_operator
 from exportlint.trial.findings.place import place_of
 from exportlint.trial.findings.trial_finding import BESIDE_EXPORT, TrialFinding, united
 from exportlint.trial.findings.verified_advice import with_remedy
-from exportlint.trial.protocol.stages import EAGER
+from exportlint.trial.protocol.stages import EAGER, StageKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,7 +32,8 @@ def _joined(report: TargetReport, root: Path) -> Iterator[TrialFinding]:
     """What the stages found, each refused line and each failed check once, in the order of the ladder."""
     first: dict[tuple[object, ...], TrialFinding] = {}
     for result in report.stages:
-        for seen, changed in _at_changing_lines(result, report):
+        for plain, changed in _at_changing_lines(result, report):
+            seen = at_operator(plain, report)
             path, line = place_of(seen, report)
             where = StageContext(
                 report.name, result.row, root, path and str(Path(path).resolve()), line, report.exported
@@ -71,7 +73,7 @@ def without_repetitions(found: Sequence[TrialFinding]) -> Iterator[TrialFinding]
             yield replace(one, within=within.get(line, ""), links=links)
         elif not (
             (one.within and (line in refused or not one_is_unplaced))
-            or (one.family == "graph-break" and line in refused)
+            or ((one.family == "graph-break" or one.stage.kind is StageKind.INFORM) and line in refused)
             or (one.family == "warning" and (differ or not failed))
             or (one.family.startswith("unused-input") and not failed)
             or (one.stage.lowering and one.family in differ)

@@ -217,7 +217,9 @@ def _confirmed(static: Finding, found: TrialFinding) -> Finding:
         target=static.target or tried.target,
         stage=static.stage or tried.stage,
         links=tuple(dict.fromkeys((*static.links, *tried.links))),
-        fix=found.advice(static.fix.description) if static.fix and found.remedy else static.fix or tried.fix,
+        fix=found.advice(static.fix.description)
+        if static.fix and (found.remedy or found.code)
+        else static.fix or tried.fix,
     )
 
 

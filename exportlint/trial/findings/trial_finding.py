@@ -31,6 +31,7 @@ class TrialFinding:
     placed     torch named the line, or a comparison did; else the place is the target's
     measured   what the mode did that found it; `effect` also what the other mode did
     remedy     what the trial changed so that the same export passed
+    code       what to write, ready to paste; with a remedy, what the trial wrote
     within     names the submodule that is refused by itself; a refusal at the same line takes it over
     literals   the values that two traces gave, in words; another observation at the line does not show them
     read_at    where the number was read that torch does not know; inside: the line of the library that is called there
@@ -55,6 +56,7 @@ class TrialFinding:
     about_a_size: bool = False
     remedy: str = ""
     literals: str = ""
+    code: str = ""
 
     @property
     def of_export(self) -> bool:
@@ -91,6 +93,9 @@ class TrialFinding:
 
     def advice(self, usual: str | None) -> Fix | None:
         """What was seen to help, then the `usual` advice."""
+        if self.code:
+            how = self.remedy or "write a fake kernel that gives what the operator gave in this trial"
+            return Fix(f"{how}:\n\n{self.code}", tried="verified" if self.remedy else "not tried")
         if self.remedy:
             return Fix(f"{self.remedy}; or {usual}" if usual else self.remedy, tried="verified")
         return Fix(usual) if usual else None
@@ -123,6 +128,7 @@ def united(first: TrialFinding, other: TrialFinding) -> TrialFinding:
     words = replace(named.words, suggestion=named.words.suggestion or plain.words.suggestion)
     return replace(
         named,
+        code=first.code or other.code,
         words=words,
         severity=min(first.severity, other.severity, key=lambda severity: severity.rank),
         target=first.target,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.protocol.outcomes import MODES, STRICT, Outcome
-from exportlint.trial.protocol.remedies import CHECKS, EVAL, NO_GRAD, NO_VALIDATION
+from exportlint.trial.protocol.remedies import CHECKS, EVAL, FAKE_KERNEL, NO_GRAD, NO_VALIDATION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,12 +20,14 @@ _WORDS = {
     NO_VALIDATION: "build distributions with `validate_args=False`, or call "
     "`torch.distributions.Distribution.set_default_validate_args(False)` before the export",
     EVAL: "call `.eval()` before the export",
+    FAKE_KERNEL: "register a fake kernel",
 }
 
 
 def with_remedy(found: TrialFinding, report: TargetReport) -> TrialFinding:
-    """The refusal at which an export ended, with what made the same export pass; any other finding as it is."""
-    if found.family != "refused" or found.stage.mode is None:
+    """The refusal at which an export ended, or one for which a fake kernel was drafted, with what made the same export
+    pass; any other finding as it is."""
+    if found.family != "refused" or not (found.stage.mode or found.code):
         return found
     refused = [mode for mode, outcome in found.effect.items() if outcome == Outcome.REFUSED.value]
     return replace(found, remedy=_remedy(refused, report))

@@ -11,7 +11,11 @@ if TYPE_CHECKING:
     from exportlint.trial.protocol.observation import Observation
 
 
-NO_GRAD, NO_VALIDATION, EVAL, CHECKS = "no-grad", "no-validation", "eval", "checks"
+NO_GRAD, NO_VALIDATION, EVAL, FAKE_KERNEL, CHECKS = "no-grad", "no-validation", "eval", "fake-kernel", "checks"
+_NO_FAKE = re.compile(
+    r"(?:no fake impl registered for (?:<CustomOpDef\()?|unsupported operator: |\bUnsupportedOperatorException: )"
+    r"(?P<name>(?!aten\b)\w+(?:::|\.)\w+(?:\.\w+)*)"
+)
 # Torch asks what holds of an integer that is data.
 _ASKS_FOR_A_CHECK = re.compile(r"Could not guard on data-dependent expression [^\n]*?\bu\d+\b[^\n]*?\(unhinted")
 _DISTRIBUTIONS = "torch/distributions/"
@@ -22,9 +26,30 @@ def is_about_distributions(seen: Observation) -> bool:
     return _DISTRIBUTIONS in seen.text or any(_DISTRIBUTIONS in frame.path for frame in seen.frames)
 
 
+def operator_without_fake_kernel(seen: Observation) -> str | None:
+    """The operator that torch says it is, as `namespace::operator`.
+
+    >>> from exportlint.trial.protocol.observation import Observation
+    >>> seen = Observation("exception", "There was no fake impl registered for shop.cut.default.")
+    >>> operator_without_fake_kernel(seen)
+    'shop::cut'
+    """
+    if seen.details.get("draft") == "MISSING_FAKE_KERNEL":
+        name = str(seen.details["subject"])
+    elif found := _NO_FAKE.search(f"{seen.error_class}: {seen.text}"):
+        name = found["name"]
+    else:
+        return None
+    namespace, _, operator = name.replace("::", ".").partition(".")
+    return f"{namespace}::{operator.removesuffix('.default')}"
+
+
 def worth_trying(refusals: Iterable[Observation], *, exports: bool) -> Iterator[str]:
     """The remedies for the refusals of a mode. `exports`: another mode takes the model, so only what torch hints at."""
     seen = list(refusals)
+    if any(map(operator_without_fake_kernel, seen)):
+        yield FAKE_KERNEL
+        return
     if any(map(is_about_distributions, seen)):
         yield NO_VALIDATION
     if any(_ASKS_FOR_A_CHECK.search(one.text) for one in seen):

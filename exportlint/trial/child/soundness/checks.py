@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from exportlint.trial.child.soundness.all_calls import differing_calls
 from exportlint.trial.child.soundness.eager_after_export import changed_model
+from exportlint.trial.child.soundness.fake_kernels import wrong_fake_kernels
 from exportlint.trial.child.soundness.fake_tensors import fakes_in_model, fakes_in_program
 from exportlint.trial.child.soundness.gradients import other_gradients
 from exportlint.trial.child.soundness.second_export import baked_literals
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 CHECKS: tuple[Callable[[Subject], Iterator[Observation]], ...] = (
     unused_inputs,
     fakes_in_program,
+    lambda subject: wrong_fake_kernels(subject.request),
     baked_literals,
     exported_in_training_mode,
     fakes_in_model,

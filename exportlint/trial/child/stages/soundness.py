@@ -10,6 +10,7 @@ from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.child.soundness.checks import CHECKS
 from exportlint.trial.child.soundness.differences_beside_refusals import differences_beside_refusals
+from exportlint.trial.child.soundness.fake_kernels import wrong_fake_kernels
 from exportlint.trial.child.soundness.second_export import kept_literals
 from exportlint.trial.child.soundness.shown import shown
 from exportlint.trial.child.soundness.subject import Subject
@@ -52,8 +53,14 @@ def _checked(subject: Subject) -> tuple[list[Observation], list[str]]:
 
 def _beside_refusals(request: StageRequest) -> StageAnswer:
     beside = differences_beside_refusals(request)
+    if not request.loaded.export and (wrong := list(wrong_fake_kernels(request))):
+        beside = [*wrong, *(beside or [])]
     if beside is None:
         return StageAnswer(SKIPPED, "what the refusals leave gives no program to run")
     for seen in beside:
         request.emit(seen.with_details(mode=NON_STRICT, tolerant=True))
-    return StageAnswer(DIFFERS, None) if beside else StageAnswer(PASSED, "nothing more in what the refusals leave")
+    return (
+        StageAnswer(DIFFERS, None)
+        if any(seen.kind == "difference" for seen in beside)
+        else StageAnswer(PASSED, "nothing more in what the refusals leave")
+    )

@@ -93,6 +93,16 @@ def _fake(seen: Observation) -> str:
     return f"the export left a FakeTensor in the model's attribute {name!r}: eager is broken from now on"
 
 
+def _wrong_kernel(seen: Observation) -> str:
+    details = seen.details
+    is_sample = seen.kind == "difference"
+    return (
+        f"the fake kernel of `{details['operator']}`, which the tracer believes, gives {details['fake']} where the "
+        f"operator gives {details['real']}, {'here' if is_sample else 'on other sizes than the model has here'}: "
+        f"{details['arguments']}"
+    )
+
+
 def _times(number: int) -> str:
     return "once" if number == 1 else f"{number} times"
 
@@ -195,6 +205,8 @@ _SENTENCES: Mapping[str, Callable[[Observation], str]] = {
     "eager-after-export": _after_export,
     "other-process": _other_process,
     "gradients": _gradients,
+    "fake-kernel": _wrong_kernel,
+    "fake-kernel-elsewhere": _wrong_kernel,
     "fake-tensor-left": _fake,
     "frozen-dim": _declaration,
     "narrowed-dim": _declaration,

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from exportlint.trial.protocol.remedies import operator_without_fake_kernel
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -36,6 +38,8 @@ _NO_CACHE = "pass `use_cache=False` (or set `model.config.use_cache = False`), s
 _PLAIN = "return tensors, numbers and text only"
 _BEFORE = "call it before the model runs and pass the result in, or do without it"
 _WRAP = "export a small `torch.nn.Module` whose `forward` calls it"
+
+_NO_FAKE_KERNEL = "the custom operator `{}` has no fake kernel, so the tracer cannot tell the shape of its result"
 
 # What torch says in its own symbols (`u0 > 4`), which means something only beside the line that they were read at.
 _SYMBOL = " (`{expr}`)"
@@ -103,11 +107,6 @@ _PATTERNS: tuple[tuple[str, str, str | None], ...] = (
         None,
     ),
     (
-        r"There was no fake impl registered for (?P<name>\S+)",
-        "the custom operator {name} has no fake kernel, so the tracer cannot tell the shape of its result",
-        "register one with `torch.library.register_fake`",
-    ),
-    (
         r"Detected data-dependent branching",
         "the value of a tensor decides here, and while it is traced a tensor has no value",
         _SELECT,
@@ -148,6 +147,8 @@ _PATTERNS: tuple[tuple[str, str, str | None], ...] = (
 def torch_words(seen: Observation) -> Words:
     """Reduce an exception or a graph break to a message and a suggestion."""
     text = seen.text
+    if operator := operator_without_fake_kernel(seen):
+        return Words(_NO_FAKE_KERNEL.format(operator), "register one with `torch.library.register_fake`")
     if kind := seen.details.get("draft"):
         return _issue(str(kind), str(seen.details["subject"]))
     if "Constraints violated" in text:
@@ -167,13 +168,9 @@ _ISSUES: dict[str, tuple[str, str | None]] = {
         "the value of a tensor decides here, and while it is traced a tensor has no value",
         _SELECT,
     ),
+    "MISMATCHED_FAKE_KERNEL": ("the fake kernel of the custom operator `{subject}` does not agree with it", None),
     "CONSTRAINT_VIOLATION_ERROR": ("the code narrows a dimension that was declared dynamic: `{subject}`", None),
-    "MISSING_FAKE_KERNEL": (
-        "the custom operator {subject} has no fake kernel that agrees with it",
-        "register one with `torch.library.register_fake`",
-    ),
 }
-_ISSUES["MISMATCHED_FAKE_KERNEL"] = _ISSUES["MISSING_FAKE_KERNEL"]
 
 
 def _issue(kind: str, subject: str) -> Words:

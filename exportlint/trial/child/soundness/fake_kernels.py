@@ -1,0 +1,25 @@
+"""Check: the fake kernels of custom operators, which the tracer believes, say what the operators give."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from exportlint.trial.child.custom_operators.examined_operators import wrong_kernels
+from exportlint.trial.protocol.observation import Observation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from exportlint.trial.child.execution.request import StageRequest
+
+
+def wrong_fake_kernels(request: StageRequest) -> Iterator[Observation]:
+    """A difference where one is wrong for what the model gives it; a note where it is so for other sizes only."""
+    for wrong in wrong_kernels(request.loaded, request.folder):
+        fields = {"operator": wrong.operator, "arguments": wrong.arguments, "real": wrong.real, "fake": wrong.fake}
+        fields["fake_kernel"] = wrong.code
+        if wrong.sample:
+            seen = Observation("difference", details={"check": "fake-kernel", **fields})
+        else:
+            seen = Observation("note", details={"note": "fake-kernel-elsewhere", **fields})
+        yield seen.at([wrong.place] if wrong.place else [])

@@ -1,0 +1,145 @@
+"""Custom operators: one without a fake kernel, one whose size depends on data, one whose fake kernel is wrong."""
+
+from __future__ import annotations
+
+import re
+from textwrap import dedent
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.slow
+
+SORTER = """\
+import torch
+from torch import nn
+
+
+@torch.library.custom_op("warehouse::strongest", mutates_args=())
+def strongest(scores: torch.Tensor, width: int) -> torch.Tensor:
+    rows = []
+    for row in scores:
+        if row.sum().item() > 0:
+            rows.append(row[:width])
+        else:
+            rows.append(-row[:width])
+    return torch.stack(rows)
+
+
+library = torch.library.Library("depot", "DEF")
+library.define("kept(Tensor rows, Tensor marks, *, float offset=0.5) -> (Tensor, Tensor)")
+
+
+def kept(rows, marks, *, offset=0.5):
+    where = marks.nonzero()[:, 0]
+    return rows[where] + offset, where.clone()
+
+
+library.impl("kept", kept, "CPU")
+
+
+class Sorter(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.score = nn.Linear(8, 6)
+
+    def forward(self, x, marks):
+        best = strongest(self.score(x), 3)
+        rows, where = torch.ops.depot.kept(strongest(best, 2), marks)
+        return rows.sum(0) + where.sum()
+
+
+model = Sorter()
+example_args = (torch.randn(5, 8), torch.tensor([True, False, True, True, False]))
+"""
+EVERY_OTHER = """\
+import torch
+from torch import nn
+
+
+@torch.library.custom_op("warehouse::every_other", mutates_args=())
+def every_other(x: torch.Tensor) -> torch.Tensor:
+    return x[:, ::2].clone()
+
+
+@every_other.register_fake
+def _(x):
+    return x.new_empty((x.shape[0], 3))
+
+
+class Thin(nn.Module):
+    def forward(self, x):
+        return every_other(x) * 2
+
+
+model = Thin()
+example_args = (torch.randn(4, 6),)
+"""
+
+
+@pytest.fixture(scope="module")
+def report(say: Callable[..., str]) -> str:
+    return say("trial", SORTER)
+
+
+@pytest.mark.clause("flag at the definition")
+def test_the_definitions_are_flagged_before_anything_runs(say: Callable[..., str]) -> None:
+    found = say("check", SORTER, "--output-format", "concise")
+    assert re.findall(r"net\.py:(\d+):\d+: error\[missing-fake-kernel\]", found) == ["5", "17"]
+
+
+@pytest.mark.clause("the body of an opaque operator is not judged")
+def test_a_branch_inside_of_the_operator_is_no_finding(say: Callable[..., str]) -> None:
+    found = say("check", SORTER, "--output-format", "concise")
+    assert set(re.findall(r"\[([\w-]+)\]", found)) == {"missing-fake-kernel"}
+
+
+@pytest.mark.clause("a trial names the op")
+def test_the_trial_says_which_operator_and_where_it_is_called(report: str) -> None:
+    assert "`strongest` has no fake kernel" in report
+    assert re.search(r"called\s+at\s+net\.py:34", report)
+
+
+@pytest.mark.clause("one cause instead of three")
+def test_each_operator_is_one_finding_however_often_it_is_called(report: str) -> None:
+    assert "cause 1 of 1: missing-fake-kernel, 2 places" in report
+    assert report.count("error[") == 2
+
+
+@pytest.mark.clause("offer `register_fake` with the inferred schema")
+def test_a_fake_kernel_is_offered_with_the_sizes_that_follow_from_the_arguments(report: str) -> None:
+    assert '@torch.library.register_fake("warehouse::strongest")' in report
+    assert "def _(scores, width):" in report
+    assert "return scores.new_empty((scores.shape[0], width))" in report
+
+
+@pytest.mark.clause("`new_dynamic_size()` where an output size depends on data")
+def test_a_size_that_depends_on_data_is_a_new_dynamic_size(report: str) -> None:
+    assert "def _(rows, marks, *, offset=0.5):" in report
+    assert "size = torch.library.get_ctx().new_dynamic_size()" in report
+    assert "return rows.new_empty((size, rows.shape[1])), rows.new_empty((size,), dtype=torch.int64)" in report
+
+
+@pytest.mark.clause("a draft kernel where torch can profile one")
+def test_the_trial_exported_with_the_drafts(report: str) -> None:
+    assert "instead (verified): register a fake kernel, as this trial did" in report
+
+
+@pytest.mark.clause("what is offered can be pasted")
+def test_the_model_exports_with_what_was_offered(report: str, say: Callable[..., str]) -> None:
+    offered = re.findall(r"^ +@torch\.library\.register_fake.*\n(?: +def .*\n)(?: {8,}.*\n)+", report, re.MULTILINE)
+    assert len(offered) == 2
+    pasted = "\n".join(map(dedent, offered))
+    again = say("trial", SORTER.replace("class Sorter", f"{pasted}\n\nclass Sorter"))
+    assert "exports and agrees with eager" in again
+
+
+@pytest.mark.clause("a wrong fake kernel found by comparing it with the real one on several sizes")
+def test_a_fake_kernel_that_is_right_for_one_size_only_is_found(say: Callable[..., str]) -> None:
+    found = " ".join(say("trial", EVERY_OTHER).split())
+    assert "the fake kernel of `warehouse::every_other`, which the tracer believes" in found
+    assert "net.py:10:1" in found
+    assert "return x.new_empty((x.shape[0], (x.shape[1] + 1) // 2))" in found
