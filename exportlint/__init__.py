@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from exportlint.rule.branches.branch_rule import BranchRule
     from exportlint.rule.code import Code
     from exportlint.rule.demands import demands_of
+    from exportlint.rule.functions_below import functions_below
     from exportlint.rule.idempotence import adds_nothing, moves_only
     from exportlint.rule.lifetimes import Use, has_modes, outlives_calls, use_of
     from exportlint.rule.patterns import (
@@ -64,6 +65,7 @@ _NAMES_OF_MODULES = {
     "rule.branches.branch_rule": "BranchRule",
     "rule.code": "Code",
     "rule.demands": "demands_of",
+    "rule.functions_below": "functions_below",
     "rule.idempotence": "adds_nothing moves_only",
     "rule.lifetimes": "Use has_modes outlives_calls use_of",
     "rule.patterns": "CONTAINER_METHODS SHAPE_METHODS called dotted flat_targets is_part root_name text_argument"
@@ -128,6 +130,7 @@ __all__ = [
     "dotted",
     "extent_of",
     "flat_targets",
+    "functions_below",
     "has_modes",
     "is_part",
     "last_name",

@@ -1,9 +1,10 @@
 """TorchScript around a model: tracing keeps one way, scripted parts cannot be exported.
 
-Why: `torch.jit.trace` records the operators of one run; where forward branches on data, the other branch is gone and
-only a warning says so. Modules that are scripted, traced, frozen or derived from `ScriptModule` are refused as a whole
-or when forward reaches them, and `torch.jit.fork` is refused in strict mode. torch 2.13 warns at `torch.jit.script`,
-`trace`, `freeze`, `save` and `load` that they will go, and does not trace the wrapper of `torch.compile`.
+Why: `torch.jit.trace` records the operators of one run; where forward, or a submodule's, branches on data, the other
+branch is gone and only a warning says so; a trial of the script that traces shows two inputs that disagree. Modules
+that are scripted, traced, frozen or derived from `ScriptModule` are refused as a whole or when forward reaches them,
+and `torch.jit.fork` is refused in strict mode. torch 2.13 warns at `torch.jit.script`, `trace`, `freeze`, `save` and
+`load` that they will go, and does not trace the wrapper of `torch.compile`.
 
 The marks that libraries carry along mean nothing to torch.export, which follows the code: `@torch.jit.ignore` and
 `unused` methods are traced where forward calls them, `is_scripting()` is False, scripted functions, `annotate` and
@@ -22,11 +23,14 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Code, ScriptRule, Severity, Visitor, argument, called
+from exportlint import Case, ClassInfo, Code, FunctionInfo, Kind, ScriptRule, Severity, argument, functions_below
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _EAGER = "keep the eager module and export it"
 _EXPORT = "export the eager module: `torch.export.export(model.eval(), args)`"
@@ -34,11 +38,41 @@ _FREEZES = frozenset({"torch.jit.freeze", "torch.jit.optimize_for_inference"})
 _SCRIPTS = frozenset({"torch.jit.script", "torch.jit.load", *_FREEZES})
 _TRACES = frozenset({"torch.jit.trace", "torch.jit.trace_module"})
 _TASKS = frozenset({"torch.jit.fork", "torch.jit.wait", "torch.jit._fork", "torch.jit._wait"})
+# Methods that make one number of a tensor's values, or tell something of them.
 _DATA = frozenset(
-    {"sum", "any", "all", "max", "min", "mean", "item", "norm", "equal", "allclose", "isnan", "argmax", "count_nonzero"}
+    {
+        "sum",
+        "any",
+        "all",
+        "max",
+        "min",
+        "mean",
+        "item",
+        "norm",
+        "equal",
+        "allclose",
+        "isnan",
+        "isinf",
+        "isfinite",
+        "argmax",
+        "argmin",
+        "count_nonzero",
+        "nonzero",
+        "amax",
+        "amin",
+        "std",
+        "var",
+        "prod",
+        "median",
+        "quantile",
+        "logsumexp",
+        "is_nonzero",
+        "tolist",
+        "unique",
+    }
 )
-
-
+# What a test asks of Python, and not of data.
+_PYTHON = re.compile(r"\btraining\b|\bis_(tracing|scripting|exporting|compiling)\b|\brequires_grad\b|\bdtype\b")
 _CALLED = {
     "torch.jit.load": "BadLoaded",
     "torch.jit.save": "BadSaved",
@@ -61,11 +95,12 @@ class TorchscriptRemnant(ScriptRule):
         r"\bjit\.(trace|script|load|save|freeze|_?fork|_?wait|isinstance|optimize|ignore|unused|export|is_scripting)"
         r"|from torch.jit import|from torch import .*\bjit\b|ScriptModule|script_method|_script_if_tracing"
     )
+    checks = ("jit-trace",)
     graph_breaks = ("GB4695", "GB0007", "GB0008")
     torch_says = (r"torch\.jit\.script/freeze modules unsupported",)
     cases: ClassVar = {
         "BadTraceOfBranch": Case(
-            "`{code}` records one run, but `forward` branches on data in line {line}: the other branch is lost",
+            "`{code}` records one run, but `{where}` branches on data in {line}: the other branch is lost",
             "export with torch.export, which refuses instead of losing a branch, and use `torch.cond` or `torch.where`",
         ),
         "BadScriptModule": Case(
@@ -199,15 +234,35 @@ class TorchscriptRemnant(ScriptRule):
 
     def _trace(self, node: cst.Call) -> None:
         target = argument(node, 0, "func") or argument(node, 0, "mod")
-        origin = self.unchained(target)[0] if target is not None else None
-        cls = self.local_class(origin) if origin else None
-        branch = _branch_on_data(cls) if cls else None
-        if branch is not None:
-            self.report(node, "BadTraceOfBranch", line=str(self.code.place(branch).line))
-        elif isinstance(origin, cst.Call) and self.code.name(origin.func) == "torch.compile":
+        if target is None:
+            return
+        for function in functions_below(self._classes_in(target)):
+            if (line := _branch_on_data(function, self.code)) is not None:
+                self.report(node, "BadTraceOfBranch", where=_shown(function), line=self._line(function, line))
+                return
+        origin = self.unchained(target)[0]
+        if isinstance(origin, cst.Call) and self.code.name(origin.func) == "torch.compile":
             self.report(node, "BadTracedCompiled")
         elif node not in self._submodules:
             self.report(node, "BadTraced", at_most=Severity.NOTE)
+
+    def _classes_in(self, target: cst.CSTNode) -> list[ClassInfo]:
+        """The model's class, and those of the models that it is made around: `Wrapper(Net())`."""
+        made = self.unchained(target)[0]
+        calls = [made, *(self.unchained(arg.value)[0] for arg in made.args)] if isinstance(made, cst.Call) else []
+        found = (self._class_of(call) for call in calls if isinstance(call, cst.Call))
+        return [cls for cls in found if cls is not None and cls.is_module]
+
+    def _class_of(self, call: cst.Call) -> ClassInfo | None:
+        local, module = self.local_class(call), self.code.module
+        if local is not None:
+            return module.classes.get(local.name.value)
+        found = module.project.find(self.code.name(call.func) or "")
+        return found if isinstance(found, ClassInfo) else None
+
+    def _line(self, function: FunctionInfo, line: int) -> str:
+        here = function.module is self.code.module
+        return f"line {line}" if here else f"{function.module.path.name}:{line}"
 
 
 def _has_torchscript(code: Code) -> bool:
@@ -233,39 +288,33 @@ def _is_self(node: cst.CSTNode) -> bool:
     return isinstance(node, cst.Name) and node.value == "self"
 
 
-def _branch_on_data(cls: cst.ClassDef) -> cst.CSTNode | None:
-    """The first test in the class's forward that reduces a tensor: `x.sum() > 0`, `mask.any()`."""
-    for line in cls.body.body:
-        if isinstance(line, cst.FunctionDef) and line.name.value == "forward":
-            line.body.visit(tests := _Tests())
-            return tests.found
-    return None
+def _shown(function: FunctionInfo) -> str:
+    return f"{function.cls.name}.{function.name}" if function.cls else function.name
 
 
-class _Tests(Visitor):
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: cst.CSTNode | None = None
-
-    def visit_If(self, node: cst.If) -> None:
-        self._look(node.test)
-
-    def visit_While(self, node: cst.While) -> None:
-        self._look(node.test)
-
-    def visit_IfExp(self, node: cst.IfExp) -> None:
-        self._look(node.test)
-
-    def _look(self, test: cst.BaseExpression) -> None:
-        test.visit(reduces := _Reduces())
-        if reduces.yes and self.found is None:
-            self.found = test
+def _branch_on_data(function: FunctionInfo, code: Code) -> int | None:
+    """The line of its first test of data, `x.sum() > 0`, `mask.any()`; a scripted function keeps its branches."""
+    if any(name.startswith(("torch.jit.", "torch.library.")) for name in function.decorators):
+        return None
+    known = function.module is code.module
+    tests = (test for test in _tests(function.node) if not _PYTHON.search(ast.unparse(test)))
+    return next((test.lineno for test in tests if _reads_data(test, code if known else None)), None)
 
 
-class _Reduces(Visitor):
-    def __init__(self) -> None:
-        super().__init__()
-        self.yes = False
+def _tests(node: ast.AST) -> Iterator[ast.expr]:
+    """In the order of the source; not behind a test of the mode or of the tracer itself."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If | ast.While | ast.IfExp):
+            yield child.test
+            if _PYTHON.search(ast.unparse(child.test)):
+                continue
+        yield from _tests(child)
 
-    def visit_Call(self, node: cst.Call) -> None:
-        self.yes = self.yes or (isinstance(node.func, cst.Attribute) and called(node) in _DATA)
+
+def _reads_data(test: ast.expr, code: Code | None) -> bool:
+    """What the engine knows of it decides; elsewhere, whether it reduces a tensor."""
+    value = code.sketch.value(test) if code else None
+    if value is not None and value.kind is not Kind.UNKNOWN:
+        return value.is_data
+    calls = (node.func for node in ast.walk(test) if isinstance(node, ast.Call))
+    return any(isinstance(func, ast.Attribute) and func.attr in _DATA for func in calls)

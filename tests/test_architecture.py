@@ -64,6 +64,12 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.trial.child.execution",
         "torch",
     },
+    "exportlint.trial.child.probing": {
+        "exportlint.trial.protocol",
+        "exportlint.trial.child.loading",
+        "exportlint.trial.child.execution",
+        "torch",
+    },
     "exportlint.trial.child.capture": {
         "exportlint.trial.protocol",
         "exportlint.trial.child.server",
@@ -111,6 +117,7 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.trial.child.loading",
         "exportlint.trial.child.execution",
         "exportlint.trial.child.custom_operators",
+        "exportlint.trial.child.probing",
         "exportlint.trial.child.export",
         "exportlint.trial.child.dynamic_shapes",
         "exportlint.trial.child.localize",

@@ -161,8 +161,7 @@ def _finding(
     outcome: Outcome | None = None,
     **rest: Any,
 ) -> TrialFinding:
-    at = _own_call(seen, where.root) or seen.user
-    path, line = at.path if at else where.path, (at.line if at else where.line) or 1
+    at, path, line = _place(where, seen)
     measured, rule = _measured(where.stage, seen, outcome), rule_of(seen)
     return TrialFinding(
         family,
@@ -183,6 +182,12 @@ def _finding(
         inside=_inside(seen, at) + _called_at(seen, where.root),
         **rest,
     )
+
+
+def _place(where: StageContext, seen: Observation) -> tuple[Frame | None, str | None, int]:
+    """The frame that the finding stands at, with its file and line; without one, those of the target."""
+    at = _own_call(seen, where.root) or seen.user
+    return at, at.path if at else where.path, (at.line if at else where.line) or 1
 
 
 def shown(path: str, root: Path) -> str:

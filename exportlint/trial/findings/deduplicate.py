@@ -73,7 +73,7 @@ def without_repetitions(found: Sequence[TrialFinding]) -> Iterator[TrialFinding]
             yield replace(one, within=within.get(line, ""), links=links)
         elif not (
             (one.within and (line in refused or not one_is_unplaced))
-            or ((one.family == "graph-break" or one.stage.kind is StageKind.INFORM) and line in refused)
+            or (one.stage.kind is StageKind.INFORM and line in refused)
             or (one.family == "warning" and (differ or not failed))
             or (one.family.startswith("unused-input") and not failed)
             or (one.stage.lowering and one.family in differ)

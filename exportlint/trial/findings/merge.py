@@ -17,6 +17,7 @@ from exportlint.trial.findings.trial_finding import TRAINING_MODE, TrialFinding,
 from exportlint.trial.findings.wording.coverage_messages import NOTHING_IS_KNOWN
 from exportlint.trial.protocol.outcomes import MODES, NON_STRICT, Outcome
 from exportlint.trial.protocol.shown_by import BESIDE_VALUES, OTHER_LENGTH
+from exportlint.trial.protocol.stages import StageKind
 from exportlint.trial.protocol.target import TargetKind
 
 if TYPE_CHECKING:
@@ -110,12 +111,12 @@ class _MergedEvidence:
 
     def _at_place(self, found: TrialFinding) -> int | None:
         """The static finding at the same place; of several, the one of the same rule, then the most severe."""
-        if not found.of_export:
+        if not (found.of_export or found.stage.kind is StageKind.TRACE):
             return None
         here = [
             (static.rule != found.name, static.severity.rank, index)
             for index, static in enumerate(self.static)
-            if _covers(static, found)
+            if _covers(static, found) and (found.of_export or static.rule == found.name)
         ]
         return min(here)[2] if here else None
 

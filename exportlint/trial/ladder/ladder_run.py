@@ -88,9 +88,12 @@ class LadderRun:
 
     def stages(self) -> Iterator[Stage]:
         """The rows of the ladder, those of the chosen modes and lowerings only; of a quick run the first ones."""
-        own = [stage for stage in LADDER if stage.mode in (None, *self.options.modes)]
+        own = [stage for stage in LADDER if stage.mode in (None, *self.options.modes) and self._concerns(stage)]
         yield from (stage for stage in own if stage.kind in _FIRST or not self.options.quick)
         yield from map(lowering, self.lowerings)
+
+    def _concerns(self, stage: Stage) -> bool:
+        return stage.kind is not StageKind.TRACE or "torch.jit.trace" in (self.target.given_to or "").split(", ")
 
     def reason_to_skip(self, stage: Stage) -> str | None:
         """Why the stage has nothing to do after what happened so far; None where it runs."""

@@ -33,6 +33,11 @@ outside-state     "name" of what every call of eager changes outside of the mode
 frozen            as output, of two calls of eager; the program gives the same value twice
 baked             "ours" and "theirs", with "operator" or "constant": another literal in a second export
 eager-after-export    as output or state: the model itself, called after the export
+fake-kernel       "operator", "arguments", what it "real"ly gives and what its "fake" kernel says, "fake_kernel": a
+                  draft of one that agrees; the note fake-kernel-elsewhere is of other arguments than the model's
+jit-trace         of torch.jit.trace: "how" the "inputs" were made, "output" (path and index), what eager gives there
+                  ("ours"), the traced module ("theirs"), and both on the "sample"; "line": [path, line, text] of the
+                  branch
 fake-tensor-left  "where" (constants or model) and "name"
 frozen-dim, narrowed-dim, static-dim   "sizes": facts, see `exportlint.trial.protocol.size_facts`
 sizes             "tried" (name and size of each dim), and what differs or raises

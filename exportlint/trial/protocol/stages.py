@@ -23,6 +23,7 @@ class StageKind(enum.Enum):
     SCRIPT = "runs a user's script, which gives the targets"
     LOAD = "makes the model and its inputs"
     EAGER = "runs the model as it is; everything else is compared with it"
+    TRACE = "traces with torch.jit.trace, where the script did"
     INFORM = "looks at the model where eager passed; what it finds is no failure of export"
     EXPORT = "exports in one mode"
     DRAFT = "torch's own report, where an export failed"
@@ -81,6 +82,13 @@ LADDER: tuple[Stage, ...] = (
     LOAD,
     EAGER,
     *map(_export, MODES),
+    Stage(
+        "jit-trace",
+        StageKind.TRACE,
+        "jit_trace",
+        "of a script that calls torch.jit.trace: the traced module beside eager on other values",
+        repro=False,
+    ),
     Stage("explain", StageKind.INFORM, "explain", "where torch.compile would break the graph", repro=False),
     Stage(
         "draft", StageKind.DRAFT, "draft", "torch's draft_export, when an export failed", of_export=True, repro=False

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class _Writing:
+class _KernelText:
     """What is written so far. `data`: the sizes that follow from data, each with the name it got."""
 
     def __init__(self, calls: Sequence[Observed]) -> None:
@@ -94,7 +94,7 @@ class _Writing:
 
 def fake_kernel_code(operator: Any, calls: Sequence[Observed]) -> str:
     """`@torch.library.register_fake(…)` with a function, ready to paste; `calls` begins with the model's own."""
-    draft = _Writing([call for call in calls if _alike(call, calls[0])])
+    draft = _KernelText([call for call in calls if _alike(call, calls[0])])
     results = [draft.result(number) for number in range(len(calls[0].results))]
     if len(results) == 1 and isinstance(calls[0].results[0], Result) and len(draft.calls) == 1:
         draft.remarks.append("the sizes are the sample's: the operator took no others")

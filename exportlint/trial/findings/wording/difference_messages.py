@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.findings.wording.size_messages import wrong_declaration
@@ -100,6 +101,18 @@ def _wrong_kernel(seen: Observation) -> str:
         f"the fake kernel of `{details['operator']}`, which the tracer believes, gives {details['fake']} where the "
         f"operator gives {details['real']}, {'here' if is_sample else 'on other sizes than the model has here'}: "
         f"{details['arguments']}"
+    )
+
+
+def _jit_trace(seen: Observation) -> str:
+    details = seen.details
+    where = f" at {details['output']}" if details["output"] else ""
+    branch = details.get("line")
+    why = f"; they part at {Path(branch[0]).name}:{branch[1]}, `{branch[2]}`" if branch else ""
+    return (
+        f"torch.jit.trace keeps one way only: on {details['how']} eager gives {details['ours']}{where}, the traced "
+        f"module {details['theirs']}; on the sample both give {details['sample']}{why}; "
+        f"the other input: {details['inputs']}"
     )
 
 
@@ -205,6 +218,7 @@ _SENTENCES: Mapping[str, Callable[[Observation], str]] = {
     "eager-after-export": _after_export,
     "other-process": _other_process,
     "gradients": _gradients,
+    "jit-trace": _jit_trace,
     "fake-kernel": _wrong_kernel,
     "fake-kernel-elsewhere": _wrong_kernel,
     "fake-tensor-left": _fake,

@@ -1,0 +1,66 @@
+"""Values that take a model other ways than its sample does: of other signs, sizes and extremes, of the same shapes."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from exportlint.trial.child.execution.input_sets import Inputs, with_other_values
+from exportlint.trial.child.execution.pytree_leaves import leaves
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+_FEW = 4  # elements that are shown one by one
+
+
+def probing_inputs(sample: Inputs) -> Iterator[tuple[str, Inputs]]:
+    """Each with how it was made, the most usual first."""
+    for number in (1, 2, 3):
+        yield "other values of the same shapes", with_other_values(sample, number)
+    for how, change in _CHANGES.items():
+        yield how, pytree.tree_map_only(torch.Tensor, change, sample)
+
+
+def _times(factor: float, tensor: torch.Tensor) -> torch.Tensor:
+    return tensor * factor if tensor.is_floating_point() else tensor
+
+
+def _filled(value: bool, tensor: torch.Tensor) -> torch.Tensor:
+    is_mask = tensor.dtype == torch.bool or bool(((tensor == 0) | (tensor == 1)).all())
+    return torch.full_like(tensor, value) if is_mask else tensor
+
+
+_CHANGES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "the sample's values, negated": partial(_times, -1.0),
+    "the sample's values times 100": partial(_times, 100.0),
+    "the sample's values times 0.001": partial(_times, 0.001),
+    "masks all True": partial(_filled, True),
+    "masks all False": partial(_filled, False),
+    "zeros": torch.zeros_like,
+    "ones": torch.ones_like,
+}
+
+
+def inputs_in_words(inputs: Inputs) -> str:
+    """Few values are shown, of many their least and their largest."""
+    return ", ".join(_in_words(value) for path, value in leaves(inputs) if not _is_structure(path))
+
+
+def _is_structure(path: str) -> bool:
+    return path.startswith("len(") or path.endswith(".keys()")
+
+
+def _in_words(value: Any) -> str:
+    if not isinstance(value, torch.Tensor):
+        return repr(value)
+    if value.numel() <= _FEW:
+        return str([round(one, 4) if isinstance(one, float) else one for one in value.reshape(-1).tolist()])
+    if value.dtype == torch.bool:
+        return f"bool{list(value.shape)} with {int(value.sum())} True"
+    least, most = value.min().item(), value.max().item()
+    return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)} from {least:.4g} to {most:.4g}"

@@ -1,0 +1,125 @@
+"""jit-trace: trace the model with torch.jit.trace, as its script did, and run the traced module beside eager on other
+values. Where both disagree the trace has kept the way that the sample takes."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from exportlint.trial.child.dynamic_shapes.line_divergence import last_shared_line
+from exportlint.trial.child.execution.comparison import compare
+from exportlint.trial.child.execution.input_sets import Inputs, inputs_of
+from exportlint.trial.child.execution.pytree_leaves import snapshot
+from exportlint.trial.child.execution.request import StageAnswer, StageRequest
+from exportlint.trial.child.export.export_call import warnings_kept
+from exportlint.trial.child.loading.loaded import copied
+from exportlint.trial.child.loading.seeding import seed
+from exportlint.trial.child.probing.probing_inputs import inputs_in_words, probing_inputs
+from exportlint.trial.child.probing.value_text import values_beside
+from exportlint.trial.child.server.forks import in_fork
+from exportlint.trial.protocol.exceptions import of_exception
+from exportlint.trial.protocol.frames import Frame, frame_at, is_user_path
+from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.protocol.outcomes import DIFFERS, PASSED, REFUSED, SKIPPED
+
+if TYPE_CHECKING:
+    import warnings
+    from collections.abc import Callable, Sequence
+
+    from exportlint.trial.child.execution.pytree_leaves import Leaves
+    from exportlint.trial.child.loading.loaded import Loaded
+
+
+def run(request: StageRequest) -> StageAnswer:
+    """A difference has "sample" (what both give there), "ours" and "theirs", "inputs" and the "line" of the branch."""
+    loaded, sample = request.loaded, inputs_of(request.loaded, 0)
+    with warnings_kept() as warned:
+        try:
+            traced = _traced(loaded, sample)
+        except Exception as exc:  # noqa: BLE001 - torch lets anything through
+            request.emit(of_exception(exc))
+            return StageAnswer(REFUSED, None)
+    both = [
+        in_fork(partial(_called, call, sample), request.folder) for call in (loaded.eager(), loaded.eager(), traced)
+    ]
+    if not all(one.ok for one in both):
+        return StageAnswer(SKIPPED, "on the sample not both give something")
+    eager, again, ours = (one.value for one in both)
+    if compare(eager, again, exact=True):
+        return StageAnswer(SKIPPED, "eager gives other values in every run")
+    if compare(eager, ours):
+        return StageAnswer(PASSED, "the traced module differs on the sample already, not only by its branch")
+    tried = 0
+    for how, inputs in probing_inputs(sample):
+        found = in_fork(partial(_beside, loaded, traced, inputs), request.folder).value
+        tried += found is not None
+        if found and found[0] is not None:
+            request.emit(_difference(request, how, inputs, (eager, *found), warned))
+            return StageAnswer(DIFFERS, None)
+    return StageAnswer(PASSED, f"the traced module agrees with eager on {tried} sets of other values{_doubt(warned)}")
+
+
+def _traced(loaded: Loaded, sample: Inputs) -> Any:
+    args, kwargs = copied(sample)
+    seed(0)
+    named = {"example_kwarg_inputs": kwargs} if kwargs and not args else {}
+    return torch.jit.trace(loaded.eager(), None if named else args, check_trace=False, strict=False, **named)
+
+
+def _called(model: Callable[..., Any], inputs: Inputs) -> Leaves:
+    args, kwargs = copied(inputs)
+    seed(0)
+    return snapshot(model(*args, **kwargs))
+
+
+def _beside(loaded: Loaded, traced: Any, inputs: Inputs) -> tuple[Leaves | None, Leaves | None]:
+    """What eager and the traced module give where they disagree; values that eager refuses raise, and are left out."""
+    eager = _called(loaded.eager(), inputs)
+    theirs = _called(traced, inputs)
+    return (eager, theirs) if compare(eager, theirs) else (None, None)
+
+
+def _difference(
+    request: StageRequest,
+    how: str,
+    inputs: Inputs,
+    values: tuple[Leaves, Leaves | None, Leaves | None],
+    warned: Sequence[warnings.WarningMessage],
+) -> Observation:
+    sample, eager, theirs = values
+    branch = _branch(request, inputs) or _warned_at(warned)
+    texts = values_beside(eager or [], theirs or [], sample)
+    details = {"check": "jit-trace", "how": how, "inputs": inputs_in_words(inputs), **texts}
+    seen = Observation("difference", details=details)
+    if branch:
+        seen = seen.at([branch]).with_details(line=[branch.path, branch.line, branch.text])
+    target = request.loaded.target
+    if target.given_to == "torch.jit.trace" and target.path and target.line:
+        path = os.path.abspath(target.path)  # noqa: PTH100 - no links resolved: paths stay as the user wrote them
+        seen = replace(seen, user=Frame(path, target.line, "", ""))
+    return seen
+
+
+def _branch(request: StageRequest, inputs: Inputs) -> Frame | None:
+    """The last line that eager shares on both inputs."""
+    loaded = request.loaded
+    runs = (partial(_called, loaded.eager(), one) for one in (inputs_of(loaded, 0), inputs))
+    found = in_fork(lambda: last_shared_line(*runs), request.folder).value
+    return found[0] if found else None
+
+
+def _warned_at(warned: Sequence[warnings.WarningMessage]) -> Frame | None:
+    """The first line of the model that torch.jit.trace itself doubts."""
+    for one in warned:
+        if issubclass(one.category, torch.jit.TracerWarning) and is_user_path(one.filename):
+            return frame_at(one.filename, one.lineno, "")
+    return None
+
+
+def _doubt(warned: Sequence[warnings.WarningMessage]) -> str:
+    place = _warned_at(warned)
+    return f"; it warns of line {place.line}, `{place.text}`" if place else ""
