@@ -64,6 +64,8 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.trial.child.execution",
         "torch",
     },
+    # Run by its path under another interpreter.
+    "exportlint.trial.child.reading": {"torch"},
     "exportlint.trial.child.probing": {
         "exportlint.trial.protocol",
         "exportlint.trial.child.loading",
@@ -118,6 +120,7 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.trial.child.execution",
         "exportlint.trial.child.custom_operators",
         "exportlint.trial.child.probing",
+        "exportlint.trial.child.reading",
         "exportlint.trial.child.export",
         "exportlint.trial.child.dynamic_shapes",
         "exportlint.trial.child.localize",

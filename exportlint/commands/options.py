@@ -63,6 +63,8 @@ class TrialSettings:
     show: tuple[str, ...]
     grad: bool
     quick: bool
+    decompose: tuple[str, ...]
+    read_with: Path | None
 
 
 def rule_options(command: Command) -> Command:
@@ -134,6 +136,18 @@ _MEANS = (
     ),
 )
 _MORE_STAGES = (
+    click.option(
+        "--read-with",
+        type=_INTERPRETER,
+        metavar="PYTHON",
+        help="Another interpreter: does its torch read the saved program, and give what eager gives?",
+    ),
+    click.option(
+        "--decompose",
+        multiple=True,
+        metavar="OP=FILE_OR_MODULE:FUNCTION",
+        help="Decompose an operator by a function of yours (OP=keep: not at all), and show what that changes.",
+    ),
     click.option("--grad", is_flag=True, help="The program is to be trained: compare its gradients with eager's too."),
     click.option("--quick", is_flag=True, help="Only load, run in eager and export: does it export, where not?"),
     click.option(
@@ -151,7 +165,7 @@ _MORE_STAGES = (
 
 
 def trial_options(command: Command) -> Command:
-    """--lower, --dynamic, --timeout, --memory, --jobs, --python, --save-repro, --show, --grad, --quick."""
+    """What decides which stages run and how, and what more they give."""
     for option in (*_MORE_RESULTS, *_MEANS, *_MORE_STAGES):
         command = option(command)
     return command

@@ -8,6 +8,8 @@ from exportlint.output.verdict import verdict
 from exportlint.trial.protocol.outcomes import SKIPPED
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
 
     from exportlint.trial.protocol.result import StageResult, TargetReport
@@ -40,8 +42,7 @@ def print_ladder(console: Console, target: TargetReport, other_torch: str = "") 
     if target.dynamic_shapes:
         _print_shapes(console, target.dynamic_shapes)
     for stage in target.stages:
-        for repro in stage.repros:
-            console.print(f"  {stage.name} again: python {repro}", soft_wrap=True)
+        _print_beside(console, stage)
     console.print()
 
 
@@ -56,6 +57,26 @@ def _skipped(target: TargetReport) -> dict[str, list[str]]:
 
 def shown_seconds(stage: StageResult) -> str:
     return "" if stage.status == SKIPPED else f"{stage.seconds:.2f}"
+
+
+def _print_beside(console: Console, stage: StageResult) -> None:
+    if swapped := stage.data.get("swapped"):
+        _print_swapped(console, swapped)
+    for repro in stage.repros:
+        console.print(f"  {stage.name} again: python {repro}", soft_wrap=True)
+
+
+def _print_swapped(console: Console, swapped: Sequence[tuple[str, int, int]]) -> None:
+    """How often each operator occurs that decompositions of the user's change."""
+    from rich.table import Table  # noqa: PLC0415 (50 ms)
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="label")
+    table.add_column("  operator")
+    for head in ("torch's table", "yours"):
+        table.add_column(head, justify="right")
+    for name, before, after in swapped:
+        table.add_row(f"  {name}", str(before), str(after))
+    console.print(table)
 
 
 def _print_shapes(console: Console, text: str) -> None:

@@ -15,7 +15,7 @@ from exportlint.trial.protocol.frames import is_installed, is_user_path
 from exportlint.trial.protocol.outcomes import FAILED, NON_STRICT, PASSED, REFUSED, RUNNING, SKIPPED
 from exportlint.trial.protocol.remedies import worth_trying
 from exportlint.trial.protocol.result import Event, Guard, StageResult, TargetReport
-from exportlint.trial.protocol.stages import EAGER, GRAPH, LADDER, LOAD, StageKind, lowering
+from exportlint.trial.protocol.stages import EAGER, GRAPH, LADDER, LOAD, READ_ELSEWHERE, SWAP, StageKind, lowering
 from exportlint.trial.protocol.target import TargetKind
 from exportlint.trial.stop import Stop
 
@@ -93,7 +93,11 @@ class LadderRun:
         yield from map(lowering, self.lowerings)
 
     def _concerns(self, stage: Stage) -> bool:
-        return stage.kind is not StageKind.TRACE or "torch.jit.trace" in (self.target.given_to or "").split(", ")
+        """Is the stage on the ladder of this target at all?"""
+        if stage.kind is StageKind.TRACE:
+            return "torch.jit.trace" in (self.target.given_to or "").split(", ")
+        on_request = {SWAP: self.options.decompose, READ_ELSEWHERE: self.options.read_with}
+        return bool(on_request.get(stage.name, True))
 
     def reason_to_skip(self, stage: Stage) -> str | None:
         """Why the stage has nothing to do after what happened so far; None where it runs."""
@@ -183,8 +187,16 @@ class LadderRun:
         if stage.kind is StageKind.SIZES:
             options = {"auto": self.options.dynamic == "auto", "refused": self._violated() and not passed}
             return self.runner.following(stage, mode=(passed or self.options.modes)[0], **options)
-        module = {"lowering": self.lowerings[stage.lowering]} if stage.lowering else {}
-        return self.runner.following(stage, mode=passed[0], **module)
+        return self.runner.following(stage, mode=passed[0], **self._asked_for(stage))
+
+    def _asked_for(self, stage: Stage) -> dict[str, Any]:
+        if stage.lowering:
+            return {"lowering": self.lowerings[stage.lowering]}
+        asked: dict[str, dict[str, Any]] = {
+            SWAP: {"decompose": self.options.decompose},
+            READ_ELSEWHERE: {"python": str(self.options.read_with)},
+        }
+        return asked.get(stage.name, {})
 
     def _add(self, result: StageResult) -> None:
         if result.detail is None:

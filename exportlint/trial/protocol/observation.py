@@ -38,6 +38,7 @@ fake-kernel       "operator", "arguments", what it "real"ly gives and what its "
 jit-trace         of torch.jit.trace: "how" the "inputs" were made, "output" (path and index), what eager gives there
                   ("ours"), the traced module ("theirs"), and both on the "sample"; "line": [path, line, text] of the
                   branch
+elsewhere         as output, of the program that another torch reads: "where"
 fake-tensor-left  "where" (constants or model) and "name"
 frozen-dim, narrowed-dim, static-dim   "sizes": facts, see `exportlint.trial.protocol.size_facts`
 sizes             "tried" (name and size of each dim), and what differs or raises

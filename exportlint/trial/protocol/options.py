@@ -41,6 +41,8 @@ class TrialOptions:
     graph      also describe the exported program, to be shown
     grad       the model is to be trained: compare gradients too
     quick      only load, eager and the exports
+    decompose  OP=FILE_OR_MODULE:FUNCTION: decompositions that take the place of torch's
+    read_with  another interpreter, whose torch reads the saved program
     kept_models  a folder for the models and inputs that failed and that no code names; they stay there
     """
 
@@ -55,6 +57,8 @@ class TrialOptions:
     graph: bool = False
     grad: bool = False
     quick: bool = False
+    decompose: tuple[str, ...] = ()
+    read_with: Path | None = None
     kept_models: Path | None = None
 
     @property

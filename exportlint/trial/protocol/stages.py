@@ -124,8 +124,25 @@ LADDER: tuple[Stage, ...] = (
         of_export=True,
     ),
     Stage("decompose", StageKind.FROM_PROGRAM, "decompose", "the program in Core ATen operators, beside eager"),
+    Stage(
+        "swap-decomposition",
+        StageKind.FROM_PROGRAM,
+        "swap_decomposition",
+        "with `--decompose`: what decompositions of your own change, beside torch's",
+        repro=False,
+    ),
     Stage("save-load", StageKind.FROM_PROGRAM, "save_load", "the program written, read again, and run beside eager"),
+    Stage(
+        "read-elsewhere",
+        StageKind.FROM_PROGRAM,
+        "read_elsewhere",
+        "with `--read-with`: the saved program, read and run by the torch of another environment",
+        repro=False,
+    ),
 )
+# These run only where an option asks for them.
+SWAP, READ_ELSEWHERE = "swap-decomposition", "read-elsewhere"
+
 SECOND_EXPORT = Stage("second-export", StageKind.ON_REQUEST, "second_export", "export once more, for soundness")
 OTHER_PROCESS = Stage(
     "other-process", StageKind.ON_REQUEST, "other_process", "eager with another PYTHONHASHSEED, for soundness"

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import zipfile
+from typing import TYPE_CHECKING
+
 import torch
 
 from exportlint.trial.child.execution.graph_places import place_named_in
@@ -11,6 +15,11 @@ from exportlint.trial.child.localize.construction_site import at_construction
 from exportlint.trial.child.soundness.sample_comparison import compared_on_sample
 from exportlint.trial.protocol.exceptions import of_exception
 from exportlint.trial.protocol.outcomes import REFUSED, SKIPPED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
 
 # For a script that shows the failure without exportlint: from `program` to `exported`, which is called as the model is.
 REPRO = """\
@@ -25,7 +34,7 @@ exported = program.module()
 
 
 def run(request: StageRequest) -> StageAnswer:
-    """The detail is the size of the file."""
+    """The detail is the size of the file, and the versions that decide which torch reads it."""
     exported = request.exported or export(request.loaded, request.mode)
     if not exported.is_program:
         return StageAnswer(SKIPPED, "the target's own export call gives no ExportedProgram")
@@ -37,4 +46,18 @@ def run(request: StageRequest) -> StageAnswer:
         seen = at_construction(request, of_exception(exc))
         request.emit(seen if seen.user else seen.at(place_named_in(exported.program, seen.text)))
         return StageAnswer(REFUSED, None)
-    return compared_on_sample(request, program.module, f"{file.stat().st_size / 1000:.1f} kB")
+    size = f"{file.stat().st_size / 1000:.1f} kB"
+    return compared_on_sample(request, program.module, ", ".join([size, *_versions(file)]))
+
+
+def _versions(archive: Path) -> Iterator[str]:
+    """Of the schema, of the operator sets and of torch, as the file itself says them."""
+    with zipfile.ZipFile(archive) as files:
+        for name in files.namelist():
+            found = json.loads(files.read(name)) if name.endswith(".json") else None
+            if isinstance(found, dict) and "schema_version" in found:
+                schema = found["schema_version"]
+                yield f"schema {schema['major']}.{schema['minor']}"
+                yield from (f"opset {name} {version}" for name, version in found.get("opset_version", {}).items())
+                yield f"written by torch {found.get('torch_version', torch.__version__)}"
+                return

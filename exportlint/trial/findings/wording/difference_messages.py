@@ -219,6 +219,7 @@ _SENTENCES: Mapping[str, Callable[[Observation], str]] = {
     "other-process": _other_process,
     "gradients": _gradients,
     "jit-trace": _jit_trace,
+    "elsewhere": lambda seen: f"{seen.details['where']} gives other values: {_at_its_path(seen.details, 'there')}",
     "fake-kernel": _wrong_kernel,
     "fake-kernel-elsewhere": _wrong_kernel,
     "fake-tensor-left": _fake,

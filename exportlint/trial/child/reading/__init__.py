@@ -1,0 +1,1 @@
+"""A saved program and inputs in; what the torch of another environment makes of them out."""

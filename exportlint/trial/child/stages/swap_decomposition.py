@@ -1,0 +1,72 @@
+"""swap-decomposition: the program decomposed with functions of the user's in the place of torch's, beside torch's own.
+
+`data["swapped"]`: [operator, how often it occurs with torch's table, how often with the user's], where both differ.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from exportlint.trial.child.execution.request import StageAnswer, StageRequest
+from exportlint.trial.child.export.export_call import export
+from exportlint.trial.child.loading.imports import resolve
+from exportlint.trial.child.soundness.sample_comparison import compared_on_sample
+from exportlint.trial.protocol.exceptions import of_exception
+from exportlint.trial.protocol.outcomes import REFUSED, SKIPPED
+from exportlint.trial.protocol.shortening import short
+from exportlint.trial.protocol.target import TargetError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+_KEEP = "keep"
+
+
+def run(request: StageRequest) -> StageAnswer:
+    """`decompose` in the options: OP=FILE_OR_MODULE:FUNCTION, or OP=keep."""
+    exported = request.exported or export(request.loaded, request.mode)
+    if not exported.is_program:
+        return StageAnswer(SKIPPED, "the target's own export call gives no ExportedProgram")
+    asked = [text.partition("=")[::2] for text in request.options["decompose"]]
+    usual = exported.program.run_decompositions(_table([]))
+    try:
+        program = exported.program.run_decompositions(_table(asked))
+    except TargetError as exc:
+        return StageAnswer(SKIPPED, short(str(exc)))
+    except Exception as exc:  # noqa: BLE001 - torch lets anything through, and so may the functions
+        request.emit(of_exception(exc))
+        return StageAnswer(REFUSED, None)
+    before, after = _counted(usual), _counted(program)
+    swapped = [[name, before[name], after[name]] for name in sorted({*before, *after}) if before[name] != after[name]]
+    detail = f"{len(swapped)} operators occur otherwise than by torch's table" if swapped else "changes nothing"
+    return replace(compared_on_sample(request, program.module, detail), data={"swapped": swapped})
+
+
+def _table(asked: Sequence[tuple[str, str]]) -> Any:
+    table = torch.export.default_decompositions()
+    for name, source in asked:
+        operator = _operator(name)
+        if source == _KEEP:
+            table.pop(operator, None)
+        else:
+            table[operator] = resolve("decompose", source)
+    return table
+
+
+def _operator(name: str) -> Any:
+    """`aten.silu.default`, `aten::silu` or `aten.silu`."""
+    namespace, _, rest = name.replace("::", ".").partition(".")
+    operator, _, overload = rest.partition(".")
+    try:
+        return getattr(getattr(getattr(torch.ops, namespace), operator), overload or "default")
+    except AttributeError as exc:
+        raise TargetError(f"--decompose {name}: torch has no such operator") from exc
+
+
+def _counted(program: Any) -> Counter[str]:
+    return Counter(str(node.target) for node in program.graph.nodes if node.op == "call_function")
