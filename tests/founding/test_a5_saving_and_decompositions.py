@@ -85,7 +85,9 @@ def test_the_versions_of_the_file_are_told(report: str) -> None:
 
 @pytest.mark.clause("whether another environment's torch reads it")
 def test_another_interpreter_reads_the_program_and_agrees(report: str, other_python: Path) -> None:
-    assert re.search(rf"read-elsewhere passed \S+ torch \S+ of {re.escape(str(other_python))} reads the program", report)
+    assert re.search(
+        rf"read-elsewhere passed \S+ torch \S+ of {re.escape(str(other_python))} reads the program", report
+    )
 
 
 @pytest.mark.clause("a program that the other torch cannot read is said to be so")

@@ -36,6 +36,8 @@ def run(request: StageRequest) -> StageAnswer:
     model = request.loaded.eager()
     if request.loaded.export or not isinstance(model, torch.nn.Module):
         return StageAnswer(SKIPPED, "the target is no module that export is called on")
+    if isinstance(model, torch.jit.ScriptModule):
+        return StageAnswer(SKIPPED, "no part of a TorchScript module can be exported")
     search = _Search(request, model, _inputs_got(request, model))
     smallest = list(search.failing(""))
     for path in smallest:
@@ -57,7 +59,8 @@ def _inputs_got(request: StageRequest, model: torch.nn.Module) -> dict[str, Inpu
             got[path] = copied((args, kwargs))
 
     for path, module in model.named_modules():
-        module.register_forward_pre_hook(partial(keep, path), with_kwargs=True)
+        if not isinstance(module, torch.jit.ScriptModule):  # which takes no hooks
+            module.register_forward_pre_hook(partial(keep, path), with_kwargs=True)
     args, kwargs = inputs_of(request.loaded, 0)
     seed(0)
     with torch.no_grad():

@@ -37,6 +37,27 @@ def test_the_smallest_submodule_that_fails_is_named_with_what_it_really_got(tmp_
     assert "the submodule `1` (Gate) is refused by itself with float32[3, 4]" in refusal.message
 
 
+def test_a_torchscript_module_among_them_is_no_failure_of_the_search(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    scripted = NET.replace("torch.nn.ReLU(), Gate()", "torch.jit.script(torch.nn.ReLU()), Gate()")
+    file.write_text(scripted, "utf-8")
+    (report,) = tried(file).values()
+    stage = report.stage("submodules")
+    assert stage is not None
+    assert (stage.status, stage.detail) == ("refused", "refused by themselves: 1")
+
+
+def test_a_model_that_is_torchscript_is_one_clear_sentence(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    scripted = "import torch\nmodel = torch.jit.script(torch.nn.ReLU())\nexample_args = (torch.ones(3),)\n"
+    file.write_text(scripted, "utf-8")
+    (report,) = tried(file).values()
+    assert [found.words.message for found in found_in(report, tmp_path)] == ["what is exported is a TorchScript module"]
+    stage = report.stage("submodules")
+    assert stage is not None
+    assert (stage.status, stage.detail) == ("skipped", "no part of a TorchScript module can be exported")
+
+
 def test_where_torch_names_the_line_nobody_searches(tmp_path: Path) -> None:
     file = tmp_path / "net.py"
     file.write_text(NET.replace('forward = namespace["forward"]', "def forward(self, x): return x if x[0, 0] else -x"))
