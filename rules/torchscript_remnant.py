@@ -236,7 +236,7 @@ class TorchscriptRemnant(ScriptRule):
         target = argument(node, 0, "func") or argument(node, 0, "mod")
         if target is None:
             return
-        for function in functions_below(self._classes_in(target)):
+        for function in functions_below(self._entries(target)):
             if (line := _branch_on_data(function, self.code)) is not None:
                 self.report(node, "BadTraceOfBranch", where=_shown(function), line=self._line(function, line))
                 return
@@ -246,12 +246,21 @@ class TorchscriptRemnant(ScriptRule):
         elif node not in self._submodules:
             self.report(node, "BadTraced", at_most=Severity.NOTE)
 
-    def _classes_in(self, target: cst.CSTNode) -> list[ClassInfo]:
-        """The model's class, and those of the models that it is made around: `Wrapper(Net())`."""
+    def _entries(self, target: cst.CSTNode) -> Iterator[ClassInfo | FunctionInfo]:
+        """The model's class, and those of the models that it is made around: `Wrapper(Net())`; a function, a method."""
         made = self.unchained(target)[0]
-        calls = [made, *(self.unchained(arg.value)[0] for arg in made.args)] if isinstance(made, cst.Call) else []
-        found = (self._class_of(call) for call in calls if isinstance(call, cst.Call))
-        return [cls for cls in found if cls is not None and cls.is_module]
+        match made:
+            case cst.Call(args=args):
+                calls = [made, *(self.unchained(arg.value)[0] for arg in args)]
+                found = (self._class_of(call) for call in calls if isinstance(call, cst.Call))
+                yield from (cls for cls in found if cls is not None and cls.is_module)
+            case cst.FunctionDef(name=cst.Name(value=name)) if name in self.code.module.functions:
+                yield self.code.module.functions[name]
+            case cst.Attribute(value=owner, attr=cst.Name(value=name)):
+                origin = self.unchained(owner)[0]
+                cls = self._class_of(origin) if isinstance(origin, cst.Call) else None
+                if cls is not None and (method := cls.method(name)):
+                    yield method
 
     def _class_of(self, call: cst.Call) -> ClassInfo | None:
         local, module = self.local_class(call), self.code.module
@@ -302,12 +311,15 @@ def _branch_on_data(function: FunctionInfo, code: Code) -> int | None:
 
 
 def _tests(node: ast.AST) -> Iterator[ast.expr]:
-    """In the order of the source; not behind a test of the mode or of the tracer itself."""
+    """In the order of the source; not behind a test of the mode or of the tracer itself. `range(n)` is a test of n."""
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.If | ast.While | ast.IfExp):
-            yield child.test
-            if _PYTHON.search(ast.unparse(child.test)):
-                continue
+        match child:
+            case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
+                yield test
+                if _PYTHON.search(ast.unparse(test)):
+                    continue
+            case ast.For(iter=ast.Call(func=ast.Name(id="range"), args=args)):
+                yield from args
         yield from _tests(child)
 
 

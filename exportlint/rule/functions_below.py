@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 _MOST = 300
 
 
-def functions_below(classes: Iterable[ClassInfo]) -> list[FunctionInfo]:
-    """The forwards of the classes first, then what they call on themselves, on their submodules and by name.
+def functions_below(entries: Iterable[ClassInfo | FunctionInfo]) -> list[FunctionInfo]:
+    """The functions, and the forwards of the classes; then what they call on themselves, on submodules and by name.
 
     A submodule is what `__init__` keeps on self, alone or in a container; what it is given from outside is not known.
 
@@ -34,7 +34,8 @@ def functions_below(classes: Iterable[ClassInfo]) -> list[FunctionInfo]:
     ['forward', 'run', 'forward', 'clamp']
     """
     found: dict[FunctionInfo | ast.AST, FunctionInfo] = {}
-    waiting = [forward for cls in classes if (forward := _entered(cls))]
+    given = (entry if isinstance(entry, FunctionInfo) else _entered(entry) for entry in entries)
+    waiting = [function for function in given if function]
     while waiting and len(found) < _MOST:
         function = waiting.pop(0)
         if function.node not in found:

@@ -40,22 +40,20 @@ class Observed:
     numbers   every size, length and number among the arguments, by the expression that gives it: `x.shape[0]`, `k`
     tensors   every tensor among the arguments, by its expression
     results   tensors as `Result`, numbers as they are; in lists where the operator gives a list
-    usual     laid out in memory as the model gives it
     """
 
     numbers: Mapping[str, int]
     tensors: Mapping[str, Result]
     results: tuple[Any, ...]
-    usual: bool = True
 
 
 def observed_calls(call: OperatorCall) -> Iterator[tuple[Arguments, Observed]]:
     """The call of the model first, then all others that the operator takes, each with its arguments."""
     arguments = by_name(call)
     yield arguments, _observed(call, arguments)
-    for varied, usual in _varied(arguments):
+    for varied in _varied(arguments):
         try:
-            yield varied, _observed(call, varied, usual=usual)
+            yield varied, _observed(call, varied)
         except Exception:  # noqa: BLE001, S112 - it need not take what the model never gives it
             continue
 
@@ -88,12 +86,12 @@ def described(tensor: torch.Tensor) -> Result:
     return Result(tuple(tensor.shape), tensor.dtype, str(tensor.device), tuple(tensor.stride()))
 
 
-def _observed(call: OperatorCall, arguments: Arguments, *, usual: bool = True) -> Observed:
+def _observed(call: OperatorCall, arguments: Arguments) -> Observed:
     numbers, tensors = dict(_numbers(arguments)), {path: described(one) for path, one in _tensors(arguments)}
     seed(0)
     with torch.no_grad():
         results = results_of(called(call.operator, copies(arguments)))
-    return Observed(numbers, tensors, results, usual)
+    return Observed(numbers, tensors, results)
 
 
 def _tensors(arguments: Arguments) -> Iterator[tuple[str, torch.Tensor]]:
@@ -119,11 +117,11 @@ def _numbers(arguments: Arguments) -> Iterator[tuple[str, int]]:
             yield path, value
 
 
-def _varied(arguments: Arguments) -> Iterator[tuple[Arguments, bool]]:
-    yield from ((varied, True) for varied in _other_values(arguments))
-    yield from ((varied, True) for varied in _other_sizes(arguments))
-    yield from ((varied, True) for varied in _other_numbers(arguments))
-    yield _changed(arguments, _other_layout), False
+def _varied(arguments: Arguments) -> Iterator[Arguments]:
+    yield from _other_values(arguments)
+    yield from _other_sizes(arguments)
+    yield from _other_numbers(arguments)
+    yield _changed(arguments, _other_layout)
 
 
 def _changed(arguments: Arguments, change: Any) -> Arguments:
@@ -168,7 +166,7 @@ def _other_layout(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _other_sizes(arguments: Arguments) -> Iterator[Arguments]:
-    """Dims of one size together, since most must stay equal; then each alone."""
+    """Dims of one size together, since most must stay equal; then each alone. Never 1, which spreads over others."""
     together: defaultdict[int, list[tuple[str, int]]] = defaultdict(list)
     for path, tensor in _tensors(arguments):
         for dim, size in enumerate(tensor.shape):
@@ -176,7 +174,7 @@ def _other_sizes(arguments: Arguments) -> Iterator[Arguments]:
     alone = [(size, [one]) for size, several in together.items() for one in several if len(several) > 1]
     for size, dims in (*together.items(), *alone):
         for new in dict.fromkeys((size * 2, size + 1, size + 2, size * 3, size - 1)):
-            if new > 0 and new != size:
+            if new > 1 and new != size:
                 yield _resized(arguments, set(dims), new)
 
 

@@ -31,14 +31,29 @@ def _times(factor: float, tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _filled(value: bool, tensor: torch.Tensor) -> torch.Tensor:
-    is_mask = tensor.dtype == torch.bool or bool(((tensor == 0) | (tensor == 1)).all())
-    return torch.full_like(tensor, value) if is_mask else tensor
+    return torch.full_like(tensor, value) if _is_mask(tensor) else tensor
+
+
+def _alternating(tensor: torch.Tensor) -> torch.Tensor:
+    if not _is_mask(tensor):
+        return tensor
+    return (torch.arange(tensor.numel()) % 2).reshape(tensor.shape).to(tensor)
+
+
+def _is_mask(tensor: torch.Tensor) -> bool:
+    """Truth values, or numbers that are nothing but 0 and 1; floats only where both occur."""
+    if tensor.dtype == torch.bool:
+        return True
+    zeros, ones = tensor == 0, tensor == 1
+    both = bool(zeros.any()) and bool(ones.any())
+    return bool((zeros | ones).all()) and (both or not tensor.is_floating_point())
 
 
 _CHANGES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "the sample's values, negated": partial(_times, -1.0),
     "the sample's values times 100": partial(_times, 100.0),
     "the sample's values times 0.001": partial(_times, 0.001),
+    "masks with every other value True": _alternating,
     "masks all True": partial(_filled, True),
     "masks all False": partial(_filled, False),
     "zeros": torch.zeros_like,
