@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from exportlint.rule.branches.branch_results import ResultDtype, Results, ResultShape
     from exportlint.rule.branches.branch_rule import BranchRule
     from exportlint.rule.code import Code
+    from exportlint.rule.conditions.truthiness import Asked, TruthRule, of_a_size
     from exportlint.rule.demands import demands_of
     from exportlint.rule.functions_below import functions_below
     from exportlint.rule.idempotence import adds_nothing, moves_only
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from exportlint.rule.suspicion import Case, Place
     from exportlint.rule.syntax.walk import Visitor
     from exportlint.rule.taint import ValuesUsed, made_from_inputs, path_on_self
-    from exportlint.rule.truthiness import Asked, TruthRule, of_a_size
     from exportlint.workflow.diagnosis import Diagnosis
     from exportlint.workflow.python_api import diagnose, lint
 
@@ -74,7 +74,7 @@ _NAMES_OF_MODULES = {
     "rule.sketch": "Called Sketch asked_for_truth",
     "rule.suspicion": "Case Place",
     "rule.taint": "ValuesUsed made_from_inputs path_on_self",
-    "rule.truthiness": "Asked TruthRule of_a_size",
+    "rule.conditions.truthiness": "Asked TruthRule of_a_size",
     "rule.syntax.walk": "Visitor",
     "workflow.diagnosis": "Diagnosis",
     "workflow.python_api": "diagnose lint",

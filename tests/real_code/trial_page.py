@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import statistics
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 HERE = Path(__file__).resolve().parent
 RUNS = HERE / "trial_runs.jsonl"
@@ -59,6 +62,16 @@ def _agreement(runs: list[dict[str, Any]], ended: list[dict[str, Any]]) -> list[
         ("first failing line as torch's", _share(len(refused) - len(elsewhere), len(refused))),
         ("errors and warnings on models that export and agree in both modes", str(len(invented))),
     ]
+    return [
+        _table(("", "measured"), rows),
+        *_lists(other, elsewhere, invented, left, broken),
+    ]
+
+
+def _lists(
+    other: list[Any], elsewhere: list[Any], invented: list[Any], left: list[Any], broken: list[Any]
+) -> Iterator[str]:
+    """Each model that is not as it should be."""
     lists = (
         ("Other verdicts", ("model", "mode", "torch", "trial"), other),
         ("Other first lines", ("model", "mode", "torch", "trial"), elsewhere),
@@ -66,10 +79,7 @@ def _agreement(runs: list[dict[str, Any]], ended: list[dict[str, Any]]) -> list[
         ("The program is right, and eager itself no longer works after the export", ("model", "line", "rule"), left),
         ("Trials without a report", ("model", "why"), broken),
     )
-    return [
-        _table(("", "measured"), rows),
-        *(f"{title}:\n\n{_table(heads, found)}" for title, heads, found in lists if found),
-    ]
+    yield from (f"{title}:\n\n{_table(heads, found)}" for title, heads, found in lists if found)
 
 
 def _agrees(one: dict[str, Any]) -> bool:

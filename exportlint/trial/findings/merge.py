@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from exportlint.finding import Evidence, Finding
 from exportlint.trial.findings.calls_in_file import first_argument
 from exportlint.trial.findings.classify import shown
-from exportlint.trial.findings.coverage import coverage_findings, lines_of
+from exportlint.trial.findings.coverage.coverage_findings import coverage_findings, lines_of
 from exportlint.trial.findings.deduplicate import findings_of
 from exportlint.trial.findings.reaching_lines import function_around, reaching_lines
 from exportlint.trial.findings.trial_finding import TRAINING_MODE, TrialFinding, united

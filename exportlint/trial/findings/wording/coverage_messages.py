@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from exportlint.trial.protocol.shortening import short
 
 if TYPE_CHECKING:
-    from exportlint.trial.findings.never_ran import Region
+    from exportlint.trial.findings.coverage.never_ran import Region
 
 
 NOTHING_IS_KNOWN = "; no sample of a trial ran this line, so nothing is known of it"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from exportlint.rule.base import Rule
-from exportlint.rule.checked_numbers import CheckedNumbers
+from exportlint.rule.conditions.checked_numbers import CheckedNumbers
 from exportlint.rule.sketch import asked_for_truth
 
 if TYPE_CHECKING:

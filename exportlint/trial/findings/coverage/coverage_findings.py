@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from exportlint.finding import Evidence, Finding, Severity, fingerprint
 from exportlint.trial.findings.classify import shown
-from exportlint.trial.findings.never_ran import never_ran
+from exportlint.trial.findings.coverage.never_ran import never_ran
 from exportlint.trial.findings.wording.coverage_messages import region_message
 from exportlint.trial.protocol.stages import EAGER, NEVER_RAN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from exportlint.trial.findings.never_ran import Region
+    from exportlint.trial.findings.coverage.never_ran import Region
     from exportlint.trial.protocol.result import TargetReport
 
 
