@@ -81,11 +81,13 @@ def _print_part(console: Console, report: Report, part: Part, links: set[tuple[s
         console.print(BESIDE, style="headline", soft_wrap=True)
     for cause in part.causes:
         _print_cause(console, report, cause, links)
-    if part.breaks:
-        _print_hanging(console, "", Text(f"{breaks_in_words(part.breaks)}\n"))
-    if part.never_ran:
-        more = "" if report.also.coverage else " (--coverage shows them)"
-        console.print(f"{never_ran_in_words(len(part.never_ran))}{more}\n", soft_wrap=True)
+    more = "" if report.also.coverage else " (--coverage shows them)"
+    told = [breaks_in_words(part.breaks)] if part.breaks else []
+    told += [f"{never_ran_in_words(len(part.never_ran))}{more}"] if part.never_ran else []
+    for sentence in told:
+        _print_hanging(console, "", Text(sentence))
+    if told:
+        console.print()
     if report.also.coverage:
         print_never_ran(console, report, part.never_ran)
 
