@@ -50,13 +50,17 @@ def _in_words(helped: Mapping[str, Any], mode: str) -> str:
         behind: dict[str, list[str]] = {}
         for one in helped["checks"]:
             behind.setdefault(f"`{one['source']}` (line {one['line']})", []).append(f"`{one['text']}`")
-        written = ", ".join(f"{' and '.join(texts)} behind {place}" for place, texts in behind.items())
+        written = ", ".join(f"{_listed(texts)} behind {place}" for place, texts in behind.items())
         return (
             f"write {written}, as this trial did: it then exports and agrees with eager in {mode} mode, and "
             "refuses inputs for which that does not hold"
         )
     result = "exports" if helped["remedy"] == EVAL else "exports and agrees with eager on the sample"
     return f"{_WORDS[helped['remedy']]}, as this trial did: it then {result} in {mode} mode"
+
+
+def _listed(texts: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
 
 
 def _helped(report: TargetReport) -> dict[str, Mapping[str, Any]]:
