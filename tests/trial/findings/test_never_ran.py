@@ -65,7 +65,11 @@ def told(tmp_path: Path, body: str, more: str = "") -> list[tuple[int, str]]:
         ("if x > 1:\n    x = 1\nelif x > 0:\n    x = 0\nelse:\n    x = 8\nreturn x", 3, "needs `x <= 1`"),
         ("if x > 8 and keep:\n    x = 8\nreturn x", 2, "needs `x > 8` and `keep` to be true"),
         ("if x < 8 or keep:\n    return x\nreturn 8", 3, "needs `x >= 8` and `keep` to be false"),
-        ("if self.deep:\n    x += 1\nreturn x", 2, "needs `self.deep` to be true, an attribute of the model"),
+        (
+            "if self.deep:\n    x += 1\nreturn x",
+            2,
+            "needs `self.deep` (line 9), an attribute of the model, which was false",
+        ),
         ("for one in mask or ():\n    x += one\nreturn x", 2, "never went round; needs an element in `mask or ()`"),
         ("while x > 8:\n    x -= 1\nreturn x", 2, "needs `x > 8`"),
         ("for _ in range(3):\n    break\nelse:\n    x = 0\nreturn x", 4, "the loop of line 9 never came to its end"),

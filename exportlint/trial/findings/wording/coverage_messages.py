@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from exportlint.trial.findings.coverage.never_ran import Region
 
 
+_ATTRIBUTE = ", an attribute of the model"
 NOTHING_IS_KNOWN = "; no sample of a trial ran this line, so nothing is known of it"
 
 
@@ -25,9 +26,7 @@ def _why(region: Region) -> str:
     at, words = f"line {region.at}", region.words
     match region.why:
         case "branch" if region.test is not None:
-            answer = "false" if region.wanted else "true"
-            asked = f"`{short(ast.unparse(region.test))}` ({at}) was {answer} in every call"
-            return f"{asked}; needs {needed(region.test, region.parameters, wanted=region.wanted)}"
+            return _branch(region, region.test, at)
         case "loop":
             return f"the loop of {at} never went round; needs an element in `{words}`"
         case "else":
@@ -39,6 +38,15 @@ def _why(region: Region) -> str:
         case "call":
             return f"`{words}` is called at {at}, which never ran"
     return f"no call came past {at}"
+
+
+def _branch(region: Region, test: ast.expr, at: str) -> str:
+    """What the test gave; once, where the very test is what is needed."""
+    text, needs = f"`{short(ast.unparse(test))}`", needed(test, region.parameters, wanted=region.wanted)
+    if region.wanted and needs.startswith(text):
+        attribute = _ATTRIBUTE if needs.endswith(_ATTRIBUTE) else ""
+        return f"needs {text} ({at}){attribute}, which was false in every call"
+    return f"{text} ({at}) was {'false' if region.wanted else 'true'} in every call; needs {needs}"
 
 
 def needed(test: ast.expr, parameters: frozenset[str], *, wanted: bool) -> str:
@@ -57,7 +65,7 @@ def needed(test: ast.expr, parameters: frozenset[str], *, wanted: bool) -> str:
                 return f"`{name}` left out or None" if is_none else f"a `{name}`"
         case ast.Name() | ast.Attribute() | ast.Subscript() | ast.Call():
             own = isinstance(test, ast.Attribute) and isinstance(test.value, ast.Name) and test.value.id == "self"
-            kept = ", an attribute of the model" if own else ""
+            kept = _ATTRIBUTE if own else ""
             return f"`{short(ast.unparse(test))}` to be {'true' if wanted else 'false'}{kept}"
     return f"`{short(ast.unparse(test if wanted else _opposite(test)))}`"
 
