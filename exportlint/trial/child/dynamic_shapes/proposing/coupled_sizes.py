@@ -35,7 +35,7 @@ class Couple(NamedTuple):
 
 
 def couple_sizes(trace: SymbolicTrace) -> None:
-    """Write two sizes that an equation binds with one symbol, where one grows evenly with steps of the other."""
+    """Write pairs of sizes that an equation binds with one symbol, where one grows evenly with steps of the other."""
     while found := next(_couples(trace), None):
         shared = sympy.Symbol(f"{found.one}x{found.step}", integer=True, positive=True)
         one, other = found.step * shared + found.rest, found.factor * shared + found.more
