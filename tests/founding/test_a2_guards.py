@@ -44,17 +44,17 @@ def texts(data: dict[str, Any]) -> dict[str, tuple[str, int]]:
 
 @pytest.mark.clause("range conditions printed as sentences")
 def test_a_range_is_a_sentence_with_its_line(data: dict[str, Any]) -> None:
-    assert texts(data)["length, dim 1 of `rows`, dim 0 of `weights`: 3 or more"] == ("net.py", 8)
+    assert texts(data)["rows_1, dim 1 of `rows`, dim 0 of `weights`: 3 or more"] == ("net.py", 8)
 
 
 @pytest.mark.clause("guard conditions printed as sentences")
 def test_a_guard_is_a_sentence_with_its_line(data: dict[str, Any]) -> None:
-    assert texts(data)["batch + length must be at most 70"] == ("net.py", 9)
+    assert texts(data)["batch + rows_1 must be at most 70"] == ("net.py", 9)
     assert texts(data)["`power` is always 2.0: the export made a constant of it"] == (None, None)
 
 
 @pytest.mark.clause("in the report and in JSON")
 def test_the_report_has_the_same_sentences(data: dict[str, Any]) -> None:
     shown = data["targets"][0]["dynamic_shapes"]
-    assert "# batch + length must be at most 70 (net.py:9: `if rows.shape[0] + rows.shape[1] > 70:`)" in shown
+    assert "# batch + rows_1 must be at most 70 (net.py:9: `if rows.shape[0] + rows.shape[1] > 70:`)" in shown
     assert "# `power` is always 2.0" in shown

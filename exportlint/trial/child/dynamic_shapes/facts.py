@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.child.dynamic_shapes.condition_text import sentence, written
-from exportlint.trial.child.dynamic_shapes.conditions import FROM, Sizes
+from exportlint.trial.child.dynamic_shapes.conditions import FROM, LARGE, LOOK, Sizes, holds
 from exportlint.trial.child.dynamic_shapes.input_tensors import plain_inputs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from exportlint.trial.child.dynamic_shapes.symbolic_trace import InputSize, SymbolicTrace
     from exportlint.trial.child.execution.input_sets import Inputs
@@ -57,21 +57,29 @@ def constants_of(trace: SymbolicTrace) -> Iterator[Fact]:
             yield {"fact": "fixed", **_constant(size), "place": place_of_frames(trace.why_fixed(size))}
 
 
-def data_of(trace: SymbolicTrace) -> Iterator[Fact]:
+def data_of(trace: SymbolicTrace, called: Mapping[Any, str]) -> Iterator[Fact]:
     """What is demanded of numbers that are read from data."""
-    asserts = [one for some in getattr(trace.env, "deferred_runtime_asserts", {}).values() for one in some]
-    asserted = {str(symbol) for one in asserts for symbol in one.expr.free_symbols}
-    for symbol, bounds in trace.env.var_to_range.items():
-        if (frames := trace.decisions.read_at.get(str(symbol))) is not None:
-            low, high = (
-                int(end) if getattr(end, "is_Integer", False) else None for end in (bounds.lower, bounds.upper)
-            )
-            if low or high is not None or str(symbol) in asserted:
+    env, read_at = trace.env, trace.decisions.read_at
+    asserts = [one.expr for some in getattr(env, "deferred_runtime_asserts", {}).values() for one in some]
+    asserts = list(dict.fromkeys(expr for expr in map(env.replace, asserts) if _is_of_data(expr, read_at)))
+    asserted = {symbol for expr in asserts for symbol in expr.free_symbols}
+    for symbol, bounds in env.var_to_range.items():
+        if (frames := read_at.get(str(symbol))) is not None:
+            ends = (int(end) if getattr(end, "is_Integer", False) else None for end in (bounds.lower, bounds.upper))
+            low, high = ends
+            if low or high is not None or symbol in asserted:
                 yield {"fact": "data", "name": str(symbol), "range": [low, high], "place": place_of_frames(frames)}
-    for expr in dict.fromkeys(one.expr for one in asserts):
-        if not trace.env.replace(expr).free_symbols <= set(trace.roots()):
-            place = place_of_frames(trace.decisions.frames("guard", expr))
-            yield {"fact": "holds", "expression": sentence(expr, {}), "place": place}
+            within = range(low or 0, min(high or LARGE, (low or 0) + LOOK) + 1)
+            asserts = [
+                e for e in asserts if e.free_symbols != {symbol} or not all(holds(e, {symbol: n}) for n in within)
+            ]
+    for expr in asserts:
+        place = place_of_frames(trace.decisions.frames("guard", expr))
+        yield {"fact": "holds", "expression": sentence(expr, called), "place": place}
+
+
+def _is_of_data(expr: Any, read_at: Collection[str]) -> bool:
+    return any(str(symbol) in read_at for symbol in getattr(expr, "free_symbols", ()))
 
 
 def _of_symbol(trace: SymbolicTrace, root: Any, name: str, declared: Sizes | None) -> Iterator[Fact]:

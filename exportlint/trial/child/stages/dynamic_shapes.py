@@ -253,7 +253,12 @@ def _declared_facts(trace: SymbolicTrace, smaller: Collection[Any]) -> list[Fact
     ranges = {root: (1 if root in smaller else low, high) for root, (low, high) in trace.ranges.items()}
     called = names(trace)
     free = {root: Sizes(*bounds) for root, bounds in ranges.items()}
-    return [*facts_of(trace, called, free), *conditions_of(trace, called), *constants_of(trace), *data_of(trace)]
+    return [
+        *facts_of(trace, called, free),
+        *conditions_of(trace, called),
+        *constants_of(trace),
+        *data_of(trace, called),
+    ]
 
 
 def _size(trace: SymbolicTrace, root: Any, pick: Pick) -> int:

@@ -208,7 +208,7 @@ class ProposalSearch:
         yield from self._fixed_by(free)
         yield from self.fixed.values()
         yield from constants_of(self.start.trace)
-        yield from data_of(self.start.trace)
+        yield from data_of(self.start.trace, self.start.called)
 
     def _fixed_by(self, free: FreeSizes) -> Iterator[Fact]:
         """The conditions that leave sizes no room, each with the dims that it keeps."""
