@@ -43,6 +43,14 @@ if __name__ == "__main__":
     predictor = Predictor(Masks().eval())
     torch.export.export(predictor._predict, (torch.randn(2, 4),))
 """
+METHOD = (
+    PREDICTOR.partition("\n\nif __name__")[0]
+    + """
+
+model = Predictor(Masks().eval())._predict
+example_args = (torch.randn(2, 4),)
+"""
+)
 FOREIGN = """\
 import torch
 from sam2.sam2_image_predictor import SAM2ImagePredictor
@@ -122,9 +130,10 @@ def test_what_the_advice_says_of_weights_is_what_torch_does() -> None:
 
 @pytest.mark.slow
 @pytest.mark.clause("found in a trial")
-def test_a_trial_of_the_script_says_what_torch_refuses(say: Callable[..., str]) -> None:
-    tried = say("trial", PREDICTOR)
-    assert "export-of-non-module" in tried
+def test_a_trial_of_the_method_says_what_torch_refuses(say: Callable[..., str]) -> None:
+    tried = " ".join(say("trial", METHOD, "--quick").split())
+    assert "error[export-of-non-module] what is exported is a `method`" in tried
+    assert "`forward` calls it" in tried
 
 
 @pytest.mark.slow

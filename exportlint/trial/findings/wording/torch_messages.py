@@ -37,7 +37,10 @@ _REGISTER = (
 _NO_CACHE = "pass `use_cache=False` (or set `model.config.use_cache = False`), so that no `{name}` is returned"
 _PLAIN = "return tensors, numbers and text only"
 _BEFORE = "call it before the model runs and pass the result in, or do without it"
-_WRAP = "export a small `torch.nn.Module` whose `forward` calls it"
+_WRAP = (
+    "export a small `torch.nn.Module` whose `forward` calls it, and which holds the modules that it uses: weights that"
+    " no module holds become constants of the program"
+)
 
 _NO_FAKE_KERNEL = "the custom operator `{}` has no fake kernel, so the tracer cannot tell the shape of its result"
 
