@@ -62,7 +62,8 @@ _GONE_BY_CASE = {
     "BadDefinitely": (
         "torch.fx.experimental.symbolic_shapes.definitely_true torch.fx.experimental.symbolic_shapes.definitely_false"
     ),
-    "BadMap": "torch.map torch.ops.higher_order.map",
+    "BadMap": "torch.map",
+    "BadMapOperator": "torch.ops.higher_order.map",
     "BadScan": "torch.scan",
 }
 _GONE = {name: case for case, names in _GONE_BY_CASE.items() for name in names.split()}
@@ -71,6 +72,10 @@ _OLD = {
     "torch._constrain_as_size": "GoodConstrainAsSize",
     "torch._dynamo.export": "BadDynamoTrace",
 }
+_MAP = (
+    "use `functorch.experimental.control_flow.map(f, xs, *args)`, in which `torch.cond` may stand, or `torch.vmap` where"
+    " f has no branches"
+)
 _FACTORIES = ("torch.rand", "torch.ones", "torch.zeros", "torch.tensor", "torch.arange", "torch.empty", "torch.full")
 
 
@@ -131,11 +136,8 @@ class OldExportApi(ScriptRule):
         "BadDefinitely": Case("`{name}` is gone", "use `guard_or_false(…)` of the same module"),
         "BadDynamoExport": Case("`{name}` is gone", "use `torch.onnx.export(model, args, dynamo=True)`"),
         "BadQuantizePt2e": Case("`{name}` moved to torchao", "import it from `torchao.quantization.pt2e`"),
-        "BadMap": Case(
-            "`{name}` does not exist",
-            "use `functorch.experimental.control_flow.map(f, xs, *args)`, in which `torch.cond` may stand, or"
-            " `torch.vmap` where f has no branches",
-        ),
+        "BadMap": Case("`{name}` does not exist", _MAP),
+        "BadMapOperator": Case("`{name}` is of the inner namespace, where newer versions have none", _MAP),
         "BadScan": Case("`torch.scan` does not exist", "use `torch._higher_order_ops.scan.scan`"),
     }
 

@@ -39,7 +39,8 @@ class Rule(Visitor):
     A class sets these:
 
     scope, words   what is read; `words` is a regular expression, code without a match is not visited
-    cases          the name of a Bad class in the fixture -> the message and the suggestion
+    cases          the name of a Bad class in the fixture -> the message and the suggestion; that of a Good class, which
+                   torch exports, makes a note
     exportdb       cases of ExportDB it belongs to (names with underscores)
     graph_breaks   ids such as GB0170
     torch_says     regular expressions for torch's own words, by which a trial's failure is known to be this rule's

@@ -30,11 +30,15 @@ example_args = (torch.randn(3, 4), torch.randn(4))
 EXISTING = HEAD + "        from functorch.experimental.control_flow import map\n\n" + BODY.format(call="map")
 
 
-@pytest.mark.parametrize("call", ["torch.map", "torch.ops.higher_order.map"])
+@pytest.mark.parametrize(
+    ("call", "says"), [("torch.map", "does not exist"), ("torch.ops.higher_order.map", "is of the inner namespace")]
+)
 @pytest.mark.clause("offer the spelling that exists in the target version")
-def test_a_name_that_does_not_exist_is_an_error_with_the_one_that_does(say: Callable[..., str], call: str) -> None:
+def test_a_name_that_does_not_exist_is_an_error_with_the_one_that_does(
+    say: Callable[..., str], call: str, says: str
+) -> None:
     found = " ".join(say("check", HEAD + BODY.format(call=call)).split())
-    assert f"error[old-export-api] `{call}` does not exist" in found
+    assert f"error[old-export-api] `{call}` {says}" in found
     assert "use `functorch.experimental.control_flow.map(f, xs, *args)`, in which `torch.cond` may stand" in found
 
 
