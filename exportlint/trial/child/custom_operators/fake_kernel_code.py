@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.child.custom_operators.size_expressions import depends_on_data, expression_of
 from exportlint.trial.child.custom_operators.varied_calls import Observed, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 
 class _KernelText:
     """What is written so far. `data`: the sizes that follow from data, each with the name it got."""
 
-    def __init__(self, calls: Sequence[Observed]) -> None:
+    def __init__(self, calls: Sequence[Observed], parameters: Collection[str]) -> None:
         self.calls = calls
+        self.parameters = parameters
         self.data: dict[tuple[int, ...], str] = {}
         self.remarks: list[str] = []
 
@@ -81,11 +83,15 @@ class _KernelText:
         """The expression of a size or a number; the sample's, with a remark, where it follows from nothing seen."""
         calls = [(call.numbers, size) for call, size in zip(self.calls, sizes, strict=True)]
         if depends_on_data(calls):
-            return self.data.setdefault(tuple(sizes), f"size{len(self.data) or ''}")
+            return self.data.setdefault(tuple(sizes), self._free_name())
         found = expression_of(calls)
         if found is None:
             self.remarks.append(f"{sizes[0]} is the sample's size: it follows from nothing that was tried")
         return found or str(sizes[0])
+
+    def _free_name(self) -> str:
+        taken = {*self.data.values(), *self.parameters}
+        return next(name for number in count() if (name := f"size{number or ''}") not in taken)
 
     def _of_sample_alone(self, result: Result) -> str:
         base = next(iter(self.calls[0].tensors), "torch")
@@ -94,7 +100,8 @@ class _KernelText:
 
 def fake_kernel_code(operator: Any, calls: Sequence[Observed]) -> str:
     """`@torch.library.register_fake(…)` with a function, ready to paste; `calls` begins with the model's own."""
-    draft = _KernelText([call for call in calls if _alike(call, calls[0])])
+    names = [argument.name for argument in operator._schema.arguments]  # noqa: SLF001 - no public name
+    draft = _KernelText([call for call in calls if _alike(call, calls[0])], names)
     results = [draft.result(number) for number in range(len(calls[0].results))]
     if len(results) == 1 and isinstance(calls[0].results[0], Result) and len(draft.calls) == 1:
         draft.remarks.append("the sizes are the sample's: the operator took no others")

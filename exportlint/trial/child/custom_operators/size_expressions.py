@@ -61,8 +61,8 @@ def _tried(names: Sequence[str], varied: Sequence[str], calls: Calls) -> Iterato
     """The simplest first. What never varied shows nothing."""
     yield from (Expression(name, int, (name,)) for name in varied)
     yield Expression(str(calls[0][1]), partial(int, calls[0][1]))
-    yield from _of_two(varied)
     yield from _of_all_dims(names, varied)
+    yield from _of_two(varied)
     for name in varied:
         if len({numbers[name] for numbers, _ in calls}) >= _ENOUGH:
             yield from _lines(name)

@@ -206,7 +206,7 @@ def _mapped(arguments: Arguments, change: Any) -> Arguments:
 
 def _other_numbers(arguments: Arguments) -> Iterator[Arguments]:
     for name, value in arguments.items():
-        if isinstance(value, (list, tuple)) and value:
+        if isinstance(value, (list, tuple)) and value and isinstance(value[0], torch.Tensor):
             yield {**arguments, name: type(value)([*value, value[-1]])}
     plain = [path for path, value in _leaves(arguments) if isinstance(value, int) and not isinstance(value, bool)]
     for path in plain:
