@@ -61,7 +61,7 @@ class MissingFakeKernel(Rule):
         r"unsupported operator: (?!aten\.)",
     )
     graph_breaks = ("GB0090",)
-    checks = ("fake-kernel", "fake-kernel-elsewhere")
+    checks = ("fake-kernel",)
     docs = (("Custom operators", "https://docs.pytorch.org/docs/stable/library.html"),)
     cases: ClassVar = {
         "BadCustomOp": Case(_MESSAGE, _REGISTER),

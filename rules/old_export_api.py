@@ -73,8 +73,8 @@ _OLD = {
     "torch._dynamo.export": "BadDynamoTrace",
 }
 _MAP = (
-    "use `functorch.experimental.control_flow.map(f, xs, *args)`, in which `torch.cond` may stand, or `torch.vmap` where"
-    " f has no branches"
+    "use `functorch.experimental.control_flow.map(f, xs, *args)`, in which `torch.cond` may stand, or `torch.vmap` "
+    "where f has no branches"
 )
 _FACTORIES = ("torch.rand", "torch.ones", "torch.zeros", "torch.tensor", "torch.arange", "torch.empty", "torch.full")
 

@@ -137,8 +137,8 @@ def _note(where: StageContext, seen: Observation) -> Iterator[TrialFinding]:
         case {"note": "training-mode" as family, **rest}:
             # Dropout in the program may be wanted; statistics of each batch that every call changes hardly are.
             severity = Severity.WARNING if rest.get("learns") else Severity.NOTE
-        case {"note": "fake-kernel-elsewhere" as family}:
-            severity = Severity.WARNING
+        case {"note": "fake-kernel" as family, "sample": here}:
+            severity = Severity.ERROR if here else Severity.WARNING
         case {"note": "unused-input", "input": subject}:
             family, severity = f"unused-input {subject}", Severity.NOTE
         case {"note": "steering-input", "steers": subject}:

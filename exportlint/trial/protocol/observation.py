@@ -16,7 +16,9 @@ warning      a Python warning raised during export: `error_class` is its categor
 note         a fact without a verdict, named by `details["note"]`: input-set-refused; attribute-changed ("attribute",
              such as `layer.count` or `global _CACHE`; "matters": it changes what the next call returns) and
              inputs-changed, at the line that writes; unused-input ("input"); steering-input (one that decides a branch,
-             at the branch: "steers" and "value"); training-mode ("modules", and "learns" where running statistics
+             at the branch: "steers" and "value"); fake-kernel ("operator", "arguments", what is "real" and what its
+             "fake" kernel says; "sample": are these the model's own arguments? "fake_kernel": a draft that agrees);
+             fake-kernel-draft ("operator", "code"); training-mode ("modules", and "learns" where running statistics
              change); eager-unstable; non-core ("operator", after decomposition); size (eager refuses it)
 
 The checks of a difference, each with the fields of `details` that it fills:
@@ -33,8 +35,6 @@ outside-state     "name" of what every call of eager changes outside of the mode
 frozen            as output, of two calls of eager; the program gives the same value twice
 baked             "ours" and "theirs", with "operator" or "constant": another literal in a second export
 eager-after-export    as output or state: the model itself, called after the export
-fake-kernel       "operator", "arguments", what it "real"ly gives and what its "fake" kernel says, "fake_kernel": a
-                  draft of one that agrees; the note fake-kernel-elsewhere is of other arguments than the model's
 jit-trace         of torch.jit.trace: "how" the "inputs" were made, "output" (path and index), what eager gives there
                   ("ours"), the traced module ("theirs"), and both on the "sample"; "line": [path, line, text] of the
                   branch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ def _namespaces() -> frozenset[str]:
 
 
 # What is there before a target is imported; the fake kernels of these operators are torch's own affair.
-_OF_TORCH = _namespaces() | {"prim", "prims"}
+_OF_TORCH = _namespaces() | {"prim", "prims", "higher_order"}
 _MOST_CALLS = 2  # of each operator; the later ones mostly repeat the first
 _MOST_BYTES = 64 << 20
 
@@ -49,7 +50,8 @@ def custom_operator_calls(loaded: Loaded) -> list[OperatorCall]:
     args, kwargs = inputs_of(loaded, 0)
     seed(0)
     kept = _KeptCalls()
-    with torch.no_grad(), kept:
+    # Eager `torch.cond` compiles, and that fails under a mode: what was called until then counts.
+    with suppress(Exception), torch.no_grad(), kept:
         model(*args, **kwargs)
     return kept.calls
 
@@ -62,7 +64,7 @@ class _KeptCalls(TorchDispatchMode):  # type: ignore[misc]  # torch leaves it un
         super().__init__()
 
     def __torch_dispatch__(self, func: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func.namespace not in _OF_TORCH:
+        if getattr(func, "namespace", "higher_order") not in _OF_TORCH:
             self._keep(OperatorCall(func, tuple(args), dict(kwargs or {})))
         return func(*args, **(kwargs or {}))
 

@@ -26,10 +26,14 @@ if TYPE_CHECKING:
     from exportlint.trial.protocol.observation import Observation
 
 
+def _fake_kernels(subject: Subject) -> Iterator[Observation]:
+    return wrong_fake_kernels(subject.request)
+
+
 CHECKS: tuple[Callable[[Subject], Iterator[Observation]], ...] = (
     unused_inputs,
     fakes_in_program,
-    lambda subject: wrong_fake_kernels(subject.request),
+    _fake_kernels,
     baked_literals,
     exported_in_training_mode,
     fakes_in_model,

@@ -96,11 +96,10 @@ def _fake(seen: Observation) -> str:
 
 def _wrong_kernel(seen: Observation) -> str:
     details = seen.details
-    is_sample = seen.kind == "difference"
+    where = "here" if details["sample"] else "on other sizes than the model has here"
     return (
         f"the fake kernel of `{details['operator']}`, which the tracer believes, gives {details['fake']} where the "
-        f"operator gives {details['real']}, {'here' if is_sample else 'on other sizes than the model has here'}: "
-        f"{details['arguments']}"
+        f"operator gives {details['real']}, {where}: {details['arguments']}"
     )
 
 
@@ -221,7 +220,6 @@ _SENTENCES: Mapping[str, Callable[[Observation], str]] = {
     "jit-trace": _jit_trace,
     "elsewhere": lambda seen: f"{seen.details['where']} gives other values: {_at_its_path(seen.details, 'there')}",
     "fake-kernel": _wrong_kernel,
-    "fake-kernel-elsewhere": _wrong_kernel,
     "fake-tensor-left": _fake,
     "frozen-dim": _declaration,
     "narrowed-dim": _declaration,
