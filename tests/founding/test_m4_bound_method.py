@@ -91,7 +91,7 @@ def test_the_call_is_found_through_self_and_through_a_name(say: Callable[..., st
     "the advice works for a predictor that is no module, whose weights then become constants: it says so"
 )
 def test_the_wrapper_of_the_advice_holds_the_modules_of_the_predictor(say: Callable[..., str]) -> None:
-    found = say("check", PREDICTOR)
+    found = " ".join(say("check", PREDICTOR).split())
     assert "export a small `nn.Module` whose forward calls it" in found
     assert "`self.model = predictor.model`" in found
     assert "weights that no module holds become constants" in found
