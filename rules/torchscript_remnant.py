@@ -123,7 +123,7 @@ class TorchscriptRemnant(ScriptRule):
             "export a small `nn.Module` for it, whose forward calls `{name}`",
         ),
         "GoodIgnored": Case(
-            "`@{mark}` means nothing to torch.export, which traces `{name}` with forward",
+            "`@{mark}` means nothing to torch.export, which traces `{name}` where forward calls it",
             "drop the mark; what the tracer is not to follow, make an operator with `torch.library.custom_op`",
         ),
         "GoodIsScripting": Case(
@@ -286,11 +286,11 @@ def _is_function(node: ast.expr, functions: set[str]) -> bool:
 
 
 def _calls_on_self(code: Code, name: str) -> bool:
-    """Is `self.name(…)` called in the file?"""
-    return any(
-        call.method == name and isinstance(call.owner, ast.Name) and call.owner.id == "self"
-        for call in code.sketch.calls
-    )
+    """Is `self.name(…)` called in the file, by another method than a constructor?"""
+    made = [node for node in code.sketch.nodes(ast.FunctionDef) if node.name == "__init__"]
+    before = {inner for node in made for inner in ast.walk(node)}
+    calls = (call for call in code.sketch.calls if call.method == name and call.node not in before)
+    return any(isinstance(call.owner, ast.Name) and call.owner.id == "self" for call in calls)
 
 
 def _is_self(node: cst.CSTNode) -> bool:
