@@ -58,6 +58,19 @@ def test_a_program_that_raises_is_not_said_to_be_wrong_silently(tmp_path: Path) 
     )
 
 
+def test_what_torch_will_drop_is_a_note_in_its_own_words(tmp_path: Path) -> None:
+    warns = {mode: {"outcome": "exports", "deprecated": "`torch.old` is deprecated."} for mode in BOTH}
+    cases = MeasuredCases(stored(tmp_path, v2_13_0={"Bad": warns}), None, BOTH)
+    assert cases.severity("Bad") is Severity.NOTE
+    assert cases.sentence("Bad") == 'torch 2.13 takes it, and warns "`torch.old` is deprecated."'
+
+
+def test_a_case_that_only_names_what_export_has_is_a_note(tmp_path: Path) -> None:
+    rule = stored(tmp_path, v2_13_0={"GoodOld": both("exports"), "Bad": both("exports")})
+    assert MeasuredCases(rule, None, BOTH).severity("GoodOld") is Severity.NOTE
+    assert MeasuredCases(rule, None, BOTH).severity("Bad") is None
+
+
 @pytest.mark.parametrize(
     ("rule", "case", "torch", "severity", "says"),
     [
