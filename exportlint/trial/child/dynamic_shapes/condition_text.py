@@ -24,6 +24,7 @@ _RELATIONS = {
     "Equality": "must be",
     "Unequality": "must not be",
 }
+_LONG = 160
 _QUOTIENTS = frozenset({"FloorDiv", "CleanDiv", "IntTrueDiv"})
 _TIMES = " × "
 _REMAINDERS = frozenset({"Mod", "PythonMod"})
@@ -32,6 +33,9 @@ _REMAINDERS = frozenset({"Mod", "PythonMod"})
 def sentence(expr: Any, called: Mapping[Any, str]) -> str:
     """The condition with the names of the dims."""
     text = _statement(expr, called)
+    if len(text) > _LONG:
+        concerned = [name for root, name in called.items() if root in expr.free_symbols]
+        return f"something must hold of {' and '.join(concerned)} that is too long to say"
     return f"{text} (quotients are rounded down)" if _divides(expr) else text
 
 

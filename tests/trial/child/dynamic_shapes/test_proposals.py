@@ -152,6 +152,11 @@ def test_other_sizes_that_the_code_excludes_are_said_with_the_reason() -> None:
     assert "the other inputs are outside of this: dim 1 of `rows` is 2000 there; batch × rows_1 must be less" in text
 
 
+def test_other_sizes_beyond_a_limit_are_said_with_its_line() -> None:
+    text = shapes_text(proposed(wish("Bounds", others=(torch.randn(2, 100, 3),))).found)
+    assert "dim 1 of `x` is 100 there; x_1 must be at most 64 (" in text
+
+
 def test_a_declared_least_size_stays() -> None:
     outcome = proposed(wish("Heads", declared={("x", 0): Dim("rows", min=2, max=64)}))
     assert 'rows = Dim("rows", min=2, max=64)\n' in declared(outcome)

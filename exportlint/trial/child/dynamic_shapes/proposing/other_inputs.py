@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.child.dynamic_shapes.condition_text import sentence
+from exportlint.trial.child.dynamic_shapes.conditions import FROM
 from exportlint.trial.child.dynamic_shapes.facts import place_of_frames
 
 if TYPE_CHECKING:
@@ -31,12 +32,8 @@ def shown_by_others(
     different = [size for size in trace.sizes if others[size.place] != size.sample]
     outside = list(_outside(trace, free, others))
     if outside:
-        pick = {size.form: others[size.place] for size in everything.sizes if size.form in everything.ranges}
-        broken = next((c for c in everything.conditions if not c.holds(pick)), None)
-        because = (
-            {"expression": sentence(broken.expr, called), "place": place_of_frames(broken.frames)} if broken else {}
-        )
-        yield {"fact": "others-outside", "dims": [[*place, others[place]] for place in outside], **because}
+        dims = [[*place, others[place]] for place in outside]
+        yield {"fact": "others-outside", "dims": dims, **_because(everything, called, others)}
     elif different:
         roots = {size.form: others[size.place] for size in different if size.form in free}
         yield {
@@ -46,6 +43,23 @@ def shown_by_others(
         }
     else:
         yield {"fact": "others-same"}
+
+
+def _because(everything: SymbolicTrace, called: Mapping[Any, str], others: Mapping[DimPlace, int]) -> Fact:
+    """The limit or the condition that the further inputs break; nothing where a dim is a constant, which is said."""
+    pick = {size.form: others[size.place] for size in everything.sizes if size.form in everything.ranges}
+    for root, number in pick.items():
+        low, high = everything.ranges[root]
+        if high is not None and number > high:
+            place = place_of_frames(everything.why_narrowed(root, "high"))
+            return {"expression": f"{called[root]} must be at most {high}", "place": place}
+        if number < low and low > FROM:
+            place = place_of_frames(everything.why_narrowed(root, "low"))
+            return {"expression": f"{called[root]} must be at least {low}", "place": place}
+    broken = next((c for c in everything.conditions if not c.holds(pick)), None)
+    if broken is None:
+        return {}
+    return {"expression": sentence(broken.expr, called), "place": place_of_frames(broken.frames)}
 
 
 def _outside(trace: SymbolicTrace, free: Mapping[Any, Sizes], others: Mapping[DimPlace, int]) -> Iterator[DimPlace]:
