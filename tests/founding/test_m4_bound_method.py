@@ -142,3 +142,35 @@ def test_the_wrapper_of_the_advice_exports_and_agrees(say: Callable[..., str]) -
     tried = say("trial", WRAPPED, "--mode", "both")
     assert "agrees with eager" in tried
     assert "refused" not in tried
+
+
+STEERED = """\
+import torch
+from torch import nn
+
+
+class Decoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.masks = nn.Linear(4, 3)
+
+    def forward(self, x, multimask_output: bool = True):
+        masks = self.masks(x)
+        if multimask_output:
+            masks = masks[:, 1:]
+        else:
+            masks = masks[:, :1]
+        return masks
+
+
+model = Decoder().eval()
+example_args = (torch.randn(2, 4), True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.clause("an argument that decides a branch is named at the branch, with the value that is fixed")
+def test_a_flag_that_is_fixed_in_the_program_stands_at_its_branch(say: Callable[..., str]) -> None:
+    found = " ".join(say("trial", STEERED, "--output-format", "concise").split())
+    assert "net.py:12:" in found
+    assert "the argument `multimask_output` decides this branch, and its value `True` is fixed in the program" in found
