@@ -106,7 +106,7 @@ def test_the_second_call_shows_state(reports: dict[str, str]) -> None:
 @pytest.mark.clause("trace twice")
 def test_a_second_export_shows_a_value_of_the_moment(reports: dict[str, str]) -> None:
     assert "is read once, while exporting, and is a constant of the program" in reports["Dated"]
-    assert re.search(r"soundness differs \S+ non-strict: baked while tracing", reports["Dated"])
+    assert re.search(r"soundness differs \S+ non-strict: traced once it is", reports["Dated"])
     assert re.search(r"net\.py:34:24 .* differs in non-strict .* confirmed", reports["Dated"])
 
 

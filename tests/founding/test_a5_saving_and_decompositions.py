@@ -80,14 +80,13 @@ def test_an_operator_outside_of_the_core_set_is_named_at_its_line(report: str) -
 
 @pytest.mark.clause("the schema and opset versions of the saved program")
 def test_the_versions_of_the_file_are_told(report: str) -> None:
-    assert re.search(r"kB, schema \d+\.\d+, opset aten \d+, written by torch \d", report)
+    assert re.search(r"kB, schema \d+\.\d+, opset aten \d+, torch \d", report)
 
 
 @pytest.mark.clause("whether another environment's torch reads it")
 def test_another_interpreter_reads_the_program_and_agrees(report: str, other_python: Path) -> None:
-    assert re.search(
-        rf"read-elsewhere passed \S+ torch \S+ of {re.escape(str(other_python))} reads the program", report
-    )
+    unbroken = "".join(report.split())  # a long path is broken at the edge of the report
+    assert re.search(rf"read-elsewherepassed\S+of{re.escape(str(other_python))}readstheprogram", unbroken)
 
 
 @pytest.mark.clause("a program that the other torch cannot read is said to be so")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -16,15 +17,6 @@ if TYPE_CHECKING:
     from exportlint.rule.code import Code
 
 
-_MIRRORED: dict[type[cst.BaseCompOp], type[cst.BaseCompOp]] = {
-    cst.LessThan: cst.GreaterThan,
-    cst.GreaterThan: cst.LessThan,
-    cst.LessThanEqual: cst.GreaterThanEqual,
-    cst.GreaterThanEqual: cst.LessThanEqual,
-    cst.Equal: cst.Equal,
-    cst.NotEqual: cst.NotEqual,
-}
-_BOUNDS: dict[str, type[cst.BaseCompOp]] = {"min": cst.GreaterThanEqual, "max": cst.LessThanEqual}
 _SIZE = re.compile(r"\.size\((-?\d+)\)")
 
 
@@ -68,8 +60,9 @@ class CheckedNumbers:
         """`min=2` or `max=8` of the old check."""
         name = bound.keyword.value if bound.keyword else ""
         number = _number(bound.value)
-        if name in _BOUNDS and number is not None:
-            self._narrow(Comparison(size, _BOUNDS[name], number))
+        if name in ("min", "max") and number is not None:
+            operator = cst.GreaterThanEqual if name == "min" else cst.LessThanEqual
+            self._narrow(Comparison(size, operator, number))
 
     def add(self, test: cst.BaseExpression) -> None:
         """What holds from here on."""
@@ -131,10 +124,23 @@ def _comparisons(test: cst.BaseExpression) -> Iterator[Comparison]:
             yield from _comparisons(right)
         case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator=operator, comparator=right)]):
             kind = type(operator)
-            if kind in _MIRRORED and (number := _number(right)) is not None:
+            if kind in _mirrored() and (number := _number(right)) is not None:
                 yield Comparison(left, kind, number)
-            elif kind in _MIRRORED and (number := _number(left)) is not None:
-                yield Comparison(right, _MIRRORED[kind], number)
+            elif kind in _mirrored() and (number := _number(left)) is not None:
+                yield Comparison(right, _mirrored()[kind], number)
+
+
+@cache
+def _mirrored() -> dict[type[cst.BaseCompOp], type[cst.BaseCompOp]]:
+    """What each comparison is from its other side; made on first use, since libcst takes long to import."""
+    return {
+        cst.LessThan: cst.GreaterThan,
+        cst.GreaterThan: cst.LessThan,
+        cst.LessThanEqual: cst.GreaterThanEqual,
+        cst.GreaterThanEqual: cst.LessThanEqual,
+        cst.Equal: cst.Equal,
+        cst.NotEqual: cst.NotEqual,
+    }
 
 
 def _number(node: cst.BaseExpression) -> float | None:
