@@ -108,3 +108,25 @@ def test_the_branch_is_named_and_the_suspicion_confirmed(report: str) -> None:
 def test_a_straight_model_agrees_on_other_values(say: Callable[..., str]) -> None:
     report = " ".join(say("trial", STRAIGHT).split())
     assert re.search(r"jit-trace passed \S+ the traced module agrees with eager on \d+ sets of other values", report)
+
+
+ON_THE_SAMPLE = """\
+import torch
+from torch import nn
+
+
+class Doubled(nn.Module):
+    def forward(self, x):
+        return x * 2 if torch.jit.is_tracing() else x
+
+
+torch.jit.trace(Doubled().eval(), torch.ones(2)).save("doubled.pt")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.clause("a traced module that is wrong on the sample itself is not called right")
+def test_a_difference_on_the_sample_is_told_as_that(say: Callable[..., str]) -> None:
+    report = " ".join(say("trial", ON_THE_SAMPLE).split())
+    assert "jit-trace differs" in report
+    assert "on the sample itself eager gives 1 at [0], the traced module 2" in report

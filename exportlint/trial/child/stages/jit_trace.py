@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 
 def run(request: StageRequest) -> StageAnswer:
-    """A difference has "sample" (what both give there), "ours" and "theirs", "inputs" and the "line" of the branch."""
+    """A difference has "sample" (what both give there), "ours" and "theirs", "how" the "inputs" were made, and the
+    "line" at which eager goes another way with them; without "how", both differ on the sample itself."""
     loaded, sample = request.loaded, inputs_of(request.loaded, 0)
     with warnings_kept() as warned:
         try:
@@ -52,7 +53,9 @@ def run(request: StageRequest) -> StageAnswer:
     if compare(eager, again, exact=True):
         return StageAnswer(SKIPPED, "eager gives other values in every run")
     if compare(eager, ours):
-        return StageAnswer(PASSED, "the traced module differs on the sample already, not only by its branch")
+        details = {"check": "jit-trace", **values_beside(eager, ours, eager)}
+        request.emit(_at_the_call(Observation("difference", details=details), request))
+        return StageAnswer(DIFFERS, None)
     tried = 0
     for how, inputs in probing_inputs(sample):
         found = in_fork(partial(_beside, loaded, traced, inputs), request.folder).value
@@ -60,6 +63,8 @@ def run(request: StageRequest) -> StageAnswer:
         if found and found[0] is not None:
             request.emit(_difference(request, how, inputs, (eager, *found), warned))
             return StageAnswer(DIFFERS, None)
+    if not tried:
+        return StageAnswer(SKIPPED, f"eager refuses other values than the sample's{_doubt(warned)}")
     return StageAnswer(PASSED, f"the traced module agrees with eager on {tried} sets of other values{_doubt(warned)}")
 
 
@@ -91,12 +96,20 @@ def _difference(
     warned: Sequence[warnings.WarningMessage],
 ) -> Observation:
     sample, eager, theirs = values
-    branch = _branch(request, inputs) or _warned_at(warned)
+    parted = _branch(request, inputs)
+    branch = parted or _warned_at(warned)
     texts = values_beside(eager or [], theirs or [], sample)
     details = {"check": "jit-trace", "how": how, "inputs": inputs_in_words(inputs), **texts}
     seen = Observation("difference", details=details)
     if branch:
-        seen = seen.at([branch]).with_details(line=[branch.path, branch.line, branch.text])
+        seen = seen.at([branch])
+    if parted:
+        seen = seen.with_details(line=[parted.path, parted.line, parted.text])
+    return _at_the_call(seen, request)
+
+
+def _at_the_call(seen: Observation, request: StageRequest) -> Observation:
+    """Where the script traces, which is what a person has to change."""
     target = request.loaded.target
     if target.given_to == "torch.jit.trace" and target.path and target.line:
         path = os.path.abspath(target.path)  # noqa: PTH100 - no links resolved: paths stay as the user wrote them

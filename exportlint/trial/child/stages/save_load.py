@@ -59,5 +59,6 @@ def _versions(archive: Path) -> Iterator[str]:
                 schema = found["schema_version"]
                 yield f"schema {schema['major']}.{schema['minor']}"
                 yield from (f"opset {name} {version}" for name, version in found.get("opset_version", {}).items())
-                yield f"torch {found.get('torch_version', torch.__version__).partition('+')[0]}"
+                if written_by := found.get("torch_version"):
+                    yield f"torch {written_by.partition('+')[0]}"
                 return

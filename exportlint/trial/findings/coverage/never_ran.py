@@ -216,5 +216,5 @@ def _tells(statement: ast.stmt) -> bool:
 
 
 def _asks_for_a_trace(test: ast.expr | None) -> bool:
-    names = (getattr(node, "attr", getattr(node, "id", "")) for node in ast.walk(test) if test) if test else ()
+    names = (getattr(node, "attr", getattr(node, "id", "")) for node in ast.walk(test)) if test else ()
     return any(name in _OF_A_TRACE for name in names)

@@ -106,6 +106,8 @@ def _wrong_kernel(seen: Observation) -> str:
 def _jit_trace(seen: Observation) -> str:
     details = seen.details
     where = f" at {details['output']}" if details["output"] else ""
+    if "how" not in details:
+        return f"on the sample itself eager gives {details['ours']}{where}, the traced module {details['theirs']}"
     branch = details.get("line")
     why = f"; they part at {Path(branch[0]).name}:{branch[1]}, `{branch[2]}`" if branch else ""
     return (
