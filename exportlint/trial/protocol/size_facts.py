@@ -28,7 +28,7 @@ about what may be declared
   data           "name", "range", "place": a number that is read from data; None where there is no end
   batches-joined "dims": taken as one batch, though nothing demands it
   one-in-sample  "dims": the sample's 1 was replaced by a larger size
-  not-all-tried  "seconds": with all dims free, torch did not end in that time; or "torch_says": it refused
+  not-all-tried  "seconds": with all dims free, this took longer; or "torch_says": torch refused
   others-inside  "sizes" [name, size], "agrees": the further inputs are within the ranges, and the program agrees with
                  eager there; None where eager does not take them
   others-outside "dims" [label, dim, size]: the further inputs are outside of the ranges; with "expression" and "place",

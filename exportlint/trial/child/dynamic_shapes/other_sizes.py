@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,12 +12,13 @@ from torch.utils import _pytree as pytree
 
 from exportlint.trial.child.dynamic_shapes.conditions import FROM, Sizes
 from exportlint.trial.child.dynamic_shapes.line_divergence import last_shared_line, lines_run_otherwise
+from exportlint.trial.child.dynamic_shapes.time_limit import OutOfTimeError
 from exportlint.trial.child.execution.comparison import Difference, compare
 from exportlint.trial.child.execution.executed_lines import Lines, recorded_lines
 from exportlint.trial.child.execution.graph_places import source_of
 from exportlint.trial.child.execution.input_sets import Inputs, with_other_values
 from exportlint.trial.child.execution.pytree_leaves import snapshot
-from exportlint.trial.child.loading.loaded import copied
+from exportlint.trial.child.loading.loaded import Loaded, copied
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.protocol.exceptions import of_exception
 
@@ -134,23 +136,35 @@ def _called(model: Callable[..., Any], inputs: Inputs) -> tuple[Any, BaseExcepti
     try:
         with torch.no_grad():
             return snapshot(model(*args, **kwargs)), None
+    except OutOfTimeError:
+        raise
     except BaseException as exc:  # noqa: BLE001 - SystemExit is an answer too
         return [], exc
 
 
 @dataclass
 class SideBySide:
-    """Eager and the exported program, to be called with the same inputs in the same order, so that state keeps step.
+    """Eager and the exported program, called with the same inputs in the same order, so that state keeps step.
 
-    `values`: are the values compared? Not where eager does not repeat itself. `ran`: the lines that eager ran.
+    What one of them does alone would put the other out of step, so it is done by a copy, or both start afresh.
+
+    exported   the ExportedProgram, whose own state stays as it is
+    values     are the values compared? Not where eager does not repeat itself.
+    ran        the lines that eager ran
     """
 
-    eager: Callable[..., Any]
-    program: Callable[..., Any]
+    loaded: Loaded
+    exported: Any
     inputs: Inputs
     tensors: list[InputTensor]
     values: bool = True
     ran: Lines = field(default_factory=lambda: defaultdict(set))
+
+    def __post_init__(self) -> None:
+        self._start()
+
+    def _start(self) -> None:
+        self._eager, self._program = self.loaded.eager(), _with_own_buffers(self.exported.module())
 
     def tried(self, trace: SymbolicTrace, pick: Pick) -> Tried | None:
         """Call both with these sizes, all others as in the sample; None where the inputs would be too large."""
@@ -162,30 +176,49 @@ class SideBySide:
     def given(self, inputs: Inputs, pick: Pick) -> Tried:
         """Call both with other values of these inputs, or where eager does not take those, with these."""
         other: Inputs = with_other_values(inputs, 3)
-        with recorded_lines(self.ran):
-            ours, raised = _called(self.eager, other)
-            if raised is not None:  # perhaps it is the values that it does not take
-                other = inputs
-                ours, raised = _called(self.eager, other)
+        ours, raised = self._called_eager(other)
+        if raised is not None:  # perhaps it is the values that it does not take
+            other = inputs
+            ours, raised = self._called_eager(other)
         if raised is not None:
             return Tried(pick, refused=of_exception(raised).first_line)
-        theirs, refusal = _called(self.program, other)
+        theirs, refusal = _called(self._program, other)
         if refusal is not None:
-            frames = source_of(self.program, refusal) or self._divergence(other)
+            frames = source_of(self._program, refusal) or self._divergence(other)
+            self._start()
             return Tried(pick, raised=of_exception(refusal).first_line, frames=frames)
         found = compare(ours, theirs) if self.values else None
         return Tried(pick, difference=found, frames=self._divergence(other) if found else ())
 
+    def _called_eager(self, inputs: Inputs) -> tuple[Any, BaseException | None]:
+        with recorded_lines(self.ran):
+            ours, raised = _called(self._eager, inputs)
+        if raised is not None:
+            self._start()
+        return ours, raised
+
     def _divergence(self, other: Inputs) -> tuple[Frame, ...]:
         """Where eager takes another branch than with the sample."""
-        return last_shared_line(lambda: _called(self.eager, self.inputs), lambda: _called(self.eager, other))
+        return last_shared_line(self._alone(self.inputs), self._alone(other))
+
+    def _alone(self, inputs: Inputs) -> Callable[[], Any]:
+        return partial(_called, self.loaded.eager(), inputs)
 
     def repeated(self, trace: SymbolicTrace, pick: Pick) -> dict[str, list[int]]:
         """The lines that eager runs another number of times with these sizes than with the sample's."""
         other = resized(self.inputs, self.tensors, sizes_at(trace, {**trace.samples(), **pick}))
-        return lines_run_otherwise(lambda: _called(self.eager, self.inputs), lambda: _called(self.eager, other))
+        return lines_run_otherwise(self._alone(self.inputs), self._alone(other))
 
     def all(self, trace: SymbolicTrace, wanted: list[Pick]) -> Iterator[Tried]:
         for pick in wanted:
             if (found := self.tried(trace, pick)) is not None:
                 yield found
+
+
+def _with_own_buffers(module: torch.nn.Module) -> torch.nn.Module:
+    """All modules that an ExportedProgram gives share their buffers with it."""
+    own: dict[int, torch.Tensor] = {}
+    for part in module.modules():
+        for name, buffer in part.named_buffers(recurse=False, remove_duplicate=False):
+            setattr(part, name, own.setdefault(id(buffer), buffer.clone()))
+    return module

@@ -123,7 +123,7 @@ class _SizesOfTarget:
             return
         mode, static = self.request.mode, static_equals(self.request.loaded, trace)
         self.found += [broken.observed("frozen-dim", mode=mode) for broken in constants(trace, static)]
-        both = self._side_by_side(exported.program.module())
+        both = self._side_by_side(exported.program)
         for root, broken in narrowed(trace):
             if self._eager_goes_on(both, trace, root):
                 self.found.append(broken.observed("narrowed-dim", mode=mode))
@@ -136,7 +136,7 @@ class _SizesOfTarget:
         self.shapes_found = {"facts": _declared_facts(trace, smaller), "code": declared_code(self.shapes)}
 
     def _side_by_side(self, program: Any) -> SideBySide:
-        return SideBySide(self.request.loaded.eager(), program, self.inputs, self.tensors, self._steady())
+        return SideBySide(self.request.loaded, program, self.inputs, self.tensors, self._steady())
 
     def _steady(self) -> bool:
         """Does eager repeat itself?"""

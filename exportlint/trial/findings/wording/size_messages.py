@@ -165,7 +165,7 @@ def _fixed(fact: Fact) -> str:
 
 
 def _not_all_tried(fact: Fact) -> str:
-    why = f"torch says {fact['torch_says']}" if "torch_says" in fact else f"torch came to no end in {fact['seconds']} s"
+    why = f"torch says {fact['torch_says']}" if "torch_says" in fact else f"this came to no end in {fact['seconds']} s"
     return f"not every dim was tried; with all of them free, {why}"
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -13,39 +11,16 @@ from torch.utils import _pytree as pytree
 from exportlint.trial.child.dynamic_shapes.input_tensors import input_tensors, tree_of
 from exportlint.trial.child.dynamic_shapes.shape_decisions import recorded_decisions
 from exportlint.trial.child.dynamic_shapes.symbolic_trace import SymbolicTrace, read_trace
+from exportlint.trial.child.dynamic_shapes.time_limit import in_time
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.protocol.outcomes import STRICT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
-    from types import FrameType
+    from collections.abc import Callable, Collection
 
     from exportlint.trial.child.dynamic_shapes.declarations import DimPlace
     from exportlint.trial.child.execution.input_sets import Inputs
     from exportlint.trial.child.loading.loaded import Loaded
-
-
-SECONDS = 30
-
-
-class OutOfTimeError(BaseException):
-    """Not an Exception, which torch and models catch on the way."""
-
-
-@contextlib.contextmanager
-def in_time(seconds: int = SECONDS) -> Iterator[None]:
-    """End what takes more seconds of this process's own work, by OutOfTimeError."""
-
-    def end(_number: int, _frame: FrameType | None) -> None:
-        raise OutOfTimeError
-
-    before = signal.signal(signal.SIGVTALRM, end)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
 
 
 def exported_with(loaded: Loaded, inputs: Inputs, shapes: Any, mode: str) -> Any:

@@ -11,10 +11,11 @@ from exportlint.trial.child.dynamic_shapes.facts import constants_of, dims_of
 from exportlint.trial.child.dynamic_shapes.input_tensors import InputTensor, input_tensors
 from exportlint.trial.child.dynamic_shapes.proposing.coupled_sizes import couple_sizes
 from exportlint.trial.child.dynamic_shapes.proposing.dim_names import meaning
-from exportlint.trial.child.dynamic_shapes.proposing.free_export import SECONDS, OutOfTimeError, exported_free, in_time
+from exportlint.trial.child.dynamic_shapes.proposing.free_export import exported_free
 from exportlint.trial.child.dynamic_shapes.proposing.one_in_sample import without_ones
 from exportlint.trial.child.dynamic_shapes.proposing.search import ProposalSearch, Start
 from exportlint.trial.child.dynamic_shapes.size_names import declared_as, names
+from exportlint.trial.child.dynamic_shapes.time_limit import SECONDS, OutOfTimeError, in_time
 from exportlint.trial.protocol.exceptions import of_exception
 from exportlint.trial.protocol.shortening import short
 
@@ -83,13 +84,13 @@ def proposed(wish: Wish) -> Proposed:
     for free in _dim_choices(wish.free, input_tensors(wish.loaded.model(), wish.inputs)):
         try:
             return _proposed(wish, free, not_all)
-        except OutOfTimeError:
-            why: Fact = {"fact": "not-all-tried", "seconds": SECONDS}
+        except OutOfTimeError as exc:
+            why: Fact = {"fact": "not-all-tried", "seconds": exc.seconds}
         except BaseException as exc:  # noqa: BLE001 - torch lets anything through
             outcome = Proposed(refusal=of_exception(exc))
             why = {"fact": "not-all-tried", "torch_says": short(str(exc) or type(exc).__name__)}
         not_all = not_all or [why]
-    return outcome
+    return outcome if outcome.refusal else Proposed(facts=tuple(not_all))
 
 
 def _dim_choices(free: Mapping[DimPlace, Any], tensors: Sequence[InputTensor]) -> Iterator[Mapping[DimPlace, Any]]:

@@ -55,7 +55,7 @@ class Start:
         return list({size.tensor.label: size.tensor for size in self.trace.sizes}.values())
 
     def side_by_side(self, program: Any) -> SideBySide:
-        return SideBySide(self.loaded.eager(), program.module(), self.inputs, self.tensors, self.steady)
+        return SideBySide(self.loaded, program, self.inputs, self.tensors, self.steady)
 
 
 @dataclass(frozen=True)
