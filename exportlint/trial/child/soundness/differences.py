@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 STATE = "state"
 _PAIR = 2
+_OF_RESULTS = ("output", "input-effect", "raises", "raises-in-eager-only")
 
 
 def differences(eager: RunRecord, again: RunRecord, exported: RunRecord) -> Iterator[Observation]:
@@ -40,6 +41,11 @@ def differences(eager: RunRecord, again: RunRecord, exported: RunRecord) -> Iter
     for seen in _left_behind(eager, exported, calm=not unsteady):
         yield at_its_line(seen, eager, exported)
     yield from _left_outside(eager, exported)
+
+
+def in_results(seen: Observation) -> bool:
+    """Is it a difference in what a single call computes, and not in what it prints or leaves behind?"""
+    return seen.check in _OF_RESULTS and not seen.is_about_containers
 
 
 def is_unsteady(eager: RunRecord, again: RunRecord) -> bool:

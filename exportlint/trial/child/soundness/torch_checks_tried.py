@@ -13,13 +13,12 @@ from exportlint.trial.child.export.export_call import export
 from exportlint.trial.child.export.source_overlay import lay_over
 from exportlint.trial.child.localize.missing_checks import missing_checks
 from exportlint.trial.child.server.forks import in_fork
-from exportlint.trial.child.soundness.differences import differences
+from exportlint.trial.child.soundness.differences import differences, in_results
 from exportlint.trial.protocol.exceptions import of_exception
 
 if TYPE_CHECKING:
     from exportlint.trial.child.execution.request import StageRequest
     from exportlint.trial.child.localize.missing_checks import Check
-    from exportlint.trial.protocol.observation import Observation
 
 
 # The sample, and the other inputs: a check must hold for both.
@@ -66,11 +65,7 @@ class _CheckSearch:
                 return missing_checks(of_exception(exc), decisions) or None
         eager, again = kept_records(self.request.folder.parent)
         theirs = record_calls(loaded, exported.module(), _PLAN)
-        return None if any(map(_counts, differences(eager, again, theirs))) else []
-
-
-def _counts(seen: Observation) -> bool:
-    return seen.check in ("output", "raises", "input-effect")
+        return None if any(map(in_results, differences(eager, again, theirs))) else []
 
 
 def _by_file(checks: list[Check]) -> dict[str, dict[int, list[str]]]:

@@ -8,12 +8,12 @@ import torch
 
 from exportlint.trial.child.execution.graph_places import place_named_in
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
-from exportlint.trial.child.export.export_call import export
+from exportlint.trial.child.export.from_program import from_program
 from exportlint.trial.child.soundness.sample_comparison import compared_on_sample
 from exportlint.trial.protocol.exceptions import of_exception
 from exportlint.trial.protocol.frames import message_frames
 from exportlint.trial.protocol.observation import Observation
-from exportlint.trial.protocol.outcomes import REFUSED, SKIPPED
+from exportlint.trial.protocol.outcomes import REFUSED
 from exportlint.trial.protocol.shortening import short
 
 if TYPE_CHECKING:
@@ -24,23 +24,21 @@ if TYPE_CHECKING:
 REPRO = "program = program.run_decompositions()\nexported = program.module()\n"
 
 
-def run(request: StageRequest) -> StageAnswer:
+@from_program
+def run(request: StageRequest, program: Any) -> StageAnswer:
     """Operators that stay outside of the core set are notes, each at the first line that needs it."""
-    exported = request.exported or export(request.loaded, request.mode)
-    if not exported.is_program:
-        return StageAnswer(SKIPPED, "the target's own export call gives no ExportedProgram")
     try:
-        program = exported.program.run_decompositions()
+        decomposed = program.run_decompositions()
     except BaseException as exc:  # noqa: BLE001 - torch lets anything through
         seen = of_exception(exc)
-        request.emit(seen if seen.user else seen.at(place_named_in(exported.program, seen.text)))
+        request.emit(seen if seen.user else seen.at(place_named_in(program, seen.text)))
         return StageAnswer(REFUSED, None)
-    outside = list(_outside_core(program))
+    outside = list(_outside_core(decomposed))
     for seen in outside:
         request.emit(seen)
     names = ", ".join(seen.details["operator"] for seen in outside)
     return compared_on_sample(
-        request, program.module, short(f"not in Core ATen: {names}") if names else "all Core ATen"
+        request, decomposed.module, short(f"not in Core ATen: {names}") if names else "all Core ATen"
     )
 
 

@@ -26,10 +26,10 @@ from torch.utils import _pytree as pytree
 
 from exportlint.trial.child.execution.graph_places import constant_place
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
-from exportlint.trial.child.export.export_call import export
+from exportlint.trial.child.export.from_program import from_program
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.protocol.frames import Frame, is_user_path, message_frames
-from exportlint.trial.protocol.outcomes import PASSED, SKIPPED
+from exportlint.trial.protocol.outcomes import PASSED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -40,11 +40,8 @@ _LIFTED = {"PARAMETER": "parameter", "BUFFER": "buffer", "CONSTANT_TENSOR": "con
 _MUTATED = {"BUFFER_MUTATION": "buffer", "PARAMETER_MUTATION": "parameter", "USER_INPUT_MUTATION": "input"}
 
 
-def run(request: StageRequest) -> StageAnswer:
-    exported = request.exported or export(request.loaded, request.mode)
-    if not exported.is_program:
-        return StageAnswer(SKIPPED, "the target's own export call gives no ExportedProgram")
-    program = exported.program
+@from_program
+def run(request: StageRequest, program: Any) -> StageAnswer:
     types = {node.name: _type(node.meta.get("val")) for node in program.graph.nodes}
     # Without operators in place every write is an output. In a fork: it ends some programs' process.
     functional = in_fork(lambda: _functional(program.run_decompositions({})), request.folder).value or {}

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 from exportlint.trial.child.execution.input_sets import inputs_of
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
-from exportlint.trial.child.export.export_call import export
+from exportlint.trial.child.export.from_program import from_program
 from exportlint.trial.protocol.exceptions import of_exception
 from exportlint.trial.protocol.outcomes import REFUSED, SKIPPED
 from exportlint.trial.protocol.shortening import short
 
 
-def run(request: StageRequest) -> StageAnswer:
+@from_program
+def run(request: StageRequest, program: Any) -> StageAnswer:
     """The lowering's own status and words."""
     try:
         lowering = importlib.import_module(request.options["lowering"])
     except ImportError as exc:
         return StageAnswer(SKIPPED, short(f"{request.options['lowering']} cannot be imported: {exc}"))
     loaded = request.loaded
-    exported = request.exported or export(loaded, request.mode)
-    if not exported.is_program:
-        return StageAnswer(SKIPPED, "the target's own export call gives no ExportedProgram")
     args, kwargs = inputs_of(loaded, 0)
     folder = request.folder / "lowering"
     folder.mkdir()
     try:
-        result = lowering.lower(exported.program, loaded.eager, args, kwargs, folder)
+        result = lowering.lower(program, loaded.eager, args, kwargs, folder)
     except BaseException as exc:  # noqa: BLE001 - backends let anything through
         request.emit(of_exception(exc))
         return StageAnswer(REFUSED, None)

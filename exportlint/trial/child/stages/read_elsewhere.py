@@ -13,7 +13,7 @@ from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.input_sets import inputs_of
 from exportlint.trial.child.execution.pytree_leaves import snapshot
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
-from exportlint.trial.child.export.export_call import export
+from exportlint.trial.child.export.from_program import from_program
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.reading import read_and_run
 from exportlint.trial.protocol.observation import Observation
@@ -25,21 +25,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def run(request: StageRequest) -> StageAnswer:
+@from_program
+def run(request: StageRequest, program: Any) -> StageAnswer:
     """`python` in the options is the other interpreter."""
-    exported = request.exported or export(request.loaded, request.mode)
-    if not exported.is_program:
-        return StageAnswer(SKIPPED, "the target's own export call gives no ExportedProgram")
-    program, inputs, answer = (request.folder / name for name in ("program.pt2", "inputs.pt", "answer"))
+    saved, inputs, answer = (request.folder / name for name in ("program.pt2", "inputs.pt", "answer"))
     try:
-        torch.export.save(exported.program, program)
+        torch.export.save(program, saved)
         torch.save(inputs_of(request.loaded, 0), inputs)
     except Exception as exc:  # noqa: BLE001 - torch lets anything through
         return StageAnswer(SKIPPED, short(f"the program or its inputs cannot be saved: {exc}"))
-    ended = _started(request, program, inputs, answer)
+    ended = _started(request, saved, inputs, answer)
     if not answer.exists():
         return StageAnswer(CRASHED, short(f"the other interpreter gave no answer: {ended}"))
-    return _judged(request, exported, json.loads(answer.read_text("utf-8")), answer)
+    return _judged(request, program, json.loads(answer.read_text("utf-8")), answer)
 
 
 def _started(request: StageRequest, *files: Path) -> str:
@@ -52,7 +50,7 @@ def _started(request: StageRequest, *files: Path) -> str:
     return "" if done.returncode == 0 else done.stderr.strip().rpartition("\n")[2]
 
 
-def _judged(request: StageRequest, exported: Any, said: Mapping[str, Any], answer: Path) -> StageAnswer:
+def _judged(request: StageRequest, program: Any, said: Mapping[str, Any], answer: Path) -> StageAnswer:
     where = f"torch {said.get('torch')} of {request.options['python']}"
     if said["step"] == "import torch":
         return StageAnswer(SKIPPED, short(f"{request.options['python']} has no torch: {said['raised']}"))
@@ -63,7 +61,7 @@ def _judged(request: StageRequest, exported: Any, said: Mapping[str, Any], answe
         return StageAnswer(REFUSED, short(f"{where} {does_not}: {said['raised']}"))
     args, kwargs = inputs_of(request.loaded, 0)
     seed(0)
-    ours = pytree.tree_leaves(exported.module()(*args, **kwargs))
+    ours = pytree.tree_leaves(program.module()(*args, **kwargs))
     theirs = torch.load(f"{answer}.outputs", weights_only=False)
     if found := compare(snapshot(ours), snapshot(theirs)):
         request.emit(Observation("difference", details={"check": "elsewhere", "where": where, **found.fields()}))

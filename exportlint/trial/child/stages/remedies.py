@@ -16,7 +16,7 @@ from exportlint.trial.child.execution.eager_records import kept_records
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.export_call import export
 from exportlint.trial.child.server.forks import in_fork
-from exportlint.trial.child.soundness.differences import differences
+from exportlint.trial.child.soundness.differences import differences, in_results
 from exportlint.trial.child.soundness.torch_checks_tried import checks_that_help
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.outcomes import PASSED
@@ -75,7 +75,7 @@ def _helps(request: StageRequest, mode: str, name: str, remedy: Remedy) -> bool:
             return True  # eager was called in training mode
         eager, again = kept_records(request.folder.parent)
         theirs = record_calls(loaded, exported.module(), _SAMPLE)
-    return not any(seen.check in ("output", "raises", "input-effect") for seen in differences(eager, again, theirs))
+    return not any(map(in_results, differences(eager, again, theirs)))
 
 
 @contextlib.contextmanager

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import zipfile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from exportlint.trial.child.execution.graph_places import place_named_in
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
-from exportlint.trial.child.export.export_call import export
+from exportlint.trial.child.export.from_program import from_program
 from exportlint.trial.child.localize.construction_site import at_construction
 from exportlint.trial.child.soundness.sample_comparison import compared_on_sample
 from exportlint.trial.protocol.exceptions import of_exception
-from exportlint.trial.protocol.outcomes import REFUSED, SKIPPED
+from exportlint.trial.protocol.outcomes import REFUSED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,21 +33,19 @@ exported = program.module()
 """
 
 
-def run(request: StageRequest) -> StageAnswer:
+@from_program
+def run(request: StageRequest, program: Any) -> StageAnswer:
     """The detail is the size of the file, and the versions that decide which torch reads it."""
-    exported = request.exported or export(request.loaded, request.mode)
-    if not exported.is_program:
-        return StageAnswer(SKIPPED, "the target's own export call gives no ExportedProgram")
     file = request.folder / "program.pt2"
     try:
-        torch.export.save(exported.program, file)
-        program = torch.export.load(file)
+        torch.export.save(program, file)
+        loaded = torch.export.load(file)
     except BaseException as exc:  # noqa: BLE001 - torch lets anything through
         seen = at_construction(request, of_exception(exc))
-        request.emit(seen if seen.user else seen.at(place_named_in(exported.program, seen.text)))
+        request.emit(seen if seen.user else seen.at(place_named_in(program, seen.text)))
         return StageAnswer(REFUSED, None)
     size = f"{file.stat().st_size / 1000:.1f} kB"
-    return compared_on_sample(request, program.module, ", ".join([size, *_versions(file)]))
+    return compared_on_sample(request, loaded.module, ", ".join([size, *_versions(file)]))
 
 
 def _versions(archive: Path) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
-from exportlint.trial.child.export.export_call import export
+from exportlint.trial.child.export.from_program import from_program
 from exportlint.trial.child.loading.imports import resolve
 from exportlint.trial.child.soundness.sample_comparison import compared_on_sample
 from exportlint.trial.protocol.exceptions import of_exception
@@ -27,24 +27,22 @@ if TYPE_CHECKING:
 _KEEP = "keep"
 
 
-def run(request: StageRequest) -> StageAnswer:
+@from_program
+def run(request: StageRequest, program: Any) -> StageAnswer:
     """`decompose` in the options: OP=FILE_OR_MODULE:FUNCTION, or OP=keep."""
-    exported = request.exported or export(request.loaded, request.mode)
-    if not exported.is_program:
-        return StageAnswer(SKIPPED, "the target's own export call gives no ExportedProgram")
     asked = [text.partition("=")[::2] for text in request.options["decompose"]]
-    usual = exported.program.run_decompositions(_table([]))
     try:
-        program = exported.program.run_decompositions(_table(asked))
+        usual = program.run_decompositions(_table([]))
+        swapped = program.run_decompositions(_table(asked))
     except TargetError as exc:
         return StageAnswer(SKIPPED, short(str(exc)))
     except Exception as exc:  # noqa: BLE001 - torch lets anything through, and so may the functions
         request.emit(of_exception(exc))
         return StageAnswer(REFUSED, None)
-    before, after = _counted(usual), _counted(program)
-    swapped = [[name, before[name], after[name]] for name in sorted({*before, *after}) if before[name] != after[name]]
-    detail = f"{len(swapped)} operators occur otherwise than by torch's table" if swapped else "changes nothing"
-    return replace(compared_on_sample(request, program.module, detail), data={"swapped": swapped})
+    before, after = _counted(usual), _counted(swapped)
+    changed = [[name, before[name], after[name]] for name in sorted({*before, *after}) if before[name] != after[name]]
+    detail = f"{len(changed)} operators occur otherwise than by torch's table" if changed else "changes nothing"
+    return replace(compared_on_sample(request, swapped.module, detail), data={"swapped": changed})
 
 
 def _table(asked: Sequence[tuple[str, str]]) -> Any:

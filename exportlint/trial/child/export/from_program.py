@@ -1,0 +1,24 @@
+"""Make stages of functions that go on from a program, which may have been exported before them or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from exportlint.trial.child.execution.request import StageAnswer, StageRequest
+from exportlint.trial.child.export.export_call import export
+from exportlint.trial.protocol.outcomes import SKIPPED
+
+
+def from_program(run: Callable[[StageRequest, Any], StageAnswer]) -> Callable[[StageRequest], StageAnswer]:
+    """The stage that is given the ExportedProgram too: that of the stage it follows, else one of its own."""
+
+    @wraps(run)
+    def with_program(request: StageRequest) -> StageAnswer:
+        exported = request.exported or export(request.loaded, request.mode)
+        if not exported.is_program:
+            return StageAnswer(SKIPPED, "the target's own export call gives no ExportedProgram")
+        return run(request, exported.program)
+
+    return with_program
