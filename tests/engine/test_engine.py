@@ -201,6 +201,8 @@ def test_a_comparison_tells_of_a_tensor_where_its_answer_is_kept(use: str, kind:
         "for f in (self.helper, self.inner):\n    out = f(x)",
         'out = getattr(self, "helper")(x)',
         "out = torch.cond(x.sum() > 0, self.helper, self.inner, (x,))",
+        "out = torch.cond(pred=x.sum() > 0, true_fn=self.helper, false_fn=self.inner, operands=(x,))",
+        "out = torch.cond(x.sum() > 0, self.helper, false_fn=self.inner, operands=(x,))",
         "out = torch.while_loop(lambda t: t.sum() > 0, lambda t: (self.helper(t),), (x,))[0]",
     ],
 )

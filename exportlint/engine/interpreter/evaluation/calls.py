@@ -54,6 +54,7 @@ _BRANCHING = frozenset({"torch.cond", "torch._higher_order_ops.cond", "functorch
 _LOOPING = frozenset(
     {"torch.while_loop", "torch._higher_order_ops.while_loop", "torch._higher_order_ops.while_loop.while_loop"}
 )
+_OPERANDS = ("operands", "carried_inputs")  # of a branch, of a loop
 _MAPPING = frozenset(
     {"torch._higher_order_ops.map", "torch._higher_order_ops.map.map", "functorch.experimental.control_flow.map"}
 )
@@ -296,8 +297,10 @@ class CallExpressions(BuiltinCalls, Narrowing):
         if name.startswith("builtins."):
             return self.builtin(name.removeprefix("builtins."), args, keywords)
         if name in _BRANCHING or name in _LOOPING:
-            operands = args[-1].items or () if args and args[-1].kind is Kind.CONTAINER else ()
-            return self._by_operator([f for f in args if f.kind in {Kind.FUNCTION, Kind.MODULE}], operands)
+            given = (*args, *keywords.values())
+            whole = next((keywords[name] for name in _OPERANDS if name in keywords), given[-1] if given else UNKNOWN)
+            operands = whole.items or () if whole.kind is Kind.CONTAINER else ()
+            return self._by_operator([f for f in given if f.kind in {Kind.FUNCTION, Kind.MODULE}], operands)
         if name in _MAPPING and len(args) > 1:
             return self._by_operator([args[0]], (self.element_of(args[1]), *args[2:])).but(dims=None)
         if name.startswith("torch.distributions."):
