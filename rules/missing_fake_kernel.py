@@ -2,9 +2,11 @@
 
 Why: the tracer runs every operator on fake tensors, which have shapes and no values. For a custom operator it needs a
 function that says what comes out; without one both modes refuse the model at the call. An operator without results, or
-one that is made of other operators (`CompositeImplicitAutograd`, `triton_op`), needs none. The tracer believes what a
-fake kernel says: a trial calls both on several sizes and tells where they disagree. What the operator itself does is
-not judged, since nothing of it is traced.
+one that is made of other operators (`CompositeImplicitAutograd`, `triton_op`), needs none. A fake kernel counts where
+it is registered in the file or in one that runs when it is imported. In a package any other file may do it, so there an
+operator that its own file does not call makes a warning. The tracer believes what a fake kernel says: a trial calls
+both on several sizes and tells where they disagree. What the operator itself does is not judged, since nothing of it
+is traced.
 
 Instead: register one next to the operator.
 
@@ -18,18 +20,22 @@ Instead: register one next to the operator.
 
 from __future__ import annotations
 
-from typing import ClassVar
+import re
+from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Code, Rule, Scope, argument, called, dotted, text_argument
+from exportlint import Case, Code, ModuleInfo, Rule, Scope, Severity, argument, called, dotted, text_argument
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _REGISTER = "add `@{function}.register_fake` with a function that returns an empty tensor of the right shape and dtype"
 _BY_NAME = (
     'register one with `@torch.library.register_fake("…::{op}")`: '
     "a function that returns an empty tensor like the result"
 )
-_MESSAGE = "the operator `{op}` has no fake kernel in this file, so no model that calls it can be exported"
+_MESSAGE = "the operator `{op}` has no fake kernel in this file, and without one no model that calls it can be exported"
 _FAKES = frozenset(
     {
         "register_fake",
@@ -50,6 +56,7 @@ _ANY_DEVICE = frozenset(
     }
 )
 _DEVICES = frozenset({"CPU", "CUDA", "cpu", "cuda", "XPU", "MPS", "xpu", "mps"})
+_MOST_FILES = 40  # that an import of the file runs, as far as they are looked into
 
 
 class MissingFakeKernel(Rule):
@@ -143,7 +150,40 @@ class MissingFakeKernel(Rule):
         for op, (place, case, function) in self._defined.items():
             has_kernel = case == "BadCustomOp" or op in self._kernels
             if has_kernel and not self._hidden and not {op, function} & self._faked:
-                self.report(place, case, op=op, function=function)
+                self._missing(place, case, op, function)
+
+    def _missing(self, place: cst.CSTNode, case: str, op: str, function: str) -> None:
+        if any(_registers(module, {op, function}) for module in _run_by_import(self.code.module)):
+            return
+        in_package = "." in self.code.module.name
+        is_called = any({op, function} & set(call.origin.split(".")) for call in self.code.sketch.calls)
+        at_most = Severity.WARNING if in_package and not is_called else Severity.ERROR
+        self.report(place, case, at_most=at_most, op=op, function=function)
+
+
+def _registers(module: ModuleInfo, names: set[str]) -> bool:
+    """Is a fake kernel registered in the file, and the operator named?"""
+    words = set(re.findall(r"\w+", module.parsed.text))
+    return bool(words & _FAKES and words & names)
+
+
+def _run_by_import(module: ModuleInfo) -> Iterator[ModuleInfo]:
+    """The other files of the project that run before anybody can use what this one defines."""
+    parts = module.name.split(".")
+    waiting = [*_imported(module), *(".".join(parts[:number]) for number in range(1, len(parts)))]
+    known = {module.path}
+    while waiting and len(known) < _MOST_FILES:
+        found = module.project.find(waiting.pop(0))
+        file = found if found is None or isinstance(found, ModuleInfo) else found.module
+        if file is not None and file.path not in known:
+            known.add(file.path)
+            waiting += _imported(file)
+            yield file
+
+
+def _imported(module: ModuleInfo) -> list[str]:
+    names = [*module.imports.values(), *module.stars]
+    return list(dict.fromkeys([*names, *(name.rpartition(".")[0] for name in names if "." in name)]))
 
 
 def _last(op: str) -> str:

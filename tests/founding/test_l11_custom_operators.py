@@ -10,6 +10,7 @@ import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 
@@ -95,6 +96,42 @@ def test_the_definitions_are_flagged_before_anything_runs(say: Callable[..., str
 def test_a_branch_inside_of_the_operator_is_no_finding(say: Callable[..., str]) -> None:
     found = say("check", SORTER, "--output-format", "concise")
     assert set(re.findall(r"\[([\w-]+)\]", found)) == {"missing-fake-kernel"}
+
+
+PACKAGE = {
+    "__init__": "from . import fakes\n",
+    "operators": """\
+import torch
+
+
+@torch.library.custom_op("barn::doubled", mutates_args=())
+def doubled(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+@torch.library.custom_op("barn::halved", mutates_args=())
+def halved(x: torch.Tensor) -> torch.Tensor:
+    return x / 2
+""",
+    "fakes": """\
+import torch
+from .operators import doubled
+
+
+@doubled.register_fake
+def _(x):
+    return torch.empty_like(x)
+""",
+}
+
+
+@pytest.mark.clause("one that another file registers is none; in a package, where any file may do it, it is a warning")
+def test_a_fake_kernel_may_stand_in_another_file(say: Callable[..., str], tmp_path: Path) -> None:
+    for name, source in PACKAGE.items():
+        (tmp_path / "barn").mkdir(exist_ok=True)
+        (tmp_path / "barn" / f"{name}.py").write_text(source, "utf-8")
+    found = say("check", tmp_path / "barn" / "operators.py", "--output-format", "concise")
+    assert re.findall(r"(\w+)\[missing-fake-kernel\] the operator `(\w+)`", found) == [("warning", "halved")]
 
 
 @pytest.mark.clause("a trial names the op")
