@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from exportlint.finding import Severity
 from exportlint.trial.findings.agreement import judged
 from exportlint.trial.findings.classify import StageContext, classify
-from exportlint.trial.findings.operator_definition import at_operator
+from exportlint.trial.findings.operator_definition import at_operator, repeats_wrong_kernel
 from exportlint.trial.findings.place import place_of
 from exportlint.trial.findings.trial_finding import BESIDE_EXPORT, TrialFinding, united
 from exportlint.trial.findings.verified_advice import with_remedy
@@ -33,6 +33,8 @@ def _joined(report: TargetReport, root: Path) -> Iterator[TrialFinding]:
     first: dict[tuple[object, ...], TrialFinding] = {}
     for result in report.stages:
         for plain, changed in _at_changing_lines(result, report):
+            if repeats_wrong_kernel(plain, report):
+                continue
             seen = at_operator(plain, report)
             path, line = place_of(seen, report)
             where = StageContext(

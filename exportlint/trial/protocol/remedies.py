@@ -40,6 +40,15 @@ def operator_without_fake_kernel(seen: Observation) -> str | None:
         name = found["name"]
     else:
         return None
+    return operator_name(name)
+
+
+def operator_name(name: str) -> str:
+    """`namespace::operator`, with its overload if that has a name, however torch writes it.
+
+    >>> operator_name("shop.cut.default"), operator_name("shop::cut.int")
+    ('shop::cut', 'shop::cut.int')
+    """
     namespace, _, operator = name.replace("::", ".").partition(".")
     return f"{namespace}::{operator.removesuffix('.default')}"
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
 from exportlint.finding import Link, Severity
-from exportlint.trial.findings.deduplicate import without_repetitions
+from exportlint.trial.findings.deduplicate import findings_of, without_repetitions
 from exportlint.trial.findings.trial_finding import TrialFinding, united
 from exportlint.trial.findings.wording.torch_messages import Words
+from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.protocol.result import StageResult, TargetReport
 from exportlint.trial.protocol.stages import stage_named
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PAGE = Link("graph-break", "GB0170", "https://example.invalid")
 
@@ -80,3 +86,33 @@ def test_two_stages_that_found_the_same_are_one_finding() -> None:
     assert (one.rule, one.words) == ("a-rule", Words("known", "write this")), "the words of what a rule knows"
     assert one.stage == first.stage, "and where it was met first"
     assert (one.severity, one.effect, one.links) == (Severity.ERROR, {"strict": "refused"}, (PAGE,))
+
+
+WRONG_KERNEL = Observation(
+    "note",
+    details={
+        "note": "fake-kernel",
+        "operator": "shop::cut",
+        "arguments": "x",
+        "real": "float32[3]",
+        "fake": "float32[4]",
+        "sample": True,
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("subject", "stages"),
+    [
+        pytest.param("shop.cut.default", ["soundness"], id="the operator whose fake kernel was compared"),
+        pytest.param("shop.pay.default", ["draft", "soundness"], id="another one"),
+    ],
+)
+def test_what_draft_export_says_of_a_fake_kernel_is_said_once(subject: str, stages: list[str], tmp_path: Path) -> None:
+    seen = Observation("exception", details={"draft": "MISMATCHED_FAKE_KERNEL", "subject": subject})
+    results = (
+        StageResult("draft", "refused", observations=(seen,)),
+        StageResult("soundness", "passed", observations=(WRONG_KERNEL,)),
+    )
+    report = TargetReport("net.py", "net.py", 1, results, {})
+    assert [one.stage.name for one in findings_of(report, tmp_path, ("non-strict",))] == stages
