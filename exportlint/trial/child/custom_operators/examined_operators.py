@@ -74,7 +74,7 @@ def wrong_kernels(loaded: Loaded, folder: Path) -> list[WrongKernel]:
     def look(tell: Callable[[Any], None]) -> None:
         known: set[str] = set()
         for call in custom_operator_calls(loaded):
-            wrong = None if call.name in known else next(_wrong(call), None)
+            wrong = None if call.name in known else next(disagreements(call), None)
             if wrong:
                 known.add(call.name)
                 tell(wrong)
@@ -82,13 +82,14 @@ def wrong_kernels(loaded: Loaded, folder: Path) -> list[WrongKernel]:
     return told_in_fork(look, folder, _SECONDS).parts
 
 
-def _wrong(call: OperatorCall) -> Iterator[WrongKernel]:
+def disagreements(call: OperatorCall) -> Iterator[WrongKernel]:
+    """For the model's own arguments first, then for others that both the operator and its fake kernel take."""
     calls = list(observed_calls(call))
     for number, (arguments, real) in enumerate(calls):
         try:
             fake = fake_results(call.operator, arguments)
-        except Exception:  # noqa: BLE001 - what a fake kernel refuses, the export refuses loudly
-            return
+        except Exception:  # noqa: BLE001, S112 - what a fake kernel refuses, the export refuses loudly
+            continue
         if found := disagreement(real, fake):
             text, code = arguments_text((), arguments), fake_kernel_code(call.operator, [one for _, one in calls])
             yield WrongKernel(call.name, text, *found, sample=number == 0, code=code, place=faked_at(call.name))

@@ -53,14 +53,11 @@ def _checked(subject: Subject) -> tuple[list[Observation], list[str]]:
 
 def _beside_refusals(request: StageRequest) -> StageAnswer:
     beside = differences_beside_refusals(request)
-    if not request.loaded.export and (wrong := list(wrong_fake_kernels(request))):
-        beside = [*wrong, *(beside or [])]
+    wrong = [] if request.loaded.export else list(wrong_fake_kernels(request))
+    for seen in (*wrong, *(beside or ())):
+        request.emit(seen.with_details(mode=NON_STRICT, tolerant=True))
     if beside is None:
         return StageAnswer(SKIPPED, "what the refusals leave gives no program to run")
-    for seen in beside:
-        request.emit(seen.with_details(mode=NON_STRICT, tolerant=True))
-    return (
-        StageAnswer(DIFFERS, None)
-        if any(seen.kind == "difference" for seen in beside)
-        else StageAnswer(PASSED, "nothing more in what the refusals leave")
-    )
+    if beside:
+        return StageAnswer(DIFFERS, None)
+    return StageAnswer(PASSED, None if wrong else "nothing more in what the refusals leave")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
-from exportlint.trial.child.custom_operators.examined_operators import registered
+from exportlint.trial.child.custom_operators.examined_operators import disagreements, registered
 from exportlint.trial.child.custom_operators.fake_kernel_code import fake_kernel_code
 from exportlint.trial.child.custom_operators.real_and_fake import disagreement, fake_results, lacks_fake_kernel
 from exportlint.trial.child.custom_operators.recorded_calls import OperatorCall
@@ -103,6 +103,24 @@ def test_a_size_is_not_called_as_a_parameter_is() -> None:
     assert code.splitlines()[2:] == [
         "    size1 = torch.library.get_ctx().new_dynamic_size()",
         "    return size.new_empty((size1,), dtype=torch.int64)",
+    ]
+
+
+def odd_or_four(x: torch.Tensor) -> torch.Tensor:
+    """A fake kernel that refuses most sizes, and says 4 of those that it takes."""
+    if x.shape[0] % 4 == 0:
+        raise ValueError("no")
+    return x.new_empty(4) if x.shape[0] > 3 else x.new_empty(x.shape[0])
+
+
+def test_a_fake_kernel_that_refuses_some_sizes_is_compared_on_the_others() -> None:
+    call = call_of("rows(Tensor x) -> Tensor", lambda x: x[:, 0].clone(), X.repeat(2, 1)[:5])
+    LIBRARY.impl("rows", odd_or_four, "Meta")
+    (wrong, *_) = disagreements(call)
+    assert (wrong.real, wrong.fake) == ("float32[5]", "float32[4]")
+    call = OperatorCall(call.operator, (X[:2].repeat(2, 1),), {})
+    assert [(one.real, one.fake, one.sample) for one in disagreements(call)][:1] == [
+        ("float32[5]", "float32[4]", False)
     ]
 
 
