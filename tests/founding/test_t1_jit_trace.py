@@ -130,3 +130,26 @@ def test_a_difference_on_the_sample_is_told_as_that(say: Callable[..., str]) -> 
     report = " ".join(say("trial", ON_THE_SAMPLE).split())
     assert "jit-trace differs" in report
     assert "on the sample itself eager gives 1 at [0], the traced module 2" in report
+
+
+RAISES = """\
+import torch
+from torch import nn
+
+
+class Kept(nn.Module):
+    def forward(self, x):
+        kept = x[x > 0]
+        return kept.view(1, len(kept))
+
+
+torch.jit.trace(Kept().eval(), torch.tensor([1.0, -1.0, 2.0, 3.0])).save("kept.pt")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.clause("nor is one that raises on values which eager takes")
+def test_values_on_which_only_the_traced_module_raises_are_shown(say: Callable[..., str]) -> None:
+    report = " ".join(say("trial", RAISES).split())
+    assert "jit-trace differs" in report
+    assert "eager gives its outputs, the traced module raises" in report

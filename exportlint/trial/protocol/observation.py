@@ -36,8 +36,8 @@ frozen            as output, of two calls of eager; the program gives the same v
 baked             "ours" and "theirs", with "operator" or "constant": another literal in a second export
 eager-after-export    as output or state: the model itself, called after the export
 jit-trace         of torch.jit.trace: "how" the "inputs" were made, "output" (path and index), what eager gives there
-                  ("ours"), the traced module ("theirs"), and both on the "sample"; "line": [path, line, text] of the
-                  branch
+                  ("ours"), the traced module ("theirs"), and both on the "sample"; or what this alone "raised"; "line":
+                  [path, line, text] of the branch
 elsewhere         as output, of the program that another torch reads: "where"
 fake-tensor-left  "where" (constants or model) and "name"
 frozen-dim, narrowed-dim, static-dim   "sizes": facts, see `exportlint.trial.protocol.size_facts`

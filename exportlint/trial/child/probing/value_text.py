@@ -20,13 +20,19 @@ def values_beside(ours: Leaves, theirs: Leaves, before: Leaves) -> dict[str, Any
     tensors = [value for value in values if isinstance(value, torch.Tensor)]
     where = ""
     if len(tensors) == len(values) and len({tensor.shape for tensor in tensors}) == 1 and tensors[0].numel():
-        gap = torch.nan_to_num(tensors[0].double() - tensors[1].double(), nan=torch.inf).abs().reshape(-1)
-        index = int(gap.argmax())
+        index = _widest(*(tensor.to(torch.cdouble).reshape(-1) for tensor in tensors[:2]))
         place = [int(one) for one in torch.unravel_index(torch.tensor(index), tensors[0].shape)]
         where = str(place) if place else ""
         values = [tensor.reshape(-1)[index].item() for tensor in tensors]
     ours_text, theirs_text, before_text = map(_text, values)
     return {"output": f"{path}{where}", "ours": ours_text, "theirs": theirs_text, "sample": before_text}
+
+
+def _widest(ours: torch.Tensor, theirs: torch.Tensor) -> int:
+    """Where they differ most; infinities that are equal do not, and what is no number on one side does most."""
+    same = (ours == theirs) | (ours.isnan() & theirs.isnan())
+    gap = torch.nan_to_num((ours - theirs).abs(), nan=torch.inf, posinf=torch.inf)
+    return int(gap.masked_fill(same, 0).argmax())
 
 
 def _text(value: Any) -> str:

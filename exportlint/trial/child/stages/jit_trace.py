@@ -28,7 +28,7 @@ from exportlint.trial.protocol.outcomes import DIFFERS, PASSED, REFUSED, SKIPPED
 
 if TYPE_CHECKING:
     import warnings
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from exportlint.trial.child.execution.pytree_leaves import Leaves
     from exportlint.trial.child.loading.loaded import Loaded
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 def run(request: StageRequest) -> StageAnswer:
     """A difference has "sample" (what both give there), "ours" and "theirs", "how" the "inputs" were made, and the
-    "line" at which eager goes another way with them; without "how", both differ on the sample itself."""
+    "line" at which eager goes another way with them; "raised": by the traced module alone; without "how", both differ
+    on the sample itself."""
     loaded, sample = request.loaded, inputs_of(request.loaded, 0)
     with warnings_kept() as warned:
         try:
@@ -60,8 +61,8 @@ def run(request: StageRequest) -> StageAnswer:
     for how, inputs in probing_inputs(sample):
         found = in_fork(partial(_beside, loaded, traced, inputs), request.folder).value
         tried += found is not None
-        if found and found[0] is not None:
-            request.emit(_difference(request, how, inputs, (eager, *found), warned))
+        if found:
+            request.emit(_difference(request, inputs, {"how": how, **_apart(eager, *found)}, warned))
             return StageAnswer(DIFFERS, None)
     if not tried:
         return StageAnswer(SKIPPED, f"eager refuses other values than the sample's{_doubt(warned)}")
@@ -81,25 +82,27 @@ def _called(model: Callable[..., Any], inputs: Inputs) -> Leaves:
     return snapshot(model(*args, **kwargs))
 
 
-def _beside(loaded: Loaded, traced: Any, inputs: Inputs) -> tuple[Leaves | None, Leaves | None]:
-    """What eager and the traced module give where they disagree; values that eager refuses raise, and are left out."""
+def _beside(loaded: Loaded, traced: Any, inputs: Inputs) -> tuple[()] | tuple[Leaves, Leaves | str]:
+    """What eager and the traced module give where they disagree, or what this raises; values that eager refuses raise,
+    and are left out."""
     eager = _called(loaded.eager(), inputs)
-    theirs = _called(traced, inputs)
-    return (eager, theirs) if compare(eager, theirs) else (None, None)
+    try:
+        theirs = _called(traced, inputs)
+    except Exception as exc:  # noqa: BLE001 - whatever it raises, eager does not
+        return eager, of_exception(exc).first_line
+    return (eager, theirs) if compare(eager, theirs) else ()
+
+
+def _apart(sample: Leaves, eager: Leaves, theirs: Leaves | str) -> dict[str, str]:
+    return {"raised": theirs} if isinstance(theirs, str) else values_beside(eager, theirs, sample)
 
 
 def _difference(
-    request: StageRequest,
-    how: str,
-    inputs: Inputs,
-    values: tuple[Leaves, Leaves | None, Leaves | None],
-    warned: Sequence[warnings.WarningMessage],
+    request: StageRequest, inputs: Inputs, fields: Mapping[str, Any], warned: Sequence[warnings.WarningMessage]
 ) -> Observation:
-    sample, eager, theirs = values
     parted = _branch(request, inputs)
     branch = parted or _warned_at(warned)
-    texts = values_beside(eager or [], theirs or [], sample)
-    details = {"check": "jit-trace", "how": how, "inputs": inputs_in_words(inputs), **texts}
+    details = {"check": "jit-trace", "inputs": inputs_in_words(inputs), **fields}
     seen = Observation("difference", details=details)
     if branch:
         seen = seen.at([branch])

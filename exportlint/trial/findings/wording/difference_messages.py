@@ -105,16 +105,22 @@ def _wrong_kernel(seen: Observation) -> str:
 
 def _jit_trace(seen: Observation) -> str:
     details = seen.details
-    where = f" at {details['output']}" if details["output"] else ""
     if "how" not in details:
-        return f"on the sample itself eager gives {details['ours']}{where}, the traced module {details['theirs']}"
+        return f"on the sample itself {_beside_traced(details)}"
     branch = details.get("line")
     why = f"; they part at {Path(branch[0]).name}:{branch[1]}, `{branch[2]}`" if branch else ""
+    sample = f"; on the sample both give {details['sample']}" if "sample" in details else ""
     return (
-        f"torch.jit.trace keeps one way only: on {details['how']} eager gives {details['ours']}{where}, the traced "
-        f"module {details['theirs']}; on the sample both give {details['sample']}{why}; "
+        f"torch.jit.trace keeps one way only: on {details['how']} {_beside_traced(details)}{sample}{why}; "
         f"the other input: {details['inputs']}"
     )
+
+
+def _beside_traced(details: Details) -> str:
+    if raised := details.get("raised"):
+        return f"eager gives its outputs, the traced module raises {raised}"
+    where = f" at {details['output']}" if details["output"] else ""
+    return f"eager gives {details['ours']}{where}, the traced module {details['theirs']}"
 
 
 def _times(number: int) -> str:
