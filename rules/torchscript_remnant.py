@@ -236,10 +236,13 @@ class TorchscriptRemnant(ScriptRule):
         target = argument(node, 0, "func") or argument(node, 0, "mod")
         if target is None:
             return
-        for function in functions_below(self._entries(target)):
-            if (line := _branch_on_data(function, self.code)) is not None:
-                self.report(node, "BadTraceOfBranch", where=_shown(function), line=self._line(function, line))
-                return
+        functions = functions_below(self._entries(target))
+        branches = [(function, *found) for function in functions for found in _branches_on_data(function, self.code)]
+        if branches:
+            function, line, at_most = min(branches, key=lambda one: one[2].rank)
+            where = self._line(function, line)
+            self.report(node, "BadTraceOfBranch", at_most=at_most, where=_shown(function), line=where)
+            return
         origin = self.unchained(target)[0]
         if isinstance(origin, cst.Call) and self.code.name(origin.func) == "torch.compile":
             self.report(node, "BadTracedCompiled")
@@ -301,13 +304,16 @@ def _shown(function: FunctionInfo) -> str:
     return f"{function.cls.name}.{function.name}" if function.cls else function.name
 
 
-def _branch_on_data(function: FunctionInfo, code: Code) -> int | None:
-    """The line of its first test of data, `x.sum() > 0`, `mask.any()`; a scripted function keeps its branches."""
+def _branches_on_data(function: FunctionInfo, code: Code) -> Iterator[tuple[int, Severity]]:
+    """The lines of its tests of data, `x.sum() > 0`, `mask.any()`, as sure as each is; a scripted function keeps both
+    ways."""
     if any(name.startswith(("torch.jit.", "torch.library.")) for name in function.decorators):
-        return None
+        return
     known = function.module is code.module
     tests = (test for test in _tests(function.node) if not _PYTHON.search(ast.unparse(test)))
-    return next((test.lineno for test in tests if _reads_data(test, code if known else None)), None)
+    for test in tests:
+        if severity := _reads_data(test, code if known else None):
+            yield test.lineno, severity
 
 
 def _tests(node: ast.AST) -> Iterator[ast.expr]:
@@ -323,10 +329,11 @@ def _tests(node: ast.AST) -> Iterator[ast.expr]:
         yield from _tests(child)
 
 
-def _reads_data(test: ast.expr, code: Code | None) -> bool:
-    """What the engine knows of it decides; elsewhere, whether it reduces a tensor."""
+def _reads_data(test: ast.expr, code: Code | None) -> Severity | None:
+    """What the engine knows of it decides; elsewhere a method of this name makes it likely."""
     value = code.sketch.value(test) if code else None
     if value is not None and value.kind is not Kind.UNKNOWN:
-        return value.is_data
+        return Severity.ERROR if value.is_data else None
     calls = (node.func for node in ast.walk(test) if isinstance(node, ast.Call))
-    return any(isinstance(func, ast.Attribute) and func.attr in _DATA for func in calls)
+    named = any(isinstance(func, ast.Attribute) and func.attr in _DATA for func in calls)
+    return Severity.WARNING if named else None

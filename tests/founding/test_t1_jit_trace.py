@@ -69,7 +69,9 @@ def report(say: Callable[..., str], script: Path) -> str:
 @pytest.mark.clause("flag trace over a module whose forward branches on data")
 def test_the_call_is_flagged_with_the_line_of_the_branch(say: Callable[..., str], script: Path) -> None:
     found = say("check", script, "--output-format", "concise")
-    assert re.search(r"ship\.py:18:1: error\[torchscript-remnant\] .*`damped` branches on data in layers\.py:5", found)
+    assert re.search(
+        r"ship\.py:18:1: warning\[torchscript-remnant\] .*`damped` branches on data in layers\.py:5", found
+    )
 
 
 @pytest.mark.clause("a branch in a submodule of what is traced")
@@ -82,6 +84,30 @@ def test_a_straight_model_is_not_flagged(say: Callable[..., str]) -> None:
     found = say("check", STRAIGHT, "--output-format", "concise")
     assert "branches on data" not in found
     assert "Found 1 note" in found  # that torch.jit.trace is deprecated
+
+
+BRANCHING = """\
+import torch
+from torch import nn
+
+
+class Gate(nn.Module):
+    def forward(self, x: torch.Tensor, limits=None):
+        if limits is not None and limits.max() > 3:
+            x = x * 2
+        if x.sum() > 0:
+            return x
+        return -x
+
+
+torch.jit.trace(Gate().eval(), torch.ones(3)).save("gate.pt")
+"""
+
+
+@pytest.mark.clause("an error where it is known that the test reads data, a warning where only its name says so")
+def test_a_test_that_is_known_to_read_data_is_an_error(say: Callable[..., str]) -> None:
+    found = say("check", BRANCHING, "--output-format", "concise")
+    assert re.search(r"net\.py:14:1: error\[torchscript-remnant\] .*`Gate.forward` branches on data in line 9", found)
 
 
 @pytest.mark.slow
