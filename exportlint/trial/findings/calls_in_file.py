@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -102,16 +101,3 @@ def _names(reader: Defined) -> Iterator[tuple[ast.expr, bool]]:
             yield node, False
         waiting += [child for child in ast.iter_child_nodes(node) if child is not callee]
         waiting += list(ast.iter_child_nodes(callee)) if callee is not None else []
-
-
-def first_argument(path: str, line: int) -> str | None:
-    """The name that the call of the line is given first."""
-    try:
-        tree = ast.parse(Path(path).read_bytes())
-    except (OSError, SyntaxError, ValueError):
-        return None
-    for node in ast.walk(tree):
-        match node:
-            case ast.Call(args=[ast.Name(id=name), *_]) if node.lineno == line:
-                return name
-    return None

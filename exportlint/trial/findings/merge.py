@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exportlint.finding import Evidence, Finding
-from exportlint.trial.findings.calls_in_file import first_argument
 from exportlint.trial.findings.classify import shown
 from exportlint.trial.findings.coverage.coverage_findings import coverage_findings, lines_of
 from exportlint.trial.findings.deduplicate import findings_of
+from exportlint.trial.findings.given_model import given_model
 from exportlint.trial.findings.reaching_lines import function_around, reaching_lines
 from exportlint.trial.findings.trial_finding import TRAINING_MODE, TrialFinding, united
 from exportlint.trial.findings.wording.coverage_messages import NOTHING_IS_KNOWN
@@ -96,7 +96,7 @@ class _MergedEvidence:
         here = [index for index, static in own if _covers(static, found)]
         if not here and report.path and report.target and report.target.kind is TargetKind.MODULE:
             path = shown(str(Path(report.path).resolve()), self.root)
-            named = ((index, first_argument(str(self.root / path), one.line)) for index, one in own if one.path == path)
+            named = ((index, given_model(str(self.root / path), one)) for index, one in own if one.path == path)
             here = [index for index, name in named if name == "model"]
         return here[0] if len(here) == 1 else None
 
