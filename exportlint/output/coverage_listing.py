@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 # Lines of a long region: its first ones say what it is.
 _MOST = 12
 _BEFORE = 2
+_UNRUN = "!"
 
 
 def print_never_ran(console: Console, report: Report, regions: Sequence[Finding]) -> None:
@@ -27,27 +28,28 @@ def print_never_ran(console: Console, report: Report, regions: Sequence[Finding]
         console.print(path, style="headline", soft_wrap=True)
         done = 0
         for region in group:
-            for line in _listing(report, region, done):
-                console.print(line, soft_wrap=True, style=None if " ! " not in line[:9] else "severity.note")
+            for line, mark in _listing(report, region, done):
+                console.print(line, soft_wrap=True, style="severity.note" if mark == _UNRUN else None)
             done = region.end_line
         console.print()
 
 
-def _listing(report: Report, region: Finding, done: int) -> Iterator[str]:
-    """`done`: the last line that was shown."""
+def _listing(report: Report, region: Finding, done: int) -> Iterator[tuple[str, str]]:
+    """Lines with their marks. `done`: the last line that was shown."""
     for number in range(max(done + 1, region.line - _BEFORE), region.line):
-        yield _line(report, region.path, number, " ")
+        yield _source(report, region.path, number, " ")
     last = min(region.end_line, region.line + _MOST - 1)
     for number in range(region.line, last + 1):
-        yield _line(report, region.path, number, "!")
-        yield from (f"{'':6}   | suspected, not known: {rule}" for rule in _suspected(report, region.path, number))
+        yield _source(report, region.path, number, _UNRUN)
+        for rule in _suspected(report, region.path, number):
+            yield f"{'':6}   | suspected, not known: {rule}", ""
     if last < region.end_line:
-        yield f"{'':6} ! | … to line {region.end_line}"
-    yield f"{'':6}   = {region.message}"
+        yield f"{'':6} {_UNRUN} | … to line {region.end_line}", _UNRUN
+    yield f"{'':6}   = {region.message}", ""
 
 
-def _line(report: Report, path: str, number: int, mark: str) -> str:
-    return f"{number:>6} {mark} | {report.source(path, number) or ''}".rstrip()
+def _source(report: Report, path: str, number: int, mark: str) -> tuple[str, str]:
+    return f"{number:>6} {mark} | {report.source(path, number) or ''}".rstrip(), mark
 
 
 def _suspected(report: Report, path: str, line: int) -> list[str]:

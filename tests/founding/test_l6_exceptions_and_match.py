@@ -76,4 +76,6 @@ def test_a_broad_except_around_data_dependent_code_is_an_error(say: Callable[...
 
 @pytest.mark.slow
 def test_a_trial_shows_the_difference(say: Callable[..., str]) -> None:
-    assert "error[swallowed-tracer-error]" in say("trial", SWALLOWED)
+    found = say("trial", SWALLOWED)
+    assert "error[swallowed-tracer-error]" in found
+    assert "confirmed: target net.py" in found

@@ -160,7 +160,7 @@ class _MergedEvidence:
         harmed = [mode for mode in modes if static.effect.get(mode) != _EXPORTS] or modes
         if all(mode in cleared for mode in harmed):
             return replace(static, evidence=Evidence.CLEARED, target=cleared[harmed[0]])
-        if _has_any(static, unrun):
+        if static.line in unrun.get(static.path, ()):
             return replace(static, message=static.message + NOTHING_IS_KNOWN)
         return replace(static, effect={**static.effect, **dict.fromkeys(cleared, _EXPORTS)}) if cleared else static
 

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from exportlint.trial.findings.coverage.never_ran import Region
 
 
-_ATTRIBUTE = ", an attribute of the model"
 NOTHING_IS_KNOWN = "; no sample of a trial ran this line, so nothing is known of it"
 
 
@@ -42,15 +41,20 @@ def _why(region: Region) -> str:
 
 def _branch(region: Region, test: ast.expr, at: str) -> str:
     """What the test gave; once, where the very test is what is needed."""
-    text, needs = f"`{short(ast.unparse(test))}`", needed(test, region.parameters, wanted=region.wanted)
-    if region.wanted and needs.startswith(text):
-        attribute = _ATTRIBUTE if needs.endswith(_ATTRIBUTE) else ""
-        return f"needs {text} ({at}){attribute}, which was false in every call"
+    text = f"`{short(ast.unparse(test))}`"
+    if region.wanted and _in_words(test, region.parameters, wanted=True) is None:
+        return f"needs {text} ({at}){_kept(test)}, which was false in every call"
+    needs = needed(test, region.parameters, wanted=region.wanted)
     return f"{text} ({at}) was {'false' if region.wanted else 'true'} in every call; needs {needs}"
 
 
 def needed(test: ast.expr, parameters: frozenset[str], *, wanted: bool) -> str:
     """What makes the test give the wanted answer, such as "train mode" or "`x.shape[0] > 8`"."""
+    return _in_words(test, parameters, wanted=wanted) or _as_written(test, wanted=wanted)
+
+
+def _in_words(test: ast.expr, parameters: frozenset[str], *, wanted: bool) -> str | None:
+    """Of a test that is said otherwise than it is written; None for any other."""
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=inner):
             return needed(inner, parameters, wanted=not wanted)
@@ -60,14 +64,20 @@ def needed(test: ast.expr, parameters: frozenset[str], *, wanted: bool) -> str:
         case ast.Attribute(value=ast.Name(id="self"), attr="training"):
             return "train mode" if wanted else "eval mode"
         case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(None)]):
-            is_none = isinstance(op, ast.Is) == wanted
             if name in parameters:
-                return f"`{name}` left out or None" if is_none else f"a `{name}`"
-        case ast.Name() | ast.Attribute() | ast.Subscript() | ast.Call():
-            own = isinstance(test, ast.Attribute) and isinstance(test.value, ast.Name) and test.value.id == "self"
-            kept = _ATTRIBUTE if own else ""
-            return f"`{short(ast.unparse(test))}` to be {'true' if wanted else 'false'}{kept}"
+                return f"`{name}` left out or None" if isinstance(op, ast.Is) == wanted else f"a `{name}`"
+    return None
+
+
+def _as_written(test: ast.expr, *, wanted: bool) -> str:
+    if isinstance(test, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)):
+        return f"`{short(ast.unparse(test))}` to be {'true' if wanted else 'false'}{_kept(test)}"
     return f"`{short(ast.unparse(test if wanted else _opposite(test)))}`"
+
+
+def _kept(test: ast.expr) -> str:
+    own = isinstance(test, ast.Attribute) and isinstance(test.value, ast.Name) and test.value.id == "self"
+    return ", an attribute of the model" if own else ""
 
 
 _OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {
