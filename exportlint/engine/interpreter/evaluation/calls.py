@@ -297,10 +297,7 @@ class CallExpressions(BuiltinCalls, Narrowing):
         if name.startswith("builtins."):
             return self.builtin(name.removeprefix("builtins."), args, keywords)
         if name in _BRANCHING or name in _LOOPING:
-            given = (*args, *keywords.values())
-            whole = next((keywords[name] for name in _OPERANDS if name in keywords), given[-1] if given else UNKNOWN)
-            operands = whole.items or () if whole.kind is Kind.CONTAINER else ()
-            return self._by_operator([f for f in given if f.kind in {Kind.FUNCTION, Kind.MODULE}], operands)
+            return self._branched(args, keywords)
         if name in _MAPPING and len(args) > 1:
             return self._by_operator([args[0]], (self.element_of(args[1]), *args[2:])).but(dims=None)
         if name.startswith("torch.distributions."):
@@ -333,6 +330,13 @@ class CallExpressions(BuiltinCalls, Narrowing):
                 given, named = function.bound
                 return self.engine.invoke(known, owner, (*given, *args), dict(named))
         return UNKNOWN
+
+    def _branched(self, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value:
+        """`torch.cond` and its like: the functions among the arguments run on the operands, which come last."""
+        given = (*args, *keywords.values())
+        whole = next((keywords[name] for name in _OPERANDS if name in keywords), given[-1] if given else UNKNOWN)
+        operands = whole.items or () if whole.kind is Kind.CONTAINER else ()
+        return self._by_operator([f for f in given if f.kind in {Kind.FUNCTION, Kind.MODULE}], operands)
 
     def _by_operator(self, functions: Sequence[Value], operands: tuple[Value, ...]) -> Value:
         """All of the functions run under export, on the operands."""

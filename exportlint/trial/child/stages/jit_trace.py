@@ -57,8 +57,15 @@ def run(request: StageRequest) -> StageAnswer:
         details = {"check": "jit-trace", **values_beside(eager, ours, eager)}
         request.emit(_at_the_call(Observation("difference", details=details), request))
         return StageAnswer(DIFFERS, None)
-    tried = 0
-    for how, inputs in probing_inputs(sample):
+    return _on_other_values(request, traced, eager, warned)
+
+
+def _on_other_values(
+    request: StageRequest, traced: Any, eager: Leaves, warned: Sequence[warnings.WarningMessage]
+) -> StageAnswer:
+    """`eager` is what both give on the sample."""
+    loaded, tried = request.loaded, 0
+    for how, inputs in probing_inputs(inputs_of(loaded, 0)):
         found = in_fork(partial(_beside, loaded, traced, inputs), request.folder).value
         tried += found is not None
         if found:

@@ -36,7 +36,7 @@ def meaning(loaded: Loaded, inputs: Inputs, program: Any, trace: SymbolicTrace) 
     likely = [size for size in trace.sizes if size.tensor.value.dim() > 1 and size.form in trace.ranges]
     roots = dict.fromkeys(size.form for size in sorted(likely, key=lambda size: size.dim) if size.dim <= 1)
     for root in [root for root in roots if found.get(root, "batch") == "batch"][:_MOST]:
-        if "batch" not in found.values() and _is_batch(model, inputs, trace, root):
+        if "batch" not in found.values() and _is_batch(loaded, inputs, trace, root):
             found[root] = "batch"
     return found
 
@@ -72,7 +72,7 @@ def _names(node: Any, user: Any) -> tuple[str, ...]:
     return ()
 
 
-def _is_batch(model: Any, inputs: Inputs, trace: SymbolicTrace, root: Any) -> bool:
+def _is_batch(loaded: Loaded, inputs: Inputs, trace: SymbolicTrace, root: Any) -> bool:
     """Do the outputs lose what the inputs lose there, in whatever order it comes, and stay the same otherwise?"""
     sizes = trace.of(root)
     if any(size.form != root for size in sizes):
@@ -82,7 +82,8 @@ def _is_batch(model: Any, inputs: Inputs, trace: SymbolicTrace, root: Any) -> bo
     dims = {(size.tensor.label, size.dim) for size in sizes}
     with torch.no_grad():
         try:
-            ours, theirs = _outputs(model, inputs), _outputs(model, _reordered(model, inputs, dims, order))
+            cut = _reordered(loaded.model(), inputs, dims, order)
+            ours, theirs = _outputs(loaded.model(), inputs), _outputs(loaded.model(), cut)  # a call may leave a state
         except BaseException:  # noqa: BLE001 - a model may raise anything; then it is no batch
             return False
     pairs = list(zip(ours, theirs, strict=False))

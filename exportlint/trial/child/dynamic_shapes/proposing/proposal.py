@@ -22,7 +22,6 @@ from exportlint.trial.protocol.shortening import short
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from exportlint.trial.child.dynamic_shapes.conditions import Sizes
     from exportlint.trial.child.dynamic_shapes.other_sizes import SideBySide, Tried
     from exportlint.trial.child.dynamic_shapes.symbolic_trace import SymbolicTrace
     from exportlint.trial.child.execution.input_sets import Inputs
@@ -42,7 +41,6 @@ class Proposed:
     facts     what the exports found; why no dim can move, where that is so
     trace     with `tried`: the sizes that ran, and what came of them
     both      eager and the program that was exported with the code
-    free      the sizes that it declares for each symbol
     refusal   torch refused even the export with free dims
     """
 
@@ -53,7 +51,6 @@ class Proposed:
     tried: tuple[Tried, ...] = ()
     refusal: Observation | None = None
     both: SideBySide | None = None
-    free: Mapping[Any, Sizes] = field(default_factory=dict)
 
     @property
     def found(self) -> ShapesFound:
@@ -126,7 +123,7 @@ def _proposed(wish: Wish, free: Mapping[DimPlace, Any], remarks: Sequence[Fact])
         found = ProposalSearch(start, _least(trace, declared), program).run()
     both = start.side_by_side(found.program) if found.program is not None else None
     facts = (*found.facts, *remarks)
-    return Proposed(found.code, facts, found.trace, called, tuple(found.tried), both=both, free=found.free)
+    return Proposed(found.code, facts, found.trace, called, tuple(found.tried), both=both)
 
 
 def _narrow(trace: SymbolicTrace, declared: Mapping[DimPlace, Any]) -> None:

@@ -67,7 +67,6 @@ class Found:
     trace: SymbolicTrace
     tried: list[Tried]
     program: Any = None
-    free: Mapping[Any, Sizes] = field(default_factory=dict)
 
 
 @dataclass
@@ -100,7 +99,7 @@ class ProposalSearch:
             tried = list(self._runs(program, trace, free))
             if not self._learned(program, trace, free, tried):
                 everything = [*tried, *(one for index, one in enumerate(self.wrong) if one not in self.wrong[:index])]
-                return Found(written.code, self._facts(trace, free), trace, everything, program, free.sizes)
+                return Found(written.code, self._facts(trace, free), trace, everything, program)
         nothing: Fact = {"fact": "not-found" if free.sizes else "none"}
         return Found(None, (nothing, *self._why_fixed(free)), self.start.trace, self.wrong)
 
