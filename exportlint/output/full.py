@@ -74,7 +74,7 @@ def _print_part(console: Console, report: Report, part: Part, links: set[tuple[s
     from rich.text import Text  # noqa: PLC0415
 
     if part.target:
-        print_ladder(console, part.target, report.other_torch(part.target))
+        print_ladder(console, part.target, report.other_torch(part.target), shapes=not _says_shapes(part))
         if part.target.graph:
             print_graph(console, part.target.graph)
     elif report.targets:
@@ -90,6 +90,13 @@ def _print_part(console: Console, report: Report, part: Part, links: set[tuple[s
         console.print()
     if report.also.coverage:
         print_never_ran(console, report, part.never_ran)
+
+
+def _says_shapes(part: Part) -> bool:
+    """Does a finding of the target hold its dynamic shapes, as what to write?"""
+    shapes = part.target.dynamic_shapes if part.target else None
+    fixes = (finding.fix for cause in part.causes for finding in cause.findings)
+    return bool(shapes) and any(fix is not None and str(shapes) in fix.description for fix in fixes)
 
 
 def _print_cause(console: Console, report: Report, cause: Cause, links: set[tuple[str, str]]) -> None:

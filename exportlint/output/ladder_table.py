@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 HEADS = ("  stage", "status", "seconds")
 
 
-def print_ladder(console: Console, target: TargetReport, other_torch: str = "") -> None:
+def print_ladder(console: Console, target: TargetReport, other_torch: str = "", *, shapes: bool = True) -> None:
     """Print the ladder of a target under its verdict. `other_torch` stands behind its name, where the report is about
-    another torch."""
+    another torch; without `shapes` its dynamic shapes are left out, as where a finding says them."""
     from rich.table import Table  # noqa: PLC0415 (50 ms)
     from rich.text import Text  # noqa: PLC0415
 
@@ -39,7 +39,7 @@ def print_ladder(console: Console, target: TargetReport, other_torch: str = "") 
     console.print(table)
     for why, names in _skipped(target).items():
         console.print(f"  skipped: {', '.join(names)} ({why})", soft_wrap=True)
-    if target.dynamic_shapes:
+    if target.dynamic_shapes and shapes:
         _print_shapes(console, target.dynamic_shapes)
     for stage in target.stages:
         _print_beside(console, stage)

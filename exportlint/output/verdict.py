@@ -71,6 +71,8 @@ def _compared(target: TargetReport, mode: str) -> str:
     compared = (target.of(lambda row: row.mode == mode), target.of(lambda row: row.kind is StageKind.COMPARE))
     seen = [one for stage in compared if stage for one in stage.observations if one.kind == "difference"]
     seen = [one for one in seen if one.details.get("mode", mode) == mode]
+    if seen and _is_static(target) and all(one.is_about_a_size for one in seen):
+        return "exports and agrees with eager"
     if seen and all(one.is_about_containers for one in seen):
         return "exports and agrees with eager in its outputs, not in what it does to its arguments"
     if seen and all(one.is_about_the_model for one in seen):
@@ -78,10 +80,18 @@ def _compared(target: TargetReport, mode: str) -> str:
     return "exports and differs from eager" if seen else "exports"
 
 
+def _is_static(target: TargetReport) -> bool:
+    """Is nothing declared dynamic, though the target names inputs of other sizes?"""
+    sizes = target.of(lambda row: row.kind is StageKind.SIZES)
+    return sizes is not None and any(seen.check == "static-dim" for seen in sizes.observations)
+
+
 def _afterwards(target: TargetReport) -> Iterator[str]:
     """Other sizes, which are tried in one mode; what it cannot be made into; where it runs."""
     sizes = target.of(lambda row: row.kind is StageKind.SIZES)
-    if sizes is not None and any(seen.kind == "difference" for seen in sizes.observations):
+    if _is_static(target):
+        yield "takes no other sizes than the sample's"
+    elif sizes is not None and any(seen.kind == "difference" for seen in sizes.observations):
         yield "not for all declared sizes"
     yield from (words for name, words in _LATER.items() if (stage := target.stage(name)) and stage.status == REFUSED)
     lowered = [stage for stage in target.stages if stage.row.lowering]

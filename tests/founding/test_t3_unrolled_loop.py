@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from processes import exportlint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 DECODER = """\
 import torch
@@ -52,3 +54,48 @@ def test_another_batch_clears_nothing(say: Callable[..., str]) -> None:
     assert "agrees for batch" in report
     assert "recurrent-loop-unrolled" in report
     assert "cleared" not in report
+
+
+LOOP = (
+    DECODER
+    + """
+
+def build():
+    return Smoother()
+
+
+def sample():
+    return (torch.rand(2, 4, 3),)
+
+
+def more_rows():
+    return (torch.rand(5, 4, 3),)
+
+
+def longer_and_more():
+    return (torch.rand(5, 7, 3),)
+"""
+)
+
+
+@pytest.mark.slow
+@pytest.mark.clause("is not cleared by a trial in which only one length ran")
+def test_other_inputs_show_the_loop_only_where_they_are_longer(say: Callable[..., str], tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(LOOP, "utf-8")
+
+    def with_others(name: str) -> str:
+        given = ("--model=net.py:build", "--args=net.py:sample", f"--other-args=net.py:{name}")
+        done = exportlint(tmp_path, "trial", *given, COLUMNS="160")
+        assert done.returncode == 1, done.stderr
+        return " ".join(done.stdout.split())
+
+    rows = with_others("more_rows")
+    assert "exports and agrees with eager in either mode; takes no other sizes than the sample's" in rows
+    assert "error[trial-dynamic-shapes] the other inputs differ from the sample in dim 0 of `series`" in rows
+    assert "note[recurrent-loop-unrolled]" in rows
+    assert rows.count("dynamic_shapes = {") == 1
+    both = with_others("longer_and_more")
+    assert "error[trial-dynamic-shapes] the other inputs differ from the sample in dim 0 of `series`" in both
+    assert "tried: the other inputs differ from the sample in dim 1 of `series`, of which the code makes" in both
+    assert "error[recurrent-loop-unrolled]" in both

@@ -98,7 +98,6 @@ def _measured(stage: Stage, seen: Observation, outcome: Outcome | None) -> dict[
 
 # A program that is right but no longer prints is no error.
 _HARMLESS = ("stdout", "log", "files", "outside-state")
-_OF_A_SIZE = re.compile(r"\.(size\(\)|shape)\[")
 
 
 def _difference(where: StageContext, seen: Observation, changed: str | None) -> TrialFinding:
@@ -107,9 +106,9 @@ def _difference(where: StageContext, seen: Observation, changed: str | None) -> 
     if seen.is_about_containers:  # what the model computes is right
         return _finding(where, seen, check, words, Severity.WARNING)
     severity = Severity.WARNING if check in _HARMLESS else Severity.ERROR
-    about_a_size = _OF_A_SIZE.search(seen.text) is not None
     literals = literals_in_words(seen) if check == "baked" else ""
-    return _finding(where, seen, check, words, severity, Outcome.DIFFERS, about_a_size=about_a_size, literals=literals)
+    sized = seen.is_about_a_size
+    return _finding(where, seen, check, words, severity, Outcome.DIFFERS, about_a_size=sized, literals=literals)
 
 
 # Most warnings are about torch's own future; these are about the model.

@@ -195,7 +195,9 @@ def _could_be(static: Finding, found: TrialFinding) -> bool:
     if found.family in BESIDE_VALUES and any(found.family in kinds for kinds in static.shown_by.values()):
         return True
     if found.of_export and found.effect:
-        return (static.rule == found.name or found.rule is None) and _predicts(static, found)
+        # That a size was not declared is in the call, and at no line of the model.
+        is_of_a_line = found.family != "static-dim" and not found.about_a_size
+        return is_of_a_line and (static.rule == found.name or found.rule is None) and _predicts(static, found)
     return static.rule == found.name
 
 

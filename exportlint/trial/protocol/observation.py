@@ -49,6 +49,7 @@ eager and the program diverge: "why", and what belongs to it), "step" (of a lowe
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +57,9 @@ from exportlint.trial.protocol.frames import Frame, is_own_path, is_user_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+
+_OF_A_SIZE = re.compile(r"\.(size\(\)|shape)\[")
 
 
 @dataclass(frozen=True)
@@ -114,6 +118,11 @@ class Observation:
     def is_about_containers(self) -> bool:
         """Do only the lists and dicts of the arguments have other entries after the call, which no output shows?"""
         return self.check == "input-effect" and self.details.get("what") in ("eager-only", "program-only")
+
+    @property
+    def is_about_a_size(self) -> bool:
+        """Does the program raise at a size of its inputs, of which the export made a constant?"""
+        return self.check == "raises" and _OF_A_SIZE.search(self.text) is not None
 
     @property
     def check(self) -> str | None:

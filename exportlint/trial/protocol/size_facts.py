@@ -11,6 +11,7 @@ about what was declared dynamic; "declared" is the declaration as code, "here": 
   unequal        "dim", "other", "other_declared": declared as different ones, and must be equal
   outside        "dim", "sample", "asked": the sample is outside of its own declared range
   other-inputs   "dims", "proposal": the other inputs need what nothing declares
+  other-inputs-fixed  "dims": the same, and the line of the observation makes constants of them
 
 about what may be declared
   range          "name", "dims", "range", "step", "smaller" (a smaller size that was tried and is right, or None)

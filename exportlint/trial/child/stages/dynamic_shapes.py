@@ -30,7 +30,7 @@ from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.eager_records import kept_records
 from exportlint.trial.child.execution.input_sets import Inputs, inputs_of
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
-from exportlint.trial.protocol.frames import is_installed
+from exportlint.trial.protocol.frames import Frame, is_installed
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.outcomes import DIFFERS, MODES, PASSED, REFUSED, SKIPPED
 from exportlint.trial.protocol.shortening import short
@@ -215,8 +215,22 @@ class _SizesOfTarget:
     def judge_undeclared(self, places: list[DimPlace]) -> None:
         """The other inputs need dims that nothing declares."""
         self.propose(self.every() if self.request.options.get("auto") else dict.fromkeys(places))
-        fact = {"fact": "other-inputs", "dims": [list(place) for place in places], "proposal": self.shapes_found}
-        self.found.insert(0, BrokenDeclaration(fact).observed("static-dim", mode=self.request.mode))
+        fixed = self._fixed_at_lines(places)
+        free = [list(place) for place in places if not any(list(place) in dims for dims in fixed.values())]
+        undeclared = {"fact": "other-inputs", "dims": free, "proposal": self.shapes_found}
+        broken = [BrokenDeclaration(undeclared)] if free else []
+        for frame, dims in fixed.items():
+            broken.append(BrokenDeclaration({"fact": "other-inputs-fixed", "dims": dims}, (frame,)))
+        self.found[:0] = [one.observed("static-dim", mode=self.request.mode) for one in broken]
+
+    def _fixed_at_lines(self, places: list[DimPlace]) -> dict[Frame, list[list[Any]]]:
+        """The line that makes a constant of a dim -> all dims of which it does, as facts name them."""
+        found: dict[Frame, list[list[Any]]] = {}
+        for fact in self.shapes_found["facts"] if self.shapes_found else ():
+            if fact["fact"] == "fixed" and fact["place"] and tuple(fact["dim"]) in places:
+                path, line, text = fact["place"]
+                found.setdefault(Frame(path, line, "", text), []).append(fact["dim"])
+        return found
 
     def propose(self, free: Mapping[DimPlace, Any]) -> None:
         """Propose what was exported with and ran with other sizes; what went wrong on the way is an observation."""

@@ -253,6 +253,11 @@ def _other_inputs(fact: Fact) -> tuple[str, str]:
     return message, f"{'export with' if proposal['code'] else 'make the dim free to move'}\n{shapes_text(proposal)}"
 
 
+def _other_inputs_fixed(fact: Fact) -> tuple[str, str]:
+    message = f"the other inputs differ from the sample in {_joined(fact['dims'])}, of which the code makes a constant"
+    return message, "hand the size to operators as it is"
+
+
 _WRONG: Mapping[str, Callable[[Fact], tuple[str, str]]] = {
     "special": _special,
     "equals-static": _equals_static,
@@ -262,4 +267,5 @@ _WRONG: Mapping[str, Callable[[Fact], tuple[str, str]]] = {
     "unequal": _unequal,
     "outside": _outside,
     "other-inputs": _other_inputs,
+    "other-inputs-fixed": _other_inputs_fixed,
 }
