@@ -26,6 +26,5 @@ def judged(found: TrialFinding, report: TargetReport, modes: Sequence[str]) -> T
     # A line that the other mode alone refuses does no harm in one that exports, whatever else the program gets wrong.
     passed = report.exported if found.family == "refused" else frozenset[str]()
     if all(effect.get(mode, exports if mode in passed else None) == exports for mode in modes):
-        # Measured, but in the mode that nobody chose.
-        severity = max(severity, Severity.WARNING, key=lambda one: one.rank)
+        severity = Severity.NOTE  # measured, but in the mode that nobody chose
     return replace(found, effect=effect, severity=severity)

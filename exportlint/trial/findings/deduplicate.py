@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def findings_of(report: TargetReport, root: Path, modes: Sequence[str]) -> list[TrialFinding]:
     """In the order of the ladder; `modes` are those that severity follows."""
-    found = [with_remedy(judged(one, report, modes), report) for one in _joined(report, root)]
+    found = [with_remedy(judged(one, report, modes), report, modes) for one in _joined(report, root)]
     return list(without_repetitions(found))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from exportlint.finding import Evidence, Finding
+from exportlint.finding import Evidence, Finding, Severity
 from exportlint.trial.findings.classify import shown
 from exportlint.trial.findings.coverage.coverage_findings import coverage_findings, lines_of
 from exportlint.trial.findings.deduplicate import findings_of
@@ -154,10 +154,11 @@ class _MergedEvidence:
         return [*joined, *(found.finding() for found in self.discovered.values())]
 
     def _final(self, index: int, static: Finding, modes: Sequence[str], unrun: ExecutedLines) -> Finding:
-        if index in self.confirmed:
-            return self.confirmed[index]
         cleared = self.cleared.get(index, {})
         harmed = [mode for mode in modes if static.effect.get(mode) != _EXPORTS] or modes
+        if index in self.confirmed:
+            confirmed = self.confirmed[index]
+            return _spared(confirmed, static, modes, sure=all(mode in cleared for mode in harmed))
         if all(mode in cleared for mode in harmed):
             return replace(static, evidence=Evidence.CLEARED, target=cleared[harmed[0]])
         if static.line in unrun.get(static.path, ()):
@@ -224,6 +225,19 @@ def _confirmed(static: Finding, found: TrialFinding) -> Finding:
         if static.fix and (found.remedy or found.code)
         else static.fix or tried.fix,
     )
+
+
+def _spared(confirmed: Finding, static: Finding, modes: Sequence[str], *, sure: bool) -> Finding:
+    """What was shown in the mode that nobody chose, where the program of the chosen `modes` agrees with eager. `sure`:
+    all that shows the harm ran there; else some of it may remain."""
+    if any(confirmed.effect.get(mode) != _EXPORTS for mode in modes):
+        return confirmed
+    least = Severity.NOTE if sure else Severity.WARNING
+    severity = max(confirmed.severity, least, key=lambda one: one.rank)
+    if all(static.effect.get(mode) == _EXPORTS for mode in modes):
+        return replace(confirmed, severity=severity)
+    message = f"{confirmed.message}; in {' and '.join(modes)} mode the program agrees with eager all the same"
+    return replace(confirmed, severity=severity, message=message)
 
 
 def _tried(static: Finding, found: TrialFinding) -> str:

@@ -9,7 +9,7 @@ from exportlint.trial.protocol.outcomes import MODES, STRICT, Outcome
 from exportlint.trial.protocol.remedies import CHECKS, EVAL, FAKE_KERNEL, NO_GRAD, NO_VALIDATION
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from exportlint.trial.findings.trial_finding import TrialFinding
     from exportlint.trial.protocol.result import TargetReport
@@ -24,12 +24,14 @@ _WORDS = {
 }
 
 
-def with_remedy(found: TrialFinding, report: TargetReport) -> TrialFinding:
+def with_remedy(found: TrialFinding, report: TargetReport, modes: Sequence[str] = MODES) -> TrialFinding:
     """The refusal at which an export ended, or one for which a fake kernel was drafted, with what made the same export
-    pass; any other finding as it is."""
+    pass; any other finding as it is, and a refusal in a mode that is not among the chosen `modes` where those agree."""
     if found.family != "refused" or not (found.stage.mode or found.code):
         return found
     refused = [mode for mode, outcome in found.effect.items() if outcome == Outcome.REFUSED.value]
+    if all(mode not in refused and report.agrees(mode) for mode in modes):
+        return found
     return replace(found, remedy=_remedy(refused, report))
 
 

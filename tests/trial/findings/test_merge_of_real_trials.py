@@ -118,10 +118,18 @@ def test_severity_follows_the_mode(tried):
     reports = tried("assert x.sum() > 0")
     (default,) = merge([], reports)
     (strict,) = merge([], reports, mode="strict")
-    assert (default.severity, strict.severity) == (Severity.ERROR, Severity.WARNING)
+    assert (default.severity, strict.severity) == (Severity.ERROR, Severity.NOTE)
     assert default.message.endswith("(refused in non-strict mode, exports and agrees with eager in strict mode)")
     (met,) = merge([suspect("assert", effect={"non-strict": "refused", "strict": "exports"})], reports)
     assert met.evidence is Evidence.CONFIRMED
+    silent = suspect("assert", effect={"non-strict": "refused", "strict": "differs"})
+    (met,) = merge([silent], reports, mode="strict")
+    assert (met.evidence, met.severity) == (Evidence.CONFIRMED, Severity.NOTE)
+    assert met.message.endswith("; in strict mode the program agrees with eager all the same")
+    assert "export with `strict=True`" not in met.fix.description
+    unseen = suspect("assert", effect=silent.effect, shown_by=("export", "other-environment"))
+    (met,) = merge([unseen], reports, mode="strict")
+    assert met.severity is Severity.WARNING
 
 
 def test_where_torch_names_no_line_the_only_fitting_suspicion_is_meant(tried):
