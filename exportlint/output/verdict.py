@@ -89,6 +89,11 @@ def _is_static(target: TargetReport) -> bool:
 def _afterwards(target: TargetReport) -> Iterator[str]:
     """Other sizes, which are tried in one mode; what it cannot be made into; where it runs."""
     sizes = target.of(lambda row: row.kind is StageKind.SIZES)
+    stages = [stage for stage in (target.of(lambda row: row.kind is StageKind.COMPARE),) if stage]
+    if wrong := dict.fromkeys(
+        str(seen.details["operator"]) for stage in stages for seen in stage.observations if seen.is_wrong_kernel
+    ):
+        yield f"the fake kernel of {', '.join(wrong)} is wrong"
     if _is_static(target):
         yield "takes no other sizes than the sample's"
     elif sizes is not None and any(seen.kind == "difference" for seen in sizes.observations):

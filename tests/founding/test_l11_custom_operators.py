@@ -180,3 +180,58 @@ def test_a_fake_kernel_that_is_right_for_one_size_only_is_found(say: Callable[..
     assert "the fake kernel of `warehouse::every_other`, which the tracer believes" in found
     assert "net.py:10:1" in found
     assert "return x.new_empty((x.shape[0], (x.shape[1] + 1) // 2))" in found
+
+
+UNTRUE = """\
+import torch
+from torch import nn
+
+
+@torch.library.custom_op("scales::signs", mutates_args=())
+def signs(x: torch.Tensor) -> torch.Tensor:
+    return (x > 0).to(torch.int64)
+
+
+@signs.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
+@torch.library.custom_op("scales::tared", mutates_args=())
+def tared(x: torch.Tensor, by: torch.Tensor) -> torch.Tensor:
+    x.sub_(by)
+    return x.sum(0)
+
+
+@tared.register_fake
+def _(x, by):
+    return x.new_empty(x.shape[1])
+
+
+class Weigh(nn.Module):
+    def forward(self, x):
+        y = x * 1
+        return tared(y, x[0]) + y + signs(x)
+
+
+model = Weigh()
+example_args = (torch.rand(3, 4) + 1,)
+"""
+
+
+@pytest.fixture(scope="module")
+def untrue(say: Callable[..., str]) -> str:
+    return say("trial", UNTRUE)
+
+
+@pytest.mark.clause("a wrong fake kernel found by comparing it with the real one on several sizes")
+def test_a_fake_kernel_that_is_wrong_here_is_no_stage_that_passed(untrue: str) -> None:
+    assert "exports and agrees with eager in either mode; the fake kernel of scales::signs is wrong" in untrue
+    assert re.search(r"^  soundness +differs ", untrue, re.MULTILINE)
+
+
+@pytest.mark.clause("what its schema does not say")
+def test_an_operator_that_writes_into_an_argument_must_say_so(untrue: str) -> None:
+    found = " ".join(untrue.split())
+    assert "warning[trial-soundness] the operator `scales::tared` changes its argument `x`, and its schema" in found
+    assert "net.py:15:1" in found

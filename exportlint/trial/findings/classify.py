@@ -138,6 +138,8 @@ def _note(where: StageContext, seen: Observation) -> Iterator[TrialFinding]:
             severity = Severity.WARNING if rest.get("learns") else Severity.NOTE
         case {"note": "fake-kernel" as family, "sample": here}:
             severity = Severity.ERROR if here else Severity.WARNING
+        case {"note": "undeclared-write", "operator": subject}:
+            family, severity = f"undeclared-write {subject}", Severity.WARNING
         case {"note": "unused-input", "input": subject}:
             family, severity = f"unused-input {subject}", Severity.NOTE
         case {"note": "steering-input", "steers": subject}:

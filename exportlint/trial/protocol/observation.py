@@ -18,7 +18,8 @@ note         a fact without a verdict, named by `details["note"]`: input-set-ref
              inputs-changed, at the line that writes; unused-input ("input"); steering-input (one that decides a branch,
              at the branch: "steers" and "value"); fake-kernel ("operator", "arguments", what is "real" and what its
              "fake" kernel says; "sample": are these the model's own arguments? "fake_kernel": a draft that agrees);
-             fake-kernel-draft ("operator", "code"); training-mode ("modules", and "learns" where running statistics
+             fake-kernel-draft ("operator", "code"); undeclared-write ("operator", and the names of the "arguments" that
+             it changes); training-mode ("modules", and "learns" where running statistics
              change); eager-unstable; non-core ("operator", after decomposition); size (eager refuses it)
 
 The checks of a difference, each with the fields of `details` that it fills:
@@ -118,6 +119,11 @@ class Observation:
     def is_about_containers(self) -> bool:
         """Do only the lists and dicts of the arguments have other entries after the call, which no output shows?"""
         return self.check == "input-effect" and self.details.get("what") in ("eager-only", "program-only")
+
+    @property
+    def is_wrong_kernel(self) -> bool:
+        """Is it a fake kernel that is wrong for what the model itself gives the operator?"""
+        return self.details.get("note") == "fake-kernel" and bool(self.details.get("sample"))
 
     @property
     def is_about_a_size(self) -> bool:

@@ -11,6 +11,7 @@ from exportlint.trial.child.custom_operators.definition_places import defined_at
 from exportlint.trial.child.custom_operators.fake_kernel_code import fake_kernel_code
 from exportlint.trial.child.custom_operators.real_and_fake import disagreement, fake_results, lacks_fake_kernel
 from exportlint.trial.child.custom_operators.recorded_calls import OperatorCall, custom_operator_calls
+from exportlint.trial.child.custom_operators.undeclared_writes import UndeclaredWrite, undeclared_write
 from exportlint.trial.child.custom_operators.varied_calls import by_name, observed_calls
 from exportlint.trial.child.execution.call_text import arguments_text
 from exportlint.trial.child.server.forks import told_in_fork
@@ -68,16 +69,17 @@ def drafts_of_missing(loaded: Loaded, folder: Path) -> list[Draft]:
     return told_in_fork(look, folder, _SECONDS).parts
 
 
-def wrong_kernels(loaded: Loaded, folder: Path) -> list[WrongKernel]:
-    """The first disagreement of each operator whose fake kernel the model meets."""
+def wrong_operators(loaded: Loaded, folder: Path) -> list[WrongKernel | UndeclaredWrite]:
+    """Of each operator that the model calls: what it writes into undeclared, and the first disagreement of its fake
+    kernel."""
 
     def look(tell: Callable[[Any], None]) -> None:
-        known: set[str] = set()
+        known: set[tuple[str, type[Any]]] = set()
         for call in custom_operator_calls(loaded):
-            wrong = None if call.name in known else next(disagreements(call), None)
-            if wrong:
-                known.add(call.name)
-                tell(wrong)
+            for found in (undeclared_write(call), next(disagreements(call), None)):
+                if found and (call.name, type(found)) not in known:
+                    known.add((call.name, type(found)))
+                    tell(found)
 
     return told_in_fork(look, folder, _SECONDS).parts
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from exportlint.trial.child.soundness.all_calls import differing_calls
 from exportlint.trial.child.soundness.eager_after_export import changed_model
-from exportlint.trial.child.soundness.fake_kernels import wrong_fake_kernels
+from exportlint.trial.child.soundness.fake_kernels import wrong_custom_operators
 from exportlint.trial.child.soundness.fake_tensors import fakes_in_model, fakes_in_program
 from exportlint.trial.child.soundness.gradients import other_gradients
 from exportlint.trial.child.soundness.second_export import baked_literals
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from exportlint.trial.protocol.observation import Observation
 
 
-def _fake_kernels(subject: Subject) -> Iterator[Observation]:
-    return wrong_fake_kernels(subject.request)
+def _custom_operators(subject: Subject) -> Iterator[Observation]:
+    return wrong_custom_operators(subject.request)
 
 
 CHECKS: tuple[Callable[[Subject], Iterator[Observation]], ...] = (
     unused_inputs,
     fakes_in_program,
-    _fake_kernels,
+    _custom_operators,
     baked_literals,
     exported_in_training_mode,
     fakes_in_model,

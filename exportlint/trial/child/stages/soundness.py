@@ -10,7 +10,7 @@ from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.child.soundness.checks import CHECKS
 from exportlint.trial.child.soundness.differences_beside_refusals import differences_beside_refusals
-from exportlint.trial.child.soundness.fake_kernels import wrong_fake_kernels
+from exportlint.trial.child.soundness.fake_kernels import wrong_custom_operators
 from exportlint.trial.child.soundness.second_export import kept_literals
 from exportlint.trial.child.soundness.shown import shown
 from exportlint.trial.child.soundness.subject import Subject
@@ -43,8 +43,12 @@ def _checks(request: StageRequest, mode: str) -> StageAnswer:
     found, covered = result.value
     for seen in found:
         request.emit(seen.with_details(mode=mode))
-    differs = any(seen.kind == "difference" for seen in found)
-    return StageAnswer(DIFFERS if differs else PASSED, None, {"shown": {mode: covered}})
+    return StageAnswer(DIFFERS if any(map(_differs, found)) else PASSED, None, {"shown": {mode: covered}})
+
+
+def _differs(seen: Observation) -> bool:
+    """Does the program differ from eager, or what the tracer believes from what an operator gives here?"""
+    return seen.kind == "difference" or seen.is_wrong_kernel
 
 
 def _checked(subject: Subject) -> tuple[list[Observation], list[str]]:
@@ -53,11 +57,11 @@ def _checked(subject: Subject) -> tuple[list[Observation], list[str]]:
 
 def _beside_refusals(request: StageRequest) -> StageAnswer:
     beside = differences_beside_refusals(request)
-    wrong = [] if request.loaded.export else list(wrong_fake_kernels(request))
+    wrong = [] if request.loaded.export else list(wrong_custom_operators(request))
     for seen in (*wrong, *(beside or ())):
         request.emit(seen.with_details(mode=NON_STRICT, tolerant=True))
     if beside is None:
         return StageAnswer(SKIPPED, "what the refusals leave gives no program to run")
-    if beside:
+    if any(map(_differs, (*wrong, *beside))):
         return StageAnswer(DIFFERS, None)
     return StageAnswer(PASSED, None if wrong else "nothing more in what the refusals leave")

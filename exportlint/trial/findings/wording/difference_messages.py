@@ -103,6 +103,15 @@ def _wrong_kernel(seen: Observation) -> str:
     )
 
 
+def _undeclared_write(seen: Observation) -> str:
+    names = ", ".join(f"`{name}`" for name in seen.details["arguments"])
+    return (
+        f"the operator `{seen.details['operator']}` changes its argument{'s' * (len(seen.details['arguments']) > 1)} "
+        f"{names}, and its schema says that it does not: what orders or joins the operations of the program goes by "
+        "the schema"
+    )
+
+
 def _jit_trace(seen: Observation) -> str:
     details = seen.details
     if "how" not in details:
@@ -228,6 +237,7 @@ _SENTENCES: Mapping[str, Callable[[Observation], str]] = {
     "jit-trace": _jit_trace,
     "elsewhere": lambda seen: f"{seen.details['where']} gives other values: {_at_its_path(seen.details, 'there')}",
     "fake-kernel": _wrong_kernel,
+    "undeclared-write": _undeclared_write,
     "fake-tensor-left": _fake,
     "frozen-dim": _declaration,
     "narrowed-dim": _declaration,

@@ -38,6 +38,7 @@ _INSTEAD = {
 _EVAL = "call `.eval()` before the export; torch.export keeps the mode of the moment for good"
 _OF_NOTES = {
     "training-mode": _EVAL,
+    "undeclared-write": "name what it changes in `mutates_args`, or let it work on a copy",
     "steering-input": "export one program for each value that callers give, or decide it when the model is built",
 }
 _INPUTS = "give example inputs that the model accepts"
@@ -111,7 +112,8 @@ def effect_in_words(effect: Mapping[str, str]) -> str:
 def stage_detail(result: StageResult) -> tuple[str, str | None]:
     """The one line of a stage that left it to us, and the class of what was raised, where it is about that."""
     if result.status == "differs":
-        seen = next(seen for seen in result.observations if seen.kind == "difference")
+        told = [seen for seen in result.observations if seen.kind == "difference" or seen.is_wrong_kernel]
+        seen = min(told, key=lambda one: one.kind != "difference")
         return short(_with_mode(result, seen)), None
     raised = [seen for seen in result.observations if seen.kind == "exception"]
     if raised:
