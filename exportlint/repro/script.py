@@ -62,6 +62,14 @@ def scripts(report: TargetReport) -> Iterator[Script]:
                 yield Script(result.name, f"{name}.py", text, "", kept, file)
 
 
+def can_repeat(report: TargetReport, stage: str) -> bool:
+    """Did the stage fail in a way that a script can show, once the model is kept where no code names it?"""
+    result = report.stage(stage)
+    if result is None or result.status not in FAILED or not result.row.repro:
+        return False
+    return any(_body(report, result, mode, seen) is not None for mode, seen in _failures(result, report))
+
+
 def _is_wrapped(report: TargetReport) -> bool:
     """A function, which a trial puts into a module of its own making. A kept model holds that module too."""
     load = report.stage(LOAD.name)

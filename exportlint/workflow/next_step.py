@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from exportlint.finding import Severity
 from exportlint.output.causes import causes, names_only_its_stage
 from exportlint.output.report import NextStep, Report
+from exportlint.repro.script import can_repeat
 from exportlint.trial.protocol.stages import LOWERINGS, StageKind, stage_named
 
 if TYPE_CHECKING:
@@ -43,16 +44,19 @@ def _trial(why: str, option: str, targets: list[TargetReport]) -> NextStep:
     return NextStep(why, f"exportlint trial {option} {given}")
 
 
-def _after_failure(target: TargetReport, finding: Finding) -> NextStep:
+def _after_failure(target: TargetReport, finding: Finding) -> NextStep | None:
     place = f"{finding.path}:{finding.line}"
     stage = target.stage(finding.stage) if finding.stage else None
     if not names_only_its_stage(finding):
         return NextStep(f"Next, {place}: see what to write instead", f"exportlint explain {finding.rule}")
     if stage and stage.repros:
         return NextStep(f"Next, {place}: this script shows the failure alone", f"python {stage.repros[0]}")
+    if stage is None or not can_repeat(target, stage.name):
+        return None
     first = "try what stands above under instead; or " if finding.fix else ""
     why = f"Next, {place}: {first}take the failure out into a script of its own"
-    return NextStep(why, f"exportlint trial --save-repro repro {target.command_line or target.name}")
+    lower = f"--lower {stage.row.lowering} " if stage.row.lowering else ""
+    return NextStep(why, f"exportlint trial {lower}--save-repro repro {target.command_line or target.name}")
 
 
 def _of_loading(finding: Finding) -> bool:

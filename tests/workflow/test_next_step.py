@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 
+import pytest
+
 from exportlint.finding import Evidence, Finding, Severity
 from exportlint.output.report import Report
 from exportlint.trial.protocol.result import StageResult, TargetReport
@@ -29,7 +31,23 @@ def test_the_most_decisive_failure_comes_first() -> None:
 
 
 def test_a_failure_that_no_rule_knows_is_taken_out_into_a_script() -> None:
-    assert command(replace(REFUSED, rule="trial-export-non-strict")) == "exportlint trial --save-repro repro net.py"
+    failed = replace(PASSED, stages=(StageResult("export-non-strict", "refused", 1.0),))
+    unknown = replace(REFUSED, rule="trial-export-non-strict")
+    assert command(unknown, target=failed) == "exportlint trial --save-repro repro net.py"
+
+
+@pytest.mark.parametrize("status", ["differs", "passed"])
+def test_no_script_is_promised_of_what_only_a_trial_can_show(status: str) -> None:
+    swapped = replace(PASSED, stages=(*PASSED.stages, StageResult("swap-decomposition", status, 1.0)))
+    assert (
+        command(replace(REFUSED, rule="trial-swap-decomposition", stage="swap-decomposition"), target=swapped) is None
+    )
+
+
+def test_a_lowering_that_fails_is_asked_for_again() -> None:
+    lowered = replace(PASSED, stages=(*PASSED.stages, StageResult("lower-executorch", "refused", 1.0)))
+    failed = replace(REFUSED, rule="trial-lower-executorch", stage="lower-executorch")
+    assert command(failed, target=lowered) == "exportlint trial --lower executorch --save-repro repro net.py"
 
 
 def test_what_did_not_load_has_said_what_to_do() -> None:
