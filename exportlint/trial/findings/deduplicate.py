@@ -57,8 +57,9 @@ def _key(found: TrialFinding) -> tuple[object, ...]:
 def without_repetitions(found: Sequence[TrialFinding]) -> Iterator[TrialFinding]:
     """Leave out what only repeats, and what an agreeing program makes harmless.
 
-    A break of the graph at a refused line gives its pages to the refusal, a submodule that is refused there its name; a
-    lowering may differ just as the exported program did. Warnings, and inputs that are not used, are about failures.
+    What eager itself raises at a refused line is said once, in eager's words. A break of the graph at a refused line
+    gives its pages to the refusal, a submodule that is refused there its name; a lowering may differ just as the
+    exported program did. Warnings, and inputs that are not used, are about failures.
     """
     failures = [one for one in found if one.of_export]
     refused = {_line(one): one for one in failures if one.family == "refused"}
@@ -67,14 +68,17 @@ def without_repetitions(found: Sequence[TrialFinding]) -> Iterator[TrialFinding]
     one_is_unplaced = any(not one.placed for one in refused.values())
     differ = {one.family for one in failures} - {"refused", "submodule"}
     failed = any(one.severity is Severity.ERROR for one in failures)
+    raised = {_line(one): one for one in found if one.stage.kind is StageKind.EAGER and one.family == "refused"}
     sized = any(one.family == "static-dim" for one in found)
     for one in found:
         line = _line(one)
         if one is refused.get(line):
             links = tuple(dict.fromkeys((*one.links, *breaks.get(line, ()))))
-            yield replace(one, within=within.get(line, ""), links=links)
+            words = raised[line].words if line in raised else one.words
+            yield replace(one, words=words, within=within.get(line, ""), links=links)
         elif not (
-            (one.within and (line in refused or not one_is_unplaced))
+            (one is raised.get(line) and line in refused)
+            or (one.within and (line in refused or not one_is_unplaced))
             or (one.stage.kind is StageKind.INFORM and line in refused)
             or (one.family == "warning" and (differ or not failed))
             or (one.family.startswith("unused-input") and not failed)

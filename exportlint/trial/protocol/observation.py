@@ -55,6 +55,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.protocol.frames import Frame, is_own_path, is_user_path
+from exportlint.trial.protocol.shortening import without_tensors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -137,5 +138,5 @@ class Observation:
 
     @property
     def first_line(self) -> str:
-        """The first line of `text` that is not blank."""
-        return next((line.strip() for line in self.text.splitlines() if line.strip()), "")
+        """The first line of `text` that is not blank; the values of a tensor do not end it."""
+        return next((line.strip() for line in without_tensors(self.text).splitlines() if line.strip()), "")

@@ -77,6 +77,14 @@ def test_the_refusal_keeps_the_pages_of_the_break_and_the_name_of_the_submodule(
     assert one.message == "refused; the submodule `a` (A) is refused by itself with x"
 
 
+def test_what_eager_raises_itself_is_said_once_and_in_its_words() -> None:
+    eager = found("refused", stage="eager", words=Words("eager itself raises", "mend it"))
+    (one,) = without_repetitions([eager, replace(REFUSED, words=Words("the same", "do without it"))])
+    assert (one.stage.name, one.words) == ("export-strict", eager.words)
+    both = list(without_repetitions([eager, replace(REFUSED, line=9)]))
+    assert [one.words.message for one in both] == ["eager itself raises", "refused"]
+
+
 def test_two_stages_that_found_the_same_are_one_finding() -> None:
     first = replace(REFUSED, measured={"strict": "refused"}, effect={"strict": "refused"}, severity=Severity.WARNING)
     named = replace(

@@ -154,6 +154,27 @@ def test_a_lowering_says_its_name_and_what_differs() -> None:
             "eager itself raises: RuntimeError: size mismatch",
             "give example inputs that the model accepts",
         ),
+        (
+            "eager",
+            Observation("exception", "module 'torch.func' has no attribute 'each'", "AttributeError"),
+            False,
+            "eager itself raises: this torch has no `torch.func.each`",
+            "write it with what the installed torch has, or install the one that it was written for",
+        ),
+        (
+            "eager",
+            Observation("exception", "expected a number, got tensor([[ True, False],\n        [False, True]]) here"),
+            True,
+            "eager itself raises: expected a number, got tensor(…) here",
+            None,
+        ),
+        (
+            "eager",
+            Observation("exception", "Expected pred to be bool or single-element tensor, but got tensor([True, True])"),
+            True,
+            "eager itself raises: `torch.cond` chooses by one element, and its predicate has several",
+            "give it one, as in `(x > 0).all()`; to choose for each element, use `torch.where`",
+        ),
         ("eager", Observation("exception", "size mismatch"), True, "eager itself raises: size mismatch", None),
         (
             "draft",

@@ -50,7 +50,7 @@ def exception_words(stage: Stage, seen: Observation, *, known: bool) -> Words:
         return Words(f"{stage.name} {str(ended).replace('-', ' ')}: {one_line(seen.text)}")
     words = torch_words(seen)
     if stage.kind is StageKind.EAGER:
-        return Words(f"eager itself raises: {words.message}", None if known else _INPUTS)
+        return Words(f"eager itself raises: {words.message}", words.suggestion or (None if known else _INPUTS))
     if facts := seen.details.get("sizes"):
         pairs = [wrong_declaration(fact) for fact in facts]
         messages, suggestions = (dict.fromkeys(part) for part in zip(*pairs, strict=True))

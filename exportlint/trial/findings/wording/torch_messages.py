@@ -110,6 +110,16 @@ _PATTERNS: tuple[tuple[str, str, str | None], ...] = (
         None,
     ),
     (
+        r"Expected pred to be bool or single-element tensor, but got",
+        "`torch.cond` chooses by one element, and its predicate has several",
+        "give it one, as in `(x > 0).all()`; to choose for each element, use `torch.where`",
+    ),
+    (
+        r"\bmodule '(?P<dotted>torch[\w.]*)' has no attribute '(?P<name>\w+)'",
+        "this torch has no `{dotted}.{name}`",
+        "write it with what the installed torch has, or install the one that it was written for",
+    ),
+    (
         r"Detected data-dependent branching",
         "the value of a tensor decides here, and while it is traced a tensor has no value",
         _SELECT,
