@@ -24,7 +24,7 @@ from exportlint.workflow.messages import say
 from exportlint.workflow.progress import spinner
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from exportlint.config.settings import Config
     from exportlint.trial.protocol.options import TrialOptions
@@ -70,7 +70,7 @@ def examine(
         gathered = lint_files(read, config, jobs=jobs, cache=cache)
         findings = merge(gathered.findings, reports, mode=config.mode)
         broken = (Problem(r.path or r.name, r.line, r.broken) for r in reports if r.broken)
-        problems = (*gathered.problems, *broken)
+        problems = (*gathered.problems, *broken, *_not_done(reports))
         gathered = replace(
             gathered,
             findings=tuple(findings),
@@ -82,6 +82,17 @@ def examine(
         if save_repro and not stop.reason:
             gathered = repro_files.save(gathered, save_repro)
     return Examined(gathered, config, gathered.targets)
+
+
+def _not_done(reports: Sequence[TargetReport]) -> Iterator[Problem]:
+    """What options ask for and cannot be done, each once."""
+    said: set[str] = set()
+    for report in reports:
+        for stage in report.stages:
+            why = stage.data.get("cannot_be_done")
+            if why and why not in said:
+                said.add(why)
+                yield Problem(report.path or report.name, None, why)
 
 
 def _for_installed(reports: Sequence[TargetReport], config: Config) -> Config:

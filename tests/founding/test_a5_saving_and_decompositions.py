@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from processes import exportlint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,3 +103,20 @@ def test_the_operators_that_occur_otherwise_are_counted(report: str) -> None:
     assert re.search(r"swap-decomposition passed \S+ \d operators occur otherwise", report)
     assert "aten.sigmoid.default 1 0" in report
     assert "aten.tanh.default 0 1" in report
+
+
+@pytest.mark.clause("what cannot be tried is said to be so")
+@pytest.mark.parametrize(
+    ("decompose", "why"),
+    [("aten.nosuch=net.py:soft", "torch has no such operator"), ("aten.silu=nowhere:f", "No module named 'nowhere'")],
+)
+def test_a_request_that_names_nothing_ends_as_an_error(tmp_path: Path, decompose: str, why: str) -> None:
+    (tmp_path / "net.py").write_text(MIXER, "utf-8")
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n', "utf-8")
+    python.chmod(0o755)
+    asked = ("--mode", "non-strict", "--decompose", decompose, "--read-with", "./python")
+    done = exportlint(tmp_path, "trial", "net.py", *asked)
+    assert done.returncode == 2
+    assert why in done.stderr
+    assert "python has no torch: ModuleNotFoundError" in done.stderr

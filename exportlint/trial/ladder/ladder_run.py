@@ -194,7 +194,8 @@ class LadderRun:
             return {"lowering": self.lowerings[stage.lowering]}
         asked: dict[str, dict[str, Any]] = {
             SWAP: {"decompose": self.options.decompose},
-            READ_ELSEWHERE: {"python": str(self.options.read_with)},
+            # Another working directory awaits it, and a plain name would be looked for on PATH.
+            READ_ELSEWHERE: {"python": str(self.options.read_with and self.options.read_with.absolute())},
         }
         return asked.get(stage.name, {})
 

@@ -34,26 +34,31 @@ def run(request: StageRequest, program: Any) -> StageAnswer:
         torch.save(inputs_of(request.loaded, 0), inputs)
     except Exception as exc:  # noqa: BLE001 - torch lets anything through
         return StageAnswer(SKIPPED, short(f"the program or its inputs cannot be saved: {exc}"))
-    ended = _started(request, saved, inputs, answer)
+    try:
+        ended = _started(request, saved, inputs, answer)
+    except OSError as exc:
+        return _not_done(f"--read-with {request.options['python']} cannot be started: {exc.strerror}")
     if not answer.exists():
         return StageAnswer(CRASHED, short(f"the other interpreter gave no answer: {ended}"))
     return _judged(request, program, json.loads(answer.read_text("utf-8")), answer)
 
 
 def _started(request: StageRequest, *files: Path) -> str:
-    """What it printed last; empty where it came to its end."""
+    """What it printed last; empty where it came to its end. Raises OSError where it cannot be started."""
     command = [request.options["python"], str(read_and_run.__file__), *map(str, files)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=request.folder)
-    except OSError as exc:
-        return str(exc)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=request.folder)
     return "" if done.returncode == 0 else done.stderr.strip().rpartition("\n")[2]
+
+
+def _not_done(why: str) -> StageAnswer:
+    """What was asked for cannot be done, whatever the model is."""
+    return StageAnswer(SKIPPED, short(why), {"cannot_be_done": why})
 
 
 def _judged(request: StageRequest, program: Any, said: Mapping[str, Any], answer: Path) -> StageAnswer:
     where = f"torch {said.get('torch')} of {request.options['python']}"
     if said["step"] == "import torch":
-        return StageAnswer(SKIPPED, short(f"{request.options['python']} has no torch: {said['raised']}"))
+        return _not_done(f"--read-with {request.options['python']} has no torch: {said['raised']}")
     if "raised" in said:
         does_not = {"read": "does not read the program", "run": "reads the program and cannot run it"}[said["step"]]
         details = {"summary": f"{where} {does_not}: {said['raised']}"}

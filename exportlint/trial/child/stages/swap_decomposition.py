@@ -1,5 +1,6 @@
 """swap-decomposition: the program decomposed with functions of the user's in the place of torch's, beside torch's own.
 
+`data["cannot_be_done"]`: why what the user asks for names nothing.
 `data["swapped"]`: [operator, how often it occurs with torch's table, how often with the user's], where both differ.
 """
 
@@ -35,7 +36,7 @@ def run(request: StageRequest, program: Any) -> StageAnswer:
         usual = program.run_decompositions(_table([]))
         swapped = program.run_decompositions(_table(asked))
     except TargetError as exc:
-        return StageAnswer(SKIPPED, short(str(exc)))
+        return StageAnswer(SKIPPED, short(str(exc)), {"cannot_be_done": str(exc)})
     except Exception as exc:  # noqa: BLE001 - torch lets anything through, and so may the functions
         request.emit(of_exception(exc))
         return StageAnswer(REFUSED, None)
@@ -52,8 +53,18 @@ def _table(asked: Sequence[tuple[str, str]]) -> Any:
         if source == _KEEP:
             table.pop(operator, None)
         else:
-            table[operator] = resolve("decompose", source)
+            table[operator] = _function(source)
     return table
+
+
+def _function(source: str) -> Any:
+    """Raises TargetError, whatever the import raises: that is nothing about the program."""
+    try:
+        return resolve("--decompose", source)
+    except TargetError:
+        raise
+    except Exception as exc:
+        raise TargetError(f"--decompose {source}: {type(exc).__name__}: {exc}") from exc
 
 
 def _operator(name: str) -> Any:
