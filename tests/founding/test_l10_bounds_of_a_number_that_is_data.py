@@ -67,7 +67,7 @@ def test_what_was_seen_to_help_is_offered(pool: str) -> None:
 def test_a_size_is_bounded_at_the_line_that_makes_it(say: Callable[..., str]) -> None:
     report = " ".join(say("trial", BOXES).split())
     assert "write `torch._check(kept.shape[0] > 0)` behind `kept = x[x[:, 0] > 0]` (line 7)" in report
-    assert "refuses inputs for which that does not hold" in report
+    assert "refuses inputs for which that does not hold, for which eager returns at line 9" in report
 
 
 @pytest.mark.clause("not where the number chooses between two ways, of which a bound would cut off one")

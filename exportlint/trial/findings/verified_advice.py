@@ -43,11 +43,11 @@ def _remedy(refused: list[str], report: TargetReport) -> str:
         return f"export with {argument}, as this trial did: it exports and agrees with eager"
     for mode in refused:
         if mode in helped:
-            return _in_words(helped[mode], mode)
+            return _in_words(helped[mode], mode, report)
     return ""
 
 
-def _in_words(helped: Mapping[str, Any], mode: str) -> str:
+def _in_words(helped: Mapping[str, Any], mode: str, report: TargetReport) -> str:
     if helped["remedy"] == CHECKS:
         behind: dict[str, list[str]] = {}
         for one in helped["checks"]:
@@ -55,10 +55,17 @@ def _in_words(helped: Mapping[str, Any], mode: str) -> str:
         written = ", ".join(f"{_listed(texts)} behind {place}" for place, texts in behind.items())
         return (
             f"write {written}, as this trial did: it then exports and agrees with eager in {mode} mode, and "
-            "refuses inputs for which that does not hold"
+            f"refuses inputs for which that does not hold{_cut(helped['checks'], report)}"
         )
     result = "exports" if helped["remedy"] == EVAL else "exports and agrees with eager on the sample"
     return f"{_WORDS[helped['remedy']]}, as this trial did: it then {result} in {mode} mode"
+
+
+def _cut(checks: Sequence[Mapping[str, Any]], report: TargetReport) -> str:
+    """The samples went on with the checks, so a `return` that they never reached is what those cut off."""
+    at = {(one["path"], one["cuts"]) for one in checks if one["cuts"]}
+    lines = sorted(line for path, line in at if path in report.called and line not in report.called[path])
+    return f", for which eager returns at line {' and '.join(map(str, lines))}" if lines else ""
 
 
 def _listed(texts: list[str]) -> str:

@@ -19,12 +19,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Check:
-    """A statement to be written behind the line that reads the number; `source` is that line."""
+    """A statement to be written behind the line that reads the number; `source` is that line.
+
+    `cuts`: the line of a `return` that is not reached any more with it.
+    """
 
     path: str
     line: int
     text: str
     source: str
+    cuts: int | None = None
 
 
 _ASKED = re.compile(r"Could not guard on data-dependent expression (?P<expr>.+?) \(unhinted", re.DOTALL)
@@ -47,7 +51,8 @@ def missing_checks(seen: Observation, decisions: ShapeDecisions) -> list[Check]:
     relations = list(_relations(found["expr"]))
     holders = _holders(place, *_position(symbol, place, decisions))
     texts = [re.sub(rf"\b{symbol}\b", holder, relation) for holder in holders for relation in relations]
-    return [Check(place.path, place.line, f"torch._check({text})", place.text) for text in texts]
+    cuts = _answered_at(seen.user)
+    return [Check(place.path, place.line, f"torch._check({text})", place.text, cuts) for text in texts]
 
 
 def _reading_line(symbol: str, decisions: ShapeDecisions) -> Frame | None:
@@ -80,14 +85,24 @@ _LEAVES = (ast.Raise, ast.Return, ast.Continue, ast.Break)
 
 def _has_two_ways(place: Frame | None) -> bool:
     """Is the line a branch, both ways of which go on?"""
-    if place is None:
-        return False
+    node = _branch(place) if place else None
+    return node is not None and not (isinstance(node, ast.If) and isinstance(node.body[-1], _LEAVES))
+
+
+def _answered_at(place: Frame | None) -> int | None:
+    """The line of the `return` with which the branch of the line ends, and which a check cuts off."""
+    node = _branch(place) if place else None
+    last = node.body[-1] if isinstance(node, ast.If) else None
+    return last.lineno if isinstance(last, ast.Return) else None
+
+
+def _branch(place: Frame) -> ast.If | ast.While | ast.IfExp | None:
     for node in _nodes(place.path):
         if isinstance(node, (ast.If, ast.While, ast.IfExp)):
             test = node.test
             if test.lineno <= place.line <= (test.end_lineno or test.lineno):
-                return not (isinstance(node, ast.If) and isinstance(node.body[-1], _LEAVES))
-    return False
+                return node
+    return None
 
 
 def _nodes(path: str) -> Iterator[ast.AST]:
