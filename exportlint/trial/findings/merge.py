@@ -87,7 +87,13 @@ class _MergedEvidence:
         if found.placed:
             index = self._at_place(found)
             return self._above(found) if index is None else index
-        return self._by_elimination(found, executed)
+        index = self._at_call(found)
+        return self._by_elimination(found, executed) if index is None else index
+
+    def _at_call(self, found: TrialFinding) -> int | None:
+        """Torch names no line, so it stands at the call of a script: what its own rule suspects there."""
+        here = [i for i, static in enumerate(self.static) if static.rule == found.rule and _covers(static, found)]
+        return here[0] if found.of_export and len(here) == 1 else None
 
     def _of_its_call(self, found: TrialFinding, report: TargetReport) -> int | None:
         """What the rule of the same name says of the call that the model is given to; of a file's `model`, of the one
@@ -247,4 +253,5 @@ def _tried(static: Finding, found: TrialFinding) -> str:
         news = found.within if found.family == "submodule" else found.literals and f"{found.literals}{above}"
         return f"; {news}" if news and news not in static.message else ""
     says = found.message if above or found.rule != static.rule else found.beside_its_rule
-    return f"; tried{above}: {says}" + ("" if found.placed or found.family == TRAINING_MODE else _ONLY)
+    at_call = found.rule == static.rule and _covers(static, found)
+    return f"; tried{above}: {says}" + ("" if found.placed or found.family == TRAINING_MODE or at_call else _ONLY)

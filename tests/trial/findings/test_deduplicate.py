@@ -61,6 +61,12 @@ OUTPUT = found("output", stage="soundness")
             [found("output", stage="lower-executorch")], ["output"], id="a lowering differs from a right program"
         ),
         pytest.param(
+            [found("baked", stage="soundness"), found("frozen", stage="soundness", placed=False)],
+            ["baked"],
+            id="a value of the moment is why eager gives others at every call",
+        ),
+        pytest.param([found("frozen", stage="soundness", placed=False)], ["frozen"], id="nobody knows why"),
+        pytest.param(
             [found("static-dim", stage="soundness"), found("raises", stage="soundness", about_a_size=True)],
             ["static-dim"],
             id="the other inputs have another size, and torch raises about it",

@@ -100,6 +100,15 @@ def test_a_line_is_cleared_only_by_a_check_that_could_have_seen_it(
     assert evidence(merged(net, tmp_path, [suspicion(line)], *stages)) == [("some-rule", line, expected)]
 
 
+def test_a_refusal_without_a_line_is_what_its_rule_suspects_of_the_call(net: str, tmp_path: Path) -> None:
+    script = refusal(net, None, "Exporting a ScriptModule is not supported.")
+    (met,) = merged(net, tmp_path, [suspicion(4, "export-of-non-module")], *refused(script))
+    assert (met.evidence, met.line) == (Evidence.CONFIRMED, 4)
+    assert "torch names no line" not in met.message
+    apart = merged(net, tmp_path, [suspicion(2, "export-of-non-module")], *refused(script))
+    assert {one.evidence for one in apart} == {Evidence.SUSPECTED, Evidence.DISCOVERED}
+
+
 CHECKED = StageResult("soundness", "passed", data={"shown": {"non-strict": ["output", "state"]}})
 WRITES = Observation("note", details={"note": "attribute-changed", "attribute": "global SEEN", "matters": False})
 
