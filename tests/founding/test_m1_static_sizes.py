@@ -83,6 +83,7 @@ def test_the_table_of_positions_is_a_sentence(report: str) -> None:
     assert "frames/2 × height/4 × width/4 must be 12" in report
     assert "net.py:13: `tubes = self.tubes(clip)" in report
     assert "so dims 2, 3 and 4 of `clip` stay as in the sample" in report
+    assert "(one of them free and the others computed from it was not tried)" in report
 
 
 RUN = """

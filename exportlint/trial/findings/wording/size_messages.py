@@ -116,7 +116,12 @@ def _because(fact: Fact) -> str:
 
 
 def _fixed_by(fact: Fact) -> str:
-    return f"{fact['expression']}{_where(fact['place'])}, so {_listed(fact['dims'])} {_stay(fact)}"
+    return f"{fact['expression']}{_where(fact['place'])}, so {_listed(fact['dims'])} {_stay(fact)}{_untried(fact)}"
+
+
+def _untried(fact: Fact) -> str:
+    """Of dims that hang together, which are declared each by itself or not at all."""
+    return "" if len(fact["dims"]) == 1 else " (one of them free and the others computed from it was not tried)"
 
 
 def _stay(fact: Fact) -> str:

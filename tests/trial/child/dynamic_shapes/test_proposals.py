@@ -104,7 +104,7 @@ def test_dims_are_named_by_what_they_are_and_declared_by_what_the_code_demands(
         ),
         (
             "PositionTable",
-            "+ self.position).mean(1)`), so dims 2, 3 and 4 of `video` stay as in the sample",
+            "+ self.position).mean(1)`), so dims 2, 3 and 4 of `video` stay as in the sample (",
         ),
         ("Product", "batch × rows_1 must be less than 900"),
         ("Total", "query_1 + memory_1 must be at most 60"),
