@@ -21,7 +21,7 @@ _NAME = re.compile(r"'[^']*'|`[^`]*`")
 _TRIED = (Evidence.CONFIRMED, Evidence.DISCOVERED)
 _MOST_PLACES = 6
 # The head of what stands behind all targets.
-BESIDE = "suspected, and no trial has shown it"
+BESIDE = "read in the source, and shown by no trial"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def breaks_in_words(breaks: Sequence[Finding]) -> str:
     number = len(breaks)
     places = ", ".join(f"{one.path}:{one.line}{_ids(one)}" for one in breaks[:_MOST_PLACES])
     more = ", … (--output-format concise lists them)" if number > _MOST_PLACES else ""
-    return f"torch.compile would break the graph at {number} more place{'' if number == 1 else 's'}: {places}{more}"
+    return f"torch.compile would break the graph at {number} place{'' if number == 1 else 's'}: {places}{more}"
 
 
 def _ids(one: Finding) -> str:

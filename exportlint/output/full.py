@@ -164,9 +164,11 @@ def _facts(finding: Finding) -> Iterator[tuple[str, str]]:
 
 
 def _print_hanging(console: Console, prefix: str, text: Text) -> None:
-    """Print `text` after `prefix`, later lines indented under the first; links and long names stay whole."""
+    """Print `text` after `prefix`, later lines indented under the first; links and long names stay whole, and so do all
+    lines of code, which stand below the first line."""
     room = max(LEAST, console.width - len(prefix))
-    lines = [part for line in text.split("\n") for part in line.divide(_breaks(line.plain, room))]
+    first, *code = text.split("\n")
+    lines = [*first.divide(_breaks(first.plain, room)), *code]
     for number, line in enumerate(lines):
         line.rstrip()
         console.print(prefix if not number else " " * len(prefix), line, sep="", soft_wrap=True)

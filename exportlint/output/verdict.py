@@ -25,7 +25,9 @@ def verdict(target: TargetReport) -> str:
             return f"whether it exports is not known: {stage.full_detail}"
         if stage is not None and not stage.passed:
             return f"{words}: {stage.full_detail}" if stage.full_detail else words
-    said = [*_by_mode(target), *_afterwards(target)]
+    load = target.stage(LOAD.name)
+    wrapped = "once wrapped in a module, " if load is not None and load.data.get("wrapped") else ""
+    said = [*(f"{wrapped}{text}" for text in _by_mode(target)), *_afterwards(target)]
     unknown = "whether it exports is not known" if target.stage(LOAD.name) else ""
     return "; ".join(said) or unknown
 
@@ -71,7 +73,7 @@ def _compared(target: TargetReport, mode: str) -> str:
     compared = (target.of(lambda row: row.mode == mode), target.of(lambda row: row.kind is StageKind.COMPARE))
     seen = [one for stage in compared if stage for one in stage.observations if one.kind == "difference"]
     seen = [one for one in seen if one.details.get("mode", mode) == mode]
-    if seen and _is_static(target) and all(one.is_about_a_size for one in seen):
+    if _is_static(target) and target.agrees(mode, beside_sizes=True):
         return "exports and agrees with eager"
     if seen and all(one.is_about_containers for one in seen):
         return "exports and agrees with eager in its outputs, not in what it does to its arguments"

@@ -65,4 +65,4 @@ def test_each_break_has_its_id_and_its_page(breaks: list[dict[str, Any]]) -> Non
 @pytest.mark.clause("and in the report that people read")
 def test_the_report_lists_places_and_ids(say: Callable[..., str]) -> None:
     report = " ".join(say("trial", PICKER).split())
-    assert "torch.compile would break the graph at 3 more places: net.py:6 (GB" in report
+    assert "torch.compile would break the graph at 3 places: net.py:6 (GB" in report

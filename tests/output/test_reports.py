@@ -45,7 +45,7 @@ def _steady(text: str) -> str:
     """Without what stands below the last target: suspicions of no target, and the run's headline."""
     text = re.sub(r"^(  [a-z-]+ +[a-z-]+ +)\d+\.\d\d(?= |$)", r"\g<1>0.00", text, flags=re.MULTILINE)
     text = re.sub(r"\d+\.\d kB", "N kB", re.sub(r" +0\.00", "     0.00", text))
-    return re.split(r"\nFound |\nsuspected, and", text)[0].rstrip() + "\n"
+    return re.split(r"\nFound |\nread in the source, and", text)[0].rstrip() + "\n"
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

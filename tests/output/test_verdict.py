@@ -20,6 +20,11 @@ UNSTEADY = Observation("note", details={"note": "eager-unstable"})
 LEFT_IN_MODEL = Observation(
     "difference", details={"check": "fake-tensor-left", "where": "model", "name": "mask", "mode": "non-strict"}
 )
+OTHER_LENGTH = Observation(
+    "difference", "Guard failed: x.size()[0] == 3", details={"check": "raises", "mode": "strict"}
+)
+UNDECLARED = Observation("difference", details={"check": "static-dim", "mode": "non-strict"})
+WRONG_KERNEL = Observation("note", details={"note": "fake-kernel", "operator": "shop::cut", "sample": True})
 OTHER_SIZES = Observation("difference", details={"check": "sizes"})
 
 
@@ -79,6 +84,26 @@ def refused(line: int, **details: str) -> Observation:
             (*RAN, *BOTH, COMPARED, StageResult("save-load", "refused"), StageResult("lower-aotinductor", "passed")),
             "exports and agrees with eager in either mode; cannot be saved; runs in aotinductor",
             id="what comes after the export",
+        ),
+        pytest.param(
+            (StageResult("load", "passed", data={"wrapped": True}), RAN[1], *BOTH, COMPARED),
+            "once wrapped in a module, exports and agrees with eager in either mode",
+            id="a method or function, which torch.export does not take",
+        ),
+        pytest.param(
+            (
+                *RAN,
+                *BOTH,
+                StageResult("soundness", "differs", observations=(OTHER_LENGTH,)),
+                StageResult("dynamic-shapes", "differs", observations=(UNDECLARED,)),
+            ),
+            "exports and agrees with eager in either mode; takes no other sizes than the sample's",
+            id="the other inputs have other sizes, and nothing is declared",
+        ),
+        pytest.param(
+            (*RAN, *BOTH, StageResult("soundness", "differs", observations=(WRONG_KERNEL,))),
+            "exports and agrees with eager in either mode; the fake kernel of shop::cut is wrong",
+            id="the tracer was told something wrong",
         ),
         pytest.param((StageResult("load", "refused", detail="no module"),), "does not load: no module", id="no target"),
         pytest.param((RAN[0], StageResult("eager", "crashed")), "does not run in eager", id="eager crashes"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.protocol.observation import Observation
@@ -66,7 +67,8 @@ def _how_it_ended(reply: Reply, ended: dict[str, Any] | None) -> tuple[str, str]
     if "raised" in ended:
         seen = Observation.from_dict(ended["raised"])
         at = f" at {Path(seen.user_path).name}:{seen.user_line}" if seen.user_path else ""
-        return CRASHED, f"the script raised {seen.error_class}{at}: {seen.first_line[:_MOST]}"
+        words = shorten(seen.first_line, _MOST, placeholder=" …")
+        return CRASHED, f"the script raised {seen.error_class}{at}: {words}"
     return CRASHED if ended["code"] else PASSED, f"the script ended with exit code {ended['code']}"
 
 

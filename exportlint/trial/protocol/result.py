@@ -124,17 +124,24 @@ class TargetReport:
         rows = ((stage.row.mode, stage.data.get("exported") or stage.passed) for stage in self.stages)
         return frozenset(mode for mode, gave in rows if mode and gave)
 
-    def agrees(self, mode: str) -> bool:
-        """Did the target export in this mode, and did soundness compare it with eager and find nothing?"""
+    def agrees(self, mode: str, *, beside_sizes: bool = False) -> bool:
+        """Did the target export in this mode, and did soundness compare it with eager and find nothing?
+
+        `beside_sizes`: what only other sizes than the sample's show does not count.
+        """
         export, soundness = (self.of(lambda row: row.mode == mode), self.of(lambda row: row.kind is StageKind.COMPARE))
         if export is None or not export.passed or soundness is None or soundness.status not in (PASSED, DIFFERS):
             return False
         # Sizes are tried in one mode only; where they differ, nothing is known of the other.
         sizes = self.of(lambda row: row.kind is StageKind.SIZES)
-        if sizes is not None and any(seen.kind == "difference" for seen in sizes.observations):
+        if not beside_sizes and sizes is not None and any(seen.kind == "difference" for seen in sizes.observations):
             return False
         return not any(
-            (seen.kind == "difference" and seen.details.get("mode") == mode)
+            (
+                seen.kind == "difference"
+                and seen.details.get("mode") == mode
+                and not (beside_sizes and seen.is_about_a_size)
+            )
             or seen.details.get("note") == "eager-unstable"
             for seen in soundness.observations
         )
