@@ -2,9 +2,9 @@
 
 Why: the export interface moved fast. `dynamic_dim`, `constraints=`, `constrain_as_value`, `export_for_training`,
 `capture_pre_autograd_graph`, `torch.onnx.dynamo_export` and what belonged to it, and most of `torch._export` are gone,
-PT2E quantization moved to torchao, keywords of other exporters were never known, and pages recommend `torch.map` and
-`torch.scan`, which do not exist. Each raises when the line runs. `torch._dynamo.export` still runs, and gives a graph
-with guards, which nothing can save or lower.
+PT2E quantization moved to torchao, keywords of other exporters were never known, and pages recommend `torch.map`,
+`torch.scan` and `torch.func.cond`, which do not exist. Each raises when the line runs. `torch._dynamo.export` still
+runs, and gives a graph with guards, which nothing can save or lower.
 
 Instead:
 
@@ -62,9 +62,11 @@ _GONE_BY_CASE = {
     "BadDefinitely": (
         "torch.fx.experimental.symbolic_shapes.definitely_true torch.fx.experimental.symbolic_shapes.definitely_false"
     ),
-    "BadMap": "torch.map",
+    "BadConstraintsName": "torch.export.constraints",
+    "BadMap": "torch.map torch.func.map",
     "BadMapOperator": "torch.ops.higher_order.map",
-    "BadScan": "torch.scan",
+    "BadScan": "torch.scan torch.func.scan",
+    "BadFuncCond": "torch.func.cond torch.func.while_loop torch.associative_scan torch.func.associative_scan",
 }
 _GONE = {name: case for case, names in _GONE_BY_CASE.items() for name in names.split()}
 _OLD = {
@@ -76,13 +78,22 @@ _MAP = (
     "use `functorch.experimental.control_flow.map(f, xs, *args)`, in which `torch.cond` may stand, or `torch.vmap` "
     "where f has no branches"
 )
+# Where the operators are that people look for among torch's transforms of functions.
+_SPELLED = {
+    "cond": "torch.cond",
+    "while_loop": "torch.while_loop",
+    "associative_scan": "torch._higher_order_ops.associative_scan",
+}
+_BOUNDS = "use {checks}"
 _FACTORIES = ("torch.rand", "torch.ones", "torch.zeros", "torch.tensor", "torch.arange", "torch.empty", "torch.full")
 
 
 class OldExportApi(ScriptRule):
     words = (
         r"export\b|dynamic_dim|constrain_as|equality_constraints|_check_is_size|export_for_|capture_pre_autograd|dynamo_export"
-        r"|quantize_pt2e|quantizer|pt2e|torch\.(map|scan)\b|higher_order\.map\b|from torch import .*\b(map|scan)\b"
+        r"|quantize_pt2e|quantizer|pt2e|torch\.(map|scan|associative_scan)\b|higher_order\.map\b"
+        r"|from torch import .*\b(map|scan|associative_scan)\b|func\.(map|scan|cond|while_loop|associative_scan)\b"
+        r"|from torch\.func import"
         r"|_export\b|onnx\b|exported_model|definitely_(true|false)|core_aten"
     )
     torch_says = (
@@ -121,14 +132,15 @@ class OldExportApi(ScriptRule):
         "BadCapture": Case("`{name}` is gone", "use `torch.export.export(model, args).module()`"),
         "BadPrivateExport": Case("`{name}` is gone", "use what `torch.export` has of the same name"),
         "BadCoreAten": Case("`{name}` is gone", "call `program.run_decompositions()`"),
-        "BadConstrainAsValue": Case("`{name}` is gone", "use `torch._check(n >= low)` and `torch._check(n <= high)`"),
-        "GoodConstrainAsSize": Case(
-            "`{name}` is the old way to bound a size", "use `torch._check(n >= low)` and `torch._check(n <= high)`"
+        "BadConstraintsName": Case(
+            "`{name}` does not exist", "use `torch.export.Dim` and `dynamic_shapes=`, which took their place"
         ),
+        "BadConstrainAsValue": Case("`{name}` is gone", _BOUNDS),
+        "GoodConstrainAsSize": Case("`{name}` is the old way to bound a size", _BOUNDS),
         "BadEqualityConstraints": Case(
             "`{name}` is gone", "give the sizes the same `Dim` in `dynamic_shapes=`; read `program.range_constraints`"
         ),
-        "BadSizeCheck": Case("`{name}` is deprecated", "use `torch._check(n >= 0)`"),
+        "BadSizeCheck": Case("`{name}` is deprecated", _BOUNDS),
         "BadDynamoTrace": Case(
             "`{name}` is private, and gives a graph with guards, which cannot be saved or lowered",
             "use `torch.export.export(model, args)`",
@@ -138,7 +150,8 @@ class OldExportApi(ScriptRule):
         "BadQuantizePt2e": Case("`{name}` moved to torchao", "import it from `torchao.quantization.pt2e`"),
         "BadMap": Case("`{name}` does not exist", _MAP),
         "BadMapOperator": Case("`{name}` is of the inner namespace, where newer versions have none", _MAP),
-        "BadScan": Case("`torch.scan` does not exist", "use `torch._higher_order_ops.scan.scan`"),
+        "BadScan": Case("`{name}` does not exist", "use `torch._higher_order_ops.scan.scan`"),
+        "BadFuncCond": Case("`{name}` does not exist", "write `{spelled}`"),
     }
 
     @classmethod
@@ -178,11 +191,32 @@ class OldExportApi(ScriptRule):
         """Report a name that is gone, or old. Says whether it did."""
         gone = [old for old in _GONE if name == old or name.startswith(f"{old}.")]
         case = _GONE[max(gone, key=len)] if gone else None
+        words = {"name": name, "checks": self._checks(node, name), "spelled": _SPELLED.get(name.rpartition(".")[2], "")}
         if case and not self._guards:
-            self.report(node, case, name=name)
+            self.report(node, case, **words)
         elif name in _OLD:
-            self.report(node, _OLD[name], at_most=Severity.NOTE, name=name)
+            self.report(node, _OLD[name], at_most=Severity.NOTE, **words)
         return case is not None
+
+    def _checks(self, node: cst.CSTNode, name: str) -> str:
+        """What to write instead of a bound, with the number and the limits of the call where they can be read."""
+        if name == "torch._check_is_size":
+            shown = self._shown(argument(node, 0, "b") or argument(node, 0, "i")) if isinstance(node, cst.Call) else "n"
+            return f"`torch._check({shown} >= 0)`"
+        if not isinstance(node, cst.Call):
+            return "`torch._check(n >= low)` and `torch._check(n <= high)`"
+        number, low, high = (argument(node, place, word) for place, word in enumerate(("symbol", "min", "max")))
+        bounds = {">=": self._limit(low) or ("0" if "size" in name else ""), "<=": self._limit(high)}
+        tests = [f"{self._shown(number)} {sign} {limit}" for sign, limit in bounds.items() if limit]
+        return " and ".join(f"`torch._check({test})`" for test in tests) or "`torch._check` with what holds of it"
+
+    def _shown(self, number: cst.BaseExpression | None) -> str:
+        return number.value if isinstance(number, cst.Name) else "n"
+
+    def _limit(self, node: cst.BaseExpression | None) -> str:
+        """The text of a limit; "" where none is given."""
+        is_none = node is None or (isinstance(node, cst.Name) and node.value == "None")
+        return "" if node is None or is_none else self.code.text(node)
 
     def visit_Call(self, node: cst.Call) -> None:
         name = self.code.name(node.func) or ""
