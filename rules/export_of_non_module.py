@@ -22,6 +22,7 @@ non-strict mode, and strict mode refuses.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
@@ -33,10 +34,11 @@ if TYPE_CHECKING:
 
 _WRAP = "export a small `nn.Module` whose forward calls it"
 _HOLD = (
-    f"{_WRAP}, and which holds the modules of `{{owner}}` too, as in `self.model = {{owner}}.model`:"
+    f"{_WRAP}, and which holds the modules of `{{owner}}` too, {{held}}:"
     " weights that no module holds become constants of the program, and strict mode refuses"
 )
 _EAGER = "export the eager module instead"
+_CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 # Attributes that are methods on whatever has them.
 _METHODS = frozenset(
     {"forward", "generate", "predict", "call", "predict_step", "forward_features", "infer", "inference"}
@@ -66,8 +68,8 @@ class ExportOfNonModule(ScriptRule):
         "BadModelMethod": Case("`{target}` is a bound method of the model", _WRAP),
         "BadUnknownMethod": Case(
             "`{target}` is a bound method",
-            f"{_WRAP}; if `{{owner}}` is no module itself, let the wrapper hold its modules too, as in"
-            " `self.model = {owner}.model`, or their weights become constants of the program",
+            f"{_WRAP}; if `{{owner}}` is no module itself, let the wrapper hold its modules too, {{held}},"
+            " or their weights become constants of the program",
         ),
         "BadForward": Case(
             "`{target}` is a bound method", "export the module itself, or a small module whose forward calls it"
@@ -102,12 +104,45 @@ class ExportOfNonModule(ScriptRule):
         if target is None:
             return
         origin, _ = self.unchained(target)
-        owner = self.code.text(origin.value if isinstance(origin, cst.Attribute) else target)
-        owner = "predictor" if owner == "self" else owner  # as the wrapper calls it
         if case := self._case_of(target):
-            self.report(node, case, target=self.code.text(target), owner=owner)
+            object_ = origin.value if isinstance(origin, cst.Attribute) else target
+            owner, held = self._holding(object_)
+            self.report(node, case, target=self.code.text(target), owner=owner, held=held)
         elif isinstance(origin, cst.Attribute) and origin.attr.value in _LIKELY and not _on_self(origin):
             self.report(node, "BadForward", at_most=Severity.WARNING, target=self.code.text(target))
+
+    def _holding(self, node: cst.BaseExpression) -> tuple[str, str]:
+        """What the wrapper calls the object whose method is exported, and how it takes over a module of it."""
+        if _is_self(node):
+            cls = self._classes[-1] if self._classes else None
+        else:
+            cls = self.local_class(self.unchained(node)[0])
+        owner = self.code.text(node)
+        if cls and (_is_self(node) or not isinstance(node, cst.Name)):
+            owner = _CAPITAL.sub("_", cls.name.value).lower()
+        kept = self._modules_of(cls) if cls else []
+        held = " and ".join(f"`self.{name} = {owner}.{name}`" for name in kept[:2])
+        return owner, f"as in {held}" if held else "as attributes of its own"
+
+    def _modules_of(self, cls: cst.ClassDef) -> list[str]:
+        """The attributes that an object sets to modules, or sets and calls."""
+        found = _Kept()
+        for line in self._lines_of(cls):
+            line.visit(found)
+        methods = {line.name.value for line in self._lines_of(cls) if isinstance(line, cst.FunctionDef)}
+        return [
+            name
+            for name, value in found.set.items()
+            if name not in methods and (name in found.called or self._makes_module(value))
+        ]
+
+    def _makes_module(self, value: cst.BaseExpression) -> bool:
+        origin, _ = self.unchained(value)
+        if not isinstance(origin, cst.Call):
+            return False
+        cls, name = self.local_class(origin), self.code.name(origin.func) or ""
+        is_library = name.startswith("torch.nn.") and name.rpartition(".")[2][:1].isupper()
+        return is_library or (cls is not None and self.is_module_class(cls) is True)
 
     def _case_of(self, node: cst.CSTNode) -> str | None:
         node, _ = self.unchained(node)
@@ -164,8 +199,12 @@ class ExportOfNonModule(ScriptRule):
         return "BadObject" if cls and self.is_module_class(cls) is False else None
 
 
+def _is_self(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Name) and node.value == "self"
+
+
 def _on_self(node: cst.Attribute) -> bool:
-    return isinstance(node.value, cst.Name) and node.value.value == "self"
+    return _is_self(node.value)
 
 
 def _is_property(method: cst.FunctionDef) -> bool:
@@ -179,6 +218,24 @@ def _is_set(lines: list[cst.BaseStatement | cst.BaseSmallStatement], name: str) 
         if name in targets.found:
             return True
     return False
+
+
+class _Kept(Visitor):
+    """The attributes that are set on self, with what the first assignment sets; those that are called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.set: dict[str, cst.BaseExpression] = {}
+        self.called: set[str] = set()
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        for target in node.targets:
+            if isinstance(target.target, cst.Attribute) and _on_self(target.target):
+                self.set.setdefault(target.target.attr.value, node.value)
+
+    def visit_Call(self, node: cst.Call) -> None:
+        if isinstance(node.func, cst.Attribute) and _on_self(node.func):
+            self.called.add(node.func.attr.value)
 
 
 class _Targets(Visitor):

@@ -191,11 +191,11 @@ class OldExportApi(ScriptRule):
         """Report a name that is gone, or old. Says whether it did."""
         gone = [old for old in _GONE if name == old or name.startswith(f"{old}.")]
         case = _GONE[max(gone, key=len)] if gone else None
-        words = {"name": name, "checks": self._checks(node, name), "spelled": _SPELLED.get(name.rpartition(".")[2], "")}
+        checks, spelled = self._checks(node, name), _SPELLED.get(name.rpartition(".")[2], "")
         if case and not self._guards:
-            self.report(node, case, **words)
+            self.report(node, case, name=name, checks=checks, spelled=spelled)
         elif name in _OLD:
-            self.report(node, _OLD[name], at_most=Severity.NOTE, **words)
+            self.report(node, _OLD[name], at_most=Severity.NOTE, name=name, checks=checks)
         return case is not None
 
     def _checks(self, node: cst.CSTNode, name: str) -> str:
