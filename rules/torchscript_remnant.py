@@ -9,7 +9,7 @@ and `torch.jit.fork` is refused in strict mode. torch 2.13 warns at `torch.jit.s
 The marks that libraries carry along mean nothing to torch.export, which follows the code: `@torch.jit.ignore` and
 `unused` methods are traced where forward calls them, `is_scripting()` is False, scripted functions, `annotate` and
 `Final` are looked through. They are noted only in a file that scripts or traces something, or where they change
-what one gets: methods with `@torch.jit.export` are not in the program, which has forward only.
+what one gets: methods with `@torch.jit.export` are no entries of the program, which has forward only.
 
 Instead: export the eager module.
 
@@ -80,7 +80,7 @@ _CALLED = {
 }
 _ADVICE = {"torch.jit.is_scripting": "GoodIsScripting"}
 _MARKS = {
-    "torch.jit.export": "BadExportMark",
+    "torch.jit.export": "GoodExportMark",
     "torch.jit.ignore": "GoodIgnored",
     "torch.jit.unused": "GoodIgnored",
     "torch.jit.script_if_tracing": "GoodScriptIfTracing",
@@ -118,9 +118,13 @@ class TorchscriptRemnant(ScriptRule):
             "`{code}` loads TorchScript, which cannot be exported",
             "export the eager module, keep it with `torch.export.save`, call `torch.export.load(path).module()`",
         ),
-        "BadExportMark": Case(
-            "`{name}` is a method that TorchScript exports beside forward, and `torch.export` takes forward only",
-            "export a small `nn.Module` for it, whose forward calls `{name}`",
+        "GoodExportMark": Case(
+            "the model is exported without `{name}`, which is an entry of its own in TorchScript only",
+            "for `{name}`, export a small `nn.Module` whose forward calls it",
+        ),
+        "GoodExportMarkCalled": Case(
+            "`{name}` is in the program where forward calls it, and no entry of its own as in TorchScript",
+            "drop the mark; to call `{name}` alone, export a small `nn.Module` whose forward calls only it",
         ),
         "GoodIgnored": Case(
             "`@{mark}` means nothing to torch.export, which traces `{name}` where forward calls it",
@@ -181,9 +185,12 @@ class TorchscriptRemnant(ScriptRule):
             self._advise(name, case, mark=mark, always=_calls_on_self(self.code, name.value))
         elif case == "GoodScriptIfTracing":
             self._advise(name, case, always=True)
-        elif case == "BadScriptModule" or self._modules[-1:] == [True]:
-            at_most = Severity.NOTE if case == "BadExportMark" else Severity.ERROR
-            self.report(name, case, at_most=at_most, name=name.value)
+        elif case == "BadScriptModule":
+            self.report(name, case, name=name.value)
+        elif self._modules[-1:] == [True]:
+            is_called = _calls_on_self(self.code, name.value)
+            called = "GoodExportMarkCalled" if is_called else "GoodExportMark"
+            self.report(name, called, at_most=Severity.NOTE, name=name.value)
 
     def _advise(self, node: cst.CSTNode, case: str, *, mark: str = "", always: bool = False) -> None:
         """Note what torch exports well once in a file, where somebody comes from TorchScript."""

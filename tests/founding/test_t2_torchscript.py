@@ -60,8 +60,8 @@ SAID = {
     9: ("error", "makes a TorchScript submodule", "keep the eager module and export it"),
     12: (
         "note",
-        "`torch.export` takes forward only",
-        "export a small `nn.Module` for it, whose forward calls `features`",
+        "the model is exported without `features`",
+        "for `features`, export a small `nn.Module` whose forward calls it",
     ),
     16: ("note", "`@torch.jit.ignore` means nothing", "make an operator with `torch.library.custom_op`"),
     24: ("note", "is False while torch.export traces", "write `torch.compiler.is_exporting()`"),
