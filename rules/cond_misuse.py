@@ -3,9 +3,10 @@
 Why: both branches are traced into the program, so they must fit each other and touch nothing else. Measured on torch
 2.13, in eager and in both export modes: operands are a tuple or list (possibly nested) of tensors, of which none is a
 view of another; the branches take as many arguments as there are operands and return the same structure of tensors (or
-ints) of equal rank and dtype, while sizes may differ; a result is never an operand, a view of one, or a tensor from
-outside, and never the same tensor twice; a branch writes into nothing but what it made itself. A tensor that a branch
-makes of Python numbers exports, and then cannot be decomposed, so not lowered. Allowed, contrary to older pages:
+ints) of equal rank and dtype, while sizes may differ, and a tensor counts as a tuple of one; a result is never an
+operand, a view of one, or a tensor from outside, and never the same tensor twice; a branch writes into nothing but what
+it made itself; the predicate has one element, which strict mode notices only when the program runs. A tensor that a
+branch makes of Python numbers exports, and then cannot be decomposed, so not lowered. Allowed, contrary to older pages:
 closures over tensors and numbers, `self`, no operands at all, a module or `functools.partial` as branch, a predicate
 that is a number or a one-element float tensor.
 
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Branch, BranchRule, Case, Code, Kind, Results, Severity, Touch
+from exportlint import Branch, BranchRule, Case, Code, Kind, Results, Severity, Touch, has_several_elements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +32,7 @@ _CLONE = "return `{name}.clone()`, or compute a new tensor"
 _PURE = "return the new value, and let the caller write it"
 _FIT = "let both branches return the same structure, ranks and dtypes"
 _TENSORS = "close over Python values, or pass a tensor"
+_TENSOR = "a tensor"
 _OUT = "return tensors: `torch.zeros(…)`, `torch.full(…)`"
 _PY = {"NoneType": "BadOutputNone", "str": "BadOutputString", "bool": "BadOutputBool", "float": "BadOutputFloat"}
 _OPERANDS = {
@@ -78,6 +80,11 @@ class CondMisuse(BranchRule):
         r"\ACond doesn't work unless it is captured completely",
     )
     cases: ClassVar = {
+        "BadPredVector": Case(
+            "the predicate `{code}` has more than one element",
+            "reduce it to one, as in `({code}).all()` or `({code}).any()`;"
+            " to choose element by element, use `torch.where`",
+        ),
         "BadPredString": Case("the predicate `{code}` is neither a bool nor a tensor", "give a one-element tensor"),
         "BadOperandNumber": Case("the operand `{code}` is a Python value, not a tensor", _TENSORS),
         "BadOperandString": Case("the operand `{code}` is a string, not a tensor", _TENSORS),
@@ -86,9 +93,7 @@ class CondMisuse(BranchRule):
         "BadOperandModule": Case("the operand `{code}` is a module, not a tensor", "close over the module instead"),
         "BadOperandBare": Case("the operands `{code}` are one tensor, not a tuple", "write `({code},)`"),
         "BadOperandViews": Case("the operand `{code}` is a view of another operand", "take the view in the branches"),
-        "BadArity": Case(
-            "the branch takes {takes} arguments, {given} operands are given", "pass one operand per argument"
-        ),
+        "BadArity": Case("the branch takes {takes}, and {given} given", "pass one operand per argument"),
         "BadBranchTensor": Case("the branch `{code}` is a tensor, not a function", "write `lambda: {code}`"),
         "BadClosureItem": Case("the branch reads `{name}`, a number that was read from a tensor", "pass the tensor"),
         "BadIdentity": Case("the branch returns its operand `{name}` itself", _CLONE),
@@ -111,8 +116,8 @@ class CondMisuse(BranchRule):
             "the branch makes a tensor of Python numbers: `{name}`",
             "make it before the call and close over it, or use `torch.full(…)`",
         ),
-        "BadOutputStructure": Case("one branch returns a tuple, the other a list", _FIT),
-        "BadOutputCount": Case("the branches return different numbers of results", _FIT),
+        "BadOutputStructure": Case("one branch returns {one}, the other {other}", _FIT),
+        "BadOutputCount": Case("the branches return different numbers of results, {one} and {other}", _FIT),
         "BadOutputDictKeys": Case("the branches return dicts with different keys", _FIT),
         "BadOutputShape": Case("the branches return results of different rank", _FIT),
         "BadOutputDtype": Case("the branches return results of different dtype", _FIT),
@@ -136,6 +141,8 @@ class CondMisuse(BranchRule):
         pred, operands = given.get("pred"), given.get("operands")
         if isinstance(pred, cst.SimpleString) or (isinstance(pred, cst.Name) and pred.value == "None"):
             self.report(pred, "BadPredString")
+        elif pred is not None and has_several_elements(self.code.value(pred)):
+            self.report(pred, "BadPredVector", because=self.code.value(pred))
         parts = self._operands(operands) if operands is not None else []
         places = [given[key] for key in ("true_fn", "false_fn") if key in given]
         branches = [branch for place in places if (branch := self._branch(place, parts)) is not None]
@@ -171,7 +178,8 @@ class CondMisuse(BranchRule):
                 self.report(place, "BadBranchTensor")
             return None
         if operands is not None and len(branch.params) != len(operands) and not branch.spare:
-            self.report(place, "BadArity", takes=str(len(branch.params)), given=str(len(operands)))
+            takes, given = _count(len(branch.params), "argument"), _count(len(operands), "operand")
+            self.report(place, "BadArity", takes=takes, given=f"{given} {'is' if len(operands) == 1 else 'are'}")
         self.report_touches(place, branch, _TOUCHES, {"BadAliasTo": Severity.WARNING})
         for name in sorted(branch.outside & self._read):
             self.report(place, "BadClosureItem", name=name)
@@ -184,20 +192,26 @@ class CondMisuse(BranchRule):
             self.report(place, "BadOutputForgotten")
         for parts in map(branch.results, branch.returns):
             names = [part.id for part in parts if isinstance(part, ast.Name)]
-            if len(names) != len(set(names)):
-                self.report(place, "BadSameTwice", name=max(names, key=names.count))
+            twice = [part for part in parts if isinstance(part, ast.Name) and names.count(part.id) > 1]
+            if twice and branch.touched(twice[0]) is not Touch.ARGUMENT:
+                self.report(place, "BadSameTwice", name=twice[0].id)
             for part in parts:
                 if isinstance(part, ast.Constant) and (case := _PY.get(type(part.value).__name__)):
                     self.report(place, case, name=ast.unparse(part))
 
     def _structures(self, place: cst.BaseExpression, yes: Branch, no: Branch) -> None:
-        match _first(yes), _first(no):
-            case (ast.Tuple(), ast.List()) | (ast.List(), ast.Tuple()):
-                self.report(place, "BadOutputStructure")
-            case (ast.Tuple(elts=x), ast.Tuple(elts=y)) if len(x) != len(y):
-                self.report(place, "BadOutputCount")
-            case (ast.Dict() as x, ast.Dict() as y) if _by_key(x).keys() != _by_key(y).keys():
-                self.report(place, "BadOutputDictKeys")
+        """A tensor fits a tuple of one: torch counts the tensors, and compares the kinds of containers."""
+        one, other = _structure(yes), _structure(no)
+        if one is None or other is None:
+            return
+        if _TENSOR not in (one[0], other[0]) and one[0] != other[0]:
+            self.report(place, "BadOutputStructure", one=one[0], other=other[0])
+        elif one[1] != other[1]:
+            self.report(place, "BadOutputCount", one=str(one[1]), other=str(other[1]))
+        else:
+            match _first(yes), _first(no):
+                case (ast.Dict() as x, ast.Dict() as y) if _by_key(x).keys() != _by_key(y).keys():
+                    self.report(place, "BadOutputDictKeys")
 
     def _fit(self, place: cst.BaseExpression, a: ast.expr, b: ast.expr, yes: Results, no: Results) -> None:
         shape, dtype = yes.shape(a), yes.dtype(a)
@@ -205,6 +219,34 @@ class CondMisuse(BranchRule):
             self.report(place, "BadOutputShape")
         elif dtype and dtype.differs(no.dtype(b)):
             self.report(place, "BadOutputDtype")
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def _structure(branch: Branch) -> tuple[str, int] | None:
+    """What all that it returns is, and of how many parts; None: not known, as of a function that may give a tuple."""
+    found = {_put_together(branch, returned) for returned in branch.returns}
+    return found.pop() if len(found) == 1 else None
+
+
+def _put_together(branch: Branch, returned: ast.expr | None) -> tuple[str, int] | None:
+    match branch.resolved(returned):
+        case ast.Tuple(elts=parts) if not _nested(parts):
+            return "a tuple", len(parts)
+        case ast.List(elts=parts) if not _nested(parts):
+            return "a list", len(parts)
+        case ast.Dict(values=parts, keys=keys) if not _nested(parts) and None not in keys:
+            return "a dict", len(parts)
+        case (ast.Call() | ast.BinOp() | ast.Compare()) as whole:
+            results = Results(branch)
+            return (_TENSOR, 1) if results.shape(whole) or results.dtype(whole) else None
+    return None
+
+
+def _nested(parts: list[ast.expr]) -> bool:
+    return any(isinstance(part, ast.Tuple | ast.List | ast.Dict | ast.Starred) for part in parts)
 
 
 def _first(branch: Branch) -> ast.expr | None:

@@ -128,6 +128,17 @@ def extent_of(value: Value) -> Extent | None:
     return None
 
 
+def has_several_elements(value: Value) -> bool:
+    """Is it surely a tensor with a dim of two elements or more?
+
+    >>> has_several_elements(tensor_of((number(1), number(3)))), has_several_elements(tensor_of((number(1), None)))
+    (True, False)
+    """
+    tensors = [option for option in value.present if isinstance(option, Tensor)]
+    several = (any(size is not None and size.low > 1 for size in tensor.dims or ()) for tensor in tensors)
+    return len(tensors) == len(value.options) and all(several)
+
+
 def tensor_of(dims: Dims) -> Value:
     """A tensor of which the dims are known."""
     return exactly(Tensor(dims=dims))
