@@ -2,7 +2,8 @@
 
 Why: what Python reads from the world around it is read once, by the tracer. The value is a literal of the graph from
 then on, or decides which branch is kept. Non-strict mode says nothing about it; strict mode refuses clocks, files and
-process ids, and keeps the environment, the command line and counters just as silently.
+process ids, and keeps the environment, the command line and counters just as silently. A clock whose difference is
+only printed, logged or kept does no harm to the outputs: strict mode refuses it all the same.
 
 Instead: read it in `__init__` when it belongs to the model, make it an input when it changes from call to call, and
 keep counters in a registered buffer.
@@ -21,7 +22,7 @@ import libcst as cst
 from exportlint import Case, Kind, Rule, Severity, Visitor, called
 
 if TYPE_CHECKING:
-    from exportlint import Called, Code, Sketch
+    from exportlint import Called, Code, FunctionInfo, Sketch
 
 _INPUT = "make it an input of forward, or read it in `__init__` when it belongs to the model"
 _INIT = "read it in `__init__`, or make it an input of forward"
@@ -56,6 +57,7 @@ _CASE_OF = {name: case for case, names in _BY_NAME.items() for name in names.spl
 _RARELY_CHANGES = frozenset({"BadEnvironmentGet", "BadGetenv", "BadFileTest", "BadProcess", "BadHost"})
 _READERS = frozenset({"read_text", "read_bytes"})
 _TABLES = frozenset({"os.environ", "os.environb", "sys.argv"})
+_LOGS = frozenset({"debug", "info", "warning", "error", "critical", "log"})
 _COUNTERS = frozenset({"itertools.count", "itertools.cycle"})
 
 
@@ -64,6 +66,10 @@ class ClockOrEnvironment(Rule):
     shown_by = ("other-environment",)
     cases: ClassVar = {
         "BadTime": Case(_ONCE, _INPUT),
+        "BadTimer": Case(
+            "`{code}` is read for a time that no output depends on, and the program has no clock",
+            "measure the calls of the model from outside, or behind `if not torch.compiler.is_compiling():`",
+        ),
         "BadDatetime": Case(_ONCE, _INPUT),
         "BadEnvironmentGet": Case(_ONCE, _INIT),
         "BadGetenv": Case(_ONCE, _INIT),
@@ -99,6 +105,10 @@ class ClockOrEnvironment(Rule):
             or any(c.origin == "builtins.next" and _is_counter(sketch, c) for c in sketch.calls)
         )
 
+    def __init__(self, code: Code) -> None:
+        super().__init__(code)
+        self._timed: frozenset[tuple[int, int]] | None = None
+
     @property
     def _rarely(self) -> Severity:
         """Outside of a module's own methods it is a library's switch, which who exports knows."""
@@ -107,6 +117,7 @@ class ClockOrEnvironment(Rule):
     def visit_Call(self, node: cst.Call) -> None:
         name = self.code.name(node.func) or ""
         if case := _CASE_OF.get(name):
+            case = "BadTimer" if case == "BadTime" and self._only_timed(node) else case
             if case != "BadFileRead" or not _writes(node):
                 self.report(node, case, at_most=self._rarely if case in _RARELY_CHANGES else Severity.ERROR)
         elif name == "builtins.next" and node.args:
@@ -133,6 +144,14 @@ class ClockOrEnvironment(Rule):
         if value.certain and value.name in _COUNTERS and (on_self or not self._is_local(iterator)):
             self.report(node, "BadCounterOnSelf" if on_self else "BadCounter")
 
+    def _only_timed(self, node: cst.Call) -> bool:
+        """Does what the clock says end in a number that is printed, logged or kept on self, and in nothing else?"""
+        if self._timed is None:
+            function = self.code.function
+            self._timed = _Timing(self.code.sketch, function).places if function else frozenset()
+        place = self.code.place(node)
+        return (place.line, place.column - 1) in self._timed
+
     def _is_local(self, node: cst.BaseExpression) -> bool:
         """Is the name bound in the function at hand?"""
         return isinstance(node, cst.Name) and node.value in self._bound
@@ -145,6 +164,80 @@ class ClockOrEnvironment(Rule):
         """`path.read_text()`: no module has a method of this name, so only tensors and modules are ruled out."""
         owner = self.code.value(node.func.value) if isinstance(node.func, cst.Attribute) else None
         return owner is not None and owner.kind not in (Kind.MODULE, Kind.TENSOR)
+
+
+class _Timing:
+    """The readings of a clock in a function whose value reaches nothing that the function computes.
+
+    places   the lines and columns of those calls
+    """
+
+    def __init__(self, sketch: Sketch, function: FunctionInfo) -> None:
+        self._function = function
+        self._parents = {child: node for node in ast.walk(function.node) for child in ast.iter_child_nodes(node)}
+        names = [node for node in ast.walk(function.node) if isinstance(node, ast.Name)]
+        self._read = [node for node in names if isinstance(node.ctx, ast.Load)]
+        bound = [node for node in names if not isinstance(node.ctx, ast.Load)]
+        self._timers = {node.id for node in bound}
+        while wrong := {node.id for node in bound if not self._is_set(node)} & self._timers or self._escaping():
+            self._timers -= wrong
+        clocks = (call.node for call in sketch.calls if _CASE_OF.get(call.origin) == "BadTime")
+        self.places = frozenset((node.lineno, node.col_offset) for node in clocks if self._ends(node))
+
+    def _escaping(self) -> set[str]:
+        return {node.id for node in self._read if node.id in self._timers and not self._ends(node)}
+
+    def _is_set(self, node: ast.Name) -> bool:
+        """By a plain statement, and not by a loop, a `with` or the like."""
+        parent = self._parents[node]
+        return isinstance(parent, ast.Assign | ast.AnnAssign | ast.AugAssign)
+
+    def _ends(self, node: ast.expr) -> bool:
+        """Is the number, or what is computed of it, given to another timer, kept on self, printed or logged?"""
+        inner: ast.AST = node
+        parent = self._parents[inner]
+        while isinstance(parent, ast.BinOp | ast.UnaryOp | ast.FormattedValue | ast.JoinedStr) or _rounds(parent):
+            inner, parent = parent, self._parents[parent]
+        match parent:
+            case ast.Assign(targets=[target]) | ast.AnnAssign(target=target) | ast.AugAssign(target=target):
+                return (isinstance(target, ast.Name) and target.id in self._timers) or self._is_only_kept(target)
+            case ast.Call(func=func) if isinstance(self._parents[parent], ast.Expr) and inner is not func:
+                return _tells(func) or (isinstance(func, ast.Attribute) and self._is_only_kept(func.value))
+        return False
+
+    def _is_only_kept(self, node: ast.expr) -> bool:
+        """An attribute of self that no method of the class reads, other than to put more into it."""
+        match node:
+            case ast.Attribute(value=ast.Name(id="self"), attr=name) if self._function.cls:
+                classes = self._function.cls.lineage
+                return not any(_reads(cls.node, name) for cls in classes)
+        return False
+
+
+def _reads(node: ast.AST, name: str) -> bool:
+    """Is `self.name` read, a statement `self.name.append(…)` aside?"""
+    parents = {child: inner for inner in ast.walk(node) for child in ast.iter_child_nodes(inner)}
+    for part in ast.walk(node):
+        match part:
+            case ast.Attribute(value=ast.Name(id="self"), attr=read, ctx=ast.Load()) if read == name:
+                call = parents.get(parents[part])
+                if not (isinstance(call, ast.Call) and isinstance(parents[call], ast.Expr)):
+                    return True
+    return False
+
+
+def _rounds(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"round", "float", "int"}
+
+
+def _tells(func: ast.expr) -> bool:
+    """`print`, `logging.info`, `logger.debug`, `self.log`."""
+    match func:
+        case ast.Name(id=name):
+            return name == "print"
+        case ast.Attribute(attr=name):
+            return name in _LOGS
+    return False
 
 
 class _Bound(Visitor):
