@@ -158,15 +158,17 @@ class ExportInTrainMode(ScriptRule):
         return found if isinstance(found, ClassInfo) else None
 
     def _unseen(self, origin: cst.Call) -> bool:
-        """A builder of the project that never says `eval`. What comes from libraries may have said it: silence."""
+        """A function of the project that builds a module, and never says `eval`. A library's may say it: silence."""
         made, module = self.bound(origin.func), self.code.module
-        if isinstance(made, cst.FunctionDef):
-            found = module.functions.get(made.name.value)
-            return not any(map(_switches, [f.node for f in functions_below([found])] if found else [_syntax(made)]))
-        known = module.project.find(self.code.name(origin.func) or "")
-        if not isinstance(known, FunctionInfo) or known.cls is not None:
-            return False
-        return not any(_switches(function.node) for function in functions_below([known]))
+        own = module.functions.get(made.name.value) if isinstance(made, cst.FunctionDef) else None
+        known = own or module.project.find(self.code.name(origin.func) or "")
+        below = functions_below([known]) if isinstance(known, FunctionInfo) and known.cls is None else []
+        return any(map(self._builds, below)) and not any(_switches(function.node) for function in below)
+
+    def _builds(self, function: FunctionInfo) -> bool:
+        calls = (node.func for node in ast.walk(function.node) if isinstance(node, ast.Call))
+        classes = (self._class_named(func, function.module) for func in calls)
+        return any(cls is not None and cls.is_module for cls in classes)
 
 
 @dataclass(frozen=True, slots=True)
