@@ -28,6 +28,7 @@ _VALUES = "compare values, or pass the choice in when the model is built"
 _BUILD = "decide it in `__init__`, where the real objects are at hand"
 _ADDRESS = "`{code}` is an address, and becomes a constant of the program"
 _STORAGE = frozenset({"untyped_storage", "storage", "_typed_storage"})
+_TELLS = frozenset({"print", "warn", "debug", "info", "warning", "error", "critical", "exception", "log", "_check"})
 _ASKS = _STORAGE | {"id", "hash", "data_ptr", "storage_offset", "is_set_to"}
 
 
@@ -49,6 +50,14 @@ class ObjectIdentity(Rule):
         "BadTypeKey": Case(
             "`{code}` looks up the exact type of a tensor, which is FakeTensor while it is traced",
             "use `isinstance(…, torch.Tensor)`",
+        ),
+        "BadTypeName": Case(
+            "`{code}` is the name of a tensor's exact type, which is FakeTensor while it is traced",
+            "use `isinstance(…, torch.Tensor)`, or text of your own",
+        ),
+        "BadTypeText": Case(
+            "`{code}` makes text of a tensor's exact type, which is FakeTensor while it is traced",
+            "use `isinstance(…, torch.Tensor)`, or text of your own",
         ),
         "BadDataPtr": Case("`{code}` is an address", _VALUES),
         "BadDataPtrParameter": Case("`{code}` is an address", _BUILD),
@@ -77,10 +86,42 @@ class ObjectIdentity(Rule):
     def __init__(self, code: Code) -> None:
         super().__init__(code)
         self._keys: set[cst.CSTNode] = set()
+        self._told = 0  # how many of the nodes around only tell somebody something
+
+    def visit_Raise(self, node: cst.Raise) -> None:
+        self._told += 1
+
+    def leave_Raise(self, original_node: cst.Raise) -> None:
+        self._told -= 1
+
+    def visit_Assert(self, node: cst.Assert) -> None:
+        self._told += 1
+
+    def leave_Assert(self, original_node: cst.Assert) -> None:
+        self._told -= 1
+
+    def leave_Call(self, original_node: cst.Call) -> None:
+        self._told -= called(original_node) in _TELLS
+
+    def visit_Attribute(self, node: cst.Attribute) -> None:
+        """`type(x).__name__`."""
+        if node.attr.value in {"__name__", "__qualname__"}:
+            self._text_of_type(node, node.value, "BadTypeName")
+
+    def visit_FormattedStringExpression(self, node: cst.FormattedStringExpression) -> None:
+        self._text_of_type(node.expression, node.expression, "BadTypeText")
+
+    def _text_of_type(self, node: cst.CSTNode, kind: cst.BaseExpression, case: str) -> None:
+        """Text that may decide something: what somebody only reads, and `"Tensor" in …`, is the same in the program."""
+        if not self._told and _is_type_of_tensor(self.code.value(kind)):
+            self.report(node, case, at_most=Severity.WARNING)
 
     def visit_Call(self, node: cst.Call) -> None:
+        self._told += called(node) in _TELLS
         name = self.code.name(node.func)
-        if name in {"builtins.id", "builtins.hash"} and node.args and node not in self._keys:
+        if name in {"builtins.str", "builtins.repr"} and node.args:
+            self._text_of_type(node, node.args[0].value, "BadTypeText")
+        elif name in {"builtins.id", "builtins.hash"} and node.args and node not in self._keys:
             self._address(node, name, node.args[0].value)
         elif called(node) == "get" and node.args and _is_type_of_tensor(self.code.value(node.args[0].value)):
             self.report(node, "BadTypeKey")
