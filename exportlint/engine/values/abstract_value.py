@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from exportlint.engine.values.kinds import Kind, Source, Step
+from exportlint.engine.values.kinds import Kind, Source, Step, Transform
 
 if TYPE_CHECKING:
     from exportlint.engine.source.symbols import ClassInfo, FunctionInfo
@@ -143,7 +143,7 @@ class Class:
 class Function:
     """A function of the project (`function`), or a method that `name` names; `owner` is the object it is bound to.
 
-    `bound`: the arguments, by place and by name, that `functools.partial` gave it.
+    `bound`: the arguments, by place and by name, that `functools.partial` gave it. `transform`: of `torch.func`.
     """
 
     kind: ClassVar[Kind] = Kind.FUNCTION
@@ -152,6 +152,7 @@ class Function:
     name: str | None = None
     on_self: bool = False
     bound: tuple[tuple[Value, ...], tuple[tuple[str, Value], ...]] = ((), ())
+    transform: Transform | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,14 @@ class Source(enum.Enum):
     __hash__ = object.__hash__  # as that of Kind
 
 
+class Transform(enum.Enum):
+    """What a function of `torch.func` makes of a function, and so what it is given when that is called."""
+
+    OF_ROWS = "a function of rows"  # torch.vmap
+    OF_SLICES = "a function of slices along dims that are given"  # torch.vmap with in_dims
+    OF_DERIVATIVES = "a derivative"  # torch.func.grad, jacrev …
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One step of a trail: what was read, and on which line."""

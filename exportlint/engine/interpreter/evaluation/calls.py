@@ -33,7 +33,7 @@ from exportlint.engine.values.dims.layers import layer_effect
 from exportlint.engine.values.dims.reshaping import effect
 from exportlint.engine.values.dims.shapes import pieces
 from exportlint.engine.values.joining import join
-from exportlint.engine.values.kinds import Kind
+from exportlint.engine.values.kinds import Kind, Transform
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,6 +58,11 @@ _OPERANDS = ("operands", "carried_inputs")  # of a branch, of a loop
 _MAPPING = frozenset(
     {"torch._higher_order_ops.map", "torch._higher_order_ops.map.map", "functorch.experimental.control_flow.map"}
 )
+# Of torch and torch.func: they give the function in another form, which runs it when it is called.
+_TRANSFORMS = frozenset({"torch.vmap", "torch.func.vmap", "functorch.vmap"}) | {
+    f"{home}.{name}" for home in ("torch.func", "functorch") for name in ("grad", "jacrev", "jacfwd", "hessian")
+}
+_DERIVED = frozenset({"torch.func.vjp", "torch.func.jvp", "functorch.vjp", "functorch.jvp"})
 
 
 class CallExpressions(BuiltinCalls, Narrowing):
@@ -169,6 +174,8 @@ class CallExpressions(BuiltinCalls, Narrowing):
         self, function: Possibility, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.Call
     ) -> Value:
         match function:
+            case Function(transform=Transform() as transform):
+                return self._transformed(replace(function, transform=None), transform, args)
             case Function(function=known, owner=owner) if known is not None:
                 given, named = function.bound
                 return self.engine.invoke(known, owner, (*given, *args), {**dict(named), **keywords})
@@ -296,10 +303,8 @@ class CallExpressions(BuiltinCalls, Narrowing):
     def _named_function(self, name: str, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value:
         if name.startswith("builtins."):
             return self.builtin(name.removeprefix("builtins."), args, keywords)
-        if name in _BRANCHING or name in _LOOPING:
-            return self._branched(args, keywords)
-        if name in _MAPPING and len(args) > 1:
-            return self._by_operator([args[0]], (self.element_of(args[1]), *args[2:])).but(dims=None)
+        if (run := self._running(name, args, keywords)) is not None:
+            return run
         if name.startswith("torch.distributions."):
             if name.rpartition(".")[2].islower():  # kl_divergence
                 return TENSOR
@@ -317,6 +322,18 @@ class CallExpressions(BuiltinCalls, Narrowing):
         found = library.call(name, args, keywords)
         trail = next((a.trail for a in args if a.trail), ())
         return found.with_trail(trail) if found.kind in {Kind.TENSOR, Kind.UNBACKED} else found
+
+    def _running(self, name: str, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value | None:
+        """What a function of torch gives that runs the functions it is given."""
+        if name in _BRANCHING or name in _LOOPING:
+            return self._branched(args, keywords)
+        if name in _TRANSFORMS and args and isinstance(args[0].lead, Function) and args[0].function:
+            return args[0].but(transform=_transform(name, given=len(args) > 1 or "in_dims" in keywords))
+        if name in _DERIVED and len(args) > 1:
+            self.apply(args[0], args[1:] if name.endswith("vjp") else args[1].items or ())
+        if name in _MAPPING and len(args) > 1:
+            return self._by_operator([args[0]], (self.element_of(args[1]), *args[2:])).but(dims=None)
+        return None
 
     def apply(self, function: Value, args: tuple[Value, ...]) -> Value:
         """What each function or module gives that the value may be."""
@@ -338,6 +355,18 @@ class CallExpressions(BuiltinCalls, Narrowing):
         operands = whole.items or () if whole.kind is Kind.CONTAINER else ()
         return self._by_operator([f for f in given if f.kind in {Kind.FUNCTION, Kind.MODULE}], operands)
 
+    def _transformed(self, function: Function, transform: Transform, args: tuple[Value, ...]) -> Value:
+        """What `torch.vmap(function)` gives, or a derivative of it, which run the function as Python runs it."""
+        if transform is Transform.OF_DERIVATIVES:
+            self.apply(exactly(function), args)
+            return TENSOR if args and args[0].is_tensor else UNKNOWN
+        # One argument that is not known is the tensor to be sliced; of several, some may be dicts of parameters.
+        known = (TENSOR,) if len(args) == 1 and args[0].kind is Kind.UNKNOWN else args
+        first = transform is Transform.OF_ROWS
+        given = (self.element_of(arg) if first else arg.but(dims=None) for arg in known)
+        result = self.apply(exactly(function), tuple(given))
+        return result.but(dims=None) if result.is_tensor else UNKNOWN
+
     def _by_operator(self, functions: Sequence[Value], operands: tuple[Value, ...]) -> Value:
         """All of the functions run under export, on the operands."""
         self.engine.operators += 1
@@ -347,6 +376,13 @@ class CallExpressions(BuiltinCalls, Narrowing):
         for result in results[1:]:
             whole = join(whole, result)
         return whole
+
+
+def _transform(name: str, *, given: bool) -> Transform:
+    """`given`: the call says more than the function, such as the dims."""
+    if not name.endswith("vmap"):
+        return Transform.OF_DERIVATIVES
+    return Transform.OF_SLICES if given else Transform.OF_ROWS
 
 
 def _torch_only(func: ast.expr, name: str) -> str | None:
