@@ -3,8 +3,8 @@
 Why: while a model is exported, inputs, parameters and modules are stand-ins for the real ones, and a program has no
 objects at all. `id()` and `hash()` become a number that was true once; `is` between two inputs and a cache keyed
 by tensors are decided for the sample inputs and stay so: exported without a word, wrong for other objects. In
-non-strict mode an input is a FakeTensor, so `type(x) is torch.Tensor` is False. `data_ptr()` is refused,
-except on parameters in strict mode. `is` between modules and `is None` are Python and fine.
+non-strict mode an input is a FakeTensor, so `type(x) is torch.Tensor` is False, and the name of the type another.
+`data_ptr()` is refused, except on parameters in strict mode. `is` between modules and `is None` are Python and fine.
 
 Instead: compare values (`(x == y).all()` with `torch.where`), use `isinstance(x, torch.Tensor)`, and decide what is
 tied or shared when the model is built:
