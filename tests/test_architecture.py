@@ -112,6 +112,23 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.trial.child.localize",
         "torch",
     },
+    # What a lowering is. A fresh process that has only a target's runtime imports it too.
+    "exportlint.lowering.backend": {"torch"},
+    "exportlint.lowering.arrays": {"torch", "numpy", "ml_dtypes"},
+    "exportlint.lowering.leaf_files": {"exportlint.lowering.arrays"},
+    "exportlint.trial.child.lowering": {
+        "exportlint.version",
+        "exportlint.trial.protocol",
+        "exportlint.lowering.backend",
+        "exportlint.lowering.arrays",
+        "exportlint.lowering.leaf_files",
+        "exportlint.trial.child.server",
+        "exportlint.trial.child.loading",
+        "exportlint.trial.child.execution",
+        "exportlint.trial.child.export",
+        "exportlint.trial.child.dynamic_shapes",
+        "torch",
+    },
     # Nothing there imports another stage. cloudpickle: one stage, which does without where it is not installed.
     "exportlint.trial.child.stages": {
         "exportlint.trial.protocol",
@@ -125,6 +142,8 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.trial.child.dynamic_shapes",
         "exportlint.trial.child.localize",
         "exportlint.trial.child.soundness",
+        "exportlint.trial.child.lowering",
+        "exportlint.lowering.backend",
         "torch",
         "cloudpickle",
     },
@@ -137,12 +156,7 @@ LAYERS: dict[str, set[str]] = {
     },
     # Plugins of the child, found by entry points: models of libraries, and targets of deployment.
     "exportlint.zoo": {"torch"},
-    "exportlint.lowering": {
-        "exportlint.trial.protocol",
-        "exportlint.trial.child.loading",
-        "exportlint.trial.child.execution",
-        "torch",
-    },
+    "exportlint.lowering": {"exportlint.lowering.backend", "exportlint.lowering.arrays", "torch"},
     # The trial, in the parent.
     "exportlint.trial.parent": {"exportlint.errors", "exportlint.trial.protocol", "psutil"},
     "exportlint.trial.findings": {

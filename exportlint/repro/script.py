@@ -135,7 +135,7 @@ def _after(stage: Stage) -> str:
     module = f"exportlint.trial.child.stages.{stage.module}"
     if stage.lowering:
         points = entry_points(group=LOWERINGS)
-        module = next((point.value for point in points if point.name == stage.lowering), "")
+        module = next((point.module for point in points if point.name == stage.lowering), "")
     spec = importlib.util.find_spec(module) if module else None
     tree = ast.parse(Path(spec.origin).read_text("utf-8")) if spec and spec.origin else ast.Module([], [])
     for node in tree.body:

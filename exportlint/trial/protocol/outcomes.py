@@ -8,8 +8,9 @@ import signal
 NON_STRICT, STRICT = "non-strict", "strict"
 MODES = (NON_STRICT, STRICT)
 
-PASSED, REFUSED, DIFFERS, CRASHED, TIMED_OUT, SKIPPED = (
+PASSED, COMPILED, REFUSED, DIFFERS, CRASHED, TIMED_OUT, SKIPPED = (
     "passed",
+    "compiled",  # of a lowering whose artefact cannot run on this machine; never to be taken for a pass
     "refused",
     "differs",
     "crashed",
@@ -20,7 +21,7 @@ RUNNING = "running"  # of a stage that has not ended; events say it, results nev
 FAILED = (REFUSED, DIFFERS, CRASHED, TIMED_OUT)
 
 # The worst word wins where a stage looks at several things.
-_RANK = (PASSED, SKIPPED, DIFFERS, REFUSED, TIMED_OUT, CRASHED)
+_RANK = (PASSED, COMPILED, SKIPPED, DIFFERS, REFUSED, TIMED_OUT, CRASHED)
 
 
 class Outcome(str, enum.Enum):

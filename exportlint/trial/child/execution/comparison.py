@@ -85,10 +85,11 @@ def _compare_tensor(path: str, ours: torch.Tensor, theirs: torch.Tensor, *, exac
             return None
     elif torch.equal(ours, theirs):
         return None
-    return Difference(path, "values", max_error=_max_error(ours, theirs))
+    return Difference(path, "values", max_error=max_error(ours, theirs))
 
 
-def _max_error(ours: torch.Tensor, theirs: torch.Tensor) -> float:
+def max_error(ours: torch.Tensor, theirs: torch.Tensor) -> float:
+    """How far finite numbers are apart at most; infinity where none is finite."""
     wide = torch.complex128 if ours.dtype.is_complex else torch.float64
     gap = (ours.to(wide) - theirs.to(wide)).abs()
     finite = gap[torch.isfinite(gap)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from typing import Any
 
@@ -19,6 +20,6 @@ def from_program(run: Callable[[StageRequest, Any], StageAnswer]) -> Callable[[S
         exported = request.exported or export(request.loaded, request.mode)
         if not exported.is_program:
             return StageAnswer(SKIPPED, "the target's own export call gives no ExportedProgram")
-        return run(request, exported.program)
+        return run(replace(request, exported=exported), exported.program)
 
     return with_program

@@ -1,34 +1,42 @@
-"""lower-<name>: hand the exported program to a lowering; the options name its module."""
+"""lower-<name>: prove that a target of deployment computes what eager does; the options name its lowering."""
 
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from exportlint.trial.child.execution.input_sets import inputs_of
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.from_program import from_program
-from exportlint.trial.protocol.exceptions import of_exception
-from exportlint.trial.protocol.outcomes import REFUSED, SKIPPED
+from exportlint.trial.child.lowering.input_calls import calls_of
+from exportlint.trial.child.lowering.proof import Subject, prove
+from exportlint.trial.protocol.outcomes import SKIPPED
 from exportlint.trial.protocol.shortening import short
+
+if TYPE_CHECKING:
+    from exportlint.lowering.backend import Lowering
 
 
 @from_program
 def run(request: StageRequest, program: Any) -> StageAnswer:
-    """The lowering's own status and words."""
+    """Options: "lowering" (`module:Class`), "settings", and "cache", a folder of earlier results."""
+    name = request.options["lowering"]
     try:
-        lowering = importlib.import_module(request.options["lowering"])
+        lowering = _made(name, request.options.get("settings", {}))
     except ImportError as exc:
-        return StageAnswer(SKIPPED, short(f"{request.options['lowering']} cannot be imported: {exc}"))
+        return StageAnswer(SKIPPED, short(f"{name} cannot be imported: {exc}"))
     loaded = request.loaded
-    args, kwargs = inputs_of(loaded, 0)
     folder = request.folder / "lowering"
     folder.mkdir()
-    try:
-        result = lowering.lower(program, loaded.eager, args, kwargs, folder)
-    except BaseException as exc:  # noqa: BLE001 - backends let anything through
-        request.emit(of_exception(exc))
-        return StageAnswer(REFUSED, None)
-    for seen in result.observations:
+    cache = Path(request.options["cache"]) if request.options.get("cache") else None
+    subject = Subject(name, lowering, program, loaded.eager, calls_of(loaded, request.exported), folder, cache)
+    proved = prove(subject)
+    for seen in proved.observations:
         request.emit(seen)
-    return StageAnswer(result.status, result.detail and short(result.detail), dict(result.data))
+    return StageAnswer(proved.status, proved.detail and short(proved.detail), dict(proved.data))
+
+
+def _made(name: str, settings: dict[str, Any]) -> Lowering:
+    module, _, cls = name.partition(":")
+    lowering: Lowering = getattr(importlib.import_module(module), cls)(settings)
+    return lowering

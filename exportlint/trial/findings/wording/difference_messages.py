@@ -167,8 +167,15 @@ def _declaration(seen: Observation) -> str:
 def _lowered(seen: Observation) -> str:
     """Of a lowering: where, in which call, and how."""
     details = seen.details
-    which = "the first call" if details["call"] == 0 else "the second call, after an equal first one"
+    which = _LOWERED_CALLS.get(details["inputs"], f"the call with {details['inputs']}")
     return f"compare: {details['output'] or 'the output'} of {which}: {_lowered_value(details)}"
+
+
+_LOWERED_CALLS = {
+    "sample": "the first call",
+    "sample again": "the second call, after an equal first one",
+    "other values": "the call on other values",
+}
 
 
 def _lowered_value(details: Details) -> str:
@@ -179,7 +186,7 @@ def _lowered_value(details: Details) -> str:
             return f"values differ by up to {details['max_error']:.4g}"
         case "value":
             return f"eager gives {details['ours']}, the lowered program {details['theirs']}"
-    return str(details["what"])
+    return f"eager's {details['what']} is {details['ours']}, the lowered program's {details['theirs']}"
 
 
 def _of_values(seen: Observation) -> str:

@@ -56,7 +56,7 @@ def exception_words(stage: Stage, seen: Observation, *, known: bool) -> Words:
         messages, suggestions = (dict.fromkeys(part) for part in zip(*pairs, strict=True))
         return Words("; ".join(messages), "; ".join(suggestions))
     if summary := seen.details.get("summary"):
-        return Words(f"{stage.name}, {one_line(str(summary))}")
+        return Words(f"{stage.name}, {one_line(str(summary))}", seen.details.get("suggestion") or None)
     return advised(words, seen, thorough=stage.kind is not StageKind.DRAFT) if stage.of_export else words
 
 
@@ -85,7 +85,7 @@ def difference_words(stage: Stage, seen: Observation, changed: str | None = None
         message += ", as a trace shows that went on after the refusals"
     if facts := seen.details.get("sizes"):
         return Words(message, wrong_declaration(facts[0])[1])
-    return Words(message, _INSTEAD.get(str(seen.check)))
+    return Words(message, seen.details.get("suggestion") or _INSTEAD.get(str(seen.check)))
 
 
 def warning_words(seen: Observation) -> Words:

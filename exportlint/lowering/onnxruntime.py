@@ -1,0 +1,11 @@
+"""ONNXRuntime: to be written."""
+
+from exportlint.lowering.backend import Lowering
+
+
+class ONNXRuntime(Lowering):
+    """To be written."""
+
+    def missing(self) -> str | None:
+        """Not there yet."""
+        return "not written yet"

@@ -1,0 +1,103 @@
+"""The calls that prove an artefact: the sample twice, other values, other sizes; each with what eager gives for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.export._tree_utils import reorder_kwargs
+from torch.utils import _pytree as pytree
+
+from exportlint.lowering.arrays import array_leaves
+from exportlint.trial.child.dynamic_shapes.input_tensors import input_tensors
+from exportlint.trial.child.dynamic_shapes.other_sizes import picks, resized, sizes_at, sizes_within, small_enough
+from exportlint.trial.child.dynamic_shapes.size_names import names
+from exportlint.trial.child.dynamic_shapes.symbolic_trace import read_trace
+from exportlint.trial.child.execution.input_sets import Inputs, inputs_of, with_other_values
+from exportlint.trial.child.loading.loaded import copied
+from exportlint.trial.child.loading.seeding import seed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from exportlint.trial.child.export.export_call import Exported
+    from exportlint.trial.child.loading.loaded import Loaded
+
+
+SAMPLE, AGAIN, OTHER_VALUES = "sample", "sample again", "other values"
+_SIZES = 2  # so many other sizes are run: one larger, one at an end of the range
+
+
+@dataclass(frozen=True)
+class InputCall:
+    """One call. `inputs` says which: the sample, other values, or sizes such as `batch=3`."""
+
+    inputs: str
+    given: Inputs
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a call gives: the leaves of its output with their paths, and the leaves of the inputs after it."""
+
+    paths: tuple[str, ...]
+    outputs: list[Any]
+    inputs: list[Any]
+    raised: str = ""
+
+
+def calls_of(loaded: Loaded, exported: Exported) -> list[InputCall]:
+    """The sample twice in a row, so that state shows; then other values, then other sizes where dims are dynamic."""
+    sample = inputs_of(loaded, 0)
+    found = [InputCall(SAMPLE, sample), InputCall(AGAIN, sample), InputCall(OTHER_VALUES, inputs_of(loaded, 1))]
+    return [*found, *_other_sizes(loaded, exported, sample)]
+
+
+def _other_sizes(loaded: Loaded, exported: Exported, sample: Inputs) -> Iterator[InputCall]:
+    tensors = input_tensors(exported.model, sample, loaded.dynamic_shapes()) if exported.sizes else []
+    trace = read_trace(exported.sizes, tensors) if tensors else None
+    if trace is None:
+        return
+    called, free = names(trace), sizes_within(trace, trace.ranges)
+    for pick in picks(trace.samples(), free, trace.conditions)[:_SIZES]:
+        sizes = sizes_at(trace, {**trace.samples(), **pick})
+        if small_enough(tensors, sizes):
+            text = ", ".join(f"{called[root]}={int(trace.of(root)[0].form.xreplace(pick))}" for root in pick)
+            yield InputCall(text, with_other_values(resized(sample, tensors, sizes), 5))
+
+
+def input_leaves(given: Inputs, in_spec: pytree.TreeSpec) -> list[Any]:
+    """In the order in which the program takes them."""
+    args, kwargs = given
+    return list(pytree.tree_leaves((args, reorder_kwargs(kwargs, in_spec))))
+
+
+def expected(
+    model: Callable[..., Any], calls: Sequence[InputCall], in_spec: Any, first_seed: int = 0
+) -> list[Expected]:
+    """What the model gives, call after call on one model. A call that it refuses says so, and changes nothing more."""
+    return [_one(model, call, in_spec, first_seed + number) for number, call in enumerate(calls)]
+
+
+def _one(model: Callable[..., Any], call: InputCall, in_spec: Any, number: int) -> Expected:
+    args, kwargs = copied(call.given)
+    seed(number)
+    try:
+        with torch.no_grad():
+            leaves, _ = pytree.tree_flatten_with_path(model(*args, **kwargs))
+    except Exception as exc:  # noqa: BLE001 - the model may raise anything
+        return Expected((), [], [], f"{type(exc).__name__}: {exc}")
+    paths = tuple(pytree.keystr(path) for path, _ in leaves)
+    outputs = array_leaves([leaf for _, leaf in leaves])
+    return Expected(paths, outputs, array_leaves(input_leaves((args, kwargs), in_spec)))
+
+
+def shapes_only(results: Sequence[Expected]) -> list[Expected]:
+    """Of a model whose values are random by design: what does not depend on the draw."""
+    return [replace(one, outputs=shapes_of(one.outputs), inputs=shapes_of(one.inputs)) for one in results]
+
+
+def shapes_of(leaves: Sequence[Any]) -> list[Any]:
+    """Dtype and shape in the place of each tensor."""
+    return [f"{leaf.dtype} {leaf.shape}" if hasattr(leaf, "shape") else leaf for leaf in leaves]
