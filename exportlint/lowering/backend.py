@@ -49,10 +49,14 @@ Call = Callable[[Sequence[Any]], Ran]
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """An exception of a backend: its dotted class and its whole text, since it may come from another process."""
+    """An exception of a backend: its dotted class and its whole text, since it may come from another process.
+
+    printed  what that process printed last; a runtime in C++ often says only there what it is about
+    """
 
     error_class: str
     text: str
+    printed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +66,15 @@ class Reason:
     text        one line for people
     operators   the operators that it is about, if its own words do not name them: `aten::cumsum`
     suggestion  what to write instead; "" where nobody knows
+    trace       the stack trace of the very node, where the target knows which it is
+    dtype       the dtype that it is about: the line is the first one that computes it
     """
 
     text: str
     operators: tuple[str, ...] = ()
     suggestion: str = ""
+    trace: str = ""
+    dtype: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +108,8 @@ class Lowering:
     modules    what must be importable here to compile and to run
     runtime    what the fresh process imports before it is given the artefact
     install    the one command that brings what is missing
+    advice     what to write instead where results differ, by the cause that was found: starts-at-zero, forgets,
+               always-zero (of buffers), not-written-back, never-read (of inputs), order (of outputs)
     runs       can the artefact run on this machine? Where it cannot, the status is `compiled`, never `passed`
     script     Python text that loads and runs the artefact without exportlint: `{artefact}` and `{inputs}` stand for
                the names of files beside it
@@ -111,6 +121,7 @@ class Lowering:
     modules: ClassVar[tuple[str, ...]] = ()
     runtime: ClassVar[tuple[str, ...]] = ()
     install: ClassVar[str] = ""
+    advice: ClassVar[Mapping[str, str]] = {}
     script: ClassVar[str] = ""
     runs: ClassVar[bool] = True
 

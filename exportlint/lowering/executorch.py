@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from exportlint.lowering.arrays import array_leaves, torch_leaves
 from exportlint.lowering.backend import Call, Lowering, Raised, Ran, Reason
+from exportlint.lowering.executorch_reasons import Emitted, reason_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import torch
 
-
-# executorch/runtime/core/error.h; the runtime's exceptions carry the number alone.
-ERRORS = {
-    0x01: "Internal",
-    0x02: "InvalidState",
-    0x10: "NotSupported",
-    0x11: "NotImplemented",
-    0x12: "InvalidArgument",
-    0x13: "InvalidType",
-    0x14: "OperatorMissing",
-    0x20: "NotFound",
-    0x21: "MemoryAllocationFailed",
-    0x23: "InvalidProgram",
-    0x30: "DelegateInvalidCompatibility",
-    0x31: "DelegateMemoryAllocationFailed",
-    0x32: "DelegateInvalidHandle",
-}
-_CODE = re.compile(r"error: (0x[0-9a-fA-F]+)")
 
 # For a script that shows the failure without exportlint: from `program` to `exported`, which is called as the model is.
 REPRO = """\
@@ -59,7 +41,17 @@ class ExecuTorch(Lowering):
     packages = ("torch", "executorch")
     modules = ("executorch",)
     runtime = ("executorch.runtime",)
+    # Patterns of names: mutable buffers whose values at the start are stored in the file; ExecuTorch begins with zeros.
+    defaults = {"initialized_buffers": ()}  # noqa: RUF012 - see Lowering
+    advice = {  # noqa: RUF012 - see Lowering
+        "starts-at-zero": "store its value at the start: `to_executorch(ExecutorchBackendConfig(passes="
+        "[InitializedMutableBufferPass([NAME])]))` (the setting `initialized_buffers` here), or start from zero",
+    }
     install = "pip install 'exportlint[executorch]' (executorch 1.4.1 fits torch 2.13)"
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        super().__init__(settings)
+        self._emitted = Emitted()
 
     def partitioners(self) -> list[Any]:
         """Other engines inside of the runtime, which take the parts of the graph that they know."""
@@ -69,14 +61,21 @@ class ExecuTorch(Lowering):
         """The program with its weights as `model.pte`."""
         from executorch.exir import to_edge_transform_and_lower  # noqa: PLC0415 (the package may be missing)
 
-        lowered = to_edge_transform_and_lower(program, partitioner=self.partitioners()).to_executorch()
-        self.facts = {
-            "outputs": program.call_spec.out_spec.num_leaves,
-            "operators": sorted(_operators(lowered.exported_program())),
-        }
+        self._emitted = Emitted(inputs=program.graph_signature.user_inputs)
+        lowered = to_edge_transform_and_lower(program, partitioner=self.partitioners())
+        lowered = lowered.to_executorch(self._config())
+        self.facts = {"outputs": program.call_spec.out_spec.num_leaves}
+        self._emitted = _emitted(lowered, self._emitted.inputs)
         path = folder / "model.pte"
         path.write_bytes(lowered.buffer)
         return path
+
+    def _config(self) -> Any:
+        from executorch.exir import ExecutorchBackendConfig  # noqa: PLC0415 (the package may be missing)
+        from executorch.exir.passes.init_mutable_pass import InitializedMutableBufferPass  # noqa: PLC0415 (as above)
+
+        patterns = list(self.settings["initialized_buffers"])
+        return ExecutorchBackendConfig(passes=[InitializedMutableBufferPass(patterns)] if patterns else [])
 
     def load(self, artefact: Path) -> Call:
         """Values of mutated inputs come first in what the runtime gives; the model's own outputs are the last ones."""
@@ -92,21 +91,18 @@ class ExecuTorch(Lowering):
         return call
 
     def explain(self, raised: Raised) -> Reason:
-        """With the name of the error's number, and the operators that this runtime has no kernel for."""
-        text = super().explain(raised).text
-        found = _CODE.search(raised.text)
-        if found is None:
-            return Reason(text)
-        text += f" ({ERRORS.get(int(found[1], 16), 'unknown')})"
-        absent = tuple(self._absent())
-        return Reason(f"{text}; this runtime has no kernel for {', '.join(absent)}" if absent else text, absent)
-
-    def _absent(self) -> list[str]:
-        from executorch.runtime import Runtime  # noqa: PLC0415 (the package may be missing)
-
-        return sorted(set(self.facts.get("operators", ())) - set(Runtime.get().operator_registry.operator_names))
+        """By the exception, the number in it, and what the runtime printed."""
+        return reason_of(raised, self._emitted)
 
 
-def _operators(program: torch.export.ExportedProgram) -> set[str]:
-    schemas = (getattr(node.target, "_schema", None) for node in program.graph.nodes if node.op == "call_function")
-    return {f"{s.name}.{s.overload_name}" if s.overload_name else s.name for s in schemas if s is not None}
+def _emitted(lowered: Any, inputs: Sequence[str]) -> Emitted:
+    """The instructions and nodes of the one method."""
+    plan = lowered.executorch_program.execution_plan[0]
+    names = [f"{one.name}.{one.overload}" if one.overload else one.name for one in plan.operators]
+    numbers = [getattr(one.instr_args, "op_index", None) for one in plan.chains[0].instructions]
+    traces: dict[str, list[str]] = {}
+    for node in lowered.exported_program().graph.nodes:
+        if (schema := getattr(node.target, "_schema", None)) is not None:
+            name = f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
+            traces.setdefault(name, []).append(node.meta.get("stack_trace") or "")
+    return Emitted(["" if number is None else names[number] for number in numbers], traces, inputs)

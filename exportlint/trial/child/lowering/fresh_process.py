@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import subprocess
@@ -26,20 +25,28 @@ if TYPE_CHECKING:
 class Results:
     """What came back.
 
-    calls    for each call that was finished, the leaves of the outputs and the inputs as the call left them
-    step     load or run, where something failed
-    raised   what was raised there
-    ended    how the process ended, where it did not answer
+    calls      for each call that was finished, the leaves of the outputs and the inputs as the call left them
+    step       import, load or run, where something failed
+    raised     what was raised there
+    ended      how the process ended, where it did not answer
+    timed_out  it was ended, since it took too long
+    printed    the last words of the process; a runtime in C++ says there why it gives up
     """
 
     calls: list[tuple[list[Any], list[Any]]] = field(default_factory=list)
     step: str = ""
     raised: Observation | None = None
     ended: str = ""
+    timed_out: bool = False
+    printed: str = ""
 
     @property
     def ok(self) -> bool:
         return self.raised is None and not self.ended
+
+
+DONE = "done"
+_MOST_PRINTED = 8000
 
 
 class FreshProcess:
@@ -66,33 +73,40 @@ class FreshProcess:
         self._process.wait()
         self._output.close()
 
-    def run(self, artefact: Path, facts: Mapping[str, Any], calls: Sequence[Sequence[Any]]) -> Results:
+    def run(
+        self, artefact: Path, facts: Mapping[str, Any], calls: Sequence[Sequence[Any]], seconds: float = 120.0
+    ) -> Results:
         """Load the artefact and call it with the leaves of each call, in this order, in one process."""
         files = [self._folder / f"call-{number}" for number in range(len(calls))]
         for file, leaves in zip(files, calls, strict=True):
             write_leaves(file, leaves)
         names = list(map(str, files))
         request = {"artefact": str(artefact), "facts": facts, "calls": names, "answer": str(self._folder)}
-        with contextlib.suppress(BrokenPipeError):  # it has ended already, which its exit code says
-            self._process.communicate(json.dumps(request).encode() + b"\n")
-        return self._results(self._process.wait())
+        try:
+            self._process.communicate(json.dumps(request).encode() + b"\n", timeout=seconds)
+        except BrokenPipeError:  # it has ended already, which its exit code says
+            pass
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+            return self._results(f"no answer within {seconds:g} s", timed_out=True)
+        return self._results(exit_in_words(self._process.wait()), timed_out=False)
 
-    def _results(self, code: int) -> Results:
+    def _results(self, ended: str, *, timed_out: bool) -> Results:
         answer = self._folder / "answer.json"
-        if not answer.exists():
-            done = sorted(self._folder.glob("inputs-*"))
-            step = "run" if done else "load or run"
-            return Results(step=step, ended=exit_in_words(code))
-        said = json.loads(answer.read_text("utf-8"))
+        said: dict[str, Any] = {"step": "import", "calls": 0}
+        if answer.exists():
+            said = json.loads(answer.read_text("utf-8"))
         numbers = range(said["calls"])
         calls = [tuple(read_leaves(self._folder / f"{what}-{n}") for what in ("outputs", "inputs")) for n in numbers]
         raised = Observation.from_dict(said["raised"]) if "raised" in said else None
-        return Results(calls, said["step"] if raised else "", raised)  # type: ignore[arg-type]
+        if raised or said["step"] == DONE:
+            return Results(calls, said["step"] if raised else "", raised, printed=self._printed)  # type: ignore[arg-type]
+        return Results(calls, said["step"], None, ended, timed_out, self._printed)  # type: ignore[arg-type]
 
     @property
-    def printed(self) -> str:
-        """The last words of the process; a runtime in C++ says there why it gives up."""
-        return (self._folder / "output").read_text("utf-8", "replace")[-4000:]
+    def _printed(self) -> str:
+        return (self._folder / "output").read_text("utf-8", "replace")[-_MOST_PRINTED:]
 
 
 def _environment() -> dict[str, str]:

@@ -1,52 +1,153 @@
-"""Find where the code of the model stands that needs an operator, or that computes an output."""
+"""Find where the code of the model stands that a failure of a target is about: a node, an operator, a dtype, an output,
+or what writes to an input or a buffer."""
 
 from __future__ import annotations
 
 import contextlib
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import torch
 from torch.export.graph_signature import TensorArgument
 
 from exportlint.trial.child.execution.graph_places import place_named_in
 from exportlint.trial.protocol.frames import Frame, message_frames
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    import torch
+    from torch.export import ExportedProgram
+
+    from exportlint.lowering.backend import Reason
+    from exportlint.trial.protocol.observation import Observation
+
+
+def placed(program: ExportedProgram, seen: Observation, reason: Reason) -> Observation:
+    """An exception of a target at the line that it is about: as the target knows it, as the exception itself says, else
+    as its words name it."""
+    if frames := message_frames(reason.trace):
+        return seen.at(frames)
+    if seen.user is not None:
+        return seen
+    words = " ".join((seen.text, *reason.operators))
+    frames = place_of_operators(program, words) or place_of_dtype(program, reason.dtype)
+    frames = frames or place_of_unbounded_size(program, words)
+    return seen.at(frames) if frames else seen
 
 
 _OPERATOR = re.compile(r"\b([a-z_]\w*)(?:::|\.)(\w+)")
 
 
-def place_of_operators(program: torch.export.ExportedProgram, text: str) -> tuple[Frame, ...]:
+def place_of_operators(program: ExportedProgram, text: str) -> tuple[Frame, ...]:
     """Of the first node whose operator the text names (`aten::cumsum`, `aten.cumsum.default`), else of the node that it
     names; with decompositions where the program as it is has no such operator."""
     named = {f"{space}::{operator}" for space, operator in _OPERATOR.findall(text)}
     for one in _programs(program):
-        trace = next(_traces_of_operators(one.graph, named), "")
-        if frames := message_frames(trace) or place_named_in(one, text):
+        frames = _first_place(one, lambda node: _operator(node) in named)
+        if frames := frames or place_named_in(one, text):
             return frames
     return ()
 
 
-def _programs(program: torch.export.ExportedProgram) -> Iterator[torch.export.ExportedProgram]:
+def _programs(program: ExportedProgram) -> Iterator[ExportedProgram]:
     yield program
     with contextlib.suppress(Exception):  # the backend failed for a reason, and this may be it
         yield program.run_decompositions()
 
 
-def _traces_of_operators(graph: torch.fx.Graph, named: set[str]) -> Iterator[str]:
-    for node in graph.nodes:
-        schema = getattr(getattr(node.target, "_schema", None), "name", None)
-        if schema in named and node.meta.get("stack_trace"):
-            yield str(node.meta["stack_trace"])
+def _first_place(program: ExportedProgram, is_wanted: Callable[[torch.fx.Node], bool]) -> tuple[Frame, ...]:
+    """Of the first such node that has a stack trace, in the graph or in one of those inside of it."""
+    for node in _every_node(program):
+        if node.meta.get("stack_trace") and is_wanted(node):
+            return message_frames(str(node.meta["stack_trace"]))
+    return ()
 
 
-def place_of_output(program: torch.export.ExportedProgram, position: int) -> tuple[Frame, ...]:
+def _every_node(program: ExportedProgram) -> Iterator[torch.fx.Node]:
+    for module in program.graph_module.modules():
+        if isinstance(module, torch.fx.GraphModule):
+            yield from module.graph.nodes
+
+
+def _operator(node: torch.fx.Node) -> str | None:
+    return getattr(getattr(node.target, "_schema", None), "name", None)
+
+
+def place_of_dtype(program: ExportedProgram, dtype: str) -> tuple[Frame, ...]:
+    """Of the first node that gives, or is given, a tensor of this dtype."""
+    wanted = getattr(torch, dtype, None)
+    if not isinstance(wanted, torch.dtype):
+        return ()
+    return _first_place(program, lambda node: wanted in {*_dtypes([node]), *_dtypes(node.all_input_nodes)})
+
+
+def _dtypes(nodes: Sequence[torch.fx.Node]) -> Iterator[torch.dtype]:
+    for node in nodes:
+        value = node.meta.get("val")
+        for leaf in value if isinstance(value, (list, tuple)) else [value]:
+            if isinstance(leaf, torch.Tensor):
+                yield leaf.dtype
+
+
+_UNBOUNDED = re.compile(r"upper bound|unbacked|\bu\d+\b")
+
+
+def place_of_unbounded_size(program: ExportedProgram, text: str) -> tuple[Frame, ...]:
+    """Of the node that makes the first size that is read from data and that nothing bounds, where the text is about
+    one: a target names it by a symbol of its own."""
+    if not _UNBOUNDED.search(text):
+        return ()
+    open_ends = {str(name) for name, span in program.range_constraints.items() if not _is_bounded(span)}
+    return _first_place(program, lambda node: bool(_unbacked_symbols(node) & open_ends))
+
+
+def _is_bounded(span: Any) -> bool:
+    """As targets ask for it, which plan their memory: with a size that a tensor can have."""
+    try:
+        return int(span.upper) < _MOST_ELEMENTS
+    except (TypeError, ValueError, OverflowError, AttributeError):  # an infinity of torch's or sympy's
+        return False
+
+
+_MOST_ELEMENTS = 1 << 48
+
+
+def _unbacked_symbols(node: torch.fx.Node) -> set[str]:
+    from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols  # noqa: PLC0415 - no public name
+
+    with contextlib.suppress(Exception):
+        return {str(symbol) for symbol in free_unbacked_symbols(node.meta.get("val"))}
+    return set()
+
+
+def place_of_output(program: ExportedProgram, position: int) -> tuple[Frame, ...]:
     """Where the model computes the output with this position among the leaves."""
     specs = [spec for spec in program.graph_signature.output_specs if spec.kind.name == "USER_OUTPUT"]
     argument = specs[position].arg if position < len(specs) else None
-    wanted = argument.name if isinstance(argument, TensorArgument) else None
-    return message_frames(next((n.meta.get("stack_trace") or "" for n in program.graph.nodes if n.name == wanted), ""))
+    return place_of_node(program, argument.name) if isinstance(argument, TensorArgument) else ()
+
+
+def input_names(program: ExportedProgram) -> list[str]:
+    """Of the leaves of the inputs, in their order."""
+    return [spec.arg.name for spec in program.graph_signature.input_specs if spec.kind.name == "USER_INPUT"]
+
+
+def place_of_node(program: ExportedProgram, name: str | None) -> tuple[Frame, ...]:
+    """Of the node with this name."""
+    return message_frames(next((n.meta.get("stack_trace") or "" for n in program.graph.nodes if n.name == name), ""))
+
+
+INPUT, BUFFER = "USER_INPUT_MUTATION", "BUFFER_MUTATION"
+
+
+def writes(program: ExportedProgram, kind: str) -> dict[str, tuple[Frame, ...]]:
+    """The inputs, or the buffers, that the model writes, each with the line that does it.
+
+    Only a program without in-place operators says it in its signature.
+    """
+    functional = program.run_decompositions({})
+    return {
+        str(spec.target): place_of_node(functional, spec.arg.name)
+        for spec in functional.graph_signature.output_specs
+        if spec.kind.name == kind and isinstance(spec.arg, TensorArgument)
+    }

@@ -4,15 +4,15 @@ answer, at the line of the model that it is about."""
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exportlint.lowering.arrays import array_leaves
 from exportlint.lowering.backend import COMPILED as USUAL_TOLERANCE
-from exportlint.lowering.backend import Lowering, Raised
 from exportlint.trial.child.lowering.agreement import first_mismatch
-from exportlint.trial.child.lowering.fresh_process import FreshProcess, Results
+from exportlint.trial.child.lowering.difference_causes import cause_of
+from exportlint.trial.child.lowering.dropped_guards import dropped, guards_of
+from exportlint.trial.child.lowering.first_divergence import first_divergence
+from exportlint.trial.child.lowering.fresh_process import FreshProcess
 from exportlint.trial.child.lowering.input_calls import (
     AGAIN,
     SAMPLE,
@@ -23,7 +23,9 @@ from exportlint.trial.child.lowering.input_calls import (
     shapes_of,
     shapes_only,
 )
-from exportlint.trial.child.lowering.operator_places import place_of_operators, place_of_output
+from exportlint.trial.child.lowering.operator_places import place_of_output
+from exportlint.trial.child.lowering.proved import Proved, Reference, Subject
+from exportlint.trial.child.lowering.refusal import ended, refused
 from exportlint.trial.child.lowering.result_cache import key_of, recalled, remember
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.protocol.exceptions import of_exception
@@ -32,59 +34,11 @@ from exportlint.trial.protocol.outcomes import COMPILED, CRASHED, DIFFERS, PASSE
 from exportlint.trial.protocol.shortening import short
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
-    import torch
-
+    from exportlint.lowering.backend import Lowering, Tolerance
     from exportlint.trial.child.lowering.agreement import Mismatch
-
-
-@dataclass(frozen=True)
-class Proved:
-    """What a lowering came to.
-
-    status        passed, refused, differs, crashed, compiled or skipped
-    detail        one line; None where the observation says it
-    observations  what failed, at the line of the model that it is about
-    data          JSON: "step" is the step that failed (compile, load, run, compare), "bytes" the size of the artefact,
-                  "artefact" its path
-    """
-
-    status: str
-    detail: str | None
-    observations: tuple[Observation, ...] = ()
-    data: Mapping[str, Any] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON data."""
-        kept = {name: value for name, value in self.data.items() if name != "artefact"}
-        seen = [one.to_dict() for one in self.observations]
-        return {"status": self.status, "detail": self.detail, "observations": seen, "data": kept}
-
-    @classmethod
-    def from_dict(cls, raw: Mapping[str, Any]) -> Proved:
-        """The other way."""
-        seen = tuple(Observation.from_dict(one) for one in raw["observations"])
-        return cls(raw["status"], raw["detail"], seen, raw["data"])
-
-
-@dataclass(frozen=True)
-class Subject:
-    """What is to be proved.
-
-    name      where the lowering's class is: `module:Class`
-    calls     the sample comes first
-    folder    an empty folder for the artefact
-    cache     a folder of earlier results; None: none are used or kept
-    """
-
-    name: str
-    lowering: Lowering
-    program: torch.export.ExportedProgram
-    build_model: Callable[[], Any]
-    calls: Sequence[InputCall]
-    folder: Path
-    cache: Path | None = None
 
 
 def prove(subject: Subject) -> Proved:
@@ -112,42 +66,33 @@ def _as_before(earlier: Proved) -> Proved:
     return Proved(earlier.status, detail, earlier.observations, {**earlier.data, "recalled": True})
 
 
-@dataclass(frozen=True)
-class _Reference:
-    """The calls that eager and the exported program take, and what eager gives; `steady`: does it repeat itself?"""
-
-    calls: list[InputCall]
-    eager: list[Expected]
-    steady: bool
-
-
-def _reference(subject: Subject) -> _Reference | Proved:
+def _reference(subject: Subject) -> Reference | Proved:
     """In a fork, so that the program stays as it is."""
     result = in_fork(lambda: _called(subject), subject.folder.parent)
     if not result.ok:
         if result.raised is None:
             return Proved(CRASHED, short(f"eager, beside which it is compared: {result.ended}"))
         return Proved(SKIPPED, short(f"eager raised: {result.raised.first_line}"))
-    found: _Reference = result.value
+    found: Reference = result.value
     return found if found.calls else Proved(SKIPPED, "eager raised: nothing to compare with")
 
 
-def _called(subject: Subject) -> _Reference:
+def _called(subject: Subject) -> Reference:
     spec = subject.program.call_spec.in_spec
     ours = expected(subject.build_model(), subject.calls, spec)
     theirs = expected(subject.program.module(), subject.calls, spec)
     taken = [call for call, a, b in zip(subject.calls, ours, theirs, strict=True) if not a.raised and not b.raised]
     if len(taken) < len(subject.calls):  # a call that raised may have left something behind
-        ours = expected(subject.build_model(), taken, spec)
+        ours, theirs = (expected(model, taken, spec) for model in (subject.build_model(), subject.program.module()))
     others = expected(subject.build_model(), taken, spec, first_seed=50)
-    return _Reference(taken, ours, first_mismatch(ours, _pairs(others), USUAL_TOLERANCE) is None)
+    return Reference(taken, ours, theirs, first_mismatch(ours, _pairs(others), USUAL_TOLERANCE) is None)
 
 
 def _pairs(results: Sequence[Expected]) -> list[tuple[list[Any], list[Any]]]:
     return [(one.outputs, one.inputs) for one in results]
 
 
-def _proved(subject: Subject, reference: _Reference, given: list[list[Any]]) -> Proved:
+def _proved(subject: Subject, reference: Reference, given: list[list[Any]]) -> Proved:
     data: dict[str, Any] = {}
     lowering = subject.lowering
     with FreshProcess(subject.name, lowering.settings, subject.folder.parent) as process:
@@ -155,16 +100,17 @@ def _proved(subject: Subject, reference: _Reference, given: list[list[Any]]) -> 
             artefact = lowering.compile(subject.program, subject.folder)
             data |= {"bytes": _size(artefact), "artefact": str(artefact)}
         except Exception as exc:  # noqa: BLE001 - backends raise anything
-            return _refused(subject, of_exception(exc), "compile", data)
+            return refused(subject, of_exception(exc), "compile", data)
         if not lowering.runs:
             return Proved(COMPILED, f"{_size_text(data)}; compiled, not run: it cannot run on this machine", data=data)
-        results = process.run(artefact, lowering.facts, given)
+        guards = guards_of(subject)
+        results = process.run(artefact, lowering.facts, [*given, *(one.leaves for one in guards)], subject.seconds)
+    if len(results.calls) < len(given):  # what is raised by a call behind a guard shows that the target kept it
         if results.raised:
-            return _refused(subject, results.raised, results.step, data)
-        if results.ended:
-            words = short(f"{results.step}: {results.ended}; it printed: {process.printed.strip()[-300:]}")
-            return Proved(CRASHED, words, (Observation("exception", words, details={"step": results.step}),), data)
-    return _judged(subject, reference, results, data)
+            return refused(subject, results.raised, results.step, data, results.printed)
+        return ended(results, data)
+    ours, beside = results.calls[: len(given)], results.calls[len(given) :]
+    return _judged(subject, reference, ours, tuple(dropped(guards, beside, _tolerance(lowering))), data)
 
 
 def _size(artefact: Path) -> int:
@@ -176,8 +122,10 @@ def _size_text(data: Mapping[str, Any]) -> str:
     return f"{data['bytes'] / 1000:,.1f} kB"
 
 
-def _judged(subject: Subject, reference: _Reference, results: Results, data: dict[str, Any]) -> Proved:
-    ours, theirs = reference.eager, results.calls
+def _judged(
+    subject: Subject, reference: Reference, got: _Got, notes: tuple[Observation, ...], data: dict[str, Any]
+) -> Proved:
+    ours, theirs = reference.eager, got
     detail = f"{_size_text(data)}, run in a fresh process: {', '.join(_labels(reference.calls))}"
     if not reference.steady:
         # Random by design: only what does not depend on the draw can be held against it.
@@ -186,8 +134,14 @@ def _judged(subject: Subject, reference: _Reference, results: Results, data: dic
         detail += "; eager gives other values in every run, so only shapes were compared"
     found = first_mismatch(ours, theirs, _tolerance(subject.lowering))
     if found is None:
-        return Proved(PASSED, detail, data=data)
-    return Proved(DIFFERS, None, (_difference(subject, reference, found),), {**data, "step": "compare"})
+        return Proved(PASSED, detail, notes, data)
+    seen = _difference(subject, reference, found)
+    if reference.steady:
+        seen = explained(subject, reference, got, found, seen, _tolerance(subject.lowering))
+    return Proved(DIFFERS, None, (seen, *notes), {**data, "step": "compare"})
+
+
+_Got = list[tuple[list[Any], list[Any]]]
 
 
 def _labels(calls: Sequence[InputCall]) -> list[str]:
@@ -201,7 +155,7 @@ def _tolerance(lowering: Lowering) -> Mapping[str, tuple[float, float]]:
     return dict.fromkeys(lowering.tolerance, (asked, asked)) if asked is not None else lowering.tolerance
 
 
-def _difference(subject: Subject, reference: _Reference, found: Mismatch) -> Observation:
+def _difference(subject: Subject, reference: Reference, found: Mismatch) -> Observation:
     call = reference.calls[found.call]
     check = "input-effect" if found.of == "input" else "state" if call.inputs == AGAIN else "output"
     where = {"input_set": 0, "call": found.call, "inputs": call.inputs, "output": found.path, "step": "compare"}
@@ -209,15 +163,21 @@ def _difference(subject: Subject, reference: _Reference, found: Mismatch) -> Obs
     return Observation("difference", details={"check": check, **where, **found.fields}).at(frames)
 
 
-def _refused(subject: Subject, seen: Observation, step: str, data: dict[str, Any]) -> Proved:
-    reason = subject.lowering.explain(Raised(str(seen.error_class), seen.text))
-    summary = f"{step}: {short(reason.text)}"
-    seen = seen.with_details(step=step, summary=summary, suggestion=reason.suggestion)
-    if seen.user is None:
-        words = " ".join((seen.text, str(seen.error_class), *reason.operators))
-        frames = place_of_operators(subject.program, words)
-        seen = seen.at(frames) if frames else seen
-    return Proved(REFUSED, short(summary), (seen,), {**data, "step": step})
+def explained(
+    subject: Subject, reference: Reference, got: _Got, found: Mismatch, seen: Observation, tolerance: Tolerance
+) -> Observation:
+    """With what makes it differ, at the line of that: a cause that was tried, else the first operator that differs."""
+    if cause := cause_of(subject, reference, got, found, tolerance):
+        fields, frames = cause
+        seen = seen.with_details(**fields, suggestion=subject.lowering.advice.get(fields["cause"], ""))
+        return seen.at(frames) if frames else seen
+    if seen.check != "output":
+        return seen
+    part = first_divergence(subject, reference.calls[found.call], tolerance)
+    if part is None:
+        return seen
+    seen = seen.with_details(first=part.fields)
+    return seen.at(part.frames) if part.frames else seen
 
 
 def use_one_inductor_cache(folder: Path) -> None:

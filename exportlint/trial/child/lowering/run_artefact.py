@@ -1,6 +1,6 @@
 """The fresh process: `python run_artefact.py MODULE:CLASS SETTINGS` imports the runtime, then waits for the artefact.
 
-The answer says how far it came; what it printed goes nowhere. It has nothing of the model but the artefact.
+The answer says how far it came, after every step. It has nothing of the model but the artefact.
 """
 
 import importlib
@@ -35,23 +35,33 @@ def main(lowering: str, settings: str) -> None:
         said["raised"] = of_exception(exc, trace=traceback.format_exc()[-2000:]).to_dict()
         request = request or json.loads(sys.stdin.readline() or "{}")
     if request:
-        Path(request["answer"], "answer.json").write_text(json.dumps(said, default=str), "utf-8")
+        _say(request, said)
 
 
 def _run(backend: Any, request: dict[str, Any], said: dict[str, Any]) -> None:
     from exportlint.lowering.leaf_files import read_leaves, write_leaves  # noqa: PLC0415 - only importable now
 
-    said["step"] = "load"
     backend.facts = request["facts"]
+    said["step"] = "load"
+    _say(request, said)
     call = backend.load(Path(request["artefact"]))
     said["step"] = "run"
+    _say(request, said)
     for number, file in enumerate(request["calls"]):
         given = read_leaves(Path(file))
         ran = call(given)
         write_leaves(Path(request["answer"], f"outputs-{number}"), list(ran.outputs))
         write_leaves(Path(request["answer"], f"inputs-{number}"), list(given if ran.inputs is None else ran.inputs))
         said["calls"] = number + 1
+        _say(request, said)
     said["step"] = "done"
+
+
+def _say(request: dict[str, Any], said: dict[str, Any]) -> None:
+    """How far it has come: a runtime in C++ may end the process at any moment."""
+    part = Path(request["answer"], "answer.part")
+    part.write_text(json.dumps(said, default=str), "utf-8")
+    part.replace(Path(request["answer"], "answer.json"))
 
 
 def _make_importable() -> None:

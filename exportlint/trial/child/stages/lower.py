@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.from_program import from_program
 from exportlint.trial.child.lowering.input_calls import calls_of
-from exportlint.trial.child.lowering.proof import Subject, prove
+from exportlint.trial.child.lowering.proof import prove
+from exportlint.trial.child.lowering.proved import Subject
 from exportlint.trial.protocol.outcomes import SKIPPED
 from exportlint.trial.protocol.shortening import short
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from exportlint.trial.findings.wording.lowering_messages import lowered_cause
 from exportlint.trial.findings.wording.size_messages import wrong_declaration
 
 if TYPE_CHECKING:
@@ -168,7 +169,10 @@ def _lowered(seen: Observation) -> str:
     """Of a lowering: where, in which call, and how."""
     details = seen.details
     which = _LOWERED_CALLS.get(details["inputs"], f"the call with {details['inputs']}")
-    return f"compare: {details['output'] or 'the output'} of {which}: {_lowered_value(details)}"
+    what = details["output"] or "the output"
+    if details["check"] == "input-effect":
+        what = f"the input {details.get('input') or details['output']}"
+    return f"compare: {what} of {which}: {_lowered_value(details)}{lowered_cause(details)}"
 
 
 _LOWERED_CALLS = {
@@ -181,7 +185,7 @@ _LOWERED_CALLS = {
 def _lowered_value(details: Details) -> str:
     match details["what"]:
         case "structure":
-            return "the structure of the output is another"
+            return f"eager returns {details['ours']} values, the lowered program {details['theirs']}"
         case "values":
             return f"values differ by up to {details['max_error']:.4g}"
         case "value":
@@ -257,6 +261,11 @@ _SENTENCES: Mapping[str, Callable[[Observation], str]] = {
     "steering-input": _steered,
     "training-mode": lambda seen: f"exported in training mode: {_some(seen.details['modules'])}",
     "eager-unstable": lambda _seen: "eager gives other values in every run",
+    "dropped-guard": lambda seen: (
+        f"the argument `{seen.details['argument']}` is fixed at {seen.details['value']}: the exported program refuses "
+        f"{seen.details['other']} ({seen.text}), and the lowered program takes it and gives what it gives for "
+        f"{seen.details['value']}"
+    ),
     "non-core": lambda seen: (
         f"`{seen.details['operator']}` is not in the Core ATen operator set: a backend for devices may not have it"
     ),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from exportlint.trial.findings.wording.advice import advised
 from exportlint.trial.findings.wording.difference_messages import in_words
+from exportlint.trial.findings.wording.lowering_messages import OF_CAUSES
 from exportlint.trial.findings.wording.size_messages import wrong_declaration
 from exportlint.trial.findings.wording.torch_messages import Words, one_line, torch_words
 from exportlint.trial.protocol.outcomes import MODES, Outcome
@@ -39,6 +40,7 @@ _EVAL = "call `.eval()` before the export; torch.export keeps the mode of the mo
 _OF_NOTES = {
     "training-mode": _EVAL,
     "undeclared-write": "name what it changes in `mutates_args`, or let it work on a copy",
+    "dropped-guard": "lower one program for each value that callers give",
     "steering-input": "export one program for each value that callers give, or decide it when the model is built",
 }
 _INPUTS = "give example inputs that the model accepts"
@@ -85,6 +87,8 @@ def difference_words(stage: Stage, seen: Observation, changed: str | None = None
         message += ", as a trace shows that went on after the refusals"
     if facts := seen.details.get("sizes"):
         return Words(message, wrong_declaration(facts[0])[1])
+    if stage.lowering:
+        return Words(message, seen.details.get("suggestion") or OF_CAUSES.get(str(seen.details.get("cause"))))
     return Words(message, seen.details.get("suggestion") or _INSTEAD.get(str(seen.check)))
 
 

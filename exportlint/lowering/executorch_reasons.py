@@ -1,0 +1,194 @@
+"""What ExecuTorch means by an exception, an error number or its log, and what to write instead."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from exportlint.lowering.backend import Raised, Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+# executorch/runtime/core/error.h; the runtime's exceptions carry the number alone.
+ERRORS = {
+    0x01: "Internal",
+    0x02: "InvalidState",
+    0x10: "NotSupported",
+    0x11: "NotImplemented",
+    0x12: "InvalidArgument",
+    0x13: "InvalidType",
+    0x14: "OperatorMissing",
+    0x20: "NotFound",
+    0x21: "MemoryAllocationFailed",
+    0x23: "InvalidProgram",
+    0x30: "DelegateInvalidCompatibility",
+    0x31: "DelegateMemoryAllocationFailed",
+    0x32: "DelegateInvalidHandle",
+}
+
+# What its portable kernels compute in the place of an operator that they do not have; tests run each of them.
+INSTEAD = {
+    "aten::sort": "write `torch.topk(x, x.shape[-1], largest=False)` for `torch.sort(x)`",
+    "aten::median": "write `torch.topk(x.flatten(), (x.numel() + 1) // 2, largest=False)[0][-1]`",
+    "aten::kthvalue": "write `torch.topk(x, k, largest=False)[0][..., -1]`",
+    "aten::bucketize": "write `(x.unsqueeze(-1) > boundaries).sum(-1)`",
+    "aten::searchsorted": "write `(x.unsqueeze(-1) > boundaries).sum(-1)`",
+    "aten::var_mean": "write `x.var(dim)` and `x.mean(dim)`",
+    "aten::hypot": "write `(x * x + y * y).sqrt()`",
+    "aten::bincount": "write `(x.unsqueeze(-1) == torch.arange(length)).sum(0)`",
+    "aten::_embedding_bag_forward_only": "write `torch.nn.functional.embedding(x, weight).mean(1)`",
+    "aten::cumprod": "of positive numbers, write `x.log().cumsum(dim).exp()`",
+    "aten::multinomial": "draw outside of the model and pass the indices in",
+    "aten::rand_like": "draw outside of the model and pass the numbers in",
+}
+_NO_OPERATOR = "compute it before the model runs and pass it in, or write it with operators of Core ATen"
+_NO_COMPLEX = (
+    "compute with real and imaginary part as two real tensors; an FFT of a fixed length is a product with the matrices "
+    "`torch.cos(2 * torch.pi * i * k / n)` and `-torch.sin(2 * torch.pi * i * k / n)`"
+)
+_NO_DTYPE = "compute in float32 or int64, and change the dtype outside of the model"
+_BOUND_DIM = 'give the dim an end that memory can be planned for: `torch.export.Dim("batch", max=…)`'
+_BOUND_SIZE = "state the largest size that can come, before it is used: `torch._check(size <= …)`"
+
+
+@dataclass(frozen=True)
+class Emitted:
+    """The program as the runtime runs it.
+
+    instructions  the operator of each, "" of what calls no kernel
+    traces        for each operator the stack traces of its nodes, in the order of their calls
+    inputs        the names of the program's inputs
+    """
+
+    instructions: Sequence[str] = ()
+    traces: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    inputs: Sequence[str] = ()
+
+    def trace(self, operator: str, instruction: int | None = None) -> str:
+        """Of the node behind an instruction, or of the first one with the operator."""
+        known = self.traces.get(operator, ())
+        before = self.instructions[: instruction or 0].count(operator)
+        return known[before] if before < len(known) else ""
+
+
+def reason_of(raised: Raised, emitted: Emitted) -> Reason:
+    """The first explanation whose signs are there; else the exception's own words."""
+    for explain in _EXPLANATIONS:
+        if found := explain(raised, emitted):
+            return found
+    last = raised.error_class.rpartition(".")[2]
+    return Reason(f"{last}: {raised.text}{_number(raised)}")
+
+
+_CODE = re.compile(r"error:? (?:0x:?)([0-9a-fA-F]+)")
+
+
+def _number(raised: Raised) -> str:
+    found = _CODE.search(raised.text)
+    return f" ({ERRORS.get(int(found[1], 16), 'unknown')})" if found else ""
+
+
+def _without(operators: Sequence[str], what: str, trace: str = "") -> Reason:
+    """`what` is said of operators by their dotted names or those of the registry."""
+    bare = [re.sub(r"\.\w+$", "", name.replace("aten.", "aten::", 1)) for name in operators]
+    suggestion = next((INSTEAD[name] for name in bare if name in INSTEAD), _NO_OPERATOR)
+    return Reason(f"{what} {', '.join(bare)}", tuple(bare), suggestion, trace)
+
+
+_NOT_CORE = re.compile(r"Operator torch\._ops\.(\w+\.\w+\.\w+) is not in Core ATen opset")
+
+
+def _not_core(raised: Raised, _emitted: Emitted) -> Reason | None:
+    found = _NOT_CORE.findall(raised.text)
+    said = "neither a kernel nor a decomposition into operators of Core ATen is there for"
+    return _without(tuple(dict.fromkeys(found)), said) if found else None
+
+
+_COMPLEX = re.compile(r"EdgeOpOverload: (\w+\.\w+)[^\n]*torch\.(complex\d+)")
+
+
+def _complex(raised: Raised, _emitted: Emitted) -> Reason | None:
+    if found := _COMPLEX.search(raised.text):
+        text = f"`{found[1]}` is given {found[2]}, and its kernels take real tensors only"
+        return Reason(text, suggestion=_NO_COMPLEX)
+    if found := re.search(r"(ComplexFloat|ComplexDouble|complex64|complex128)", f"{raised.text} {raised.printed}"):
+        dtype = {"ComplexFloat": "complex64", "ComplexDouble": "complex128"}.get(found[1], found[1])
+        return Reason(f"its kernels do not take {dtype}", suggestion=_NO_COMPLEX, dtype=dtype)
+    return None
+
+
+_OUT_VARIANT = re.compile(r"Missing out variants: \{([^}]*)\}")
+
+
+def _no_out_variant(raised: Raised, _emitted: Emitted) -> Reason | None:
+    found = _OUT_VARIANT.search(raised.text)
+    if found is None:
+        return None
+    names = tuple(re.findall(r"[\w:.]+", found[1]))
+    ours = 'register its out variant (`torch.library.Library.define("name.out(…, *, Tensor(a!) out) -> Tensor(a!)")`)'
+    text = f"no out variant, which writes to memory that was planned, is registered for {', '.join(names)}"
+    return Reason(text, names, f"{ours} and build its kernel into the runtime, or write it with operators of torch")
+
+
+_SYMBOL = re.compile(r"finite upper bound for symbolic expression (\S+)")
+
+
+def _unbounded(raised: Raised, _emitted: Emitted) -> Reason | None:
+    found = _SYMBOL.search(raised.text)
+    text = "a size is read from data and has no upper bound, so that no memory can be planned for it"
+    return Reason(f"{text} ({found[1]})", suggestion=_BOUND_SIZE) if found else None
+
+
+_MISSING = re.compile(r"Missing operator: \[\d+\] (\S+)")
+
+
+def _no_kernel(raised: Raised, emitted: Emitted) -> Reason | None:
+    found = list(dict.fromkeys(_MISSING.findall(raised.printed)))
+    return _without(found, "the runtime has no kernel for", emitted.trace(found[0])) if found else None
+
+
+_CAPACITY = re.compile(r"maximum capacity of (\d+) elements to (\d+) elements")
+_INPUT = re.compile(r"Error resizing tensor at input (\d+)")
+
+
+def _too_large(raised: Raised, emitted: Emitted) -> Reason | None:
+    size, at = _CAPACITY.search(raised.printed), _INPUT.search(raised.printed)
+    if size is None or at is None:
+        return None
+    number = int(at[1])
+    name = f"`{emitted.inputs[number]}`" if number < len(emitted.inputs) else at[1]
+    text = f"memory was planned for {size[1]} elements of the input {name}, and {size[2]} were given"
+    return Reason(f"{text}: a dynamic dim without an upper bound is planned for the sample's size", (), _BOUND_DIM)
+
+
+_FAILED = re.compile(r"KernelCall failed at instruction \d+:(\d+) in operator ([\w:.]+): 0x([0-9a-fA-F]+)")
+_WHY = re.compile(r"\[op_\w+\.cpp:\d+\] ([^\n]+)|Check failed \(([^\n]+)\)")
+_DTYPE = re.compile(r"[Uu]nhandled dtype (\w+)")
+
+
+def _failed_kernel(raised: Raised, emitted: Emitted) -> Reason | None:
+    found = _FAILED.search(raised.printed)
+    if found is None:
+        return None
+    before = raised.printed[: found.start()]
+    said = [one or other for one, other in _WHY.findall(before)]
+    name = ERRORS.get(int(found[3], 16), f"0x{found[3]}")
+    text = f"the kernel of {found[2]} gives up with {name}" + (f": {said[-1].strip()}" if said else "")
+    suggestion = _NO_DTYPE if _DTYPE.search(before) else ""
+    return Reason(text, (found[2],), suggestion, emitted.trace(found[2], int(found[1])))
+
+
+_PLAIN = re.compile(r"Unsupported python type <class '(\w+)'>")
+
+
+def _plain(raised: Raised, _emitted: Emitted) -> Reason | None:
+    if found := _PLAIN.search(raised.text):
+        text = f"its programs take tensors and numbers, and the model is given a {found[1]}"
+        return Reason(text, suggestion="decide it when the model is built, and export one program for each value")
+    return None
+
+
+_EXPLANATIONS = (_not_core, _no_out_variant, _unbounded, _no_kernel, _too_large, _failed_kernel, _complex, _plain)
