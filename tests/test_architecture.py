@@ -116,6 +116,7 @@ LAYERS: dict[str, set[str]] = {
     "exportlint.lowering.backend": {"torch"},
     "exportlint.lowering.arrays": {"torch", "numpy", "ml_dtypes"},
     "exportlint.lowering.leaf_files": {"exportlint.lowering.arrays"},
+    "exportlint.lowering.saved_program": {"exportlint.lowering.arrays", "exportlint.lowering.backend", "torch"},
     "exportlint.trial.child.lowering": {
         "exportlint.version",
         "exportlint.trial.protocol",
@@ -144,6 +145,7 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.trial.child.soundness",
         "exportlint.trial.child.lowering",
         "exportlint.lowering.backend",
+        "exportlint.lowering.saved_program",
         "torch",
         "cloudpickle",
     },

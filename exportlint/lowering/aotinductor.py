@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from exportlint.lowering.arrays import array_leaves, torch_leaves
-from exportlint.lowering.backend import Call, Lowering, Ran
+from exportlint.lowering.backend import Call, Lowering, Raised, Ran, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,6 +56,10 @@ class AOTInductor(Lowering):
         )
         return path
 
+    def explain(self, raised: Raised) -> Reason:
+        """By the operator, the dtype, or the line of generated C++ that the exception is about."""
+        return _explained(raised) or super().explain(raised)
+
     def load(self, artefact: Path) -> Call:
         """Called with tensors alone: other arguments are constants of the package."""
         import torch  # noqa: PLC0415 - see the module `backend`
@@ -67,3 +72,37 @@ class AOTInductor(Lowering):
             return Ran(array_leaves(outputs), array_leaves(given))
 
         return call
+
+
+_PYTHON_OPERATOR = re.compile(r"Could not find schema for (\w+::[\w.]+)")
+_DTYPE = re.compile(r"KeyError: torch\.(\w+)")
+_NO_META = re.compile(r"(\w+::\w+): attempted to run this operator with Meta tensors")
+_LOWERED = re.compile(r"LoweringException: (?P<why>[^\n]+)\n\s*target: (?P<operator>[\w.]+)", re.DOTALL)
+_CPP = re.compile(r"CppCompileError|C\+\+ compile error")
+_CPP_LINE = re.compile(r"^\S+?:\d+:\d+: (?:fatal )?error: ([^\n]+)", re.MULTILINE)
+
+
+def _explained(raised: Raised) -> Reason | None:
+    text = raised.text
+    if found := _PYTHON_OPERATOR.search(text):
+        what = f"`{found[1]}` is defined in Python, and a package runs without Python"
+        return Reason(what, (found[1],), "define it in C++ (`TORCH_LIBRARY`), or write it with operators of torch")
+    if found := _DTYPE.search(text):
+        what = f"inductor has no C++ type for tensors of torch.{found[1]}"
+        return Reason(what, suggestion=_OTHER_DTYPE, dtype=found[1])
+    if found := _NO_META.search(text):
+        what = f"`{found[1]}` has no fake kernel for what it is given, so that inductor cannot plan for its result"
+        return Reason(what, (found[1],), "compute with dense tensors there")
+    if found := _LOWERED.search(text):
+        return Reason(f"inductor cannot lower `{found['operator']}`: {found['why']}", (found["operator"],))
+    if _CPP.search(f"{raised.error_class} {text}"):
+        first = _CPP_LINE.search(text)
+        what = first[1] if first else text.strip().rpartition("\n")[2]
+        return Reason(f"the C++ compiler refuses the generated code: {what}")
+    return None
+
+
+_OTHER_DTYPE = (
+    "compute in a plain dtype: a quantized value is `(x / scale).round().clamp(0, 255).to(torch.uint8)`, and float again "
+    "with `.float() * scale`"
+)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import sys
 from typing import TYPE_CHECKING, Any
 
 from exportlint.lowering.arrays import array_leaves, torch_leaves
@@ -26,8 +28,8 @@ class SavedProgram(Lowering):
         "float16": (1e-2, 1e-3),
         "bfloat16": (2e-2, 1e-2),
     }
-    # Modules that the reader imports before it loads: whoever registers a class of the inputs or outputs.
-    defaults = {"imports": ()}  # noqa: RUF012 - see Lowering
+    # Modules [name, file] that the reader imports before it loads, and where it looks for what these import.
+    defaults = {"imports": (), "path": ()}  # noqa: RUF012 - see Lowering
     runtime = ("torch",)
 
     def compile(self, program: torch.export.ExportedProgram, folder: Path) -> Path:
@@ -43,8 +45,9 @@ class SavedProgram(Lowering):
         import torch  # noqa: PLC0415 - see the module `backend`
         from torch.utils import _pytree as pytree  # noqa: PLC0415 - as above
 
-        for name in self.settings["imports"]:
-            importlib.import_module(name)
+        sys.path += [folder for folder in self.settings["path"] if folder not in sys.path]
+        for name, file in self.settings["imports"]:
+            _imported(name, file)
         program = torch.export.load(artefact)
         module, spec = program.module(), program.call_spec.in_spec
 
@@ -58,11 +61,25 @@ class SavedProgram(Lowering):
         return call
 
 
-def registering_modules(program: torch.export.ExportedProgram) -> list[str]:
-    """Those whose classes stand in the program's inputs or outputs; a reader without them cannot build these."""
+def _imported(name: str, file: str) -> None:
+    """By its name, where that can be found; a target's file by its path."""
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError:
+        spec = importlib.util.spec_from_file_location(name, file)
+        if spec is None or spec.loader is None:
+            raise
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+
+
+def modules_needed(program: torch.export.ExportedProgram) -> list[tuple[str, str]]:
+    """Name and file of those that define a class of the program's inputs or outputs, or an operator of Python's: torch
+    alone cannot build the one or run the other."""
     specs = (program.call_spec.in_spec, program.call_spec.out_spec)
-    names = {cls.__module__.partition(".")[0]: cls.__module__ for spec in specs for cls in _classes(spec)}
-    return sorted(module for package, module in names.items() if package not in ("builtins", "collections", "torch"))
+    names = {cls.__module__ for spec in specs for cls in _classes(spec)} | set(_of_operators(program))
+    strange = sorted(name for name in names if name.partition(".")[0] not in ("builtins", "collections", "torch"))
+    return [(name, str(getattr(sys.modules.get(name), "__file__", ""))) for name in strange]
 
 
 def _classes(spec: Any) -> Iterator[type]:
@@ -70,3 +87,13 @@ def _classes(spec: Any) -> Iterator[type]:
         yield spec.type
     for child in spec.children():
         yield from _classes(child)
+
+
+def _of_operators(program: torch.export.ExportedProgram) -> Iterator[str]:
+    from torch._library.custom_ops import OPDEFS  # noqa: PLC0415 - no public name
+
+    for node in program.graph.nodes:
+        schema = getattr(node.target, "_schema", None)
+        function = getattr(OPDEFS.get(getattr(schema, "name", "")), "_init_fn", None)
+        if function is not None:
+            yield str(function.__module__)

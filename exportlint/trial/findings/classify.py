@@ -107,8 +107,10 @@ def _difference(where: StageContext, seen: Observation, changed: str | None) -> 
         return _finding(where, seen, check, words, Severity.WARNING)
     severity = Severity.WARNING if check in _HARMLESS else Severity.ERROR
     literals = literals_in_words(seen) if check == "baked" else ""
+    # What the target alone does is not what the exported program does wrong already, and is not hidden behind it.
+    family = f"lowered {check}" if seen.details.get("step") == "compare" and not seen.is_as_exported else check
     sized = seen.is_about_a_size
-    return _finding(where, seen, check, words, severity, Outcome.DIFFERS, about_a_size=sized, literals=literals)
+    return _finding(where, seen, family, words, severity, Outcome.DIFFERS, about_a_size=sized, literals=literals)
 
 
 # Most warnings are about torch's own future; these are about the model.

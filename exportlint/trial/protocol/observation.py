@@ -19,8 +19,9 @@ note         a fact without a verdict, named by `details["note"]`: input-set-ref
              at the branch: "steers" and "value"); fake-kernel ("operator", "arguments", what is "real" and what its
              "fake" kernel says; "sample": are these the model's own arguments? "fake_kernel": a draft that agrees);
              fake-kernel-draft ("operator", "code"); undeclared-write ("operator", and the names of the "arguments" that
-             it changes); training-mode ("modules", and "learns" where running statistics
-             change); eager-unstable; non-core ("operator", after decomposition); size (eager refuses it)
+             it changes); dropped-guard ("argument", its "value" and the "other" one that the exported program refuses
+             and a lowered one takes; `text` is the refusal); training-mode ("modules", and "learns" where running
+             statistics change); eager-unstable; non-core ("operator", after decomposition); size (eager refuses it)
 
 The checks of a difference, each with the fields of `details` that it fills:
 
@@ -45,7 +46,11 @@ frozen-dim, narrowed-dim, static-dim   "sizes": facts, see `exportlint.trial.pro
 sizes             "tried" (name and size of each dim), and what differs or raises
 
 Where they apply: "mode" (in the soundness stage), "tolerant" (seen in an error-tolerant export), "divergence" (where
-eager and the program diverge: "why", and what belongs to it), "step" (of a lowering).
+eager and the program diverge: "why", and what belongs to it), "step" (of a lowering: compile, load, run, compare).
+
+A difference of a lowering also has "inputs" (which call), and what makes it differ: "cause" (as-exported;
+starts-at-zero, forgets, always-zero with "buffers"; not-written-back, never-read with "input"; order with "order"), else "first": the
+"operator" that differs first and how, or "only_fused". "suggestion": what its target has to write instead.
 """
 
 from __future__ import annotations
@@ -130,6 +135,11 @@ class Observation:
     def is_about_a_size(self) -> bool:
         """Does the program raise at a size of its inputs, of which the export made a constant?"""
         return self.check == "raises" and _OF_A_SIZE.search(self.text) is not None
+
+    @property
+    def is_as_exported(self) -> bool:
+        """Of a lowering: does its target give just what the exported program gives?"""
+        return self.details.get("cause") == "as-exported"
 
     @property
     def check(self) -> str | None:

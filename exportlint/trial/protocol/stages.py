@@ -131,7 +131,7 @@ LADDER: tuple[Stage, ...] = (
         "with `--decompose`: what decompositions of your own change, beside torch's",
         repro=False,
     ),
-    Stage("save-load", StageKind.FROM_PROGRAM, "save_load", "the program written, read again, and run beside eager"),
+    Stage("save-load", StageKind.FROM_PROGRAM, "save_load", "the program written, read in a fresh process, and run"),
     Stage(
         "read-elsewhere",
         StageKind.FROM_PROGRAM,

@@ -11,7 +11,7 @@ from torch.utils import _pytree as pytree
 
 from exportlint.lowering.arrays import Array, array_leaves
 from exportlint.trial.child.lowering.agreement import Mismatch, first_mismatch, unequal
-from exportlint.trial.child.lowering.input_calls import Expected, InputCall, expected, input_leaves
+from exportlint.trial.child.lowering.input_calls import Expected, InputCall, expected, input_leaves, module_of
 from exportlint.trial.child.lowering.operator_places import BUFFER, INPUT, input_names, writes
 from exportlint.trial.child.server.forks import in_fork
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from exportlint.lowering.backend import Tolerance
     from exportlint.trial.child.execution.input_sets import Inputs
-    from exportlint.trial.child.lowering.proved import Reference, Subject
+    from exportlint.trial.child.lowering.proved import EagerReference, Subject
     from exportlint.trial.protocol.frames import Frame
 
 
@@ -31,7 +31,9 @@ _MOST_TRIED = 8  # buffers or inputs that are tried one by one
 _MOST_ORDERED = 5  # outputs whose orders are all tried
 
 
-def cause_of(subject: Subject, reference: Reference, got: _Got, found: Mismatch, tolerance: Tolerance) -> Cause | None:
+def cause_of(
+    subject: Subject, reference: EagerReference, got: _Got, found: Mismatch, tolerance: Tolerance
+) -> Cause | None:
     """The first that explains every call up to the one that differs; None where none does."""
     calls = slice(0, found.call + 1)
     if first_mismatch(reference.exported[calls], got[calls], tolerance) is None:
@@ -46,7 +48,7 @@ def cause_of(subject: Subject, reference: Reference, got: _Got, found: Mismatch,
 
 
 def _not_written(
-    subject: Subject, reference: Reference, got: _Got, found: Mismatch, tolerance: Tolerance
+    subject: Subject, reference: EagerReference, got: _Got, found: Mismatch, tolerance: Tolerance
 ) -> Cause | None:
     """Of an input that eager changes: did the artefact leave it as it was given?"""
     given = array_leaves(input_leaves(reference.calls[found.call].given, subject.program.call_spec.in_spec))
@@ -102,7 +104,7 @@ def _of_buffers(subject: Subject) -> Iterator[_Tried]:
 def _with_buffers(
     subject: Subject, calls: Sequence[InputCall], names: list[str], *, zeroed: bool, each_call: bool
 ) -> list[Expected]:
-    module = subject.program.module()
+    module = module_of(subject.program)
     buffers = dict(module.named_buffers())
     start = {name: torch.zeros_like(buffers[name]) if zeroed else buffers[name].clone() for name in names}
     results = []
@@ -125,7 +127,7 @@ def _of_inputs(subject: Subject) -> Iterator[_Tried]:
 
             def run(calls: Sequence[InputCall], number: int = number, leaf: Any = leaf) -> list[Expected]:
                 held = [InputCall(call.inputs, _with_leaf(call.given, spec, number, leaf)) for call in calls]
-                return expected(subject.program.module(), held, spec)
+                return expected(module_of(subject.program), held, spec)
 
             yield {"cause": "never-read", "input": names[number]}, (), run
 

@@ -10,7 +10,7 @@ from torch.utils import _pytree as pytree
 
 from exportlint.lowering.arrays import array_leaves
 from exportlint.trial.child.lowering.agreement import first_mismatch
-from exportlint.trial.child.lowering.input_calls import Expected, InputCall, expected, input_leaves
+from exportlint.trial.child.lowering.input_calls import Expected, InputCall, expected, input_leaves, module_of
 from exportlint.trial.child.lowering.operator_places import input_names
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.protocol.observation import Observation
@@ -27,7 +27,7 @@ _WORDS = 200
 
 
 @dataclass(frozen=True)
-class Guard:
+class ArgumentGuard:
     """One that was seen to refuse.
 
     argument  its name; value: the one of the sample; other: the one that is refused, both as code
@@ -44,14 +44,14 @@ class Guard:
     eager: Expected
 
 
-def guards_of(subject: Subject) -> list[Guard]:
+def guards_of(subject: Subject) -> list[ArgumentGuard]:
     """Of the first plain arguments of the sample: those that only eager takes with another value."""
     if not any(map(_is_plain, input_leaves(subject.calls[0].given, subject.program.call_spec.in_spec))):
         return []
     return in_fork(lambda: list(_guards(subject)), subject.folder.parent).value or []
 
 
-def _guards(subject: Subject) -> Iterator[Guard]:
+def _guards(subject: Subject) -> Iterator[ArgumentGuard]:
     spec = subject.program.call_spec.in_spec
     sample = input_leaves(subject.calls[0].given, spec)
     names = input_names(subject.program)
@@ -61,10 +61,10 @@ def _guards(subject: Subject) -> Iterator[Guard]:
         leaves = [*sample[:number], other, *sample[number + 1 :]]
         call = [InputCall("", pytree.tree_unflatten(leaves, spec))]
         (eager,) = expected(subject.build_model(), call, spec)
-        (program,) = expected(subject.program.module(), call, spec)
+        (program,) = expected(module_of(subject.program), call, spec)
         if program.raised and not eager.raised:
             text = program.raised.partition("\n")[0][:_WORDS]
-            yield Guard(names[number], repr(sample[number]), repr(other), text, array_leaves(leaves), eager)
+            yield ArgumentGuard(names[number], repr(sample[number]), repr(other), text, array_leaves(leaves), eager)
 
 
 def _is_plain(leaf: Any) -> bool:
@@ -83,7 +83,7 @@ def _other(value: Any) -> Any:
 
 
 def dropped(
-    guards: Sequence[Guard], got: Sequence[tuple[list[Any], list[Any]]], tolerance: Tolerance
+    guards: Sequence[ArgumentGuard], got: Sequence[tuple[list[Any], list[Any]]], tolerance: Tolerance
 ) -> Iterator[Observation]:
     """Of the artefact's own calls with the other values, those that ended: it took what it cannot compute."""
     for guard, results in zip(guards, got, strict=False):

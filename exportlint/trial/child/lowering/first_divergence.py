@@ -18,7 +18,7 @@ from torch.utils import _pytree as pytree
 from exportlint.lowering.arrays import Array, array_leaves
 from exportlint.trial.child.lowering.agreement import unequal
 from exportlint.trial.child.lowering.fresh_process import FreshProcess
-from exportlint.trial.child.lowering.input_calls import InputCall, expected, input_leaves
+from exportlint.trial.child.lowering.input_calls import InputCall, expected, input_leaves, module_of
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.protocol.frames import Frame, message_frames
 
@@ -108,7 +108,7 @@ def _first_wrong(
     """The number of the first chosen node that differs, and how."""
     watched = with_results(program, chosen)
     spec = program.call_spec.in_spec
-    ours = in_fork(lambda: expected(watched.module(), [call], spec)[0], subject.folder.parent).value
+    ours = in_fork(lambda: expected(module_of(watched), [call], spec)[0], subject.folder.parent).value
     theirs = _run(subject, watched, array_leaves(input_leaves(call.given, spec)))
     if ours is None or ours.raised or theirs is None:
         message = "the program with its results kept does not run"

@@ -73,6 +73,11 @@ def input_leaves(given: Inputs, in_spec: pytree.TreeSpec) -> list[Any]:
     return list(pytree.tree_leaves((args, reorder_kwargs(kwargs, in_spec))))
 
 
+def module_of(program: torch.export.ExportedProgram) -> Any:
+    """What a user would call, with buffers of its own: `program.module()` writes to those of the program."""
+    return copied(program.module())
+
+
 def expected(
     model: Callable[..., Any], calls: Sequence[InputCall], in_spec: Any, first_seed: int = 0
 ) -> list[Expected]:

@@ -20,11 +20,12 @@ from exportlint.trial.child.lowering.input_calls import (
     InputCall,
     expected,
     input_leaves,
+    module_of,
     shapes_of,
     shapes_only,
 )
 from exportlint.trial.child.lowering.operator_places import place_of_output
-from exportlint.trial.child.lowering.proved import Proved, Reference, Subject
+from exportlint.trial.child.lowering.proved import EagerReference, Proved, Subject
 from exportlint.trial.child.lowering.refusal import ended, refused
 from exportlint.trial.child.lowering.result_cache import key_of, recalled, remember
 from exportlint.trial.child.server.forks import in_fork
@@ -66,33 +67,33 @@ def _as_before(earlier: Proved) -> Proved:
     return Proved(earlier.status, detail, earlier.observations, {**earlier.data, "recalled": True})
 
 
-def _reference(subject: Subject) -> Reference | Proved:
+def _reference(subject: Subject) -> EagerReference | Proved:
     """In a fork, so that the program stays as it is."""
     result = in_fork(lambda: _called(subject), subject.folder.parent)
     if not result.ok:
         if result.raised is None:
             return Proved(CRASHED, short(f"eager, beside which it is compared: {result.ended}"))
         return Proved(SKIPPED, short(f"eager raised: {result.raised.first_line}"))
-    found: Reference = result.value
+    found: EagerReference = result.value
     return found if found.calls else Proved(SKIPPED, "eager raised: nothing to compare with")
 
 
-def _called(subject: Subject) -> Reference:
+def _called(subject: Subject) -> EagerReference:
     spec = subject.program.call_spec.in_spec
     ours = expected(subject.build_model(), subject.calls, spec)
-    theirs = expected(subject.program.module(), subject.calls, spec)
+    theirs = expected(module_of(subject.program), subject.calls, spec)
     taken = [call for call, a, b in zip(subject.calls, ours, theirs, strict=True) if not a.raised and not b.raised]
     if len(taken) < len(subject.calls):  # a call that raised may have left something behind
-        ours, theirs = (expected(model, taken, spec) for model in (subject.build_model(), subject.program.module()))
+        ours, theirs = (expected(model, taken, spec) for model in (subject.build_model(), module_of(subject.program)))
     others = expected(subject.build_model(), taken, spec, first_seed=50)
-    return Reference(taken, ours, theirs, first_mismatch(ours, _pairs(others), USUAL_TOLERANCE) is None)
+    return EagerReference(taken, ours, theirs, first_mismatch(ours, _pairs(others), USUAL_TOLERANCE) is None)
 
 
 def _pairs(results: Sequence[Expected]) -> list[tuple[list[Any], list[Any]]]:
     return [(one.outputs, one.inputs) for one in results]
 
 
-def _proved(subject: Subject, reference: Reference, given: list[list[Any]]) -> Proved:
+def _proved(subject: Subject, reference: EagerReference, given: list[list[Any]]) -> Proved:
     data: dict[str, Any] = {}
     lowering = subject.lowering
     with FreshProcess(subject.name, lowering.settings, subject.folder.parent) as process:
@@ -123,7 +124,7 @@ def _size_text(data: Mapping[str, Any]) -> str:
 
 
 def _judged(
-    subject: Subject, reference: Reference, got: _Got, notes: tuple[Observation, ...], data: dict[str, Any]
+    subject: Subject, reference: EagerReference, got: _Got, notes: tuple[Observation, ...], data: dict[str, Any]
 ) -> Proved:
     ours, theirs = reference.eager, got
     detail = f"{_size_text(data)}, run in a fresh process: {', '.join(_labels(reference.calls))}"
@@ -155,7 +156,7 @@ def _tolerance(lowering: Lowering) -> Mapping[str, tuple[float, float]]:
     return dict.fromkeys(lowering.tolerance, (asked, asked)) if asked is not None else lowering.tolerance
 
 
-def _difference(subject: Subject, reference: Reference, found: Mismatch) -> Observation:
+def _difference(subject: Subject, reference: EagerReference, found: Mismatch) -> Observation:
     call = reference.calls[found.call]
     check = "input-effect" if found.of == "input" else "state" if call.inputs == AGAIN else "output"
     where = {"input_set": 0, "call": found.call, "inputs": call.inputs, "output": found.path, "step": "compare"}
@@ -164,7 +165,7 @@ def _difference(subject: Subject, reference: Reference, found: Mismatch) -> Obse
 
 
 def explained(
-    subject: Subject, reference: Reference, got: _Got, found: Mismatch, seen: Observation, tolerance: Tolerance
+    subject: Subject, reference: EagerReference, got: _Got, found: Mismatch, seen: Observation, tolerance: Tolerance
 ) -> Observation:
     """With what makes it differ, at the line of that: a cause that was tried, else the first operator that differs."""
     if cause := cause_of(subject, reference, got, found, tolerance):

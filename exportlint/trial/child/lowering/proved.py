@@ -68,7 +68,7 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Reference:
+class EagerReference:
     """What the artefact is held against.
 
     calls     those that eager and the exported program take

@@ -1,24 +1,28 @@
-"""save-load: the exported program is written, read again, and run beside eager."""
+"""save-load: the exported program is written, read in a fresh process that imports torch alone, and run beside it."""
 
 from __future__ import annotations
 
 import json
+import sys
 import zipfile
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
-
+from exportlint.lowering.saved_program import SavedProgram, modules_needed
 from exportlint.trial.child.execution.graph_places import place_named_in
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.from_program import from_program
 from exportlint.trial.child.localize.construction_site import at_construction
-from exportlint.trial.child.soundness.sample_comparison import compared_on_sample
-from exportlint.trial.protocol.exceptions import of_exception
-from exportlint.trial.protocol.outcomes import REFUSED
+from exportlint.trial.child.lowering.input_calls import calls_of, module_of
+from exportlint.trial.child.lowering.proof import prove
+from exportlint.trial.child.lowering.proved import Proved, Subject
+from exportlint.trial.protocol.outcomes import PASSED, REFUSED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+    from exportlint.trial.protocol.observation import Observation
 
 
 # For a script that shows the failure without exportlint: from `program` to `exported`, which is called as the model is.
@@ -36,16 +40,41 @@ exported = program.module()
 @from_program
 def run(request: StageRequest, program: Any) -> StageAnswer:
     """The detail is the size of the file, and the versions that decide which torch reads it."""
-    file = request.folder / "program.pt2"
-    try:
-        torch.export.save(program, file)
-        loaded = torch.export.load(file)
-    except BaseException as exc:  # noqa: BLE001 - torch lets anything through
-        seen = at_construction(request, of_exception(exc))
-        request.emit(seen if seen.user else seen.at(place_named_in(program, seen.text)))
-        return StageAnswer(REFUSED, None)
+    proved, imported = _proved(request, program, "saved", {}), ""
+    needed = modules_needed(program) if proved.data.get("step") == "load" else []
+    if needed:
+        again = _proved(request, program, "saved-with-imports", {"imports": needed, "path": sys.path})
+        if again.status == PASSED:
+            proved, imported = again, f", read where {_listed(needed)} is imported"
+    for seen in proved.observations:
+        request.emit(_placed(request, program, seen))
+    if proved.status != PASSED:
+        return StageAnswer(proved.status, None if proved.status == REFUSED else proved.detail)
+    file = Path(proved.data["artefact"])
     size = f"{file.stat().st_size / 1000:.1f} kB"
-    return compared_on_sample(request, loaded.module, ", ".join([size, *_versions(file)]))
+    return StageAnswer(PASSED, ", ".join([size, *_versions(file)]) + imported)
+
+
+def _proved(request: StageRequest, program: Any, name: str, settings: dict[str, Any]) -> Proved:
+    """Beside the exported program itself, which agreed with eager."""
+    folder = request.folder / name
+    folder.mkdir()
+    where = f"{SavedProgram.__module__}:{SavedProgram.__name__}"
+    calls = calls_of(request.loaded, request.exported)
+    return prove(Subject(where, SavedProgram(settings), program, lambda: module_of(program), calls, folder))
+
+
+def _placed(request: StageRequest, program: Any, seen: Observation) -> Observation:
+    """A refusal in torch's own words, at the object that cannot be saved, or at the node that torch names."""
+    if seen.kind != "exception":
+        return seen
+    plain = {name: value for name, value in seen.details.items() if name not in ("summary", "suggestion")}
+    found = at_construction(request, replace(seen, details=plain))
+    return found if found.user else found.at(place_named_in(program, found.text))
+
+
+def _listed(modules: list[tuple[str, str]]) -> str:
+    return " and ".join(Path(file).name if name.startswith("exportlint_target_") else name for name, file in modules)
 
 
 def _versions(archive: Path) -> Iterator[str]:
