@@ -103,6 +103,6 @@ def _explained(raised: Raised) -> Reason | None:
 
 
 _OTHER_DTYPE = (
-    "compute in a plain dtype: a quantized value is `(x / scale).round().clamp(0, 255).to(torch.uint8)`, and float again "
-    "with `.float() * scale`"
+    "compute in a plain dtype: a quantized value is `(x / scale).round().clamp(0, 255).to(torch.uint8)`, and float "
+    "again with `.float() * scale`"
 )
