@@ -34,6 +34,10 @@ class AOTInductor(Lowering):
     # The wrapper is glue between kernels: compiling it without optimisation halves the time and changes no kernel.
     defaults = {"inductor_configs": {"aot_inductor.compile_wrapper_opt_level": "O0"}}  # noqa: RUF012 - see Lowering
     runtime = ("torch",)
+    advice = {  # noqa: RUF012 - see Lowering
+        "forgets": "give the buffer a dimension (`torch.tensor([7.0])`): one without is taken for a constant; or give "
+        "the state to the model as an input and return it",
+    }
     install = "install g++ or clang++ (apt install g++), or set CXX"
 
     def missing(self) -> str | None:

@@ -176,7 +176,8 @@ def _failed_kernel(raised: Raised, emitted: Emitted) -> Reason | None:
     before = raised.printed[: found.start()]
     said = [one or other for one, other in _WHY.findall(before)]
     name = ERRORS.get(int(found[3], 16), f"0x{found[3]}")
-    text = f"the kernel of {found[2]} gives up with {name}" + (f": {said[-1].strip()}" if said else "")
+    why = f": {said[-1].strip(' :')}" if said else ""
+    text = f"the kernel of {found[2]} gives up with {name}{why}"
     suggestion = _NO_DTYPE if _DTYPE.search(before) else ""
     return Reason(text, (found[2],), suggestion, emitted.trace(found[2], int(found[1])))
 

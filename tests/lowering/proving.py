@@ -29,7 +29,6 @@ def proved(
     kwargs: dict[str, Any] | None = None,
     dynamic_shapes: Any = None,
     other_sizes: Inputs | None = None,
-    name: str = "",
     seconds: float = 120.0,
 ) -> Proved:
     """The sample twice and other values, then other sizes if given."""
@@ -43,19 +42,8 @@ def proved(
     given = {SAMPLE: sample, AGAIN: sample, OTHER_VALUES: with_other_values(sample, 1), "other sizes": other_sizes}
     calls = [InputCall(which, inputs) for which, inputs in given.items() if inputs]
     (folder / "artefact").mkdir()
-    cls = type(lowering)
-    return prove(
-        Subject(
-            name or f"{cls.__module__}:{cls.__name__}",
-            lowering,
-            program,
-            seeded,
-            calls,
-            folder / "artefact",
-            None,
-            seconds,
-        )
-    )
+    name = f"{type(lowering).__module__}:{type(lowering).__name__}"
+    return prove(Subject(name, lowering, program, seeded, calls, folder / "artefact", None, seconds))
 
 
 def the_one(result: Proved, status: str) -> Observation:

@@ -1,22 +1,26 @@
-"""Lowering for real: compiled, loaded, run twice and compared, with what each target gets wrong."""
+"""What every lowering is held to: compiled, run in a process of its own, compared, and explained where it differs."""
 
-import shutil
-from typing import NamedTuple
+from pathlib import Path
 
+import own_lowerings
 import pytest
+import scores
 import torch
+from proving import line, proved, the_one
 from torch import nn
 
-from exportlint.lowering import aotinductor, executorch
+from exportlint.lowering.aotinductor import AOTInductor
+from exportlint.lowering.executorch import ExecuTorch
+from exportlint.lowering.saved_program import SavedProgram
+from exportlint.trial.findings.wording.difference_messages import in_words
 
 pytestmark = pytest.mark.slow
 
-needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="AOTInductor needs a C++ compiler")
 
-
-class Pair(NamedTuple):
-    first: torch.Tensor
-    second: torch.Tensor
+@pytest.fixture(autouse=True)
+def importable(monkeypatch):
+    """The lowerings of these tests, in the processes that the tests start."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
 
 
 class Structures(nn.Module):
@@ -31,97 +35,103 @@ class Structures(nn.Module):
         return {"y": y if mask is None else y + mask, "number": 3, "none": None, "pair": [x + 1, (flag, x)]}
 
 
-class ScalarState(nn.Module):
-    """A buffer without dimensions, which AOTInductor takes for a constant and ExecuTorch starts at zero."""
-
-    def __init__(self):
-        super().__init__()
-        self.register_buffer("count", torch.tensor(7.0))
-
-    def forward(self, x):
-        self.count.add_(1)
-        return x * self.count
-
-
-class NoKernel(nn.Module):
-    def forward(self, x):
-        y = x + 1
-        return torch.linalg.svd(y)[1]
-
-
 class Noise(nn.Module):
     def forward(self, x):
-        return torch.nn.functional.dropout(x, 0.5, training=True)
+        return nn.functional.dropout(x, 0.5, training=True)
 
 
-class ReturnsPair(nn.Module):
+class Two(nn.Module):
+    def forward(self, x, y):
+        z = torch.sigmoid(x) * y
+        return z, x - y
+
+
+class Scaled(nn.Module):
+    """The trace keeps the first scale: what it computes later is wrong in the exported program already."""
+
     def forward(self, x):
-        return Pair(x, x + 1)
+        self.factor = getattr(self, "factor", 0) + 1
+        return x * self.factor
 
 
-class WritesInput(nn.Module):
-    def forward(self, x):
-        x.add_(1)
-        return x * 2
+PAIR = (torch.randn(2, 4), torch.randn(2, 4))
 
 
-def lowered(backend, build, args, kwargs, folder):
-    def seeded():
-        torch.manual_seed(0)
-        return build().eval()
-
-    program = torch.export.export(seeded(), args, kwargs)
-    return backend.lower(program, seeded, args, kwargs, folder)
-
-
-STRUCTURES = ((torch.randn(2, 4),), {"scale": 2, "mask": torch.ones(4)})
-
-
-@pytest.mark.parametrize("backend", [pytest.param(aotinductor, marks=needs_compiler), executorch])
-def test_structures_keywords_and_plain_values_arrive_as_in_eager(backend, tmp_path):
-    result = lowered(backend, Structures, *STRUCTURES, tmp_path)
-    assert (result.status, result.observations) == ("passed", ())
-    assert "run 2 times" in result.detail
-    assert result.data["bytes"] == next(tmp_path.iterdir()).stat().st_size
-
-
-@pytest.mark.parametrize(
-    ("backend", "call"), [pytest.param(aotinductor, 1, marks=needs_compiler), pytest.param(executorch, 0)]
-)
-def test_a_buffer_that_the_target_loses_shows_at_the_line_of_the_output(backend, call, tmp_path):
-    result = lowered(backend, ScalarState, (torch.ones(2),), {}, tmp_path)
-    (seen,) = result.observations
-    assert (result.status, seen.kind, seen.details["call"]) == ("differs", "difference", call)
-    assert (seen.user.path, seen.user.text) == (__file__, "return x * self.count")
-
-
-def test_the_message_gives_the_stage_and_the_line_of_the_operator(tmp_path):
-    result = lowered(executorch, NoKernel, (torch.randn(3, 3),), {}, tmp_path)
-    (seen,) = result.observations
-    assert result.status == "refused"
-    assert result.detail.startswith("compile: SpecViolationError: Operator torch._ops.aten._linalg_svd.default is not")
-    assert (seen.user.path, seen.user.text) == (__file__, "return torch.linalg.svd(y)[1]")
+@pytest.mark.parametrize("lowering", [AOTInductor, ExecuTorch, SavedProgram])
+def test_structures_keywords_and_plain_values_arrive_as_in_eager(lowering, tmp_path):
+    if why := lowering({}).missing():
+        pytest.skip(why)
+    kwargs = {"scale": 2, "mask": torch.ones(4)}
+    result = proved(lowering({}), Structures, (torch.randn(2, 4),), tmp_path, kwargs=kwargs)
+    assert result.status == "passed", result
+    assert result.detail.endswith("run in a fresh process: sample twice, other values")
+    assert result.data["bytes"] == next((tmp_path / "artefact").iterdir()).stat().st_size
 
 
 def test_random_values_are_not_held_against_the_target(tmp_path):
-    result = lowered(executorch, Noise, (torch.ones(64),), {}, tmp_path)
+    result = proved(SavedProgram({}), Noise, (torch.ones(64),), tmp_path)
     assert result.status == "passed", result
     assert "only shapes were compared" in result.detail
 
 
-def test_an_input_that_is_not_written_back_differs(tmp_path):
-    result = lowered(executorch, WritesInput, (torch.ones(2),), {}, tmp_path)
-    assert (result.status, result.observations[0].check) == ("differs", "input-effect")
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("Swapped", "; the outputs come in another order: 1, 0"),
+        ("Wearing", "; in a first call it gives what eager gives: an earlier call changes what it does"),
+        ("Fewer", "eager returns 2 values, the lowered program 1"),
+        ("FirstInput", "never reads the input `y`: it gives what the sample's `y` gives"),
+    ],
+)
+def test_what_a_target_does_to_inputs_and_outputs_has_its_own_words(name, words, tmp_path):
+    seen = the_one(proved(getattr(own_lowerings, name)({}), Two, PAIR, tmp_path), "differs")
+    assert words in in_words(seen)
+    assert line(seen) == "z = torch.sigmoid(x) * y"
 
 
-def test_without_a_compiler_aotinductor_is_skipped(tmp_path, monkeypatch):
-    monkeypatch.setattr("torch._inductor.config.cpp.cxx", ("no-such-compiler",))
-    aotinductor_answer = lowered(aotinductor, Noise, (torch.ones(64),), {}, tmp_path)
-    assert aotinductor_answer.status == "skipped"
-    assert "no C++ compiler" in aotinductor_answer.detail
+def test_what_the_exported_program_does_too_is_not_the_targets_doing(tmp_path):
+    seen = the_one(proved(SavedProgram({}), Scaled, (torch.ones(2),), tmp_path), "differs")
+    assert in_words(seen).endswith("the exported program gives just that, so it is not the target's doing")
 
 
-def test_a_class_that_cannot_be_saved_is_refused_by_name(tmp_path):
-    result = lowered(executorch, ReturnsPair, (torch.zeros(8),), {}, tmp_path)
-    assert result.status == "refused"
-    assert "Pair" in result.detail
+def test_a_runtime_that_crashes_ends_nothing_else(tmp_path):
+    seen = the_one(proved(own_lowerings.Crashing({}), Two, PAIR, tmp_path), "crashed")
+    assert seen.text.startswith("run: the process was ended by SIGSEGV; it printed: the kernel of the third call")
+
+
+def test_a_runtime_that_hangs_ends_nothing_else(tmp_path):
+    result = proved(own_lowerings.Hanging({}), Two, PAIR, tmp_path, seconds=8)
+    assert the_one(result, "timed-out").text == "load: no answer within 8 s; it printed: waiting for the device"
+
+
+def test_what_is_missing_is_told_with_its_command(tmp_path):
+    result = proved(own_lowerings.Missing({}), Two, PAIR, tmp_path)
+    assert (result.status, result.detail) == (
+        "skipped",
+        "no_such_runtime is not installed: pip install no-such-runtime",
+    )
+
+
+def test_what_cannot_run_here_is_compiled_and_never_passed(tmp_path):
+    result = proved(own_lowerings.CannotRun({}), Two, PAIR, tmp_path)
+    assert (result.status, result.observations) == ("compiled", ())
+    assert "compiled, not run" in result.detail
+
+
+def test_a_node_that_torch_names_is_found(tmp_path):
+    seen = the_one(proved(own_lowerings.Unserializable({}), Two, PAIR, tmp_path), "refused")
+    assert line(seen) == "z = torch.sigmoid(x) * y"
+
+
+class Classes(nn.Module):
+    def forward(self, x):
+        return scores.Scores(x - 1, x + 1)
+
+
+def test_a_class_that_the_reader_does_not_know_is_refused_unless_it_is_imported(tmp_path, monkeypatch):
+    monkeypatch.delenv("PYTHONPATH")
+    (tmp_path / "imported").mkdir()
+    result = proved(SavedProgram({}), Classes, (torch.ones(2),), tmp_path)
+    assert (result.status, result.data["step"]) == ("refused", "load")
+    reader = SavedProgram({"imports": [("scores", scores.__file__)]})
+    assert proved(reader, Classes, (torch.ones(2),), tmp_path / "imported").status == "passed"

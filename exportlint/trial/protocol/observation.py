@@ -50,7 +50,8 @@ eager and the program diverge: "why", and what belongs to it), "step" (of a lowe
 
 A difference of a lowering also has "inputs" (which call), and what makes it differ: "cause" (as-exported;
 starts-at-zero, forgets, always-zero with "buffers"; not-written-back, never-read with "input"; order with "order"),
-else "first": the "operator" that differs first and how, or "only_fused". "suggestion": what its target has to write instead.
+else "first": the "operator" that differs first and how, "only_fused" or "only_later". "suggestion": what its target
+has to write instead.
 """
 
 from __future__ import annotations

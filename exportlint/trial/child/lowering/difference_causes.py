@@ -72,8 +72,9 @@ def _other_order(ours: Expected, theirs: Sequence[Any], tolerance: Tolerance) ->
 
 
 def _by_trying(subject: Subject, calls: Sequence[InputCall], got: _Got, tolerance: Tolerance) -> Cause | None:
+    outputs: _Got = [(one, []) for one, _ in got]
     for fields, frames, run in chain(_of_buffers(subject), _of_inputs(subject)):
-        if first_mismatch(run(calls), got, tolerance) is None:
+        if first_mismatch(run(calls), outputs, tolerance) is None:
             return fields, frames
     return None
 

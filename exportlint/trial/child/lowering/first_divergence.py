@@ -16,7 +16,7 @@ from torch.export.graph_signature import ExportGraphSignature, OutputKind, Outpu
 from torch.utils import _pytree as pytree
 
 from exportlint.lowering.arrays import Array, array_leaves
-from exportlint.trial.child.lowering.agreement import unequal
+from exportlint.trial.child.lowering.agreement import first_mismatch, unequal
 from exportlint.trial.child.lowering.fresh_process import FreshProcess
 from exportlint.trial.child.lowering.input_calls import InputCall, expected, input_leaves, module_of
 from exportlint.trial.child.server.forks import in_fork
@@ -25,7 +25,7 @@ from exportlint.trial.protocol.frames import Frame, message_frames
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from exportlint.lowering.backend import Tolerance
+    from exportlint.lowering.backend import Lowering, Tolerance
     from exportlint.trial.child.lowering.proved import Subject
 
 
@@ -48,10 +48,12 @@ class Divergence:
 
 
 FUSED = Divergence({"only_fused": True}, ())
+LATER = Divergence({"only_later": True}, ())
 
 
-def first_divergence(subject: Subject, call: InputCall, tolerance: Tolerance) -> Divergence | None:
-    """In one call of its own. `FUSED`: nothing differs once results are kept; None: it could not be found."""
+def first_divergence(subject: Subject, artefact: Path, call: InputCall, tolerance: Tolerance) -> Divergence | None:
+    """In one call of its own. `FUSED`: nothing differs once results are kept; `LATER`: nothing does in such a call of the
+    artefact either; None: it could not be found."""
     began = time.monotonic()
     try:
         program = subject.program.run_decompositions()
@@ -60,7 +62,7 @@ def first_divergence(subject: Subject, call: InputCall, tolerance: Tolerance) ->
             chosen = _spread(nodes)
             found = _first_wrong(subject, program, chosen, call, tolerance)
             if found is None:
-                return FUSED if len(chosen) == len(nodes) else None
+                return _without_operator(subject, artefact, call, tolerance) if len(chosen) == len(nodes) else None
             place, fields = found
             before = nodes.index(chosen[place - 1]) + 1 if place else 0
             nodes = nodes[before : nodes.index(chosen[place]) + 1]
@@ -71,6 +73,17 @@ def first_divergence(subject: Subject, call: InputCall, tolerance: Tolerance) ->
     except Exception:  # noqa: BLE001 - it explains a difference, which stands without it
         return None
     return None
+
+
+def _without_operator(subject: Subject, artefact: Path, call: InputCall, tolerance: Tolerance) -> Divergence | None:
+    """No operator differs: does the artefact itself, in a first call?"""
+    spec = subject.program.call_spec.in_spec
+    ours = in_fork(lambda: expected(subject.build_model(), [call], spec), subject.folder.parent).value
+    leaves = array_leaves(input_leaves(call.given, spec))
+    theirs = _ran(subject, subject.lowering, artefact, leaves)
+    if ours is None or theirs is None:
+        return None
+    return FUSED if first_mismatch(ours, [(theirs, [])], tolerance) else LATER
 
 
 def _at(node: torch.fx.Node, fields: dict[str, Any]) -> Divergence:
@@ -148,7 +161,10 @@ def with_results(program: ExportedProgram, nodes: Sequence[torch.fx.Node]) -> Ex
 def _run(subject: Subject, program: ExportedProgram, leaves: Sequence[Any]) -> list[Any] | None:
     lowering = type(subject.lowering)(subject.lowering.settings)
     folder = Path(tempfile.mkdtemp(prefix="results-", dir=subject.folder.parent))
-    with FreshProcess(subject.name, lowering.settings, folder) as process:
-        artefact = lowering.compile(program, folder)
+    return _ran(subject, lowering, lowering.compile(program, folder), leaves)
+
+
+def _ran(subject: Subject, lowering: Lowering, artefact: Path, leaves: Sequence[Any]) -> list[Any] | None:
+    with FreshProcess(subject.name, lowering.settings, subject.folder.parent) as process:
         results = process.run(artefact, lowering.facts, [leaves], subject.seconds)
     return results.calls[0][0] if results.ok else None

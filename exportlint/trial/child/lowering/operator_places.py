@@ -14,7 +14,7 @@ from exportlint.trial.child.execution.graph_places import place_named_in
 from exportlint.trial.protocol.frames import Frame, message_frames
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from torch.export import ExportedProgram
 
@@ -22,11 +22,14 @@ if TYPE_CHECKING:
     from exportlint.trial.protocol.observation import Observation
 
 
-def placed(program: ExportedProgram, seen: Observation, reason: Reason) -> Observation:
+def placed(program: ExportedProgram, seen: Observation, reason: Reason, files: Collection[str]) -> Observation:
     """An exception of a target at the line that it is about: as the target knows it, as the exception itself says, else
-    as its words name it."""
+    as its words name it. `files`: of the lowering, which is no model's."""
     if frames := message_frames(reason.trace):
         return seen.at(frames)
+    if seen.user is not None and seen.user_path not in files:
+        return seen
+    seen = seen.at(message_frames(seen.text))
     if seen.user is not None:
         return seen
     words = " ".join((seen.text, *reason.operators))

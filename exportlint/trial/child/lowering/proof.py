@@ -4,6 +4,7 @@ answer, at the line of the model that it is about."""
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exportlint.lowering.arrays import array_leaves
@@ -36,9 +37,8 @@ from exportlint.trial.protocol.shortening import short
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
-    from exportlint.lowering.backend import Lowering, Tolerance
+    from exportlint.lowering.backend import Lowering
     from exportlint.trial.child.lowering.agreement import Mismatch
 
 
@@ -138,7 +138,7 @@ def _judged(
         return Proved(PASSED, detail, notes, data)
     seen = _difference(subject, reference, found)
     if reference.steady:
-        seen = explained(subject, reference, got, found, seen, _tolerance(subject.lowering))
+        seen = explained(subject, reference, got, found, seen, Path(data["artefact"]))
     return Proved(DIFFERS, None, (seen, *notes), {**data, "step": "compare"})
 
 
@@ -165,16 +165,17 @@ def _difference(subject: Subject, reference: EagerReference, found: Mismatch) ->
 
 
 def explained(
-    subject: Subject, reference: EagerReference, got: _Got, found: Mismatch, seen: Observation, tolerance: Tolerance
+    subject: Subject, reference: EagerReference, got: _Got, found: Mismatch, seen: Observation, artefact: Path
 ) -> Observation:
     """With what makes it differ, at the line of that: a cause that was tried, else the first operator that differs."""
+    tolerance = _tolerance(subject.lowering)
     if cause := cause_of(subject, reference, got, found, tolerance):
         fields, frames = cause
         seen = seen.with_details(**fields, suggestion=subject.lowering.advice.get(fields["cause"], ""))
         return seen.at(frames) if frames else seen
     if seen.check != "output":
         return seen
-    part = first_divergence(subject, reference.calls[found.call], tolerance)
+    part = first_divergence(subject, artefact, reference.calls[found.call], tolerance)
     if part is None:
         return seen
     seen = seen.with_details(first=part.fields)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from exportlint.lowering.backend import Raised
@@ -12,6 +13,7 @@ from exportlint.trial.protocol.outcomes import CRASHED, REFUSED, TIMED_OUT
 from exportlint.trial.protocol.shortening import short
 
 if TYPE_CHECKING:
+    from exportlint.lowering.backend import Lowering
     from exportlint.trial.child.lowering.fresh_process import Results
 
 
@@ -23,7 +25,12 @@ def refused(subject: Subject, seen: Observation, step: str, data: dict[str, Any]
     reason = subject.lowering.explain(Raised(str(seen.error_class), seen.text, printed))
     summary = f"{step}: {short(reason.text)}"
     seen = seen.with_details(step=step, summary=summary, suggestion=reason.suggestion)
-    return Proved(REFUSED, short(summary), (placed(subject.program, seen, reason),), {**data, "step": step})
+    seen = placed(subject.program, seen, reason, _own_files(subject.lowering))
+    return Proved(REFUSED, short(summary), (seen,), {**data, "step": step})
+
+
+def _own_files(lowering: Lowering) -> set[str]:
+    return {str(getattr(sys.modules.get(cls.__module__), "__file__", "")) for cls in type(lowering).__mro__}
 
 
 def ended(results: Results, data: dict[str, Any]) -> Proved:

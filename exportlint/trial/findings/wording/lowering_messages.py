@@ -27,6 +27,8 @@ def lowered_cause(details: Mapping[str, Any]) -> str:
             return f"; the outputs come in another order: {', '.join(map(str, order))}"
         case {"first": {"only_fused": True}}:
             return "; with every operator's result kept nothing differs: only the fused program does it"
+        case {"first": {"only_later": True}}:
+            return "; in a first call it gives what eager gives: an earlier call changes what it does"
         case {"first": {"operator": operator, **how}}:
             return f"; the first operator that differs is `{operator}`{_how(how)}"
     return ""
