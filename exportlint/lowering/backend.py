@@ -66,6 +66,7 @@ class Reason:
     text        one line for people
     operators   the operators that it is about, if its own words do not name them: `aten::cumsum`
     suggestion  what to write instead; "" where nobody knows
+    nodes       names of the program's nodes that it is about, which is more exact than their operators
     trace       the stack trace of the very node, where the target knows which it is
     dtype       the dtype that it is about: the line is the first one that computes it
     """
@@ -73,6 +74,7 @@ class Reason:
     text: str
     operators: tuple[str, ...] = ()
     suggestion: str = ""
+    nodes: tuple[str, ...] = ()
     trace: str = ""
     dtype: str = ""
 
@@ -107,10 +109,12 @@ class Lowering:
     packages   distributions whose versions decide what comes out; a stored result is good for these versions alone
     modules    what must be importable here to compile and to run
     runtime    what the fresh process imports before it is given the artefact
+    environment  variables of the environment in the fresh process
     install    the one command that brings what is missing
     advice     what to write instead where results differ, by the cause that was found: starts-at-zero, forgets,
                always-zero (of buffers), not-written-back, never-read (of inputs), order (of outputs)
     runs       can the artefact run on this machine? Where it cannot, the status is `compiled`, never `passed`
+    keeps_state  does a buffer that the model writes to keep its value between calls? A format without state drops it
     script     Python text that loads and runs the artefact without exportlint: `{artefact}` and `{inputs}` stand for
                the names of files beside it
     """
@@ -120,10 +124,12 @@ class Lowering:
     packages: ClassVar[tuple[str, ...]] = ("torch",)
     modules: ClassVar[tuple[str, ...]] = ()
     runtime: ClassVar[tuple[str, ...]] = ()
+    environment: ClassVar[Mapping[str, str]] = {}
     install: ClassVar[str] = ""
     advice: ClassVar[Mapping[str, str]] = {}
     script: ClassVar[str] = ""
     runs: ClassVar[bool] = True
+    keeps_state: ClassVar[bool] = True
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self.settings = {**self.defaults, **settings}

@@ -1,11 +1,262 @@
-"""ONNXRuntime: to be written."""
+"""ONNX Runtime: an .onnx file, run on its CPU kernels."""
 
-from exportlint.lowering.backend import Lowering
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+import re
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from exportlint.lowering.arrays import Array
+from exportlint.lowering.backend import Call, Lowering, OperatorUse, Raised, Ran, Reason
+from exportlint.lowering.program_graph import (
+    interface_of,
+    last_outputs,
+    operator_uses,
+    origins,
+    users_of_complex_inputs,
+    with_constants,
+    write_inputs,
+)
+from exportlint.lowering.usual_reasons import OTHER_DTYPE, REAL_NUMBERS, SMALLER_STEPS, TENSORS_ONLY, no_converter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    import torch
+
+
+# For a script that shows the failure without exportlint: from `program` to `exported`, which is called as the model is.
+REPRO = """\
+import onnxruntime
+from torch.export._tree_utils import reorder_kwargs
+from torch.utils import _pytree as pytree
+
+spec = program.call_spec
+onnx_program = torch.onnx.export(program, (), dynamo=True, verbose=False)
+session = onnxruntime.InferenceSession(onnx_program.model_proto.SerializeToString())
+kinds = [type(one.arg).__name__ for one in program.graph_signature.input_specs if one.kind.name == "USER_INPUT"]
+
+
+def exported(*args, **kwargs):
+    leaves = pytree.tree_leaves((args, reorder_kwargs(kwargs, spec.in_spec)), is_leaf=lambda x: x is None)
+    given = [torch.as_tensor(x).numpy() for x, kind in zip(leaves, kinds) if kind != "ConstantArgument"]
+    outputs = session.run(None, {one.name: x for one, x in zip(session.get_inputs(), given)})
+    return pytree.tree_unflatten([torch.from_numpy(x) for x in outputs], spec.out_spec)
+
+
+"""
+
+SCRIPT = """\
+import json
+
+import numpy as np
+import onnxruntime
+
+inputs = np.load("{inputs}")
+positions = json.load(open("inputs.json"))
+session = onnxruntime.InferenceSession("{artefact}", providers=["CPUExecutionProvider"])
+given = {one.name: inputs[f"arg{position}"] for one, position in zip(session.get_inputs(), positions)}
+for output, value in zip(session.get_outputs(), session.run(None, given)):
+    print(output.name, value.dtype, value.shape)
+"""
+
+_NO_FUNCTION = re.compile(r"No ONNX function found for (<.+?>+)\. Failure message: No \w+ registered for the (\w+)-")
+_OVERLOAD = re.compile(r"op='([\w.]+)', overload='(\w+)'")
+_TARGET = re.compile(r"\[target=torch\.ops\.([\w.]+)\]")
+_NODE = re.compile(r"translating node %(\w+) :")
+_NO_KERNEL = re.compile(r"Could not find an implementation for (\w+)\(\d+\) node with name '([^']*)'")
+_ONNX_NODE = re.compile(r"(?:[Nn]ame:?|for node) ?'([^']+)'")
+_BFLOAT16 = 16  # onnx.TensorProto.BFLOAT16, for which NumPy has no dtype
 
 
 class ONNXRuntime(Lowering):
-    """To be written."""
+    """Converted by torch.onnx, with weights in the file where they are smaller than 2 GB."""
 
-    def missing(self) -> str | None:
-        """Not there yet."""
-        return "not written yet"
+    # opset: None is torch's own choice. optimize: onnxscript's passes over the graph, which torch.onnx runs by default.
+    defaults = {"opset": None, "optimize": True}  # noqa: RUF012 - see Lowering
+    packages = ("torch", "onnx", "onnxscript", "onnxruntime")
+    modules = ("onnx", "onnxscript", "onnxruntime")
+    runtime = ("onnxruntime", "numpy")
+    install = "pip install 'exportlint[onnx]'"
+    script = SCRIPT
+    keeps_state = False
+
+    _program: torch.export.ExportedProgram | None = None
+    _given: torch.fx.GraphModule | None = None
+    _causes: Sequence[str] = ()
+
+    def operators(self, program: torch.export.ExportedProgram) -> Iterable[OperatorUse]:
+        """Of the graph after torch.onnx decomposed what it has no function for."""
+        from torch.onnx._internal.exporter._dispatching import dispatch  # noqa: PLC0415
+
+        with _quiet():
+            registry = self._registry()
+            given = self._decomposed(program, registry)
+
+        def why_missing(node: torch.fx.Node) -> str | None:
+            function, message = dispatch(node, registry)
+            return None if function is not None else message
+
+        return list(operator_uses(program, given, why_missing))
+
+    def _decomposed(self, program: torch.export.ExportedProgram, registry: Any) -> torch.fx.GraphModule:
+        """What torch.onnx translates, node by node, but for the casts that it puts between: finding out where leaves
+        new sizes behind, with which torch refuses to decompose the program once more."""
+        from torch.fx.experimental import _config  # noqa: PLC0415 - see the module `backend`
+        from torch.onnx._internal.exporter._fx_passes import (  # noqa: PLC0415
+            decompose_with_registry,
+            remove_assertion_nodes,
+        )
+
+        with _config.patch(backed_size_oblivious=True):
+            graph = decompose_with_registry(program, registry).graph_module
+        given: torch.fx.GraphModule = remove_assertion_nodes(graph)
+        self._program, self._given = program, given
+        return given
+
+    def _registry(self) -> Any:
+        from torch.onnx._constants import ONNX_DEFAULT_OPSET  # noqa: PLC0415
+        from torch.onnx._internal.exporter._constants import TORCHLIB_OPSET  # noqa: PLC0415
+        from torch.onnx._internal.exporter._registration import ONNXRegistry  # noqa: PLC0415
+
+        asked = self.settings["opset"] or ONNX_DEFAULT_OPSET
+        return ONNXRegistry.from_torchlib(opset_version=max(asked, TORCHLIB_OPSET))
+
+    def compile(self, program: torch.export.ExportedProgram, folder: Path) -> Path:
+        """As `model.onnx`."""
+        import torch  # noqa: PLC0415 - see the module `backend`
+
+        self._program = program
+        asked = {"opset_version": self.settings["opset"]} if self.settings["opset"] else {}
+        optimize = self.settings["optimize"]
+        try:
+            with _quiet():
+                made = torch.onnx.export(program, (), dynamo=True, verbose=False, optimize=optimize, **asked)
+        except Exception as exc:
+            self._causes = _causes(exc)
+            raise
+        assert made is not None, "dynamo=True gives a program"  # noqa: S101 - for mypy
+        path = folder / "model.onnx"
+        made.save(str(path), external_data=False)
+        self.facts = interface_of(program)
+        write_inputs(self.facts, folder)
+        return path
+
+    def load(self, artefact: Path) -> Call:
+        """The graph's inputs are in the program's order; an input that is an output too has another name there."""
+        import onnxruntime  # noqa: PLC0415 - see the module `backend`
+
+        session = onnxruntime.InferenceSession(str(artefact), providers=["CPUExecutionProvider"])
+        names = [one.name for one in session.get_inputs()]
+
+        def call(leaves: Sequence[Any]) -> Ran:
+            given = [_ort_value(leaves[position]) for position in self.facts["inputs"]]
+            outputs = session.run_with_ort_values(None, dict(zip(names, given, strict=True)))
+            return Ran(with_constants([_array(one) for one in outputs], self.facts))
+
+        return call
+
+    def explain(self, raised: Raised) -> Reason:
+        """The exporter tells in many lines what it was doing, the runtime in one what it lacks."""
+        text = raised.text
+        if found := _NO_FUNCTION.search(text):
+            return self._no_function(text, found)
+        if found := _NO_KERNEL.search(text):
+            words = f"ONNX Runtime's CPU has no kernel for the dtypes that {found[1]} is given here"
+            return Reason(words, nodes=self._origins(found[2]), suggestion=OTHER_DTYPE)
+        if "translating node return (" in text and "no attribute 'name'" in text:
+            words = "an ONNX graph returns tensors, and the model returns a Python number"
+            return Reason(words, (), TENSORS_ONLY, (self._program and last_outputs(self._program)) or ())
+        if "can't be converted to MLDataType" in text:
+            words = "ONNX has no complex tensors: the graph takes pairs of float numbers in a last dimension instead"
+            return Reason(words, (), REAL_NUMBERS, (self._program and users_of_complex_inputs(self._program)) or ())
+        return self._other(raised)
+
+    def _no_function(self, text: str, found: re.Match[str]) -> Reason:
+        overload, target = _OVERLOAD.search(found[1]), _TARGET.search(text)
+        name = f"{overload[1]}.{overload[2]}" if overload else target[1] if target else found[1]
+        complex_ = found[2] == "complex"
+        reason = no_converter(
+            "torch.onnx",
+            [name],
+            "give torch.onnx.export a custom_translation_table",
+            " of complex numbers" if complex_ else "",
+        )
+        suggestion = REAL_NUMBERS if complex_ else reason.suggestion
+        return Reason(reason.text, reason.operators, suggestion, self._failing(text))
+
+    def _other(self, raised: Raised) -> Reason:
+        """The innermost exception, which the exporter lists first; or the runtime's one line."""
+        last = raised.error_class.rpartition(".")[2]
+        if last == "PassError" and self._causes:
+            found = next(filter(None, map(_ONNX_NODE.search, self._causes)), None)
+            words = f"the optimizer of onnxscript fails: {self._causes[-1]}"
+            nodes = self._origins(found[1]) if found else ()
+            return Reason(words, (), "the setting optimize = false leaves it out", nodes)
+        inner = re.search(r"## Exception summary\s+(<class '[\w.]*?(\w+)'>: .+)", raised.text)
+        words = inner[1].partition(">: ")[2] if inner else raised.text.partition("\n")[0]
+        named = _ONNX_NODE.search(raised.text)
+        nodes = self._failing(raised.text) or (self._origins(named[1]) if named else ())
+        suggestion = SMALLER_STEPS if inner else ""
+        return Reason(f"{inner[2] if inner else last}: {words}", (), suggestion, nodes)
+
+    def _failing(self, text: str) -> tuple[str, ...]:
+        found = _NODE.search(text)
+        return self._origins(found[1]) if found else ()
+
+    def _origins(self, onnx_node: str) -> tuple[str, ...]:
+        """torch.onnx names the node of a value `node_NAME`, with `__0` for the first of several."""
+        if self._program is None:
+            return ()
+        if self._given is None:
+            with _quiet():
+                self._decomposed(self._program, self._registry())
+        return origins(self._program, self._given, re.sub(r"__\d+$", "", onnx_node.removeprefix("node_")))
+
+
+def _causes(exc: BaseException | None) -> list[str]:
+    """From the outermost exception to the innermost one."""
+    found = []
+    while exc is not None:
+        found.append(f"{type(exc).__name__}: {exc}")
+        exc = exc.__cause__
+    return found
+
+
+def _ort_value(leaf: Any) -> Any:
+    """bfloat16, which NumPy lacks, goes as the integers of its bits."""
+    import numpy as np  # noqa: PLC0415 - see the module `backend`
+    from onnxruntime import OrtValue  # noqa: PLC0415
+
+    if not isinstance(leaf, Array):
+        return OrtValue.ortvalue_from_numpy(np.asarray(leaf))
+    if leaf.dtype == "bfloat16":
+        bits = np.frombuffer(bytearray(leaf.data), np.uint16).reshape(leaf.shape)
+        return OrtValue.ortvalue_from_numpy_with_onnx_type(bits, _BFLOAT16)
+    return OrtValue.ortvalue_from_numpy(leaf.numpy())
+
+
+def _array(value: Any) -> Any:
+    import ctypes  # noqa: PLC0415 - for one dtype
+
+    if value.element_type() != _BFLOAT16:
+        return Array.of(value.numpy())
+    size = 2 * math.prod(value.shape())
+    return Array("bfloat16", tuple(value.shape()), ctypes.string_at(value.data_ptr(), size) if size else b"")
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """It warns of every package that it might have used."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)

@@ -24,8 +24,13 @@ MACHINERY = (
     "sympy",
     "mpmath",
     "executorch",
+    "onnx",
+    "onnx_ir",
     "onnxscript",
     "onnxruntime",
+    "openvino",
+    "tvm",
+    "tvm_ffi",
     "exportlint",
 )
 
@@ -75,7 +80,10 @@ def message_frames(message: str) -> tuple[Frame, ...]:
 @cache
 def is_user_path(path: str) -> bool:
     """Is the file the model's own code, or a library of it: not torch, not the standard library, not exportlint?"""
-    return bool(path) and not path.startswith("<") and not path.startswith(_foreign())
+    return bool(path) and not path.startswith(("<", *_foreign())) and not path.endswith(_COMPILED_SOURCES)
+
+
+_COMPILED_SOURCES = (".c", ".cc", ".cpp", ".h", ".pyx", ".pxi", ".pxd")  # backends add such frames to a traceback
 
 
 @cache

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def placed(program: ExportedProgram, seen: Observation, reason: Reason, files: Collection[str]) -> Observation:
     """An exception of a target at the line that it is about: as the target knows it, as the exception itself says, else
     as its words name it. `files`: of the lowering, which is no model's."""
-    if frames := message_frames(reason.trace):
+    if frames := message_frames(reason.trace) or place_of_nodes(program, reason.nodes):
         return seen.at(frames)
     if seen.user is not None and seen.user_path not in files:
         return seen
@@ -74,6 +74,12 @@ def _every_node(program: ExportedProgram) -> Iterator[torch.fx.Node]:
 
 def _operator(node: torch.fx.Node) -> str | None:
     return getattr(getattr(node.target, "_schema", None), "name", None)
+
+
+def place_of_nodes(program: ExportedProgram, nodes: Sequence[str]) -> tuple[Frame, ...]:
+    """Of the first of these nodes of the program that has a line."""
+    traces = {node.name: node.meta.get("stack_trace") or "" for node in program.graph.nodes}
+    return next((frames for name in nodes if (frames := message_frames(traces.get(name, "")))), ())
 
 
 def place_of_dtype(program: ExportedProgram, dtype: str) -> tuple[Frame, ...]:

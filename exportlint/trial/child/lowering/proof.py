@@ -25,10 +25,10 @@ from exportlint.trial.child.lowering.input_calls import (
     shapes_of,
     shapes_only,
 )
-from exportlint.trial.child.lowering.operator_places import place_of_output
 from exportlint.trial.child.lowering.proved import EagerReference, Proved, Subject
 from exportlint.trial.child.lowering.refusal import ended, refused
 from exportlint.trial.child.lowering.result_cache import key_of, recalled, remember
+from exportlint.trial.child.lowering.written_buffers import lost_writes, written_buffers
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.protocol.exceptions import of_exception
 from exportlint.trial.protocol.observation import Observation
@@ -86,7 +86,9 @@ def _called(subject: Subject) -> EagerReference:
     if len(taken) < len(subject.calls):  # a call that raised may have left something behind
         ours, theirs = (expected(model, taken, spec) for model in (subject.build_model(), module_of(subject.program)))
     others = expected(subject.build_model(), taken, spec, first_seed=50)
-    return EagerReference(taken, ours, theirs, first_mismatch(ours, _pairs(others), USUAL_TOLERANCE) is None)
+    written = [] if subject.lowering.keeps_state else written_buffers(subject.build_model, taken, spec)
+    steady = first_mismatch(ours, _pairs(others), USUAL_TOLERANCE) is None
+    return EagerReference(taken, ours, theirs, steady, tuple(written))
 
 
 def _pairs(results: Sequence[Expected]) -> list[tuple[list[Any], list[Any]]]:
@@ -115,7 +117,7 @@ def _proved(subject: Subject, reference: EagerReference, given: list[list[Any]])
 
 
 def _size(artefact: Path) -> int:
-    files = artefact.rglob("*") if artefact.is_dir() else [artefact, *artefact.parent.glob(f"{artefact.name}.*")]
+    files = artefact.rglob("*") if artefact.is_dir() else artefact.parent.glob(f"{artefact.stem}.*")
     return sum(file.stat().st_size for file in files if file.is_file())
 
 
@@ -135,6 +137,9 @@ def _judged(
         detail += "; eager gives other values in every run, so only shapes were compared"
     found = first_mismatch(ours, theirs, _tolerance(subject.lowering))
     if found is None:
+        lost = tuple(lost_writes(subject.program, reference.written, _tolerance(subject.lowering)))
+        if lost:
+            return Proved(DIFFERS, None, (*lost, *notes), {**data, "step": "compare"})
         return Proved(PASSED, detail, notes, data)
     seen = _difference(subject, reference, found)
     if reference.steady:

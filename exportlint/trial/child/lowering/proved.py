@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     import torch
 
+    from exportlint.lowering.arrays import Array
     from exportlint.lowering.backend import Lowering
     from exportlint.trial.child.lowering.input_calls import Expected, InputCall
 
@@ -68,6 +69,15 @@ class Subject:
 
 
 @dataclass(frozen=True)
+class WrittenBuffer:
+    """By its name in the model; the values of eager, before the first call and after the last one."""
+
+    name: str
+    before: Array
+    after: Array
+
+
+@dataclass(frozen=True)
 class EagerReference:
     """What the artefact is held against.
 
@@ -75,9 +85,11 @@ class EagerReference:
     eager     what eager gives for each
     exported  what the exported program gives
     steady    does eager give the same twice?
+    written   of a target without state: the buffers whose values the calls changed
     """
 
     calls: list[InputCall]
     eager: list[Expected]
     exported: list[Expected]
     steady: bool
+    written: tuple[WrittenBuffer, ...] = ()

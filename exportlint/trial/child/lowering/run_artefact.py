@@ -5,6 +5,7 @@ The answer says how far it came, after every step. It has nothing of the model b
 
 import importlib
 import json
+import os
 import sys
 import traceback
 from importlib.util import module_from_spec, spec_from_file_location
@@ -23,6 +24,7 @@ def main(lowering: str, settings: str) -> None:
     try:
         module, _, name = lowering.partition(":")
         backend = getattr(importlib.import_module(module), name)(json.loads(settings))
+        os.environ.update(backend.environment)
         for needed in backend.runtime:
             importlib.import_module(needed)
         request = json.loads(sys.stdin.readline() or "{}")

@@ -1,0 +1,123 @@
+"""What several targets need to know of an exported program: which leaves it takes, what it returns, its operators.
+
+Targets without Python take tensors alone: an argument that is a number, a string or None became a constant.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from exportlint.lowering.backend import MISSING, SUPPORTED, OperatorUse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    import torch
+
+# The positions of the leaves of (args, kwargs) that an artefact takes, for who runs it without exportlint.
+INPUTS_FILE = "inputs.json"
+
+
+def interface_of(program: torch.export.ExportedProgram) -> dict[str, Any]:
+    """JSON for `facts`: "inputs", the positions of the leaves that are no constants; "outputs", for each leaf of the
+    output None, or a constant as a list of one."""
+    signature = program.graph_signature
+    given = [spec.arg for spec in signature.input_specs if spec.kind.name == "USER_INPUT"]
+    returned = [spec.arg for spec in signature.output_specs if spec.kind.name == "USER_OUTPUT"]
+    inputs = [position for position, argument in enumerate(given) if not _is_constant(argument)]
+    return {"inputs": inputs, "outputs": [[one.value] if _is_constant(one) else None for one in returned]}
+
+
+def constant_arguments(program: torch.export.ExportedProgram) -> list[str]:
+    """The names of the arguments that are no tensors."""
+    given = [spec.arg for spec in program.graph_signature.input_specs if spec.kind.name == "USER_INPUT"]
+    return [argument.name for argument in given if _is_constant(argument)]
+
+
+def duplicate_outputs(program: torch.export.ExportedProgram) -> tuple[str, ...]:
+    """The nodes that are returned more than once."""
+    specs = program.graph_signature.output_specs
+    names = [spec.arg.name for spec in specs if spec.kind.name == "USER_OUTPUT" and not _is_constant(spec.arg)]
+    return tuple(dict.fromkeys(name for name in names if names.count(name) > 1))
+
+
+def _is_constant(argument: Any) -> bool:
+    return type(argument).__name__ == "ConstantArgument"
+
+
+def write_inputs(interface: Mapping[str, Any], folder: Path) -> None:
+    """Beside the artefact."""
+    (folder / INPUTS_FILE).write_text(json.dumps(interface["inputs"]), "utf-8")
+
+
+def with_constants(outputs: Sequence[Any], interface: Mapping[str, Any]) -> list[Any]:
+    """All leaves of the output: what the artefact gave, with the constants of the program between."""
+    described = interface["outputs"]
+    if len(outputs) != sum(constant is None for constant in described):
+        return list(outputs)
+    given = iter(outputs)
+    return [next(given) if constant is None else constant[0] for constant in described]
+
+
+def operator_uses(
+    program: torch.export.ExportedProgram,
+    graph_module: torch.fx.GraphModule,
+    why_missing: Callable[[torch.fx.Node], str | None],
+) -> Iterator[OperatorUse]:
+    """One row for each operator of the graph that the target is given, subgraphs included; `why_missing` says why a
+    node has no converter, or None. A node is called as the one of the program that it came from."""
+    own = {node.name for node in program.graph.nodes}
+    rows: defaultdict[tuple[str, str | None], list[str]] = defaultdict(list)
+    for node in _calls(graph_module):
+        rows[str(node.target), why_missing(node)].append(next(_origins(node, own), node.name))
+    for (name, reason), nodes in rows.items():
+        support = SUPPORTED if reason is None else MISSING
+        yield OperatorUse(name, len(nodes), support, tuple(dict.fromkeys(nodes)), reason or "")
+
+
+def _calls(graph_module: torch.fx.GraphModule) -> Iterator[torch.fx.Node]:
+    """Every call of an operator; taking an element out of a tuple is none."""
+    for module in graph_module.modules():
+        graph = getattr(module, "graph", None)
+        nodes = graph.nodes if graph is not None else ()
+        yield from (node for node in nodes if node.op == "call_function" and is_operator(node.target))
+
+
+def is_operator(target: Any) -> bool:
+    """Is it of torch, and not Python's own, such as `operator.getitem` or arithmetic of sizes?"""
+    return getattr(target, "__module__", "") not in ("_operator", "builtins", "math")
+
+
+def origins(
+    program: torch.export.ExportedProgram, graph_module: torch.fx.GraphModule | None, name: str
+) -> tuple[str, ...]:
+    """The nodes of the program that a node of its decompositions came from; none where that is not known."""
+    own = {node.name for node in program.graph.nodes}
+    nodes = (node for node in graph_module.graph.nodes if node.name == name) if graph_module is not None else ()
+    return tuple(dict.fromkeys(origin for node in nodes for origin in _origins(node, own)))
+
+
+def _origins(node: torch.fx.Node, own: set[str]) -> Iterator[str]:
+    """torch keeps in `from_node` what each pass made a node of, the last pass first."""
+    return (name for name in _chain(node.meta.get("from_node") or ()) if name in own)
+
+
+def _chain(sources: Iterable[Any]) -> Iterator[str]:
+    for source in sources:
+        yield from _chain(source.from_node)
+        yield source.name
+
+
+def last_outputs(program: torch.export.ExportedProgram) -> tuple[str, ...]:
+    """The nodes of the tensors that the program returns, the last one first: near the line of the return."""
+    return tuple(node.name for node in reversed(program.graph.output_node().all_input_nodes))
+
+
+def users_of_complex_inputs(program: torch.export.ExportedProgram) -> tuple[str, ...]:
+    """The nodes that read an input of complex numbers."""
+    inputs = (node for node in program.graph.find_nodes(op="placeholder"))
+    complex_ = (node for node in inputs if getattr(getattr(node.meta.get("val"), "dtype", None), "is_complex", False))
+    return tuple(user.name for node in complex_ for user in node.users)
