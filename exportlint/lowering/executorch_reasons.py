@@ -95,7 +95,7 @@ def _without(operators: Sequence[str], what: str, trace: str = "") -> Reason:
     """`what` is said of operators by their dotted names or those of the registry."""
     bare = [re.sub(r"\.\w+$", "", name.replace("aten.", "aten::", 1)) for name in operators]
     suggestion = next((INSTEAD[name] for name in bare if name in INSTEAD), _NO_OPERATOR)
-    return Reason(f"{what} {', '.join(bare)}", tuple(bare), suggestion, trace)
+    return Reason(f"{what} {', '.join(bare)}", tuple(bare), suggestion, trace=trace)
 
 
 _NOT_CORE = re.compile(r"Operator torch\._ops\.(\w+\.\w+\.\w+) is not in Core ATen opset")
@@ -179,7 +179,7 @@ def _failed_kernel(raised: Raised, emitted: Emitted) -> Reason | None:
     why = f": {said[-1].strip(' :')}" if said else ""
     text = f"the kernel of {found[2]} gives up with {name}{why}"
     suggestion = _NO_DTYPE if _DTYPE.search(before) else ""
-    return Reason(text, (found[2],), suggestion, emitted.trace(found[2], int(found[1])))
+    return Reason(text, (found[2],), suggestion, trace=emitted.trace(found[2], int(found[1])))
 
 
 _PLAIN = re.compile(r"Unsupported python type <class '(\w+)'>")

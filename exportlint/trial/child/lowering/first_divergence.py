@@ -52,8 +52,8 @@ LATER = Divergence({"only_later": True}, ())
 
 
 def first_divergence(subject: Subject, artefact: Path, call: InputCall, tolerance: Tolerance) -> Divergence | None:
-    """In one call of its own. `FUSED`: nothing differs once results are kept; `LATER`: nothing does in such a call of the
-    artefact either; None: it could not be found."""
+    """In one call of its own. `FUSED`: nothing differs once results are kept; `LATER`: nothing does in such a call of
+    the artefact either; None: it could not be found."""
     began = time.monotonic()
     try:
         program = subject.program.run_decompositions()

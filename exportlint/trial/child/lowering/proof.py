@@ -25,6 +25,7 @@ from exportlint.trial.child.lowering.input_calls import (
     shapes_of,
     shapes_only,
 )
+from exportlint.trial.child.lowering.operator_places import place_of_output
 from exportlint.trial.child.lowering.proved import EagerReference, Proved, Subject
 from exportlint.trial.child.lowering.refusal import ended, refused
 from exportlint.trial.child.lowering.result_cache import key_of, recalled, remember

@@ -67,12 +67,6 @@ def lost_writes(
     """Of a target without state: the first buffer whose values an artefact would have needed for the next call."""
     for one in written:
         if fields := unequal(one.after, one.before, tolerance):
-            details = {
-                "check": "buffer",
-                "output": one.name,
-                "step": "compare",
-                "cause": "forgets",
-                "buffers": [one.name],
-            }
-            yield Observation("difference", details={**details, **fields}).at(writes(program, BUFFER).get(one.name, ()))
+            details = {"check": "buffer", "output": one.name, "cause": "forgets", "buffers": [one.name], **fields}
+            yield Observation("difference", details=details).at(writes(program, BUFFER).get(one.name, ()))
             return

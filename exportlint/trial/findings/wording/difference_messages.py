@@ -237,7 +237,9 @@ _SENTENCES: Mapping[str, Callable[[Observation], str]] = {
     "stdout": lambda seen: f"eager printed {seen.details['ours']!r}, the exported program {seen.details['theirs']!r}",
     "log": lambda seen: f"eager logged {_times(seen.details['ours'])}, the exported program {seen.details['theirs']}",
     "files": _files,
-    "buffer": lambda seen: f"buffer {seen.details['output']} after the calls: {_value(seen.details)}",
+    "buffer": lambda seen: (
+        f"buffer {seen.details['output']} after the calls: {_value(seen.details)}{lowered_cause(seen.details)}"
+    ),
     "observe": _observed,
     "outside-state": lambda seen: f"every call of eager changes {seen.details['name']}, the exported program never",
     "frozen": _frozen,

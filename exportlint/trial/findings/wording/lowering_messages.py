@@ -25,11 +25,18 @@ def lowered_cause(details: Mapping[str, Any]) -> str:
             return f"; the lowered program never reads the input `{name}`: it gives what the sample's `{name}` gives"
         case {"cause": "order", "order": order}:
             return f"; the outputs come in another order: {', '.join(map(str, order))}"
-        case {"first": {"only_fused": True}}:
+        case {"first": first}:
+            return _first_that_differs(first)
+    return ""
+
+
+def _first_that_differs(first: Mapping[str, Any]) -> str:
+    match first:
+        case {"only_fused": True}:
             return "; with every operator's result kept nothing differs: only the fused program does it"
-        case {"first": {"only_later": True}}:
+        case {"only_later": True}:
             return "; in a first call it gives what eager gives: an earlier call changes what it does"
-        case {"first": {"operator": operator, **how}}:
+        case {"operator": operator, **how}:
             return f"; the first operator that differs is `{operator}`{_how(how)}"
     return ""
 
