@@ -115,8 +115,8 @@ LAYERS: dict[str, set[str]] = {
     # What a lowering is. A fresh process that has only a target's runtime imports it too.
     "exportlint.lowering.backend": {"torch"},
     "exportlint.lowering.arrays": {"torch", "numpy", "ml_dtypes"},
-    "exportlint.lowering.leaf_files": {"exportlint.lowering.arrays"},
     "exportlint.lowering.saved_program": {"exportlint.lowering.arrays", "exportlint.lowering.backend", "torch"},
+    "exportlint.lowering.leaf_files": {"exportlint.lowering.arrays", "numpy"},
     "exportlint.trial.child.lowering": {
         "exportlint.version",
         "exportlint.trial.protocol",
@@ -146,6 +146,7 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.trial.child.lowering",
         "exportlint.lowering.backend",
         "exportlint.lowering.saved_program",
+        "exportlint.lowering.arrays",
         "torch",
         "cloudpickle",
     },
@@ -219,6 +220,7 @@ LAYERS: dict[str, set[str]] = {
         "cloudpickle",
     },
     "exportlint.workflow": {
+        "exportlint.version",
         "exportlint.cores",
         "exportlint.errors",
         "exportlint.finding",

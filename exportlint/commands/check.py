@@ -6,7 +6,16 @@ from typing import Any
 
 import click
 
-from exportlint.commands.options import Output, TrialSettings, flat, output_options, rule_options, split, trial_options
+from exportlint.commands.options import (
+    Output,
+    TrialSettings,
+    cache_option,
+    flat,
+    output_options,
+    rule_options,
+    split,
+    trial_options,
+)
 from exportlint.commands.reporting import finish
 from exportlint.config.settings import CommandLine, load_config
 from exportlint.errors import UserError
@@ -17,7 +26,7 @@ from exportlint.workflow.linting import collect_files, lint_files
 @click.argument("paths", nargs=-1, metavar="[PATH]…")
 @rule_options
 @output_options
-@click.option("--no-cache", is_flag=True, help="Judge every file anew, and remember nothing.")
+@cache_option
 @click.option("--stdin-filename", metavar="PATH", help="The name of the source that `-` reads from stdin.")
 @click.option("--trial", is_flag=True, help="Also try the targets that the files declare; needs torch.")
 @trial_options

@@ -65,6 +65,23 @@ class TrialSettings:
     quick: bool
     decompose: tuple[str, ...]
     read_with: Path | None
+    dry_run: bool
+    artifacts: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixSettings:
+    """How a matrix is made; None for options that were not given."""
+
+    lower: tuple[str, ...]
+    require: tuple[str, ...]
+    timeout: float | None
+    memory: float | None
+    jobs: int | None
+    python: Path | None
+    no_cache: bool
+    output_format: str
+    output_file: Path | None
 
 
 def rule_options(command: Command) -> Command:
@@ -108,8 +125,15 @@ _MORE_RESULTS = (
     click.option(
         "--show",
         multiple=True,
-        type=NearChoice(("graph",)),
-        help="graph: also print the exported program, with source lines.",
+        type=NearChoice(("graph", "operators")),
+        help="graph: also print the exported program, with source lines; operators: also print what each target of "
+        "--lower does with each operator.",
+    ),
+    click.option(
+        "--artifacts",
+        type=click.Path(path_type=Path, file_okay=False),
+        metavar="DIR",
+        help="Keep what passed with --lower, each with its inputs and a script that runs it.",
     ),
     click.option(
         "--save-repro",
@@ -137,6 +161,11 @@ _MEANS = (
 )
 _MORE_STAGES = (
     click.option(
+        "--dry-run",
+        is_flag=True,
+        help="With --lower: only say which operators each target takes, and compile nothing.",
+    ),
+    click.option(
         "--read-with",
         type=_INTERPRETER,
         metavar="PYTHON",
@@ -158,10 +187,28 @@ _MORE_STAGES = (
     click.option(
         "--lower",
         multiple=True,
-        metavar="TARGETS",
-        help="Also compile for these and run the result: none (default), or aotinductor,executorch.",
+        metavar="NAMES",
+        help="Also compile for these, run the result and compare: none (default), all, or aotinductor,executorch.",
     ),
 )
+
+
+def lower_option(text: str) -> Callable[[Command], Command]:
+    """--lower."""
+    return click.option("--lower", multiple=True, metavar="NAMES", help=text)
+
+
+def means_options(command: Command) -> Command:
+    """--timeout, --memory, --jobs, --python."""
+    for option in _MEANS:
+        command = option(command)
+    return command
+
+
+def cache_option(command: Command) -> Command:
+    """--no-cache."""
+    text = "Judge every file and compile everything anew, and remember nothing."
+    return click.option("--no-cache", is_flag=True, help=text)(command)
 
 
 def trial_options(command: Command) -> Command:

@@ -27,15 +27,19 @@ SIGNALLED = 128  # with the number of the signal, as shells report it
 PLAIN_WIDTH = 100
 
 
-def finish(gathered: Gathered, config: Config, output: Output) -> int:
-    """Print what the configuration and the comments leave of what was found; the exit code."""
-    shown = Shown(output.show_cleared, output.show_suppressed, output.show_suspected, output.coverage)
+def finish(gathered: Gathered, config: Config, output: Output, *, operators: bool = False) -> int:
+    """Print what the configuration and the comments leave of what was found; the exit code.
+
+    `operators`: also what each lowering would do with each operator.
+    """
+    shown = Shown(output.show_cleared, output.show_suppressed, output.show_suspected, output.coverage, operators)
     made = build_report(gathered, config, shown)
     if made.targets:
         from exportlint.workflow.next_step import next_step  # noqa: PLC0415 (the trial's modules, after trials only)
 
         made = replace(made, next_step=next_step(made))
-    text = render(output.output_format, made, _render_options(output))
+    options = replace(render_options(output.output_file), statistics=output.statistics)
+    text = render(output.output_format, made, options)
     if output.output_file:
         write_file(output.output_file, text)
     else:
@@ -57,10 +61,11 @@ def exit_code(made: Report, *, exit_zero: bool) -> int:
     return FINDINGS if loud and not exit_zero else CLEAN
 
 
-def _render_options(output: Output) -> RenderOptions:
-    terminal = sys.stdout.isatty() and not output.output_file
+def render_options(file: Path | None) -> RenderOptions:
+    """The width and the colour of a terminal, unless the text goes to a file."""
+    terminal = sys.stdout.isatty() and not file
     width = min(shutil.get_terminal_size().columns, 140) if terminal else PLAIN_WIDTH
-    return RenderOptions(terminal and wants_color(), width, output.statistics)
+    return RenderOptions(terminal and wants_color(), width)
 
 
 def wants_color() -> bool:

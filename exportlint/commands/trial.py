@@ -6,7 +6,16 @@ from typing import Any
 
 import click
 
-from exportlint.commands.options import Output, TrialSettings, flat, output_options, rule_options, split, trial_options
+from exportlint.commands.options import (
+    Output,
+    TrialSettings,
+    cache_option,
+    flat,
+    output_options,
+    rule_options,
+    split,
+    trial_options,
+)
 from exportlint.config.settings import CommandLine, load_config
 from exportlint.errors import UserError
 from exportlint.files import Collected
@@ -41,6 +50,7 @@ class _BeforeDashes(click.Command):
 @click.option("--target", "names", multiple=True, metavar="NAME", help="A target of [tool.exportlint.targets.NAME].")
 @rule_options
 @output_options
+@cache_option
 @trial_options
 @click.pass_context
 def command(ctx: click.Context, /, paths: tuple[str, ...], names: tuple[str, ...], **options: Any) -> int:
@@ -61,10 +71,11 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], names: tuple[str, ...
         flat(options.pop("select")), flat(options.pop("ignore")), options.pop("mode"), options.pop("torch")
     )
     config = load_config([path.partition(".py:")[0] for path in paths] or ["."], asked)
+    cache = not options.pop("no_cache")
     targets = chosen(paths, options, names, config, ctx.meta.get(_OF_SCRIPT))
     if not targets:
         raise UserError(
             "there is no target: name a file with `model` and `example_args`, a script, or a model of a library "
             "(transformers:bert), or give --model and --args"
         )
-    return try_and_report(targets, Collected((), ()), config, output, how)
+    return try_and_report(targets, Collected((), ()), config, output, how, cache=cache)

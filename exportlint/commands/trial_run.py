@@ -10,7 +10,8 @@ from exportlint.commands.options import flat
 from exportlint.commands.reporting import finish
 from exportlint.errors import UserError
 from exportlint.trial.protocol.options import TrialOptions
-from exportlint.workflow.trials import examine, known_lowerings
+from exportlint.workflow.lowerings.lowering_choice import chosen_lowerings, lowering_options
+from exportlint.workflow.trials import examine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,22 +37,33 @@ def try_and_report(
     """Try the targets, lint `found` and what they ran of the project, and print both kinds of evidence as one."""
     if how.show and output.output_format != "full":
         raise UserError(f"--show {how.show[0]} is for people: use it with `--output-format full`")
+    if how.dry_run and how.artifacts:
+        raise UserError("--dry-run compiles nothing that --artifacts could keep: give one of them")
     for option, given in (("dynamic", how.dynamic), ("decompose", how.decompose), ("read-with", how.read_with)):
         if how.quick and given:
             raise UserError(f"--quick leaves out the stage that --{option} asks for: give one of them")
     if wrong := [text for text in how.decompose if not _DECOMPOSITION.fullmatch(text)]:
         raise UserError(f"--decompose {wrong[0]}: write OP=FILE_OR_MODULE:FUNCTION, or OP=keep")
-    examined = examine(targets, found, config, _options(how), save_repro=how.save_repro, cache=cache)
-    return finish(examined.gathered, examined.config, output)
+    options = _options(how, config, cache=cache)
+    if not options.lower and (asked := _only_with_lower(how)):
+        raise UserError(f"{asked} is about what --lower compiles: name the targets, or `--lower all`")
+    examined = examine(targets, found, config, options, save_repro=how.save_repro, artifacts=how.artifacts, cache=cache)
+    return finish(examined.gathered, examined.config, output, operators="operators" in how.show)
 
 
-def _options(how: TrialSettings) -> TrialOptions:
-    limits: dict[str, Any] = {"timeout": how.timeout, "jobs": how.jobs}
-    limits["memory_mb"] = int(how.memory * 1000) if how.memory else None
-    given = {name: value for name, value in limits.items() if value is not None}
-    lower, graph = known_lowerings(flat(how.lower)), "graph" in how.show
+def _only_with_lower(how: TrialSettings) -> str | None:
+    given = {
+        "--dry-run": how.dry_run, "--artifacts": how.artifacts, "--show operators": "operators" in how.show
+    }  # fmt: skip
+    return next((option for option, value in given.items() if value), None)
+
+
+def _options(how: TrialSettings, config: Config, *, cache: bool) -> TrialOptions:
+    named, graph = flat(how.lower), "graph" in how.show
     asked = TrialOptions(
-        lower=lower,
+        # What is quick leaves out what nobody asked for on this command line.
+        lower=chosen_lowerings(named, config) if named or not how.quick else (),
+        lowering=lowering_options(config, cache=cache, dry_run=how.dry_run),
         dynamic=how.dynamic,
         python=how.python,
         graph=graph,
@@ -60,4 +72,11 @@ def _options(how: TrialSettings) -> TrialOptions:
         decompose=how.decompose,
         read_with=how.read_with,
     )
-    return replace(asked, **given)
+    return replace(asked, **limits(how.timeout, how.memory, how.jobs))
+
+
+def limits(timeout: float | None, memory_gb: float | None, jobs: int | None) -> dict[str, Any]:
+    """Those of the options that were given, as fields of TrialOptions."""
+    memory_mb = int(memory_gb * 1000) if memory_gb else None
+    asked = {"timeout": timeout, "jobs": jobs, "memory_mb": memory_mb}
+    return {name: value for name, value in asked.items() if value is not None}

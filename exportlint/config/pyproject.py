@@ -36,7 +36,10 @@ class TargetTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """`[tool.exportlint]`. Targets are converted one by one, so that a mistake in one can name it."""
+    """`[tool.exportlint]`. Targets are converted one by one, so that a mistake in one can name it.
+
+    Names and settings of lowerings are judged where trials run: their packages are not where only files are checked.
+    """
 
     select: list[str] | None = None
     ignore: list[str] = []
@@ -45,6 +48,8 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="keb
     mode: str = NON_STRICT
     torch: str | None = None
     targets: dict[str, Any] = {}
+    lower: list[str] | str = []
+    lowerings: dict[str, dict[str, Any]] = {}
 
 
 def read(path: Path, rules: Collection[str], modes: Collection[str]) -> Table | None:

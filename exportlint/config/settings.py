@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from exportlint.config.torch_version import default_version, measured_version
 from exportlint.errors import UserError, nearest
@@ -51,6 +51,8 @@ class Config:
     exclude: tuple[str, ...] = ()
     per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     targets: Mapping[str, TargetTable] = field(default_factory=dict)
+    lower: tuple[str, ...] = ()
+    lowerings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def modes(self) -> tuple[str, ...]:
@@ -113,6 +115,8 @@ def load_config(paths: Sequence[str], asked: CommandLine) -> Config:
         tuple(table.exclude),
         {glob: tuple(rules) for glob, rules in table.per_file_ignores.items()},
         table.targets,
+        (table.lower,) if isinstance(table.lower, str) else tuple(table.lower),
+        table.lowerings,
     )
 
 

@@ -28,8 +28,24 @@ exported = torch.no_grad()(torch._inductor.aoti_load_package(path))
 """
 
 
+SCRIPT = """\
+# Loads the package, runs it on the inputs of the sample, and prints what it gives.
+from pathlib import Path
+
+import torch
+
+here = Path(__file__).parent
+inputs = torch.load(here / "{inputs}")
+package = torch._inductor.aoti_load_package(str(here / "{artefact}"))
+outputs = package.loader.run([value for value in inputs if isinstance(value, torch.Tensor)])
+print(outputs)
+"""
+
+
 class AOTInductor(Lowering):
     """The package is loaded by torch; a server does the same from C++."""
+
+    script = SCRIPT
 
     # The wrapper is glue between kernels: compiling it without optimisation halves the time and changes no kernel.
     defaults = {"inductor_configs": {"aot_inductor.compile_wrapper_opt_level": "O0"}}  # noqa: RUF012 - see Lowering

@@ -116,7 +116,8 @@ class Lowering:
     runs       can the artefact run on this machine? Where it cannot, the status is `compiled`, never `passed`
     keeps_state  does a buffer that the model writes to keep its value between calls? A format without state drops it
     script     Python text that loads and runs the artefact without exportlint: `{artefact}` and `{inputs}` stand for
-               the names of files beside it
+               the names of files beside it. The inputs are the leaves of (args, kwargs): one list where the script
+               calls `torch.load`, else an .npz with the arrays arg0, arg1, … by their position
     """
 
     tolerance: ClassVar[Tolerance] = COMPILED

@@ -35,8 +35,25 @@ def exported(*args, **kwargs):
 """
 
 
+SCRIPT = """\
+# Loads the program, runs it on the inputs of the sample, and prints what it gives: mutated inputs come first.
+from pathlib import Path
+
+import torch
+from executorch.runtime import Runtime
+
+here = Path(__file__).parent
+inputs = torch.load(here / "{inputs}")
+method = Runtime.get().load_program(here / "{artefact}").load_method("forward")
+outputs = method.execute(inputs)
+print(outputs)
+"""
+
+
 class ExecuTorch(Lowering):
     """Portable kernels only, which every device has."""
+
+    script = SCRIPT
 
     packages = ("torch", "executorch")
     modules = ("executorch",)

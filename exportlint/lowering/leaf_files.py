@@ -22,6 +22,18 @@ def write_leaves(file: Path, leaves: Sequence[Any]) -> None:
                 stream.write(leaf.data)
 
 
+def write_npz(file: Path, leaves: Sequence[Any]) -> None:
+    """The arrays and numbers among the leaves, as arg0, arg1, … by their position, for a script with NumPy alone."""
+    import numpy as np  # noqa: PLC0415 - comes with every runtime that takes arrays
+
+    kept: Any = {
+        f"arg{position}": leaf.numpy() if isinstance(leaf, Array) else np.asarray(leaf)
+        for position, leaf in enumerate(leaves)
+        if isinstance(leaf, (Array, int, float))
+    }
+    np.savez(file, **kept)
+
+
 def read_leaves(file: Path) -> list[Any]:
     """What `write_leaves` wrote."""
     data = memoryview(file.read_bytes())

@@ -19,6 +19,7 @@ from exportlint.output.causes import (
 from exportlint.output.coverage_listing import print_never_ran
 from exportlint.output.graph import print_graph
 from exportlint.output.ladder_table import print_ladder
+from exportlint.output.lowerings.operator_table import print_operators
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,6 +78,8 @@ def _print_part(console: Console, report: Report, part: Part, links: set[tuple[s
         print_ladder(console, part.target, report.other_torch(part.target), shapes=not _says_shapes(part))
         if part.target.graph:
             print_graph(console, part.target.graph)
+        if report.also.operators:
+            print_operators(console, part.target)
     elif report.targets:
         console.print(BESIDE, style="headline", soft_wrap=True)
     for cause in part.causes:

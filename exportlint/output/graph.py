@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from exportlint.trial.protocol.frames import from_here
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -58,5 +58,4 @@ def _at(place: list[Any] | None) -> str:
 
 
 def _shown(place: list[Any] | None) -> str:
-    """Paths as findings carry them: relative to the working directory, with forward slashes."""
-    return f"{Path(os.path.relpath(place[0])).as_posix()}:{place[1]}" if place else "no line"
+    return f"{from_here(place[0])}:{place[1]}" if place else "no line"

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exportlint.finding import Finding, Fix, Severity
+from exportlint.output.lowerings.operator_table import operators_as_data, support_of
+from exportlint.trial.protocol.frames import from_here
 from exportlint.version import __version__
 
 if TYPE_CHECKING:
     from exportlint.output.report import RenderOptions, Report
-    from exportlint.trial.protocol.result import TargetReport
+    from exportlint.trial.protocol.result import StageResult, TargetReport
 
 
 VERSION = 1
@@ -75,20 +75,26 @@ def _fix(fix: Fix) -> dict[str, Any]:
 
 
 def _target(target: TargetReport, shown: tuple[Finding, ...]) -> dict[str, Any]:
-    stages = [
-        {
-            "name": stage.name,
-            "status": stage.status,
-            "seconds": round(stage.seconds, 3),
-            "detail": stage.full_detail,
-            "findings": [i for i, f in enumerate(shown) if (f.target, f.stage) == (target.name, stage.name)],
-        }
-        for stage in target.stages
+    stages = [_stage(stage, target, shown) for stage in target.stages]
+    guards = [
+        {"text": guard.text, "path": from_here(guard.path) if guard.path else None, "line": guard.line}
+        for guard in target.guards
     ]
-    guards = [{"text": guard.text, "path": _relative(guard.path), "line": guard.line} for guard in target.guards]
     return {"name": target.name, "stages": stages, "dynamic_shapes": target.dynamic_shapes, "guards": guards}
 
 
-def _relative(path: str | None) -> str | None:
-    """From the working directory, with forward slashes."""
-    return Path(os.path.relpath(path)).as_posix() if path else None
+def _stage(stage: StageResult, target: TargetReport, shown: tuple[Finding, ...]) -> dict[str, Any]:
+    data = {
+        "name": stage.name,
+        "status": stage.status,
+        "seconds": round(stage.seconds, 3),
+        "detail": stage.full_detail,
+        "findings": [i for i, f in enumerate(shown) if (f.target, f.stage) == (target.name, stage.name)],
+    }
+    if (support := support_of(stage)).rows:
+        data["operators"] = operators_as_data(support)
+    if stage.row.lowering and "recalled" in stage.data:
+        data["recalled"] = True
+    if stage.artifact:
+        data["artifact"] = stage.artifact
+    return data

@@ -33,9 +33,9 @@ def print_ladder(console: Console, target: TargetReport, other_torch: str = "", 
             head, justify="right" if head == "seconds" else "left", no_wrap=head != "detail", overflow="fold"
         )
     for stage in target.stages:
-        if stage.status != SKIPPED:
+        if stage.status != SKIPPED or stage.support:
             status = Text(stage.status, style=f"status.{stage.status}")
-            table.add_row(f"  {stage.name}", status, shown_seconds(stage), Text(stage.brief_detail))
+            table.add_row(f"  {stage.name}", status, shown_seconds(stage), Text(detail_lines(stage)))
     console.print(table)
     for why, names in _skipped(target).items():
         console.print(f"  skipped: {', '.join(names)} ({why})", soft_wrap=True)
@@ -46,11 +46,16 @@ def print_ladder(console: Console, target: TargetReport, other_torch: str = "", 
     console.print()
 
 
+def detail_lines(stage: StageResult) -> str:
+    """The detail; of a lowering below it how much of the program the target takes, unless the detail is that."""
+    return "\n".join(dict.fromkeys(line for line in (stage.brief_detail, stage.support) if line))
+
+
 def _skipped(target: TargetReport) -> dict[str, list[str]]:
     """Why -> the stages that had nothing to do."""
     found: dict[str, list[str]] = {}
     for stage in target.stages:
-        if stage.status == SKIPPED:
+        if stage.status == SKIPPED and not stage.support:
             found.setdefault(stage.brief_detail, []).append(stage.name)
     return found
 
@@ -64,6 +69,8 @@ def _print_beside(console: Console, stage: StageResult) -> None:
         _print_swapped(console, swapped)
     for repro in stage.repros:
         console.print(f"  {stage.name} again: python {repro}", soft_wrap=True)
+    if stage.artifact:
+        console.print(f"  {stage.name} kept: {stage.artifact}", soft_wrap=True)
 
 
 def _print_swapped(console: Console, swapped: Sequence[tuple[str, int, int]]) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from exportlint.finding import Finding
     from exportlint.output.report import Report
-    from exportlint.trial.protocol.result import TargetReport
+    from exportlint.trial.protocol.result import StageResult, TargetReport
 
 
 MOST = 500  # GitHub refuses a summary of more than 1 MiB
@@ -51,13 +51,20 @@ def _blocks(report: Report) -> Iterator[str]:
 
 def _ladder(target: TargetReport, report: Report) -> Iterator[str]:
     yield f"### target {cell(target.name + report.other_torch(target))}"
-    rows = [(stage.name, stage.status, shown_seconds(stage), stage.full_detail) for stage in target.stages]
+    rows = [(stage.name, stage.status, shown_seconds(stage), _detail(stage)) for stage in target.stages]
     yield table(["stage", "status", "seconds", "detail"], rows)
     if target.dynamic_shapes:
         yield "dynamic shapes:"
         yield _code("python", target.dynamic_shapes)
     if again := [(stage.name, f"`python {repro}`") for stage in target.stages for repro in stage.repros]:
         yield table(["stage", "again"], again)
+    if kept := [(stage.name, f"`{stage.artifact}`") for stage in target.stages if stage.artifact]:
+        yield table(["stage", "kept"], kept)
+
+
+def _detail(stage: StageResult) -> str:
+    more = stage.support and stage.support != stage.full_detail
+    return f"{stage.full_detail} ({stage.support})" if more else stage.full_detail
 
 
 def _findings(causes: Sequence[Cause], report: Report, kept: AbstractSet[int]) -> Iterator[str]:

@@ -35,12 +35,17 @@ class RenderOptions:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What is listed beside the findings that count; `coverage`: the source lines that no sample ran."""
+    """What is listed beside the findings that count.
+
+    coverage    the source lines that no sample ran
+    operators   what each lowering would do with each operator
+    """
 
     cleared: bool = False
     suppressed: bool = False
     suspected: bool = False
     coverage: bool = False
+    operators: bool = False
 
 
 NOTHING_MORE = Shown()

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from exportlint.trial.protocol.outcomes import CRASHED, DIFFERS, FAILED, MODES, PASSED, REFUSED, SKIPPED, TIMED_OUT
+from exportlint.trial.protocol.outcomes import (
+    COMPILED,
+    CRASHED,
+    DIFFERS,
+    FAILED,
+    MODES,
+    PASSED,
+    REFUSED,
+    SKIPPED,
+    TIMED_OUT,
+)
 from exportlint.trial.protocol.stages import EAGER, LOAD, StageKind
 
 if TYPE_CHECKING:
@@ -14,6 +24,7 @@ if TYPE_CHECKING:
 
 
 _LATER = {"decompose": "cannot be decomposed", "save-load": "cannot be saved"}
+_LOWERED = {"runs in {}": (PASSED,), "compiled for {}, not run here": (COMPILED,), "fails in {}": FAILED}
 _ENDED = {CRASHED: "crashes the export", TIMED_OUT: "does not finish exporting"}
 
 
@@ -102,6 +113,6 @@ def _afterwards(target: TargetReport) -> Iterator[str]:
         yield "not for all declared sizes"
     yield from (words for name, words in _LATER.items() if (stage := target.stage(name)) and stage.status == REFUSED)
     lowered = [stage for stage in target.stages if stage.row.lowering]
-    for words, statuses in (("runs in", (PASSED,)), ("fails in", FAILED)):
+    for words, statuses in _LOWERED.items():
         if names := [str(stage.row.lowering) for stage in lowered if stage.status in statuses]:
-            yield f"{words} {', '.join(names)}"
+            yield words.format(", ".join(names))

@@ -46,13 +46,13 @@ class Script:
 
 def scripts(report: TargetReport) -> Iterator[Script]:
     """A script for everything that failed, of stages that a script can repeat."""
-    file = f"{OURS}{_slug(report.name)}-{zlib.crc32(report.name.encode()):08x}.pt"
+    file = f"{OURS}{slug(report.name)}-{zlib.crc32(report.name.encode()):08x}.pt"
     kept = report.kept_model.file if report.kept_model else None
     for result in report.stages:
         if result.status not in FAILED or not result.row.repro:
             continue
         for mode, seen in _failures(result, report):
-            name = "-".join(filter(None, (_slug(report.name), result.name, "" if result.row.mode else mode)))
+            name = "-".join(filter(None, (slug(report.name), result.name, "" if result.row.mode else mode)))
             body = _body(report, result, mode, seen)
             before = setup(report, file, others=_other_values(seen))
             if before is None or body is None or _is_wrapped(report):
@@ -91,7 +91,8 @@ def _other_values(seen: Observation | None) -> bool:
     return seen is not None and seen.kind == "difference" and bool(seen.details.get("input_set"))
 
 
-def _slug(name: str) -> str:
+def slug(name: str) -> str:
+    """The name of a target as part of a file's name."""
     return re.sub(r"\W+", "-", Path(name).name.replace(".py", "")).strip("-") or "target"
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
 from exportlint.finding import Severity
 from exportlint.output.causes import causes, names_only_its_stage
 from exportlint.output.report import NextStep, Report
 from exportlint.repro.script import can_repeat
-from exportlint.trial.protocol.stages import LOWERINGS, StageKind, stage_named
+from exportlint.trial.protocol.outcomes import SKIPPED
+from exportlint.trial.protocol.stages import StageKind, stage_named
 
 if TYPE_CHECKING:
     from exportlint.finding import Finding
@@ -29,8 +29,7 @@ def next_step(report: Report) -> NextStep | None:
     if report.problems or not exported:
         return None
     if plain := [target for target in exported if not _was_lowered(target)]:
-        names = ",".join(sorted(point.name for point in entry_points(group=LOWERINGS)))
-        return _trial("Exported. Next, compile it for where it is to run", f"--lower {names}", plain)
+        return _trial("Exported. Next, compile it for where it is to run", "--lower all", plain)
     if frozen := [target for target in exported if not target.dynamic_shapes]:
         return _trial("Next, see which sizes need not be the sample's", "--dynamic auto", frozen)
     return None
@@ -49,6 +48,8 @@ def _after_failure(target: TargetReport, finding: Finding) -> NextStep | None:
     stage = target.stage(finding.stage) if finding.stage else None
     if not names_only_its_stage(finding):
         return NextStep(f"Next, {place}: see what to write instead", f"exportlint explain {finding.rule}")
+    if stage and stage.status == SKIPPED and stage.row.lowering and target.command_line:
+        return _trial("Next, see whether it compiles all the same", f"--lower {stage.row.lowering}", [target])
     if stage and stage.repros:
         return NextStep(f"Next, {place}: this script shows the failure alone", f"python {stage.repros[0]}")
     if stage is None or not can_repeat(target, stage.name):

@@ -21,6 +21,7 @@ from exportlint.workflow.diagnosis import Diagnosis
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from exportlint.config.settings import Config
     from exportlint.output.report import Report
     from exportlint.trial.protocol.options import TrialOptions
     from exportlint.trial.protocol.result import TargetReport
@@ -36,7 +37,7 @@ def diagnose(
     other_args: Sequence[Any] | None = None,
     name: str | None = None,
     mode: str | None = None,
-    lower: Sequence[str] = (),
+    lower: str | Sequence[str] | None = None,
     timeout: float = DEFAULT_SECONDS,
     memory_gb: float = DEFAULT_MEMORY_GB,
     save_repro: str | Path | None = None,
@@ -48,7 +49,8 @@ def diagnose(
     other_args       a second set of inputs that the same program must take
     name             what the report calls the target; by default the model's class
     mode             what severity follows: non-strict, strict or both; by default what pyproject.toml says
-    lower            lowerings by name, each compiled, run and compared: "aotinductor", "executorch"
+    lower            lowerings by name, each compiled, run and compared: "aotinductor", "executorch", or "all"; by
+                     default what pyproject.toml says. Its settings for each hold here too
     timeout          seconds for each stage
     memory_gb        gigabytes of resident memory for each stage with everything it starts
     save_repro       a folder for a script of each failure, which fails in the same way without exportlint
@@ -63,17 +65,36 @@ def diagnose(
     >>> diagnosis.ok, diagnosis.findings[0].rule
     (False, 'data-dependent-branch')
     """
-    from exportlint.trial.protocol.options import TrialOptions  # noqa: PLC0415 (the trial's modules, for a trial only)
     from exportlint.workflow.live_model import live_target  # noqa: PLC0415 (torch, with the model that needs it)
-    from exportlint.workflow.trials import known_lowerings  # noqa: PLC0415 (as above)
 
     parts = {"model": model, "args": _tuple(args), "kwargs": dict(kwargs or {}), "dynamic_shapes": dynamic_shapes}
     place, others = _caller(), None if other_args is None else _tuple(other_args)
     name = name or str(getattr(model, "__qualname__", type(model).__name__))
-    options = TrialOptions(lower=known_lowerings(lower), timeout=timeout, memory_mb=int(memory_gb * 1000), keep=True)
+    config = load_config(["."], CommandLine(mode=mode))
+    options = _options(lower, config, timeout, memory_gb)
     with tempfile.TemporaryDirectory(prefix="exportlint-") as folder:
         target = live_target({**parts, "other_args": others}, name, place, Path(folder))
-        return _tried(target, mode, options, None if save_repro is None else Path(save_repro))
+        return _tried(target, config, options, None if save_repro is None else Path(save_repro))
+
+
+def _options(lower: str | Sequence[str] | None, config: Config, timeout: float, memory_gb: float) -> TrialOptions:
+    from exportlint.trial.protocol.options import TrialOptions  # noqa: PLC0415 (the trial's modules, for a trial only)
+    from exportlint.workflow.lowerings.lowering_choice import chosen_lowerings, lowering_options  # noqa: PLC0415 (as above)
+
+    return TrialOptions(
+        lower=chosen_lowerings(_words(lower), config),
+        lowering=lowering_options(config),
+        timeout=timeout,
+        memory_mb=int(memory_gb * 1000),
+        keep=True,
+    )
+
+
+def _words(lower: str | Sequence[str] | None) -> tuple[str, ...]:
+    """An empty list asks for none; None asks nobody."""
+    if lower is None:
+        return ()
+    return tuple(lower.split(",")) if isinstance(lower, str) else tuple(lower) or ("none",)
 
 
 def _tuple(args: Any) -> Any:
@@ -81,11 +102,10 @@ def _tuple(args: Any) -> Any:
     return tuple(args) if isinstance(args, (tuple, list)) else args
 
 
-def _tried(target: Target, mode: str | None, options: TrialOptions, scripts: Path | None) -> Diagnosis:
+def _tried(target: Target, config: Config, options: TrialOptions, scripts: Path | None) -> Diagnosis:
     from exportlint.workflow.report_building import build_report  # noqa: PLC0415 (the trial's modules, as above)
     from exportlint.workflow.trials import examine  # noqa: PLC0415 (as above)
 
-    config = load_config(["."], CommandLine(mode=mode))
     examined = examine([target], Collected((), ()), config, options, save_repro=scripts, jobs=1)
     if broken := next((report.broken for report in examined.reports if report.broken), None):
         raise UserError(broken)

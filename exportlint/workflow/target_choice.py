@@ -46,6 +46,22 @@ def chosen(
         raise UserError(str(error)) from error
 
 
+def chosen_by_name(words: Sequence[str], config: Config) -> list[Target]:
+    """The targets that the arguments of `exportlint matrix` name: as of a trial, or a target of pyproject.toml by its
+    name; with none, all of these."""
+    try:
+        if not words:
+            return [_of_table(name, config) for name in config.targets]
+        return [target for word in words for target in _of_word(word, config)]
+    except TargetError as error:
+        raise UserError(str(error)) from error
+
+
+def _of_word(word: str, config: Config) -> list[Target]:
+    is_name = word in config.targets and not Path(word).exists()
+    return [_of_table(word, config)] if is_name else _of_path(word, None)
+
+
 def _of_path(text: str, arguments: Sequence[str] | None) -> list[Target]:
     zoos = {point.name: point.value for point in entry_points(group=ZOOS)}
     if target := from_zoo(text, zoos):

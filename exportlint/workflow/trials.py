@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exportlint.config.torch_version import measured_version
-from exportlint.errors import UserError, nearest
+from exportlint.errors import UserError
 from exportlint.files import Collected, SourceFile, shown
 from exportlint.finding import Problem
 from exportlint.trial.findings.merge import merge
 from exportlint.trial.protocol.frames import is_installed, is_user_path
 from exportlint.trial.protocol.outcomes import PASSED, RUNNING, SKIPPED
-from exportlint.trial.protocol.stages import LOAD, LOWERINGS, SCRIPT
+from exportlint.trial.protocol.stages import LOAD, SCRIPT
 from exportlint.trial.protocol.target import Target, TargetError
 from exportlint.trial.run import run_trials
 from exportlint.trial.stop import Stop
 from exportlint.workflow import repro_files
 from exportlint.workflow.linting import lint_files
+from exportlint.workflow.lowerings import artifact_files
 from exportlint.workflow.messages import say
 from exportlint.workflow.progress import spinner
 
@@ -51,36 +51,35 @@ def examine(
     options: TrialOptions,
     *,
     save_repro: Path | None = None,
+    artifacts: Path | None = None,
     jobs: int | None = None,
     cache: bool = True,
 ) -> Examined:
     """Try the targets, and lint `found` and what the targets ran of the project.
 
     save_repro   the folder for a script of each failure
+    artifacts    the folder for what lowerings made and proved
     jobs         processes for the static pass; None: as many as there are cores
     cache        may the static pass use its judgements of earlier runs?
 
     Raises UserError where no trial can run.
     """
     stop = Stop()
-    with repro_files.folder_for_models(save_repro) as models:
-        reports = _tried(targets, replace(options, kept_models=models), stop)
+    with repro_files.folder_for_models(save_repro) as models, artifact_files.folder_for_artefacts(artifacts) as kept:
+        options = replace(options, kept_models=models, lowering=replace(options.lowering, kept=kept))
+        reports = _tried(targets, options, stop)
         config = _for_installed(reports, config)
         read = found if stop.reason else _with_executed(found, reports)
         gathered = lint_files(read, config, jobs=jobs, cache=cache)
-        findings = merge(gathered.findings, reports, mode=config.mode)
-        broken = (Problem(r.path or r.name, r.line, r.broken) for r in reports if r.broken)
-        problems = (*gathered.problems, *broken, *_not_done(reports))
         gathered = replace(
             gathered,
-            findings=tuple(findings),
-            problems=problems,
+            findings=tuple(merge(gathered.findings, reports, mode=config.mode)),
+            problems=(*gathered.problems, *_broken(reports), *_not_done(reports)),
             targets=tuple(reports),
             only_what_ran=not found.files,
             stopped_by=stop.signal_number,
         )
-        if save_repro and not stop.reason:
-            gathered = repro_files.save(gathered, save_repro)
+        gathered = _written(gathered, None if stop.reason else save_repro, artifacts)
     return Examined(gathered, config, gathered.targets)
 
 
@@ -95,21 +94,23 @@ def _not_done(reports: Sequence[TargetReport]) -> Iterator[Problem]:
                 yield Problem(report.path or report.name, None, why)
 
 
+def _written(gathered: Gathered, scripts: Path | None, artifacts: Path | None) -> Gathered:
+    """With the places of what was written for the user."""
+    gathered = repro_files.save(gathered, scripts) if scripts else gathered
+    return artifact_files.keep(gathered, artifacts) if artifacts else gathered
+
+
+def _broken(reports: Sequence[TargetReport]) -> Iterator[Problem]:
+    """The targets that could not be tried at all."""
+    return (Problem(r.path or r.name, r.line, r.broken) for r in reports if r.broken)
+
+
 def _for_installed(reports: Sequence[TargetReport], config: Config) -> Config:
     """Judge for the torch that the trials ran, unless somebody chose another."""
     installed = next((report.torch for report in reports if report.torch), None)
     if installed is None or config.torch_chosen:
         return config
     return replace(config, torch=measured_version(installed)[0])
-
-
-def known_lowerings(names: Sequence[str]) -> tuple[str, ...]:
-    """The names that `--lower` gives, without `none`; each must be that of an installed lowering."""
-    lower = tuple(name for name in names if name != "none")
-    known = sorted(point.name for point in entry_points(group=LOWERINGS))
-    if wrong := next((name for name in lower if name not in known), None):
-        raise UserError(f"--lower: there is no `{wrong}`{nearest(wrong, known)}; choose none or of {', '.join(known)}")
-    return lower
 
 
 def _tried(targets: Sequence[Target], options: TrialOptions, stop: Stop) -> list[TargetReport]:

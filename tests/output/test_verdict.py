@@ -105,6 +105,19 @@ def refused(line: int, **details: str) -> Observation:
             "exports and agrees with eager in either mode; the fake kernel of shop::cut is wrong",
             id="the tracer was told something wrong",
         ),
+        pytest.param(
+            (
+                *RAN,
+                *BOTH,
+                COMPARED,
+                StageResult("lower-tvm", "compiled"),
+                StageResult("lower-executorch", "passed"),
+                StageResult("lower-openvino", "crashed"),
+            ),
+            "exports and agrees with eager in either mode; runs in executorch; compiled for tvm, not run here; "
+            "fails in openvino",
+            id="what is only compiled does not run",
+        ),
         pytest.param((StageResult("load", "refused", detail="no module"),), "does not load: no module", id="no target"),
         pytest.param((RAN[0], StageResult("eager", "crashed")), "does not run in eager", id="eager crashes"),
         pytest.param((StageResult("script", "passed"),), "", id="a script is no model"),

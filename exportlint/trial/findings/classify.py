@@ -148,11 +148,13 @@ def _note(where: StageContext, seen: Observation) -> Iterator[TrialFinding]:
             family, severity = f"steering-input {subject}", Severity.NOTE
         case {"note": "non-core", "operator": subject}:
             family, severity = f"non-core {subject}", Severity.NOTE
+        case {"note": "missing-operator", "operator": subject, "compiled": compiled}:
+            family, severity = f"missing-operator {subject}", Severity.ERROR if compiled else Severity.WARNING
         case {"note": name} if name in _FOR_THE_PARENT:
             return
         case {"note": name}:
             family, severity = str(name), Severity.NOTE
-    yield _finding(where, seen, family, note_words(seen), severity)
+    yield _finding(where, seen, family, note_words(where.stage, seen), severity)
 
 
 def _finding(

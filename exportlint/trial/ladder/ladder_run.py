@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.findings.wording.finding_messages import stage_detail
+from exportlint.trial.findings.wording.operator_messages import NOTHING_COMPILED, support_line
 from exportlint.trial.findings.wording.size_messages import sentences, shapes_text
 from exportlint.trial.ladder.soundness_runs import compared_with_eager
 from exportlint.trial.protocol.frames import is_installed, is_user_path
+from exportlint.trial.protocol.lowerings.operator_support import OperatorSupport
 from exportlint.trial.protocol.outcomes import FAILED, NON_STRICT, PASSED, REFUSED, RUNNING, SKIPPED
 from exportlint.trial.protocol.remedies import worth_trying
 from exportlint.trial.protocol.result import Event, Guard, StageResult, TargetReport
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from exportlint.trial.ladder.runner import Runner
+    from exportlint.trial.protocol.lowerings.lowering_options import LoweringOptions
     from exportlint.trial.protocol.options import TrialOptions
     from exportlint.trial.protocol.result import KeptModel
     from exportlint.trial.protocol.size_facts import ShapesFound
@@ -191,7 +194,7 @@ class LadderRun:
 
     def _asked_for(self, stage: Stage) -> dict[str, Any]:
         if stage.lowering:
-            return {"lowering": self.lowerings[stage.lowering]}
+            return {"lowering": self.lowerings[stage.lowering], **_of_lowering(stage.lowering, self.options.lowering)}
         asked: dict[str, dict[str, Any]] = {
             SWAP: {"decompose": self.options.decompose},
             # Another working directory awaits it, and a plain name would be looked for on PATH.
@@ -200,9 +203,13 @@ class LadderRun:
         return asked.get(stage.name, {})
 
     def _add(self, result: StageResult) -> None:
+        if (support := OperatorSupport.from_dict(result.data.get("operators", {}))).rows:
+            result = replace(result, support=support_line(support))
         if result.detail is None:
             detail, error_class = stage_detail(result)
             result = replace(result, detail=detail, error_class=error_class)
+        if result.data.get("recalled"):
+            result = replace(result, detail=f"{result.detail}; {NOTHING_COMPILED}")
         self.results[result.name] = result
         self.on_event(Event(self.target.name, result.name, result.status, result.seconds, result.full_detail))
 
@@ -287,6 +294,17 @@ class LadderRun:
             graph=self.graph,
             called=called,
         )
+
+
+def _of_lowering(name: str, how: LoweringOptions) -> dict[str, Any]:
+    """What the stage of a lowering is told beside its class; what is not asked for is not named."""
+    told = {
+        "settings": dict(how.settings.get(name, {})),
+        "cache": how.cache and str(how.cache),
+        "artifacts": how.kept and str(how.kept),
+        "dry_run": how.dry_run,
+    }
+    return {key: value for key, value in told.items() if value}
 
 
 def _guards(found: ShapesFound) -> Iterator[Guard]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import os
 import re
 import sys
 import sysconfig
@@ -90,6 +91,11 @@ _COMPILED_SOURCES = (".c", ".cc", ".cpp", ".h", ".pyx", ".pxi", ".pxd")  # backe
 def is_installed(path: str) -> bool:
     """Does the file lie where packages are installed?"""
     return "site-packages" in Path(path).parts or "dist-packages" in Path(path).parts
+
+
+def from_here(path: str) -> str:
+    """The path as reports show it: relative to the working directory, with forward slashes."""
+    return Path(os.path.relpath(path)).as_posix()
 
 
 def is_own_path(path: str) -> bool:

@@ -21,7 +21,8 @@ note         a fact without a verdict, named by `details["note"]`: input-set-ref
              fake-kernel-draft ("operator", "code"); undeclared-write ("operator", and the names of the "arguments" that
              it changes); dropped-guard ("argument", its "value" and the "other" one that the exported program refuses
              and a lowered one takes; `text` is the refusal); training-mode ("modules", and "learns" where running
-             statistics change); eager-unstable; non-core ("operator", after decomposition); size (eager refuses it)
+             statistics change); eager-unstable; non-core ("operator", after decomposition); size (eager refuses it);
+             missing-operator (of a lowering's dry run: "operator", "count", "reason"; "compiled": was compiling tried?)
 
 The checks of a difference, each with the fields of `details` that it fills:
 

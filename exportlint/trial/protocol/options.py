@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from exportlint.trial.protocol.lowerings.lowering_options import LoweringOptions
 from exportlint.trial.protocol.outcomes import MODES
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class TrialOptions:
 
     dynamic    "auto": propose which dims can be declared dynamic
     lower      names in the entry point group `exportlint.lowerings`
+    lowering   how these are run
     timeout    seconds for each stage
     memory_mb  resident memory of a stage with everything it started
     python     the interpreter that has torch and the target's packages; None: this one
@@ -48,6 +50,7 @@ class TrialOptions:
 
     modes: tuple[str, ...] = MODES
     lower: tuple[str, ...] = ()
+    lowering: LoweringOptions = field(default_factory=LoweringOptions)
     dynamic: str | None = None
     timeout: float = DEFAULT_SECONDS
     memory_mb: int = int(DEFAULT_MEMORY_GB * 1000)

@@ -33,11 +33,13 @@ class Event:
 class StageResult:
     """One stage of one target.
 
-    status       one of passed, refused, differs, crashed, timed-out, skipped
+    status       one of passed, compiled, refused, differs, crashed, timed-out, skipped
     detail       one line; None until the ladder has worded it
     error_class  dotted, of what was raised, where the detail is about that
     data         what the stage reports for the stages and reports that follow
     repros       scripts that were written and fail in the same way
+    support      of a lowering: one line on the operators that its target takes
+    artifact     the folder that the artefact was kept in
     """
 
     name: str
@@ -48,6 +50,8 @@ class StageResult:
     data: Mapping[str, Any] = field(default_factory=dict)
     repros: tuple[str, ...] = ()
     error_class: str | None = None
+    support: str = ""
+    artifact: str = ""
 
     @property
     def passed(self) -> bool:

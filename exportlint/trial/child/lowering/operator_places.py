@@ -5,16 +5,18 @@ from __future__ import annotations
 
 import contextlib
 import re
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.export.graph_signature import TensorArgument
 
 from exportlint.trial.child.execution.graph_places import place_named_in
-from exportlint.trial.protocol.frames import Frame, message_frames
+from exportlint.trial.protocol.frames import Frame, is_installed, message_frames
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from torch.export import ExportedProgram
 
@@ -22,12 +24,13 @@ if TYPE_CHECKING:
     from exportlint.trial.protocol.observation import Observation
 
 
-def placed(program: ExportedProgram, seen: Observation, reason: Reason, files: Collection[str]) -> Observation:
+def placed(program: ExportedProgram, seen: Observation, reason: Reason, lowering: str) -> Observation:
     """An exception of a target at the line that it is about: as the target knows it, as the exception itself says, else
-    as its words name it. `files`: of the lowering, which is no model's."""
+    as its words name it."""
     if frames := message_frames(reason.trace) or place_of_nodes(program, reason.nodes):
         return seen.at(frames)
-    if seen.user is not None and seen.user_path not in files:
+    seen = seen.at(frames_of_the_model(program, seen.frames, lowering))
+    if seen.user is not None:
         return seen
     seen = seen.at(message_frames(seen.text))
     if seen.user is not None:
@@ -50,6 +53,23 @@ def place_of_operators(program: ExportedProgram, text: str) -> tuple[Frame, ...]
         if frames := frames or place_named_in(one, text):
             return frames
     return ()
+
+
+def frames_of_the_model(program: ExportedProgram, frames: Iterable[Frame], lowering: str) -> tuple[Frame, ...]:
+    """Without those of the lowering (`module:Class`) and of its target's packages, which are no part of the model.
+
+    What is installed is the model's where the program was traced through it.
+    """
+    traced = {
+        frame.path for node in program.graph.nodes for frame in message_frames(node.meta.get("stack_trace") or "")
+    }
+    own = getattr(sys.modules.get(lowering.partition(":")[0].partition(".")[0]), "__file__", None) or ""
+    home = str(Path(own).parent) if own.endswith("__init__.py") else own
+    return tuple(
+        frame
+        for frame in frames
+        if frame.path in traced or not (is_installed(frame.path) or (home and frame.path.startswith(home)))
+    )
 
 
 def _programs(program: ExportedProgram) -> Iterator[ExportedProgram]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 from exportlint.lowering.backend import Raised
@@ -13,7 +12,6 @@ from exportlint.trial.protocol.outcomes import CRASHED, REFUSED, TIMED_OUT
 from exportlint.trial.protocol.shortening import short
 
 if TYPE_CHECKING:
-    from exportlint.lowering.backend import Lowering
     from exportlint.trial.child.lowering.fresh_process import Results
 
 
@@ -25,12 +23,8 @@ def refused(subject: Subject, seen: Observation, step: str, data: dict[str, Any]
     reason = subject.lowering.explain(Raised(str(seen.error_class), seen.text, printed))
     summary = f"{step}: {short(reason.text)}"
     seen = seen.with_details(step=step, summary=summary, suggestion=reason.suggestion)
-    seen = placed(subject.program, seen, reason, _own_files(subject.lowering))
+    seen = placed(subject.program, seen, reason, subject.name)
     return Proved(REFUSED, short(summary), (seen,), {**data, "step": step})
-
-
-def _own_files(lowering: Lowering) -> set[str]:
-    return {str(getattr(sys.modules.get(cls.__module__), "__file__", "")) for cls in type(lowering).__mro__}
 
 
 def ended(results: Results, data: dict[str, Any]) -> Proved:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.findings.wording.lowering_messages import lowered_cause
+from exportlint.trial.findings.wording.operator_messages import missing_operator
 from exportlint.trial.findings.wording.size_messages import wrong_declaration
 
 if TYPE_CHECKING:
@@ -271,6 +272,7 @@ _SENTENCES: Mapping[str, Callable[[Observation], str]] = {
     "non-core": lambda seen: (
         f"`{seen.details['operator']}` is not in the Core ATen operator set: a backend for devices may not have it"
     ),
+    "missing-operator": missing_operator,
     "size": lambda seen: f"eager refuses {_tried(seen.details)}: {seen.text}",
 }
 

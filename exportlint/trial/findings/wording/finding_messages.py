@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from exportlint.trial.findings.wording.advice import advised
 from exportlint.trial.findings.wording.difference_messages import in_words
 from exportlint.trial.findings.wording.lowering_messages import OF_CAUSES
+from exportlint.trial.findings.wording.operator_messages import NOT_KNOWN
 from exportlint.trial.findings.wording.size_messages import wrong_declaration
 from exportlint.trial.findings.wording.torch_messages import Words, one_line, torch_words
-from exportlint.trial.protocol.outcomes import MODES, Outcome
+from exportlint.trial.protocol.outcomes import DIFFERS, MODES, SKIPPED, Outcome
 from exportlint.trial.protocol.shortening import short
 from exportlint.trial.protocol.stages import StageKind
 
@@ -97,9 +98,15 @@ def warning_words(seen: Observation) -> Words:
     return Words(f"torch warns while it exports: {one_line(seen.text)}")
 
 
-def note_words(seen: Observation) -> Words:
+def note_words(stage: Stage, seen: Observation) -> Words:
     """Of a fact that is worth a finding."""
-    return Words(in_words(seen), _OF_NOTES.get(str(seen.details.get("note"))))
+    name = f"{stage.name}, " if stage.lowering else ""
+    return Words(name + in_words(seen), _OF_NOTES.get(str(seen.details.get("note"))))
+
+
+def lowering_text(seen: Observation) -> str:
+    """What a lowering saw, beside its name."""
+    return one_line(str(seen.details.get("summary") or in_words(seen)))
 
 
 def effect_in_words(effect: Mapping[str, str]) -> str:
@@ -115,7 +122,9 @@ def effect_in_words(effect: Mapping[str, str]) -> str:
 
 def stage_detail(result: StageResult) -> tuple[str, str | None]:
     """The one line of a stage that left it to us, and the class of what was raised, where it is about that."""
-    if result.status == "differs":
+    if result.status == SKIPPED:
+        return result.support or NOT_KNOWN, None
+    if result.status == DIFFERS:
         told = [seen for seen in result.observations if seen.kind == "difference" or seen.is_wrong_kernel]
         seen = min(told, key=lambda one: one.kind != "difference")
         return short(_with_mode(result, seen)), None
