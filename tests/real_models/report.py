@@ -52,8 +52,8 @@ OPTIONS = TrialOptions(lower=LOWERINGS, timeout=600)
 HEAD = """\
 # Real models, from eager to where they run
 
-Written by `python tests/real_models/report.py`; what the tables and lists say was measured by it. The models have random
-weights and small configurations, so nothing is downloaded; the large ones come from transformers. Of a target of
+Written by `python tests/real_models/report.py`; what the tables and lists say was measured by it. The models have
+random weights and small configurations, so nothing is downloaded; the large ones come from transformers. Of a target of
 deployment "passed" means compiled, loaded in a process that has only its runtime, run twice on the sample, on other
 values and where dims are dynamic on other sizes, and equal to eager within the target's tolerance.
 """

@@ -31,7 +31,7 @@ class PooledAttention(nn.Module):
         batch, places, width = x.shape
         parts = self.qkv(x).reshape(batch, places, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         (query, smaller), (key, _), (value, _) = (
-            self.pooled(part, pool, size) for part, pool in zip(parts, (self.query, self.key, self.value))
+            self.pooled(part, pool, size) for part, pool in zip(parts, (self.query, self.key, self.value), strict=True)
         )
         found = nn.functional.scaled_dot_product_attention(query, key, value) + query
         return self.after(found.transpose(1, 2).reshape(batch, -1, width)), smaller

@@ -5,7 +5,6 @@ Width 8 to 32, pictures of 32 x 32, batch norm in evaluation mode. Exports as it
 
 import torch
 from torch import nn
-from torch.nn import functional as F
 
 
 class Twice(nn.Sequential):
@@ -30,10 +29,10 @@ class UNet(nn.Module):
 
     def forward(self, picture):
         fine = self.first(picture)
-        middle = self.second(F.max_pool2d(fine, 2))
-        coarse = self.bottom(F.max_pool2d(middle, 2))
+        middle = self.second(nn.functional.max_pool2d(fine, 2))
+        coarse = self.bottom(nn.functional.max_pool2d(middle, 2))
         middle = self.join_second(torch.cat([self.up_second(coarse), middle], 1))
-        wide = F.interpolate(middle, scale_factor=2, mode="bilinear", align_corners=False)
+        wide = nn.functional.interpolate(middle, scale_factor=2, mode="bilinear", align_corners=False)
         return torch.sigmoid(self.mask(self.join_first(torch.cat([wide, fine], 1))))
 
 

@@ -8,7 +8,12 @@ from transformers import WhisperConfig
 from transformers.models.whisper.modeling_whisper import WhisperEncoder
 
 config = WhisperConfig(
-    num_mel_bins=16, d_model=32, encoder_layers=2, encoder_attention_heads=2, encoder_ffn_dim=64, max_source_positions=30
+    num_mel_bins=16,
+    d_model=32,
+    encoder_layers=2,
+    encoder_attention_heads=2,
+    encoder_ffn_dim=64,
+    max_source_positions=30,
 )
 model = WhisperEncoder(config).eval()
 example_args = (torch.randn(1, 16, 60),)
