@@ -1,4 +1,4 @@
-"""Write PAGE.md from measured.jsonl: `python page.py`. What every fixture that torch exports becomes on three targets."""
+"""Write PAGE.md from measured.jsonl: `python page.py`. What fixtures that torch exports become on three targets."""
 
 from __future__ import annotations
 
