@@ -28,9 +28,9 @@ from exportlint.output import FORMATS
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 SETUP = {"first", "tests", "light"}
 BLOCK = re.compile(r"(?:<!-- (?P<mark>[^>]+) -->\n)?```(?P<language>\w+)\n(?P<text>.*?)```\n", re.DOTALL)
-STATUSES = "passed|refused|differs|crashed|timed-out"
+STATUSES = "passed|compiled|refused|differs|crashed|timed-out"
 SECONDS = re.compile(rf"^(  \S+ +(?:{STATUSES}) +)\d+\.\d\d\b", re.MULTILINE)
-BYTES = re.compile(r"[\d,]+ bytes")
+BYTES = re.compile(r"[\d,]+(?:\.\d)? (?:bytes|kB)")
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)(#[^)]*)?\)")
 
 

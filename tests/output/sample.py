@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from exportlint.finding import Applicability, Edit, Evidence, Finding, Fix, Link, Problem, Severity
 from exportlint.output.report import NextStep, Report, Shown
+from exportlint.trial.protocol.lowerings.operator_support import OperatorRow, OperatorSupport
 from exportlint.trial.protocol.result import StageResult, TargetReport
 from exportlint.trial.protocol.target import Target, TargetKind
 
@@ -90,6 +93,12 @@ SILENT = Finding(
     fingerprint="7",
 )
 
+SUPPORT = OperatorSupport(
+    (
+        OperatorRow("aten.add.Tensor", 2, "delegated", str(Path.cwd() / "src/model.py"), 5),
+        OperatorRow("aten.foo.default", 1, "fallback", str(Path.cwd() / "src/model.py"), 4, "no kernel | for bool"),
+    )
+)
 TARGET = TargetReport(
     "src/model.py:Net",
     "src/model.py",
@@ -105,6 +114,16 @@ TARGET = TargetReport(
         ),
         StageResult("soundness", "differs", 0.9, "strict: values differ"),
         StageResult("lower-executorch", "skipped", 0, "nothing was exported"),
+        StageResult(
+            "lower-aotinductor",
+            "passed",
+            9.5,
+            "3,080.6 kB, run in a fresh process: sample twice; nothing compiled: the same as in an earlier run",
+            data={"operators": SUPPORT.to_dict(), "recalled": True},
+            support="all 3 operators supported, 2 delegated, 1 by fallback",
+            artifact="kept/model-aotinductor",
+        ),
+        StageResult("lower-tvm", "compiled", 2.5, "12.0 kB; compiled, not run: it cannot run on this machine"),
     ),
     {},
     '{"x": {0: Dim("batch", min=2)}}',
@@ -126,7 +145,7 @@ REPORT = Report(
     (SUPPRESSED,),
     (TARGET,),
     (Problem("src/bad.py", 3, "does not parse: invalid syntax"),),
-    also=Shown(cleared=True, suppressed=True),
+    also=Shown(cleared=True, suppressed=True, operators=True),
     next_step=NextStep("Next, src/model.py:4: see what to write instead", "exportlint explain data-dependent-branch"),
     source=source,
 )

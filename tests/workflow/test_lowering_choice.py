@@ -11,6 +11,7 @@ from plugin_lowering import install
 from exportlint.config.settings import CommandLine, Config, load_config
 from exportlint.errors import UserError
 from exportlint.workflow.lowerings.lowering_choice import chosen_lowerings, known_lowerings, lowering_options
+from exportlint.workflow.python_api import diagnose
 
 BUILT_IN = ("aotinductor", "executorch", "executorch-xnnpack", "onnxruntime", "openvino", "tvm")
 
@@ -94,3 +95,9 @@ def test_a_mistake_is_one_sentence_with_the_nearest_valid_name(here: Path, text:
         _ = chosen_lowerings([], config), lowering_options(config)
     assert sentence in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_diagnosis_takes_names_as_text_or_as_a_list(here: Path) -> None:
+    for lower in ("executorch,nowhere", ["executorch", "nowhere"]):
+        with pytest.raises(UserError, match="there is no `nowhere`; choose none, all or of aotinductor"):
+            diagnose(None, lower=lower)
