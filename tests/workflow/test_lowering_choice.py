@@ -99,5 +99,7 @@ def test_a_mistake_is_one_sentence_with_the_nearest_valid_name(here: Path, text:
 
 def test_a_diagnosis_takes_names_as_text_or_as_a_list(here: Path) -> None:
     for lower in ("executorch,nowhere", ["executorch", "nowhere"]):
-        with pytest.raises(UserError, match="there is no `nowhere`; choose none, all or of aotinductor"):
+        with pytest.raises(
+            UserError, match="there is no `nowhere`; the nearest is `elsewhere`; choose none, all or of"
+        ):
             diagnose(None, lower=lower)

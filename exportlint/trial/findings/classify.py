@@ -154,7 +154,7 @@ def _note(where: StageContext, seen: Observation) -> Iterator[TrialFinding]:
             return
         case {"note": name}:
             family, severity = str(name), Severity.NOTE
-    yield _finding(where, seen, family, note_words(where.stage, seen), severity)
+    yield _finding(where, seen, family, note_words(seen, where.stage), severity)
 
 
 def _finding(

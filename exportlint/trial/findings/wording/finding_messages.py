@@ -98,9 +98,9 @@ def warning_words(seen: Observation) -> Words:
     return Words(f"torch warns while it exports: {one_line(seen.text)}")
 
 
-def note_words(stage: Stage, seen: Observation) -> Words:
-    """Of a fact that is worth a finding."""
-    name = f"{stage.name}, " if stage.lowering else ""
+def note_words(seen: Observation, stage: Stage | None = None) -> Words:
+    """Of a fact that is worth a finding. `stage`: a lowering says its name."""
+    name = f"{stage.name}, " if stage and stage.lowering else ""
     return Words(name + in_words(seen), _OF_NOTES.get(str(seen.details.get("note"))))
 
 
