@@ -51,7 +51,7 @@ class AOTInductor(Lowering):
     defaults = {"inductor_configs": {"aot_inductor.compile_wrapper_opt_level": "O0"}}  # noqa: RUF012 - see Lowering
     runtime = ("torch",)
     advice = {  # noqa: RUF012 - see Lowering
-        "forgets": "give the buffer a dimension (`torch.tensor([7.0])`): one without is taken for a constant; or give "
+        "forgets": "keep it in a buffer of several elements: one of a single element is taken for a constant; or give "
         "the state to the model as an input and return it",
     }
     install = "install g++ or clang++ (apt install g++), or set CXX"
@@ -94,7 +94,7 @@ class AOTInductor(Lowering):
         return call
 
 
-_PYTHON_OPERATOR = re.compile(r"Could not find schema for (\w+::[\w.]+)")
+_PYTHON_OPERATOR = re.compile(r"Could not find schema for (\w+::\w+)")
 _DTYPE = re.compile(r"KeyError: torch\.(\w+)")
 _NO_META = re.compile(r"(\w+::\w+): attempted to run this operator with Meta tensors")
 _LOWERED = re.compile(r"LoweringException: (?P<why>[^\n]+)\n\s*target: (?P<operator>[\w.]+)", re.DOTALL)

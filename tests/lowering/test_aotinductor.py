@@ -47,11 +47,11 @@ class Sparse(nn.Module):
 
 
 class ScalarState(nn.Module):
-    """A buffer without dimensions, which AOTInductor takes for a constant."""
+    """A buffer of one element, which AOTInductor takes for a constant."""
 
-    def __init__(self, count=7.0):
+    def __init__(self):
         super().__init__()
-        self.register_buffer("count", torch.tensor(count))
+        self.register_buffer("count", torch.tensor(7.0))
 
     def forward(self, x):
         self.count.add_(1)
@@ -59,15 +59,15 @@ class ScalarState(nn.Module):
 
 
 class Scaled(nn.Module):
-    """A number that the program guards, and a buffer with a dimension, which keeps its value."""
+    """A number that the program guards, and a buffer of two elements, which keeps its value."""
 
     def __init__(self):
         super().__init__()
-        self.register_buffer("count", torch.tensor([7.0]))
+        self.register_buffer("count", torch.full((2,), 7.0))
 
     def forward(self, x, factor):
         self.count.add_(1)
-        return x * factor + self.count
+        return x * factor + self.count.sum()
 
 
 class Sum(nn.Module):
@@ -99,20 +99,20 @@ def test_an_operator_without_a_fake_kernel_stands_at_its_line(tmp_path):
     assert "`aten::_to_dense` has no fake kernel" in seen.details["summary"]
 
 
-def test_what_the_compiler_says_is_told(tmp_path, monkeypatch):
+def test_what_the_compiler_says_is_told(tmp_path):
     compiler = tmp_path / "g++"
-    compiler.write_text(f'#!/bin/sh\nexec {shutil.which("g++")} -DAOTI_TORCH_EXPORT="no such type" "$@"\n')
+    compiler.write_text(f'#!/bin/sh\nexec {shutil.which("g++")} -Dfloat=no_such_type "$@"\n')
     compiler.chmod(0o755)
-    monkeypatch.setattr("torch._inductor.config.cpp.cxx", (str(compiler),))
-    seen = the_one(lowered(Sum, (X,), tmp_path), "refused")
+    with torch._inductor.config.patch({"cpp.cxx": (str(compiler),)}):
+        seen = the_one(lowered(Sum, (X,), tmp_path), "refused")
     assert "the C++ compiler refuses the generated code: " in seen.details["summary"]
 
 
-def test_a_write_that_is_lost_stands_at_its_line_and_a_dimension_keeps_it(tmp_path):
+def test_a_write_that_is_lost_stands_at_its_line(tmp_path):
     seen = the_one(lowered(ScalarState, (torch.ones(2),), tmp_path), "differs")
     assert (line(seen), seen.check) == ("self.count.add_(1)", "state")
     assert (seen.details["cause"], seen.details["buffers"]) == ("forgets", ["count"])
-    assert "give the buffer a dimension" in seen.details["suggestion"]
+    assert "a buffer of several elements" in seen.details["suggestion"]
 
 
 def test_a_guard_that_the_package_dropped_is_a_note(tmp_path):
@@ -129,8 +129,8 @@ def test_results_that_differ_stand_at_the_first_operator(tmp_path):
     assert seen.details["first"]["operator"] == "aten.sigmoid.default"
 
 
-def test_without_a_compiler_it_is_skipped(tmp_path, monkeypatch):
-    monkeypatch.setattr("torch._inductor.config.cpp.cxx", ("no-such-compiler",))
-    result = lowered(Sum, (X,), tmp_path)
+def test_without_a_compiler_it_is_skipped(tmp_path):
+    with torch._inductor.config.patch({"cpp.cxx": ("no-such-compiler",)}):
+        result = lowered(Sum, (X,), tmp_path)
     assert result.status == "skipped"
     assert "no C++ compiler" in result.detail

@@ -75,7 +75,7 @@ def _explained(
         fields, frames = cause
         seen = seen.with_details(**fields, suggestion=subject.lowering.advice.get(fields["cause"], ""))
         return seen.at(frames) if frames else seen
-    if seen.check != "output":
+    if seen.check != "output" or seen.details["what"] == "structure":
         return seen
     part = first_divergence(subject, artefact, reference.calls[found.call], tolerance)
     if part is None:

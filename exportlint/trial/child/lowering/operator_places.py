@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.export.graph_signature import TensorArgument
+from torch.utils import _pytree as pytree
 
 from exportlint.trial.child.execution.graph_places import place_named_in
 from exportlint.trial.protocol.frames import Frame, is_installed, message_frames
@@ -103,11 +104,11 @@ def place_of_nodes(program: ExportedProgram, nodes: Sequence[str]) -> tuple[Fram
 
 
 def place_of_dtype(program: ExportedProgram, dtype: str) -> tuple[Frame, ...]:
-    """Of the first node that gives, or is given, a tensor of this dtype."""
+    """Of the first node that gives or is given a tensor of this dtype, or has it as an argument."""
     wanted = getattr(torch, dtype, None)
     if not isinstance(wanted, torch.dtype):
         return ()
-    return _first_place(program, lambda node: wanted in {*_dtypes([node]), *_dtypes(node.all_input_nodes)})
+    return _first_place(program, lambda node: wanted in {*_dtypes([node, *node.all_input_nodes]), *_given(node)})
 
 
 def _dtypes(nodes: Sequence[torch.fx.Node]) -> Iterator[torch.dtype]:
@@ -116,6 +117,10 @@ def _dtypes(nodes: Sequence[torch.fx.Node]) -> Iterator[torch.dtype]:
         for leaf in value if isinstance(value, (list, tuple)) else [value]:
             if isinstance(leaf, torch.Tensor):
                 yield leaf.dtype
+
+
+def _given(node: torch.fx.Node) -> Iterator[torch.dtype]:
+    yield from (leaf for leaf in pytree.tree_leaves((node.args, node.kwargs)) if isinstance(leaf, torch.dtype))
 
 
 _UNBOUNDED = re.compile(r"upper bound|unbacked|\bu\d+\b")

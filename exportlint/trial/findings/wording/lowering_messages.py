@@ -26,19 +26,17 @@ def lowered_cause(details: Mapping[str, Any]) -> str:
         case {"cause": "order", "order": order}:
             return f"; the outputs come in another order: {', '.join(map(str, order))}"
         case {"first": first}:
-            return _first_that_differs(first)
+            return _first(first)
     return ""
 
 
-def _first_that_differs(first: Mapping[str, Any]) -> str:
+def _first(first: Mapping[str, Any]) -> str:
     match first:
         case {"only_fused": True}:
             return "; with every operator's result kept nothing differs: only the fused program does it"
         case {"only_later": True}:
             return "; in a first call it gives what eager gives: an earlier call changes what it does"
-        case {"operator": operator, **how}:
-            return f"; the first operator that differs is `{operator}`{_how(how)}"
-    return ""
+    return f"; the first operator that differs is `{first['operator']}`{_how(first)}"
 
 
 def _how(how: Mapping[Any, Any]) -> str:
