@@ -48,30 +48,26 @@ model = Counter()
 example_args = (torch.ones(2, 4),)
 """
 VENDOR = """\
-import torch
-
-from exportlint.lowering.backend import COMPILED, Reason, lower_with
+from exportlint.lowering.backend import Lowering, Ran
 
 REPRO = "exported = program.module()"
 
 
-class Vendor:
-    tolerance = COMPILED
+class Vendor(Lowering):
+    runtime = ("torch",)
 
     def compile(self, program, folder):
+        import torch
+
         torch.export.save(program, folder / "model.bin")
         return folder / "model.bin"
 
     def load(self, artefact):
+        import torch
+        from exportlint.lowering.arrays import array_leaves, torch_leaves
+
         module = torch.export.load(artefact).module()
-        return lambda args, kwargs: module(*args, **kwargs) + 0.25
-
-    def explain(self, exc):
-        return Reason(str(exc))
-
-
-def lower(program, build_model, args, kwargs, workdir):
-    return lower_with(Vendor(), program, build_model, args, kwargs, workdir)
+        return lambda leaves: Ran(array_leaves([module(*torch_leaves(leaves)) + 0.25]))
 """
 
 
@@ -83,7 +79,7 @@ needs_executorch = pytest.mark.skipif(importlib.util.find_spec("executorch") is 
 @needs_compiler
 def test_aotinductor_gives_what_eager_gives(say: Callable[..., str]) -> None:
     report = " ".join(say("trial", HEAD, "--mode", "non-strict", "--lower", "aotinductor").split())
-    assert re.search(r"lower-aotinductor passed \S+ [\d,]+ bytes, run 2 times", report)
+    assert re.search(r"lower-aotinductor passed \S+ [\d,.]+ kB, run in a fresh process: sample twice", report)
     assert "runs in aotinductor" in report
 
 
@@ -102,7 +98,7 @@ def test_a_backend_of_somebody_else_is_compared_too(
     (tmp_path / "vendor_lowering.py").write_text(VENDOR, "utf-8")
     (tmp_path / "vendor-1.0.dist-info").mkdir()
     (tmp_path / "vendor-1.0.dist-info/METADATA").write_text("Name: vendor\nVersion: 1.0\n", "utf-8")
-    points = "[exportlint.lowerings]\nvendor = vendor_lowering\n"
+    points = "[exportlint.lowerings]\nvendor = vendor_lowering:Vendor\n"
     (tmp_path / "vendor-1.0.dist-info/entry_points.txt").write_text(points, "utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     report = " ".join(say("trial", HEAD, "--mode", "non-strict", "--lower", "vendor").split())

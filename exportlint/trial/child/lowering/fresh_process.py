@@ -110,5 +110,8 @@ class FreshProcess:
 
 
 def _environment() -> dict[str, str]:
-    """Without what makes a target's tracing or hashing special."""
-    return {name: value for name, value in os.environ.items() if name not in ("PYTHONHASHSEED", "TORCH_LOGS")}
+    """Without what makes a target's tracing or hashing special; it runs in a folder of its own, so paths are whole."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONHASHSEED", "TORCH_LOGS")}
+    if folders := kept.get("PYTHONPATH"):
+        kept["PYTHONPATH"] = os.pathsep.join(str(Path(folder).absolute()) for folder in folders.split(os.pathsep))
+    return kept
