@@ -12,7 +12,7 @@ import torch
 from exportlint.trial.child.dynamic_shapes.shape_decisions import recorded_decisions
 from exportlint.trial.child.export.export_call import export
 from exportlint.trial.child.loading.loaded import of_values
-from exportlint.trial.child.lowering.input_calls import calls_of
+from exportlint.trial.child.lowering.comparing.input_calls import calls_of
 from exportlint.trial.child.lowering.proof import Subject, prove
 from exportlint.trial.protocol.outcomes import NON_STRICT
 from exportlint.trial.protocol.target import Target, TargetKind

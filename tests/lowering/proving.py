@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from exportlint.trial.child.execution.input_sets import with_other_values
-from exportlint.trial.child.lowering.input_calls import AGAIN, OTHER_VALUES, SAMPLE, InputCall
+from exportlint.trial.child.lowering.comparing.input_calls import AGAIN, OTHER_VALUES, SAMPLE, InputCall
 from exportlint.trial.child.lowering.proof import prove
 from exportlint.trial.child.lowering.proved import Proved, Subject
 

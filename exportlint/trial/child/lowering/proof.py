@@ -7,15 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from exportlint.lowering.arrays import array_leaves
-from exportlint.trial.child.lowering.dropped_guards import dropped, guards_of
+from exportlint.trial.child.lowering.comparing.dropped_guards import dropped, guards_of
+from exportlint.trial.child.lowering.comparing.eager_reference import eager_reference
+from exportlint.trial.child.lowering.comparing.input_calls import input_leaves
+from exportlint.trial.child.lowering.comparing.judging import judged, size_text, tolerance_of
 from exportlint.trial.child.lowering.dry_run import as_it_ran, operator_support, told_missing
-from exportlint.trial.child.lowering.eager_reference import eager_reference
-from exportlint.trial.child.lowering.fresh_process import FreshProcess
-from exportlint.trial.child.lowering.input_calls import input_leaves
-from exportlint.trial.child.lowering.judging import judged, size_text, tolerance_of
 from exportlint.trial.child.lowering.proved import EagerReference, Proved, Subject
 from exportlint.trial.child.lowering.refusal import ended, refused
 from exportlint.trial.child.lowering.result_cache import key_of, recalled, remember
+from exportlint.trial.child.lowering.running.fresh_process import FreshProcess
 from exportlint.trial.protocol.exceptions import of_exception
 from exportlint.trial.protocol.outcomes import COMPILED, DIFFERS, PASSED, REFUSED, SKIPPED
 

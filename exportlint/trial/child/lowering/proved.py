@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from exportlint.lowering.arrays import Array
     from exportlint.lowering.backend import Lowering
-    from exportlint.trial.child.lowering.input_calls import Expected, InputCall
+    from exportlint.trial.child.lowering.comparing.input_calls import Expected, InputCall
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from exportlint.trial.protocol.outcomes import CRASHED, REFUSED, TIMED_OUT
 from exportlint.trial.protocol.shortening import short
 
 if TYPE_CHECKING:
-    from exportlint.trial.child.lowering.fresh_process import Results
+    from exportlint.trial.child.lowering.running.fresh_process import Results
 
 
 _LAST_WORDS = 300

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from exportlint.lowering.arrays import array_leaves
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.from_program import from_program
+from exportlint.trial.child.lowering.comparing.input_calls import calls_of, input_leaves
 from exportlint.trial.child.lowering.dry_run import operator_support
-from exportlint.trial.child.lowering.input_calls import calls_of, input_leaves
 from exportlint.trial.child.lowering.kept_artefact import kept_artefact
 from exportlint.trial.child.lowering.proof import prove, with_operators
 from exportlint.trial.child.lowering.proved import Proved, Subject

@@ -14,7 +14,7 @@ from exportlint.trial.child.execution.graph_places import place_named_in
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.from_program import from_program
 from exportlint.trial.child.localize.construction_site import at_construction
-from exportlint.trial.child.lowering.input_calls import calls_of, module_of
+from exportlint.trial.child.lowering.comparing.input_calls import calls_of, module_of
 from exportlint.trial.child.lowering.proof import prove
 from exportlint.trial.child.lowering.proved import Proved, Subject
 from exportlint.trial.protocol.outcomes import PASSED, REFUSED

@@ -16,9 +16,9 @@ from torch.export.graph_signature import ExportGraphSignature, OutputKind, Outpu
 from torch.utils import _pytree as pytree
 
 from exportlint.lowering.arrays import Array, array_leaves
-from exportlint.trial.child.lowering.agreement import first_mismatch, unequal
-from exportlint.trial.child.lowering.fresh_process import FreshProcess
-from exportlint.trial.child.lowering.input_calls import InputCall, expected, input_leaves, module_of
+from exportlint.trial.child.lowering.comparing.agreement import first_mismatch, unequal
+from exportlint.trial.child.lowering.comparing.input_calls import InputCall, expected, input_leaves, module_of
+from exportlint.trial.child.lowering.running.fresh_process import FreshProcess
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.protocol.frames import Frame, message_frames
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from exportlint.trial.child.lowering.agreement import first_mismatch
-from exportlint.trial.child.lowering.difference_causes import cause_of
-from exportlint.trial.child.lowering.first_divergence import first_divergence
-from exportlint.trial.child.lowering.input_calls import AGAIN, SAMPLE, InputCall, shapes_of, shapes_only
+from exportlint.trial.child.lowering.comparing.agreement import first_mismatch
+from exportlint.trial.child.lowering.comparing.difference_causes import cause_of
+from exportlint.trial.child.lowering.comparing.first_divergence import first_divergence
+from exportlint.trial.child.lowering.comparing.input_calls import AGAIN, SAMPLE, InputCall, shapes_of, shapes_only
+from exportlint.trial.child.lowering.comparing.written_buffers import lost_writes
 from exportlint.trial.child.lowering.operator_places import place_of_output
 from exportlint.trial.child.lowering.proved import EagerReference, Proved, Subject
-from exportlint.trial.child.lowering.written_buffers import lost_writes
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.outcomes import DIFFERS, PASSED
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from exportlint.lowering.backend import Lowering
-    from exportlint.trial.child.lowering.agreement import Mismatch
+    from exportlint.trial.child.lowering.comparing.agreement import Mismatch
 
 
 def judged(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from exportlint.lowering.backend import COMPILED as USUAL_TOLERANCE
-from exportlint.trial.child.lowering.agreement import first_mismatch
-from exportlint.trial.child.lowering.input_calls import Expected, expected, module_of
+from exportlint.trial.child.lowering.comparing.agreement import first_mismatch
+from exportlint.trial.child.lowering.comparing.input_calls import Expected, expected, module_of
+from exportlint.trial.child.lowering.comparing.written_buffers import written_buffers
 from exportlint.trial.child.lowering.proved import EagerReference, Proved, Subject
-from exportlint.trial.child.lowering.written_buffers import written_buffers
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.protocol.outcomes import CRASHED, SKIPPED
 from exportlint.trial.protocol.shortening import short

@@ -10,8 +10,8 @@ import torch
 from torch.utils import _pytree as pytree
 
 from exportlint.lowering.arrays import Array, array_leaves
-from exportlint.trial.child.lowering.agreement import Mismatch, first_mismatch, unequal
-from exportlint.trial.child.lowering.input_calls import Expected, InputCall, expected, input_leaves, module_of
+from exportlint.trial.child.lowering.comparing.agreement import Mismatch, first_mismatch, unequal
+from exportlint.trial.child.lowering.comparing.input_calls import Expected, InputCall, expected, input_leaves, module_of
 from exportlint.trial.child.lowering.operator_places import BUFFER, INPUT, input_names, writes
 from exportlint.trial.child.server.forks import in_fork
 

@@ -69,7 +69,7 @@ def _say(request: dict[str, Any], said: dict[str, Any]) -> None:
 def _make_importable() -> None:
     """The interpreter of `--python` need not have exportlint installed: the package is taken from this folder."""
     del sys.path[0]
-    home = Path(__file__).resolve().parents[3]
+    home = Path(__file__).resolve().parents[4]
     spec = spec_from_file_location("exportlint", home / "__init__.py", submodule_search_locations=[str(home)])
     assert spec, "the file is there"  # noqa: S101 - for mypy
     assert spec.loader  # noqa: S101

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from exportlint.lowering.backend import Tolerance
-    from exportlint.trial.child.lowering.input_calls import Expected
+    from exportlint.trial.child.lowering.comparing.input_calls import Expected
 
 
 _MOST = 60  # characters of a value that is no tensor

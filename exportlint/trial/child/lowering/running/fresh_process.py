@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exportlint.lowering.leaf_files import read_leaves, write_leaves
-from exportlint.trial.child.lowering import run_artefact
+from exportlint.trial.child.lowering.running import run_artefact
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.outcomes import exit_in_words
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from torch.utils import _pytree as pytree
 
 from exportlint.lowering.arrays import array_leaves
-from exportlint.trial.child.lowering.agreement import first_mismatch
-from exportlint.trial.child.lowering.input_calls import Expected, InputCall, expected, input_leaves, module_of
+from exportlint.trial.child.lowering.comparing.agreement import first_mismatch
+from exportlint.trial.child.lowering.comparing.input_calls import Expected, InputCall, expected, input_leaves, module_of
 from exportlint.trial.child.lowering.operator_places import input_names
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.protocol.observation import Observation

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import torch
 
 from exportlint.lowering.arrays import Array
-from exportlint.trial.child.lowering.agreement import first_mismatch, unequal
-from exportlint.trial.child.lowering.input_calls import expected
+from exportlint.trial.child.lowering.comparing.agreement import first_mismatch, unequal
+from exportlint.trial.child.lowering.comparing.input_calls import expected
 from exportlint.trial.child.lowering.operator_places import BUFFER, writes
 from exportlint.trial.child.lowering.proved import WrittenBuffer
 from exportlint.trial.protocol.observation import Observation
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from exportlint.lowering.backend import Tolerance
-    from exportlint.trial.child.lowering.input_calls import InputCall
+    from exportlint.trial.child.lowering.comparing.input_calls import InputCall
 
 
 def written_buffers(
