@@ -42,7 +42,7 @@ kinds = [type(one.arg).__name__ for one in program.graph_signature.input_specs i
 
 
 def exported(*args, **kwargs):
-    leaves = pytree.tree_leaves((args, reorder_kwargs(kwargs, spec.in_spec)), is_leaf=lambda x: x is None)
+    leaves = pytree.tree_leaves((args, reorder_kwargs(kwargs, spec.in_spec)))
     given = [torch.as_tensor(x).numpy() for x, kind in zip(leaves, kinds) if kind != "ConstantArgument"]
     outputs = session.run(None, {one.name: x for one, x in zip(session.get_inputs(), given)})
     return pytree.tree_unflatten([torch.from_numpy(x) for x in outputs], spec.out_spec)
@@ -74,7 +74,11 @@ _BFLOAT16 = 16  # onnx.TensorProto.BFLOAT16, for which NumPy has no dtype
 
 
 class ONNXRuntime(Lowering):
-    """Converted by torch.onnx, with weights in the file where they are smaller than 2 GB."""
+    """Converted by torch.onnx, with weights in the file where they are smaller than 2 GB.
+
+    The CPU kernels compute in the dtype of the model; they add up in another order (1e-6 for float32, where eager gives
+    values near 1).
+    """
 
     # opset: None is torch's own choice. optimize: onnxscript's passes over the graph, which torch.onnx runs by default.
     defaults = {"opset": None, "optimize": True}  # noqa: RUF012 - see Lowering
@@ -87,6 +91,7 @@ class ONNXRuntime(Lowering):
 
     _program: torch.export.ExportedProgram | None = None
     _given: torch.fx.GraphModule | None = None
+    _known: Any = None
     _causes: Sequence[str] = ()
 
     def operators(self, program: torch.export.ExportedProgram) -> Iterable[OperatorUse]:
@@ -94,7 +99,7 @@ class ONNXRuntime(Lowering):
         from torch.onnx._internal.exporter._dispatching import dispatch  # noqa: PLC0415
 
         with _quiet():
-            registry = self._registry()
+            registry = self._known = self._registry()
             given = self._decomposed(program, registry)
 
         def why_missing(node: torch.fx.Node) -> str | None:
@@ -134,12 +139,15 @@ class ONNXRuntime(Lowering):
         asked = {"opset_version": self.settings["opset"]} if self.settings["opset"] else {}
         optimize = self.settings["optimize"]
         try:
-            with _quiet():
+            with _quiet(), _built_once(self._known):
                 made = torch.onnx.export(program, (), dynamo=True, verbose=False, optimize=optimize, **asked)
         except Exception as exc:
             self._causes = _causes(exc)
             raise
         assert made is not None, "dynamo=True gives a program"  # noqa: S101 - for mypy
+        reached = made.model.opset_imports[""]
+        if asked and reached != self.settings["opset"]:
+            raise ValueError(f"asked for opset {self.settings['opset']}, torch.onnx came to opset {reached}")
         path = folder / "model.onnx"
         made.save(str(path), external_data=False)
         self.facts = interface_of(program)
@@ -247,6 +255,22 @@ def _array(value: Any) -> Any:
         return Array.of(value.numpy())
     size = 2 * math.prod(value.shape())
     return Array("bfloat16", tuple(value.shape()), ctypes.string_at(value.data_ptr(), size) if size else b"")
+
+
+@contextlib.contextmanager
+def _built_once(registry: Any) -> Iterator[None]:
+    """torch.onnx.export builds its registry of functions anew, which takes as long as converting a small model."""
+    from torch.onnx._internal.exporter._registration import ONNXRegistry  # noqa: PLC0415
+
+    if registry is None:
+        yield
+        return
+    usual = ONNXRegistry.__dict__["from_torchlib"]
+    ONNXRegistry.from_torchlib = classmethod(lambda _cls, **_opset: registry)
+    try:
+        yield
+    finally:
+        ONNXRegistry.from_torchlib = usual
 
 
 @contextlib.contextmanager

@@ -77,10 +77,10 @@ _FAILURE = re.compile(r"Conversion is failed for: (.+)")
 
 
 class OpenVINO(Lowering):
-    """Weights and kernels in float32, as the model has them.
+    """Weights and kernels in float32, as the model has them: as exact as any compiled kernel (1e-6 on values near 1).
 
-    Left alone, the CPU plugin computes in bfloat16 where the processor can (AMX, AVX-512), and `save_model` halves the
-    weights to float16.
+    Left alone, the CPU plugin computes in bfloat16 where the processor can (AMX, AVX-512), which is 1e-2 off, and
+    `save_model` halves the weights to float16, 1e-3 off. float64 is computed in float32 in any case.
     """
 
     defaults = {  # noqa: RUF012 - see Lowering

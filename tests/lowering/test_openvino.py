@@ -1,0 +1,140 @@
+"""OpenVINO for real: what comes through, what its frontend or CPU plugin refuses, and what changes silently."""
+
+from __future__ import annotations
+
+import pytest
+import small_models
+import torch
+from live_models import given_by_repro, line, made, printed_by_script
+from torch import nn
+from torch.export import Dim
+
+pytestmark = pytest.mark.slow
+
+
+class Transform(nn.Module):
+    def forward(self, x):
+        y = x + 1
+        return torch.fft.rfft(y).abs()
+
+
+class AddsAtIndex(nn.Module):
+    """An operator that the frontend knows, with arguments that it does not expect."""
+
+    def forward(self, x, index):
+        y = x * 2
+        return torch.zeros(4, 3).index_add(0, index, y)
+
+
+class ReturnsTwice(nn.Module):
+    def forward(self, x):
+        y = x + 1
+        return y, x * 2, y
+
+
+class WrapsAround(nn.Module):
+    def forward(self, x):
+        return x + 200
+
+
+class Wide(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 16))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+def test_structures_keywords_and_all_dtypes_arrive_as_in_eager(lowered):
+    proved = lowered("openvino", *small_models.structures())
+    assert (proved.status, proved.observations) == ("passed", ())
+    assert proved.data["bytes"] > 1000, "the weights in model.bin count"
+
+
+def test_dynamic_sizes_are_run(lowered):
+    shapes = ({0: Dim("batch", min=2, max=8), 1: Dim("length", min=2, max=16)},)
+    proved = lowered("openvino", small_models.Encoder(), (torch.randn(2, 5, 8),), None, shapes)
+    assert proved.status == "passed"
+    assert "batch=" in proved.detail
+
+
+@pytest.mark.parametrize(
+    ("model", "args", "words", "text"),
+    [
+        (Transform, (torch.randn(8),), "has no converter for aten._fft_r2c.default", "return torch.fft.rfft(y).abs()"),
+        (
+            AddsAtIndex,
+            (torch.randn(2, 3), torch.tensor([1, 1])),
+            "cannot convert aten.index_add.default: Got less inputs 4 than expected 5",
+            "return torch.zeros(4, 3).index_add(0, index, y)",
+        ),
+        (ReturnsTwice, (torch.ones(2),), "cannot return a tensor twice", "y = x + 1"),
+        (small_models.ReturnsNumber, (torch.ones(2),), "returns a Python number", "y = x + 1"),
+        (small_models.Complex, (torch.ones(2, dtype=torch.complex64),), "no complex tensors", "return x * (1 + 2j)"),
+        (small_models.TakesNumber, (torch.ones(2), 3), "inputs without type for the arguments factor", None),
+    ],
+)
+def test_a_refusal_stands_at_its_line_with_a_rewrite(lowered, model, args, words, text):
+    proved = lowered("openvino", model(), args)
+    assert proved.status == "refused"
+    assert words in proved.detail
+    assert proved.observations[0].details["suggestion"]
+    assert line(proved) == text
+
+
+@pytest.mark.parametrize(
+    ("model", "args", "check", "text"),
+    [
+        (small_models.Counter, (torch.ones(2),), "state", "return x * self.count"),
+        (small_models.WritesInput, (torch.ones(2), torch.ones(2)), "input-effect", "y.mul_(2)"),
+        (
+            small_models.Cache,
+            (torch.ones(2), torch.tensor(1)),
+            "buffer",
+            "self.kept.copy_(torch.where(rows == first, x, self.kept))",
+        ),
+        (WrapsAround, (torch.full((3,), 100, dtype=torch.uint8),), "output", "return x + 200"),
+    ],
+)
+def test_what_changes_silently_shows_at_its_line(lowered, model, args, check, text):
+    proved = lowered("openvino", model(), args)
+    assert proved.status == "differs"
+    assert (proved.observations[0].check, line(proved)) == (check, text)
+
+
+def test_running_statistics_that_nothing_reads_are_not_missed(lowered):
+    assert lowered("openvino", small_models.InTraining(), (torch.randn(4, 3) + 2,)).status == "passed"
+
+
+def test_sizes_that_are_read_from_data_are_run(lowered):
+    assert lowered("openvino", small_models.Picks(), (torch.randn(6),)).status == "passed"
+
+
+def test_without_its_settings_it_is_less_exact(lowered):
+    args = (torch.randn(4, 64),)
+    assert lowered("openvino", Wide(), args, settings={"tolerance": 1e-5}).status == "passed"
+    halved = lowered("openvino", Wide(), args, settings={"tolerance": 1e-5, "compress_to_fp16": True})
+    assert halved.status == "differs"
+    import openvino  # noqa: PLC0415 - slow to import
+
+    if "BF16" in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
+        assert lowered("openvino", Wide(), args, settings={"tolerance": 1e-5, "config": {}}).status == "differs"
+
+
+def test_the_dry_run_knows_what_is_missing():
+    program = torch.export.export(Transform(), (torch.randn(8),))
+    uses = {use.name: (use.support, use.nodes) for use in made("openvino")[1].operators(program)}
+    assert uses["aten._fft_r2c.default"] == ("missing", ("fft_rfft",))
+    assert uses["aten.add.Tensor"] == ("supported", ("add",))
+
+
+def test_the_script_runs_beside_the_artefact(tmp_path):
+    printed = printed_by_script("openvino", *small_models.structures(), tmp_path)
+    assert [text.partition("float32")[1] for text in printed].count("float32") == 3
+    assert len(printed) == 5
+
+
+def test_the_repro_gives_what_eager_gives():
+    model, args = small_models.Encoder(), (torch.randn(2, 5, 8),)
+    torch.testing.assert_close(given_by_repro("openvino", model, args), model.eval()(*args), rtol=1e-4, atol=1e-5)
