@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Array:
+class TensorBytes:
     """A dense tensor on the CPU: its dtype as torch names it (`float32`), its shape, its values row by row."""
 
     dtype: str
@@ -23,10 +23,10 @@ class Array:
     data: bytes
 
     @classmethod
-    def of(cls, value: Any) -> Array:
+    def of(cls, value: Any) -> TensorBytes:
         """Of a torch tensor or a NumPy array.
 
-        >>> Array.of(np.zeros((2, 3), np.float32)).shape
+        >>> TensorBytes.of(np.zeros((2, 3), np.float32)).shape
         (2, 3)
         """
         if hasattr(value, "data_ptr"):  # without importing torch where only NumPy is
@@ -61,9 +61,9 @@ def _bfloat16() -> Any:
 
 def torch_leaves(leaves: Sequence[Any]) -> list[Any]:
     """The same values with torch tensors for arrays."""
-    return [leaf.torch() if isinstance(leaf, Array) else leaf for leaf in leaves]
+    return [leaf.torch() if isinstance(leaf, TensorBytes) else leaf for leaf in leaves]
 
 
 def array_leaves(leaves: Sequence[Any]) -> list[Any]:
     """The same values with arrays for tensors of torch or NumPy."""
-    return [Array.of(leaf) if hasattr(leaf, "dtype") and hasattr(leaf, "shape") else leaf for leaf in leaves]
+    return [TensorBytes.of(leaf) if hasattr(leaf, "dtype") and hasattr(leaf, "shape") else leaf for leaf in leaves]

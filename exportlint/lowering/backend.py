@@ -34,7 +34,7 @@ COMPILED: Tolerance = {
 class Ran:
     """One call of an artefact.
 
-    outputs   in the program's order: tensors as `exportlint.lowering.arrays.Array`, all else as plain values. All
+    outputs   in the program's order: tensors as `exportlint.lowering.arrays.TensorBytes`, all else as plain values. All
               leaves of the output, or its tensors alone
     inputs    the leaves that were given, as the call left them; None: the target cannot write to its inputs
     """
@@ -43,7 +43,7 @@ class Ran:
     inputs: Sequence[Any] | None = None
 
 
-# The leaves of (args, kwargs) in the order in which the program takes them: `Array`s and plain values.
+# The leaves of (args, kwargs) in the order in which the program takes them: `TensorBytes`s and plain values.
 Call = Callable[[Sequence[Any]], Ran]
 
 

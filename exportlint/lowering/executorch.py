@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from exportlint.lowering.arrays import array_leaves, torch_leaves
 from exportlint.lowering.backend import Call, Lowering, Raised, Ran, Reason
-from exportlint.lowering.executorch_reasons import Emitted, reason_of
+from exportlint.lowering.explaining.executorch_reasons import Emitted, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from exportlint.lowering.arrays import Array
+from exportlint.lowering.arrays import TensorBytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ def write_leaves(file: Path, leaves: Sequence[Any]) -> None:
     with file.open("wb") as stream:
         stream.write(len(head).to_bytes(8, "little") + head)
         for leaf in leaves:
-            if isinstance(leaf, Array):
+            if isinstance(leaf, TensorBytes):
                 stream.write(leaf.data)
 
 
@@ -27,9 +27,9 @@ def write_npz(file: Path, leaves: Sequence[Any]) -> None:
     import numpy as np  # noqa: PLC0415 - comes with every runtime that takes arrays
 
     kept: Any = {
-        f"arg{position}": leaf.numpy() if isinstance(leaf, Array) else np.asarray(leaf)
+        f"arg{position}": leaf.numpy() if isinstance(leaf, TensorBytes) else np.asarray(leaf)
         for position, leaf in enumerate(leaves)
-        if isinstance(leaf, (Array, int, float))
+        if isinstance(leaf, (TensorBytes, int, float))
     }
     np.savez(file, **kept)
 
@@ -46,14 +46,14 @@ def _leaves(described: list[Any], data: memoryview) -> Iterator[Any]:
     for leaf in described:
         if isinstance(leaf, list):
             dtype, shape, length = leaf
-            yield Array(dtype, tuple(shape), bytes(data[at : at + length]))
+            yield TensorBytes(dtype, tuple(shape), bytes(data[at : at + length]))
             at += length
         else:
             yield leaf["value"]
 
 
 def _described(leaf: Any) -> Any:
-    if isinstance(leaf, Array):
+    if isinstance(leaf, TensorBytes):
         return [leaf.dtype, leaf.shape, len(leaf.data)]
     plain = isinstance(leaf, (bool, int, float, str, type(None)))
     return {"value": leaf if plain else type(leaf).__name__}

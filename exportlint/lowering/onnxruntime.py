@@ -9,9 +9,9 @@ import re
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from exportlint.lowering.arrays import Array
+from exportlint.lowering.arrays import TensorBytes
 from exportlint.lowering.backend import Call, Lowering, OperatorUse, Raised, Ran, Reason
-from exportlint.lowering.program_graph import (
+from exportlint.lowering.explaining.program_graph import (
     interface_of,
     last_outputs,
     operator_uses,
@@ -20,7 +20,13 @@ from exportlint.lowering.program_graph import (
     with_constants,
     write_inputs,
 )
-from exportlint.lowering.usual_reasons import OTHER_DTYPE, REAL_NUMBERS, SMALLER_STEPS, TENSORS_ONLY, no_converter
+from exportlint.lowering.explaining.usual_reasons import (
+    OTHER_DTYPE,
+    REAL_NUMBERS,
+    SMALLER_STEPS,
+    TENSORS_ONLY,
+    no_converter,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -240,7 +246,7 @@ def _ort_value(leaf: Any) -> Any:
     import numpy as np  # noqa: PLC0415 - see the module `backend`
     from onnxruntime import OrtValue  # noqa: PLC0415
 
-    if not isinstance(leaf, Array):
+    if not isinstance(leaf, TensorBytes):
         return OrtValue.ortvalue_from_numpy(np.asarray(leaf))
     if leaf.dtype == "bfloat16":
         bits = np.frombuffer(bytearray(leaf.data), np.uint16).reshape(leaf.shape)
@@ -252,9 +258,9 @@ def _array(value: Any) -> Any:
     import ctypes  # noqa: PLC0415 - for one dtype
 
     if value.element_type() != _BFLOAT16:
-        return Array.of(value.numpy())
+        return TensorBytes.of(value.numpy())
     size = 2 * math.prod(value.shape())
-    return Array("bfloat16", tuple(value.shape()), ctypes.string_at(value.data_ptr(), size) if size else b"")
+    return TensorBytes("bfloat16", tuple(value.shape()), ctypes.string_at(value.data_ptr(), size) if size else b"")
 
 
 @contextlib.contextmanager

@@ -8,9 +8,9 @@ import re
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from exportlint.lowering.arrays import Array
+from exportlint.lowering.arrays import TensorBytes
 from exportlint.lowering.backend import Call, Lowering, OperatorUse, Raised, Ran, Reason
-from exportlint.lowering.program_graph import (
+from exportlint.lowering.explaining.program_graph import (
     constant_arguments,
     duplicate_outputs,
     interface_of,
@@ -21,7 +21,7 @@ from exportlint.lowering.program_graph import (
     with_constants,
     write_inputs,
 )
-from exportlint.lowering.usual_reasons import (
+from exportlint.lowering.explaining.usual_reasons import (
     REAL_NUMBERS,
     SMALLER_STEPS,
     TENSOR_ARGUMENTS,
@@ -208,7 +208,7 @@ def _tensor(leaf: Any) -> Any:
     import numpy as np  # noqa: PLC0415 - see the module `backend`
     import openvino  # noqa: PLC0415
 
-    if not isinstance(leaf, Array):
+    if not isinstance(leaf, TensorBytes):
         return openvino.Tensor(np.asarray(leaf))
     if leaf.dtype == "bfloat16":
         bits = np.frombuffer(bytearray(leaf.data), np.uint16).reshape(leaf.shape)
@@ -216,10 +216,10 @@ def _tensor(leaf: Any) -> Any:
     return openvino.Tensor(leaf.numpy())
 
 
-def _array(tensor: Any) -> Array:
-    array = Array.of(tensor.data)
+def _array(tensor: Any) -> TensorBytes:
+    array = TensorBytes.of(tensor.data)
     if tensor.element_type.get_type_name() == "bf16":
-        return Array("bfloat16", array.shape, array.data)
+        return TensorBytes("bfloat16", array.shape, array.data)
     return array
 
 

@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from exportlint.lowering.arrays import Array, array_leaves
+from exportlint.lowering.arrays import TensorBytes, array_leaves
 from exportlint.lowering.backend import Call, Lowering, OperatorUse, Raised, Ran, Reason
-from exportlint.lowering.program_graph import (
+from exportlint.lowering.explaining.program_graph import (
     constant_arguments,
     interface_of,
     last_outputs,
@@ -19,7 +19,7 @@ from exportlint.lowering.program_graph import (
     with_constants,
     write_inputs,
 )
-from exportlint.lowering.usual_reasons import (
+from exportlint.lowering.explaining.usual_reasons import (
     KNOWN_SIZES,
     OTHER_DTYPE,
     REAL_NUMBERS,
@@ -149,7 +149,7 @@ class TVM(Lowering):
 
         def call(leaves: Sequence[Any]) -> Ran:
             given = [leaves[position] for position in self.facts["inputs"]]
-            arrays = [leaf.numpy() if isinstance(leaf, Array) else leaf for leaf in given]
+            arrays = [leaf.numpy() if isinstance(leaf, TensorBytes) else leaf for leaf in given]
             outputs = main(*map(tvm.runtime.tensor, arrays))
             found = [one.numpy() for one in outputs if one is not None]
             return Ran(with_constants(array_leaves(found), self.facts))

@@ -18,7 +18,7 @@ from exportlint.trial.child.loading.loaded import of_values
 from exportlint.trial.child.lowering.comparing.input_calls import calls_of, input_leaves
 from exportlint.trial.child.lowering.kept_artefact import kept_artefact
 from exportlint.trial.child.lowering.proof import prove
-from exportlint.trial.child.lowering.proved import Subject
+from exportlint.trial.child.lowering.proved import ProofSubject
 from exportlint.trial.protocol.outcomes import NON_STRICT
 from exportlint.trial.protocol.target import Target, TargetKind
 
@@ -46,7 +46,7 @@ def proof_of(
     loaded = of_values(TARGET, model, *given, dynamic_shapes)
     with recorded_decisions() as decisions:
         exported = replace(export(loaded, NON_STRICT), sizes=decisions)
-    return prove(Subject(name, lowering, exported.program, loaded.eager, calls_of(loaded, exported), folder))
+    return prove(ProofSubject(name, lowering, exported.program, loaded.eager, calls_of(loaded, exported), folder))
 
 
 def line(proof: Proved) -> str | None:

@@ -9,7 +9,7 @@ import torch
 from exportlint.trial.child.execution.input_sets import with_other_values
 from exportlint.trial.child.lowering.comparing.input_calls import AGAIN, OTHER_VALUES, SAMPLE, InputCall
 from exportlint.trial.child.lowering.proof import prove
-from exportlint.trial.child.lowering.proved import Proved, Subject
+from exportlint.trial.child.lowering.proved import ProofSubject, Proved
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +43,7 @@ def proved(
     calls = [InputCall(which, inputs) for which, inputs in given.items() if inputs]
     (folder / "artefact").mkdir()
     name = f"{type(lowering).__module__}:{type(lowering).__name__}"
-    return prove(Subject(name, lowering, program, seeded, calls, folder / "artefact", None, seconds))
+    return prove(ProofSubject(name, lowering, program, seeded, calls, folder / "artefact", None, seconds))
 
 
 def the_one(result: Proved, status: str) -> Observation:

@@ -13,8 +13,8 @@ from executorch.exir import to_edge_transform_and_lower
 from executorch.runtime import Runtime
 
 from exportlint.lowering.executorch import ExecuTorch
-from exportlint.lowering.executorch_reasons import INSTEAD
 from exportlint.lowering.executorch_xnnpack import ExecuTorchXnnpack
+from exportlint.lowering.explaining.executorch_reasons import INSTEAD
 
 pytestmark = pytest.mark.slow
 

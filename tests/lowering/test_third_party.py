@@ -1,4 +1,4 @@
-"""A lowering of somebody else: installed beside exportlint, taken by its name, held to the same as the built-in ones."""
+"""A lowering of somebody else: installed beside exportlint, taken by its name, held to what the built-in ones are."""
 
 import json
 import re

@@ -12,7 +12,7 @@ from exportlint.trial.child.lowering.comparing.eager_reference import eager_refe
 from exportlint.trial.child.lowering.comparing.input_calls import input_leaves
 from exportlint.trial.child.lowering.comparing.judging import judged, size_text, tolerance_of
 from exportlint.trial.child.lowering.dry_run import as_it_ran, operator_support, told_missing
-from exportlint.trial.child.lowering.proved import EagerReference, Proved, Subject
+from exportlint.trial.child.lowering.proved import EagerReference, ProofSubject, Proved
 from exportlint.trial.child.lowering.refusal import ended, refused
 from exportlint.trial.child.lowering.result_cache import key_of, recalled, remember
 from exportlint.trial.child.lowering.running.fresh_process import FreshProcess
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from exportlint.trial.protocol.lowerings.operator_support import OperatorSupport
 
 
-def prove(subject: Subject) -> Proved:
+def prove(subject: ProofSubject) -> Proved:
     """All steps, or what an earlier run with the same program, inputs, versions and settings came to."""
     if why := subject.lowering.missing():
         return Proved(SKIPPED, why)
@@ -46,7 +46,7 @@ def prove(subject: Subject) -> Proved:
     return proved
 
 
-def _proved(subject: Subject, reference: EagerReference, given: list[list[Any]]) -> Proved:
+def _proved(subject: ProofSubject, reference: EagerReference, given: list[list[Any]]) -> Proved:
     with FreshProcess(subject.name, subject.lowering.settings, subject.folder.parent) as process:
         support = operator_support(subject.lowering, subject.program)
         return with_operators(_compiled_and_run(subject, reference, given, process), support)
@@ -63,7 +63,7 @@ def with_operators(proved: Proved, support: OperatorSupport) -> Proved:
 
 
 def _compiled_and_run(
-    subject: Subject, reference: EagerReference, given: list[list[Any]], process: FreshProcess
+    subject: ProofSubject, reference: EagerReference, given: list[list[Any]], process: FreshProcess
 ) -> Proved:
     data: dict[str, Any] = {}
     lowering = subject.lowering

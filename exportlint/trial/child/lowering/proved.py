@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import torch
 
-    from exportlint.lowering.arrays import Array
+    from exportlint.lowering.arrays import TensorBytes
     from exportlint.lowering.backend import Lowering
     from exportlint.trial.child.lowering.comparing.input_calls import Expected, InputCall
 
@@ -48,7 +48,7 @@ class Proved:
 
 
 @dataclass(frozen=True)
-class Subject:
+class ProofSubject:
     """What is to be proved.
 
     name      where the lowering's class is: `module:Class`
@@ -73,8 +73,8 @@ class WrittenBuffer:
     """By its name in the model; the values of eager, before the first call and after the last one."""
 
     name: str
-    before: Array
-    after: Array
+    before: TensorBytes
+    after: TensorBytes
 
 
 @dataclass(frozen=True)

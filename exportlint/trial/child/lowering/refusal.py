@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 from exportlint.lowering.backend import Raised
 from exportlint.trial.child.lowering.operator_places import placed
-from exportlint.trial.child.lowering.proved import Proved, Subject
+from exportlint.trial.child.lowering.proved import ProofSubject, Proved
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.outcomes import CRASHED, REFUSED, TIMED_OUT
 from exportlint.trial.protocol.shortening import short
 
 if TYPE_CHECKING:
-    from exportlint.trial.child.lowering.running.fresh_process import Results
+    from exportlint.trial.child.lowering.running.fresh_process import ArtefactAnswer
 
 
 _LAST_WORDS = 300
 
 
-def refused(subject: Subject, seen: Observation, step: str, data: dict[str, Any], printed: str = "") -> Proved:
+def refused(subject: ProofSubject, seen: Observation, step: str, data: dict[str, Any], printed: str = "") -> Proved:
     """An exception of the target, in the words of its lowering."""
     reason = subject.lowering.explain(Raised(str(seen.error_class), seen.text, printed))
     summary = f"{step}: {short(reason.text)}"
@@ -27,7 +27,7 @@ def refused(subject: Subject, seen: Observation, step: str, data: dict[str, Any]
     return Proved(REFUSED, short(summary), (seen,), {**data, "step": step})
 
 
-def ended(results: Results, data: dict[str, Any]) -> Proved:
+def ended(results: ArtefactAnswer, data: dict[str, Any]) -> Proved:
     """A runtime that took its process down, or that gave no answer; with what it printed last."""
     last = " ".join(results.printed.split())[-_LAST_WORDS:]
     words = short(f"{results.step}: {results.ended}" + (f"; it printed: {last}" if last else ""))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from exportlint.lowering.arrays import Array
+from exportlint.lowering.arrays import TensorBytes
 from exportlint.version import __version__
 
 if TYPE_CHECKING:
@@ -70,8 +70,8 @@ def _shape(value: Any) -> str:
 
 def _bytes(value: Any) -> Iterator[bytes]:
     if isinstance(value, torch.Tensor) and value.layout == torch.strided and not value.is_quantized:
-        value = Array.of(value)
-    if isinstance(value, Array):
+        value = TensorBytes.of(value)
+    if isinstance(value, TensorBytes):
         yield f"{value.dtype} {value.shape}".encode()
         yield value.data
     else:

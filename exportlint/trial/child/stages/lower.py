@@ -14,7 +14,7 @@ from exportlint.trial.child.lowering.comparing.input_calls import calls_of, inpu
 from exportlint.trial.child.lowering.dry_run import operator_support
 from exportlint.trial.child.lowering.kept_artefact import kept_artefact
 from exportlint.trial.child.lowering.proof import prove, with_operators
-from exportlint.trial.child.lowering.proved import Proved, Subject
+from exportlint.trial.child.lowering.proved import ProofSubject, Proved
 from exportlint.trial.protocol.outcomes import PASSED, SKIPPED
 from exportlint.trial.protocol.shortening import short
 
@@ -41,7 +41,7 @@ def run(request: StageRequest, program: torch.export.ExportedProgram) -> StageAn
     kept, cache = (request.options.get(name) for name in ("artifacts", "cache"))
     # A result of an earlier run has no artefact that could be kept.
     recalled = Path(cache) if cache and not kept else None
-    subject = Subject(name, lowering, program, loaded.eager, calls_of(loaded, request.exported), folder, recalled)
+    subject = ProofSubject(name, lowering, program, loaded.eager, calls_of(loaded, request.exported), folder, recalled)
     proved = prove(subject)
     if kept and proved.status == PASSED:
         leaves = array_leaves(input_leaves(subject.calls[0].given, program.call_spec.in_spec))

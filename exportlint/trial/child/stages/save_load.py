@@ -16,7 +16,7 @@ from exportlint.trial.child.export.from_program import from_program
 from exportlint.trial.child.localize.construction_site import at_construction
 from exportlint.trial.child.lowering.comparing.input_calls import calls_of, module_of
 from exportlint.trial.child.lowering.proof import prove
-from exportlint.trial.child.lowering.proved import Proved, Subject
+from exportlint.trial.child.lowering.proved import ProofSubject, Proved
 from exportlint.trial.protocol.outcomes import PASSED, REFUSED
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _proved(request: StageRequest, program: Any, name: str, settings: dict[str, 
     folder.mkdir()
     where = f"{SavedProgram.__module__}:{SavedProgram.__name__}"
     calls = calls_of(request.loaded, request.exported)
-    return prove(Subject(where, SavedProgram(settings), program, lambda: module_of(program), calls, folder))
+    return prove(ProofSubject(where, SavedProgram(settings), program, lambda: module_of(program), calls, folder))
 
 
 def _placed(request: StageRequest, program: Any, seen: Observation) -> Observation:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils import _pytree as pytree
 
-from exportlint.lowering.arrays import Array, array_leaves
-from exportlint.trial.child.lowering.comparing.agreement import Mismatch, first_mismatch, unequal
+from exportlint.lowering.arrays import TensorBytes, array_leaves
+from exportlint.trial.child.lowering.comparing.first_mismatch import Mismatch, first_mismatch, unequal
 from exportlint.trial.child.lowering.comparing.input_calls import Expected, InputCall, expected, input_leaves, module_of
 from exportlint.trial.child.lowering.operator_places import BUFFER, INPUT, input_names, writes
 from exportlint.trial.child.server.forks import in_fork
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from exportlint.lowering.backend import Tolerance
     from exportlint.trial.child.execution.input_sets import Inputs
-    from exportlint.trial.child.lowering.proved import EagerReference, Subject
+    from exportlint.trial.child.lowering.proved import EagerReference, ProofSubject
     from exportlint.trial.protocol.frames import Frame
 
 
@@ -32,7 +32,7 @@ _MOST_ORDERED = 5  # outputs whose orders are all tried
 
 
 def cause_of(
-    subject: Subject, reference: EagerReference, got: _Got, found: Mismatch, tolerance: Tolerance
+    subject: ProofSubject, reference: EagerReference, got: _Got, found: Mismatch, tolerance: Tolerance
 ) -> Cause | None:
     """The first that explains every call up to the one that differs; None where none does."""
     calls = slice(0, found.call + 1)
@@ -48,7 +48,7 @@ def cause_of(
 
 
 def _not_written(
-    subject: Subject, reference: EagerReference, got: _Got, found: Mismatch, tolerance: Tolerance
+    subject: ProofSubject, reference: EagerReference, got: _Got, found: Mismatch, tolerance: Tolerance
 ) -> Cause | None:
     """Of an input that eager changes: did the artefact leave it as it was given?"""
     given = array_leaves(input_leaves(reference.calls[found.call].given, subject.program.call_spec.in_spec))
@@ -60,8 +60,8 @@ def _not_written(
 
 def _other_order(ours: Expected, theirs: Sequence[Any], tolerance: Tolerance) -> list[int] | None:
     """In which order the artefact gives the tensors of the output, where that alone is another."""
-    arrays = [leaf for leaf in ours.outputs if isinstance(leaf, Array)]
-    found = [leaf for leaf in theirs if isinstance(leaf, Array)]
+    arrays = [leaf for leaf in ours.outputs if isinstance(leaf, TensorBytes)]
+    found = [leaf for leaf in theirs if isinstance(leaf, TensorBytes)]
     if len(arrays) != len(found) or not 1 < len(arrays) <= _MOST_ORDERED:
         return None
     for order in permutations(range(len(arrays))):
@@ -71,7 +71,7 @@ def _other_order(ours: Expected, theirs: Sequence[Any], tolerance: Tolerance) ->
     return None
 
 
-def _by_trying(subject: Subject, calls: Sequence[InputCall], got: _Got, tolerance: Tolerance) -> Cause | None:
+def _by_trying(subject: ProofSubject, calls: Sequence[InputCall], got: _Got, tolerance: Tolerance) -> Cause | None:
     outputs: _Got = [(one, []) for one, _ in got]
     for fields, frames, run in chain(_of_buffers(subject), _of_inputs(subject)):
         if first_mismatch(run(calls), outputs, tolerance) is None:
@@ -82,7 +82,7 @@ def _by_trying(subject: Subject, calls: Sequence[InputCall], got: _Got, toleranc
 _Tried = tuple[dict[str, Any], tuple["Frame", ...], "Callable[[Sequence[InputCall]], list[Expected]]"]
 
 
-def _of_buffers(subject: Subject) -> Iterator[_Tried]:
+def _of_buffers(subject: ProofSubject) -> Iterator[_Tried]:
     """Buffers that the model writes: without what an earlier call wrote, with zeros at the start, or with both."""
     places = writes(subject.program, BUFFER)
     written = list(places)
@@ -103,7 +103,7 @@ def _of_buffers(subject: Subject) -> Iterator[_Tried]:
 
 
 def _with_buffers(
-    subject: Subject, calls: Sequence[InputCall], names: list[str], *, zeroed: bool, each_call: bool
+    subject: ProofSubject, calls: Sequence[InputCall], names: list[str], *, zeroed: bool, each_call: bool
 ) -> list[Expected]:
     module = module_of(subject.program)
     buffers = dict(module.named_buffers())
@@ -118,7 +118,7 @@ def _with_buffers(
     return results
 
 
-def _of_inputs(subject: Subject) -> Iterator[_Tried]:
+def _of_inputs(subject: ProofSubject) -> Iterator[_Tried]:
     """One input held at what the sample has for it: an artefact that no longer reads it gives that."""
     spec = subject.program.call_spec.in_spec
     sample = input_leaves(subject.calls[0].given, spec)

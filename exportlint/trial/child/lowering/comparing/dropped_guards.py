@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from torch.utils import _pytree as pytree
 
 from exportlint.lowering.arrays import array_leaves
-from exportlint.trial.child.lowering.comparing.agreement import first_mismatch
+from exportlint.trial.child.lowering.comparing.first_mismatch import first_mismatch
 from exportlint.trial.child.lowering.comparing.input_calls import Expected, InputCall, expected, input_leaves, module_of
 from exportlint.trial.child.lowering.operator_places import input_names
 from exportlint.trial.child.server.forks import in_fork
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from exportlint.lowering.backend import Tolerance
-    from exportlint.trial.child.lowering.proved import Subject
+    from exportlint.trial.child.lowering.proved import ProofSubject
 
 
 _MOST = 3  # arguments
@@ -44,14 +44,14 @@ class ArgumentGuard:
     eager: Expected
 
 
-def guards_of(subject: Subject) -> list[ArgumentGuard]:
+def guards_of(subject: ProofSubject) -> list[ArgumentGuard]:
     """Of the first plain arguments of the sample: those that only eager takes with another value."""
     if not any(map(_is_plain, input_leaves(subject.calls[0].given, subject.program.call_spec.in_spec))):
         return []
     return in_fork(lambda: list(_guards(subject)), subject.folder.parent).value or []
 
 
-def _guards(subject: Subject) -> Iterator[ArgumentGuard]:
+def _guards(subject: ProofSubject) -> Iterator[ArgumentGuard]:
     spec = subject.program.call_spec.in_spec
     sample = input_leaves(subject.calls[0].given, spec)
     names = input_names(subject.program)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from exportlint.lowering.backend import COMPILED as USUAL_TOLERANCE
-from exportlint.trial.child.lowering.comparing.agreement import first_mismatch
+from exportlint.trial.child.lowering.comparing.first_mismatch import first_mismatch
 from exportlint.trial.child.lowering.comparing.input_calls import Expected, expected, module_of
 from exportlint.trial.child.lowering.comparing.written_buffers import written_buffers
-from exportlint.trial.child.lowering.proved import EagerReference, Proved, Subject
+from exportlint.trial.child.lowering.proved import EagerReference, ProofSubject, Proved
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.protocol.outcomes import CRASHED, SKIPPED
 from exportlint.trial.protocol.shortening import short
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def eager_reference(subject: Subject) -> EagerReference | Proved:
+def eager_reference(subject: ProofSubject) -> EagerReference | Proved:
     """In a fork, so that the program stays as it is."""
     result = in_fork(lambda: _called(subject), subject.folder.parent)
     if not result.ok:
@@ -28,7 +28,7 @@ def eager_reference(subject: Subject) -> EagerReference | Proved:
     return found if found.calls else Proved(SKIPPED, "eager raised: nothing to compare with")
 
 
-def _called(subject: Subject) -> EagerReference:
+def _called(subject: ProofSubject) -> EagerReference:
     spec = subject.program.call_spec.in_spec
     ours = expected(subject.build_model(), subject.calls, spec)
     theirs = expected(module_of(subject.program), subject.calls, spec)

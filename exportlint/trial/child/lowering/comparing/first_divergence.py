@@ -15,8 +15,8 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import ExportGraphSignature, OutputKind, OutputSpec, TensorArgument
 from torch.utils import _pytree as pytree
 
-from exportlint.lowering.arrays import Array, array_leaves
-from exportlint.trial.child.lowering.comparing.agreement import first_mismatch, unequal
+from exportlint.lowering.arrays import TensorBytes, array_leaves
+from exportlint.trial.child.lowering.comparing.first_mismatch import first_mismatch, unequal
 from exportlint.trial.child.lowering.comparing.input_calls import InputCall, expected, input_leaves, module_of
 from exportlint.trial.child.lowering.running.fresh_process import FreshProcess
 from exportlint.trial.child.server.forks import in_fork
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from exportlint.lowering.backend import Lowering, Tolerance
-    from exportlint.trial.child.lowering.proved import Subject
+    from exportlint.trial.child.lowering.proved import ProofSubject
 
 
 _MOST_NODES = 120  # outputs that are added at once
@@ -51,7 +51,7 @@ FUSED = Divergence({"only_fused": True}, ())
 LATER = Divergence({"only_later": True}, ())
 
 
-def first_divergence(subject: Subject, artefact: Path, call: InputCall, tolerance: Tolerance) -> Divergence | None:
+def first_divergence(subject: ProofSubject, artefact: Path, call: InputCall, tolerance: Tolerance) -> Divergence | None:
     """In one call of its own. `FUSED`: nothing differs once results are kept; `LATER`: nothing does in such a call of
     the artefact either; None: it could not be found."""
     began = time.monotonic()
@@ -75,7 +75,9 @@ def first_divergence(subject: Subject, artefact: Path, call: InputCall, toleranc
     return None
 
 
-def _without_operator(subject: Subject, artefact: Path, call: InputCall, tolerance: Tolerance) -> Divergence | None:
+def _without_operator(
+    subject: ProofSubject, artefact: Path, call: InputCall, tolerance: Tolerance
+) -> Divergence | None:
     """No operator differs: does the artefact itself, in a first call?"""
     spec = subject.program.call_spec.in_spec
     ours = in_fork(lambda: expected(subject.build_model(), [call], spec), subject.folder.parent).value
@@ -116,7 +118,11 @@ def _bytes(node: torch.fx.Node) -> int:
 
 
 def _first_wrong(
-    subject: Subject, program: ExportedProgram, chosen: Sequence[torch.fx.Node], call: InputCall, tolerance: Tolerance
+    subject: ProofSubject,
+    program: ExportedProgram,
+    chosen: Sequence[torch.fx.Node],
+    call: InputCall,
+    tolerance: Tolerance,
 ) -> tuple[int, dict[str, Any]] | None:
     """The number of the first chosen node that differs, and how."""
     watched = with_results(program, chosen)
@@ -126,7 +132,7 @@ def _first_wrong(
     if ours is None or ours.raised or theirs is None:
         message = "the program with its results kept does not run"
         raise RuntimeError(message)
-    kept = [leaf for leaf in theirs if isinstance(leaf, Array)][-len(chosen) :]
+    kept = [leaf for leaf in theirs if isinstance(leaf, TensorBytes)][-len(chosen) :]
     for number, (one, other) in enumerate(zip(ours.outputs[-len(chosen) :], kept, strict=True)):
         if fields := unequal(one, other, tolerance):
             return number, fields
@@ -158,13 +164,13 @@ def with_results(program: ExportedProgram, nodes: Sequence[torch.fx.Node]) -> Ex
     )
 
 
-def _run(subject: Subject, program: ExportedProgram, leaves: Sequence[Any]) -> list[Any] | None:
+def _run(subject: ProofSubject, program: ExportedProgram, leaves: Sequence[Any]) -> list[Any] | None:
     lowering = type(subject.lowering)(subject.lowering.settings)
     folder = Path(tempfile.mkdtemp(prefix="results-", dir=subject.folder.parent))
     return _ran(subject, lowering, lowering.compile(program, folder), leaves)
 
 
-def _ran(subject: Subject, lowering: Lowering, artefact: Path, leaves: Sequence[Any]) -> list[Any] | None:
+def _ran(subject: ProofSubject, lowering: Lowering, artefact: Path, leaves: Sequence[Any]) -> list[Any] | None:
     with FreshProcess(subject.name, lowering.settings, subject.folder.parent) as process:
         results = process.run(artefact, lowering.facts, [leaves], subject.seconds)
     return results.calls[0][0] if results.ok else None

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from exportlint.trial.child.lowering.comparing.agreement import first_mismatch
 from exportlint.trial.child.lowering.comparing.difference_causes import cause_of
 from exportlint.trial.child.lowering.comparing.first_divergence import first_divergence
+from exportlint.trial.child.lowering.comparing.first_mismatch import first_mismatch
 from exportlint.trial.child.lowering.comparing.input_calls import AGAIN, SAMPLE, InputCall, shapes_of, shapes_only
 from exportlint.trial.child.lowering.comparing.written_buffers import lost_writes
 from exportlint.trial.child.lowering.operator_places import place_of_output
-from exportlint.trial.child.lowering.proved import EagerReference, Proved, Subject
+from exportlint.trial.child.lowering.proved import EagerReference, ProofSubject, Proved
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.outcomes import DIFFERS, PASSED
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from exportlint.lowering.backend import Lowering
-    from exportlint.trial.child.lowering.comparing.agreement import Mismatch
+    from exportlint.trial.child.lowering.comparing.first_mismatch import Mismatch
 
 
 def judged(
-    subject: Subject, reference: EagerReference, got: _Got, notes: tuple[Observation, ...], data: dict[str, Any]
+    subject: ProofSubject, reference: EagerReference, got: _Got, notes: tuple[Observation, ...], data: dict[str, Any]
 ) -> Proved:
     ours, theirs = reference.eager, got
     detail = f"{size_text(data)}, run in a fresh process: {', '.join(_labels(reference.calls))}"
@@ -58,7 +58,7 @@ def tolerance_of(lowering: Lowering) -> Mapping[str, tuple[float, float]]:
     return dict.fromkeys(lowering.tolerance, (asked, asked)) if asked is not None else lowering.tolerance
 
 
-def _difference(subject: Subject, reference: EagerReference, found: Mismatch) -> Observation:
+def _difference(subject: ProofSubject, reference: EagerReference, found: Mismatch) -> Observation:
     call = reference.calls[found.call]
     check = "input-effect" if found.of == "input" else "state" if call.inputs == AGAIN else "output"
     where = {"input_set": 0, "call": found.call, "inputs": call.inputs, "output": found.path, "step": "compare"}
@@ -67,7 +67,7 @@ def _difference(subject: Subject, reference: EagerReference, found: Mismatch) ->
 
 
 def _explained(
-    subject: Subject, reference: EagerReference, got: _Got, found: Mismatch, seen: Observation, artefact: Path
+    subject: ProofSubject, reference: EagerReference, got: _Got, found: Mismatch, seen: Observation, artefact: Path
 ) -> Observation:
     """With what makes it differ, at the line of that: a cause that was tried, else the first operator that differs."""
     tolerance = tolerance_of(subject.lowering)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from exportlint.lowering.arrays import Array
-from exportlint.trial.child.lowering.comparing.agreement import first_mismatch, unequal
+from exportlint.lowering.arrays import TensorBytes
+from exportlint.trial.child.lowering.comparing.first_mismatch import first_mismatch, unequal
 from exportlint.trial.child.lowering.comparing.input_calls import expected
 from exportlint.trial.child.lowering.operator_places import BUFFER, writes
 from exportlint.trial.child.lowering.proved import WrittenBuffer
@@ -38,9 +38,11 @@ def written_buffers(
     return [one for one in changed if _matters(one.name, build_model, calls[:1], in_spec)]
 
 
-def _buffers(model: torch.nn.Module) -> dict[str, Array]:
+def _buffers(model: torch.nn.Module) -> dict[str, TensorBytes]:
     named = model.named_buffers(remove_duplicate=False) if isinstance(model, torch.nn.Module) else ()
-    return {name: Array.of(value) for name, value in named if value.layout == torch.strided and not value.is_quantized}
+    return {
+        name: TensorBytes.of(value) for name, value in named if value.layout == torch.strided and not value.is_quantized
+    }
 
 
 def _matters(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Results:
+class ArtefactAnswer:
     """What came back.
 
     calls      for each call that was finished, the leaves of the outputs and the inputs as the call left them
@@ -75,7 +75,7 @@ class FreshProcess:
 
     def run(
         self, artefact: Path, facts: Mapping[str, Any], calls: Sequence[Sequence[Any]], seconds: float = 120.0
-    ) -> Results:
+    ) -> ArtefactAnswer:
         """Load the artefact and call it with the leaves of each call, in this order, in one process."""
         files = [self._folder / f"call-{number}" for number in range(len(calls))]
         for file, leaves in zip(files, calls, strict=True):
@@ -92,7 +92,7 @@ class FreshProcess:
             return self._results(f"no answer within {seconds:g} s", timed_out=True)
         return self._results(exit_in_words(self._process.wait()), timed_out=False)
 
-    def _results(self, ended: str, *, timed_out: bool) -> Results:
+    def _results(self, ended: str, *, timed_out: bool) -> ArtefactAnswer:
         answer = self._folder / "answer.json"
         said: dict[str, Any] = {"step": "import", "calls": 0}
         if answer.exists():
@@ -101,8 +101,8 @@ class FreshProcess:
         calls = [tuple(read_leaves(self._folder / f"{what}-{n}") for what in ("outputs", "inputs")) for n in numbers]
         raised = Observation.from_dict(said["raised"]) if "raised" in said else None
         if raised or said["step"] == DONE:
-            return Results(calls, said["step"] if raised else "", raised, printed=self._printed)  # type: ignore[arg-type]
-        return Results(calls, said["step"], None, ended, timed_out, self._printed)  # type: ignore[arg-type]
+            return ArtefactAnswer(calls, said["step"] if raised else "", raised, printed=self._printed)  # type: ignore[arg-type]
+        return ArtefactAnswer(calls, said["step"], None, ended, timed_out, self._printed)  # type: ignore[arg-type]
 
     @property
     def _printed(self) -> str:

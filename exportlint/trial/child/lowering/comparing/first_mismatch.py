@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from exportlint.lowering.arrays import Array
+from exportlint.lowering.arrays import TensorBytes
 from exportlint.trial.child.execution.comparison import max_error
 from exportlint.trial.protocol.shortening import short
 
@@ -61,24 +61,24 @@ def _aligned(ours: Sequence[Any], theirs: Sequence[Any]) -> list[Any] | None:
     """A target may give all leaves of the output, or its tensors alone: the rest are constants of the program."""
     if len(ours) == len(theirs):
         return list(theirs)
-    arrays = [leaf for leaf in ours if isinstance(leaf, Array)]
+    arrays = [leaf for leaf in ours if isinstance(leaf, TensorBytes)]
     if len(arrays) != len(theirs):
         return None
     given = iter(theirs)
-    return [next(given) if isinstance(leaf, Array) else leaf for leaf in ours]
+    return [next(given) if isinstance(leaf, TensorBytes) else leaf for leaf in ours]
 
 
 def unequal(ours: Any, theirs: Any, tolerance: Tolerance) -> dict[str, Any] | None:
     """How two leaves differ, as details of an observation; None where they do not."""
-    if isinstance(ours, Array) and isinstance(theirs, Array):
+    if isinstance(ours, TensorBytes) and isinstance(theirs, TensorBytes):
         return _unequal_arrays(ours, theirs, tolerance)
-    if isinstance(theirs, Array) and isinstance(ours, (bool, int, float)) and theirs.torch().numel() == 1:
+    if isinstance(theirs, TensorBytes) and isinstance(ours, (bool, int, float)) and theirs.torch().numel() == 1:
         theirs = theirs.torch().item()  # outside of Python a number is a tensor without dimensions
     same = ours == theirs or (ours != ours and theirs != theirs)  # noqa: PLR0124 - nan
     return None if same else _values(_brief(ours), _brief(theirs))
 
 
-def _unequal_arrays(ours: Array, theirs: Array, tolerance: Tolerance) -> dict[str, Any] | None:
+def _unequal_arrays(ours: TensorBytes, theirs: TensorBytes, tolerance: Tolerance) -> dict[str, Any] | None:
     for what in ("shape", "dtype"):
         a, b = getattr(ours, what), getattr(theirs, what)
         if a != b:
@@ -99,6 +99,6 @@ def _values(ours: str, theirs: str) -> dict[str, Any]:
 
 
 def _brief(leaf: Any) -> str:
-    if isinstance(leaf, Array):
+    if isinstance(leaf, TensorBytes):
         return f"{leaf.dtype} {leaf.shape}"
     return short(repr(leaf))[:_MOST]
