@@ -86,7 +86,7 @@ def test_a_refusal_stands_at_its_line_with_a_rewrite(lowered, model, args, words
 @pytest.mark.parametrize(
     ("model", "args", "check", "text"),
     [
-        (small_models.Counter, (torch.ones(2),), "state", "return x * self.count"),
+        (small_models.Counter, (torch.ones(2),), "state", "self.count.add_(1)"),
         (small_models.WritesInput, (torch.ones(2), torch.ones(2)), "input-effect", "y.mul_(2)"),
         (
             small_models.Cache,
