@@ -42,13 +42,19 @@ print(outputs)
 """
 
 
+_ASSUMED = "cpp.vec_isa_ok"
+
+
 class AOTInductor(Lowering):
     """The package is loaded by torch; a server does the same from C++."""
 
     script = SCRIPT
 
-    # The wrapper is glue between kernels: compiling it without optimisation halves the time and changes no kernel.
-    defaults = {"inductor_configs": {"aot_inductor.compile_wrapper_opt_level": "O0"}}  # noqa: RUF012 - see Lowering
+    # The wrapper is glue between kernels: compiling it without optimisation halves the time and changes no kernel. A
+    # compiler that knows the processor's vector instructions need not be asked a dozen times whether it does.
+    defaults = {  # noqa: RUF012 - see Lowering
+        "inductor_configs": {"aot_inductor.compile_wrapper_opt_level": "O0", _ASSUMED: True}
+    }
     runtime = ("torch",)
     advice = {  # noqa: RUF012 - see Lowering
         "forgets": "keep it in a buffer of several elements: one of a single element is taken for a constant; or give "
@@ -70,10 +76,14 @@ class AOTInductor(Lowering):
         """Kernels, wrapper and weights as `model.pt2`."""
         import torch  # noqa: PLC0415 - see the module `backend`
 
-        path = folder / "model.pt2"
-        torch._inductor.aoti_compile_and_package(  # noqa: SLF001 - its documented name
-            program, package_path=str(path), inductor_configs=self.settings["inductor_configs"]
-        )
+        path, configs = folder / "model.pt2", dict(self.settings["inductor_configs"])
+        compile_and_package = torch._inductor.aoti_compile_and_package  # noqa: SLF001 - its documented name
+        try:
+            compile_and_package(program, package_path=str(path), inductor_configs=configs)
+        except Exception as exc:
+            if not (configs.pop(_ASSUMED, False) and _CPP.search(f"{type(exc).__name__} {exc}")):
+                raise
+            compile_and_package(program, package_path=str(path), inductor_configs=configs)
         return path
 
     def explain(self, raised: Raised) -> Reason:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch.export._tree_utils import reorder_kwargs
 from torch.utils import _pytree as pytree
 
@@ -20,6 +19,8 @@ from exportlint.trial.child.loading.seeding import seed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    import torch
 
     from exportlint.trial.child.export.export_call import Exported
     from exportlint.trial.child.loading.loaded import Loaded
@@ -89,8 +90,7 @@ def _one(model: Callable[..., Any], call: InputCall, in_spec: Any, number: int) 
     args, kwargs = copied(call.given)
     seed(number)
     try:
-        with torch.no_grad():
-            leaves, _ = pytree.tree_flatten_with_path(model(*args, **kwargs))
+        leaves, _ = pytree.tree_flatten_with_path(model(*args, **kwargs))
     except Exception as exc:  # noqa: BLE001 - the model may raise anything
         return Expected((), [], [], f"{type(exc).__name__}: {exc}")
     paths = tuple(pytree.keystr(path) for path, _ in leaves)
