@@ -76,7 +76,16 @@ def frames_of_the_model(program: ExportedProgram, frames: Iterable[Frame], lower
 def _programs(program: ExportedProgram) -> Iterator[ExportedProgram]:
     yield program
     with contextlib.suppress(Exception):  # the backend failed for a reason, and this may be it
-        yield program.run_decompositions()
+        yield decomposed(program)
+
+
+def decomposed(program: ExportedProgram, table: dict[Any, Any] | None = None) -> ExportedProgram:
+    """In operators of Core ATen, or by a table; also after a target has traced it, which may leave sizes of data open
+    that torch would then miss in the outputs."""
+    for node in program.graph.nodes:
+        shapes = getattr(getattr(node.meta.get("val"), "fake_mode", None), "shape_env", None)
+        getattr(shapes, "pending_fresh_unbacked_symbols", []).clear()
+    return program.run_decompositions(table)
 
 
 def _first_place(program: ExportedProgram, is_wanted: Callable[[torch.fx.Node], bool]) -> tuple[Frame, ...]:
@@ -179,7 +188,7 @@ def writes(program: ExportedProgram, kind: str) -> dict[str, tuple[Frame, ...]]:
 
     Only a program without in-place operators says it in its signature.
     """
-    functional = program.run_decompositions({})
+    functional = decomposed(program, {})
     return {
         str(spec.target): place_of_node(functional, spec.arg.name)
         for spec in functional.graph_signature.output_specs
