@@ -125,9 +125,25 @@ def test_what_the_line_changes_is_named() -> None:
 
 
 def test_a_lowering_says_its_name_and_what_differs() -> None:
-    seen = difference("output", **{**VALUES, "step": "compare", "call": 1})
-    message = difference_words(stage_named("lower-executorch"), seen).message
-    assert message == f"lower-executorch, compare: the output of the second call, after an equal first one: {DIFFER}"
+    again = {**VALUES, "step": "compare", "call": 1, "inputs": "sample again"}
+    lost = {"cause": "forgets", "buffers": ["count"]}
+    words = difference_words(stage_named("lower-executorch"), difference("state", **again, **lost))
+    assert words.message == (
+        f"lower-executorch, compare: the output of the second call, after an equal first one: {DIFFER}; "
+        "what a call writes to the buffer `count` is lost before the next one"
+    )
+    assert words.suggestion == "give the state to the model as an input and return it"
+
+
+def test_a_guard_that_a_target_dropped_is_a_note(tmp_path: Path) -> None:
+    where = StageContext("model.py", stage_named("lower-aotinductor"), tmp_path)
+    details = {"note": "dropped-guard", "argument": "n", "value": "2", "other": "3"}
+    (found,) = classify(where, Observation("note", "Guard failed: n == 2", details=details))
+    assert found.severity is Severity.NOTE
+    assert found.words.message.startswith(
+        "the argument `n` is fixed at 2: the exported program refuses 3 (Guard failed"
+    )
+    assert found.words.suggestion == "lower one program for each value that callers give"
 
 
 @pytest.mark.parametrize(

@@ -266,8 +266,7 @@ _SENTENCES: Mapping[str, Callable[[Observation], str]] = {
     "eager-unstable": lambda _seen: "eager gives other values in every run",
     "dropped-guard": lambda seen: (
         f"the argument `{seen.details['argument']}` is fixed at {seen.details['value']}: the exported program refuses "
-        f"{seen.details['other']} ({seen.text}), and the lowered program takes it and gives what it gives for "
-        f"{seen.details['value']}"
+        f"{seen.details['other']} ({seen.text}), and the lowered program takes it and does not give what eager gives"
     ),
     "non-core": lambda seen: (
         f"`{seen.details['operator']}` is not in the Core ATen operator set: a backend for devices may not have it"
