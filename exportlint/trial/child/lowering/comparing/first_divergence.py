@@ -15,19 +15,11 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import ExportGraphSignature, OutputKind, OutputSpec, TensorArgument
 from torch.utils import _pytree as pytree
 
-<<<<<<< HEAD:exportlint/trial/child/lowering/comparing/first_divergence.py
 from exportlint.lowering.arrays import TensorBytes, array_leaves
 from exportlint.trial.child.lowering.comparing.first_mismatch import first_mismatch, unequal
 from exportlint.trial.child.lowering.comparing.input_calls import InputCall, expected, input_leaves, module_of
 from exportlint.trial.child.lowering.operator_places import decomposed
 from exportlint.trial.child.lowering.running.fresh_process import FreshProcess
-=======
-from exportlint.lowering.arrays import Array, array_leaves
-from exportlint.trial.child.lowering.comparing.first_mismatch import first_mismatch, unequal
-from exportlint.trial.child.lowering.fresh_process import FreshProcess
-from exportlint.trial.child.lowering.input_calls import InputCall, expected, input_leaves, module_of
-from exportlint.trial.child.lowering.operator_places import decomposed
->>>>>>> 5956f03 (lowering: a program that a target has traced is decomposed all the same):exportlint/trial/child/lowering/first_divergence.py
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.protocol.frames import Frame, message_frames
 
