@@ -141,7 +141,7 @@ def test_a_guard_that_a_target_dropped_is_a_note(tmp_path: Path) -> None:
     (found,) = classify(where, Observation("note", "Guard failed: n == 2", details=details))
     assert found.severity is Severity.NOTE
     assert found.words.message.startswith(
-        "the argument `n` is fixed at 2: the exported program refuses 3 (Guard failed"
+        "lower-aotinductor, the argument `n` is fixed at 2: the exported program refuses 3 (Guard failed"
     )
     assert found.words.suggestion == "lower one program for each value that callers give"
 
