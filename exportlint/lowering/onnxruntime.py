@@ -57,17 +57,18 @@ def exported(*args, **kwargs):
 """
 
 SCRIPT = """\
+# Loads the model, runs it on the inputs of the sample, and prints what it gives.
 import json
 
 import numpy as np
 import onnxruntime
 
-inputs = np.load("{inputs}")
-positions = json.load(open("inputs.json"))
-session = onnxruntime.InferenceSession("{artefact}", providers=["CPUExecutionProvider"])
+here = __file__.removesuffix("run.py")
+inputs, positions = np.load(here + "{inputs}"), json.load(open(here + "inputs.json"))
+session = onnxruntime.InferenceSession(here + "{artefact}", providers=["CPUExecutionProvider"])
 given = {one.name: inputs[f"arg{position}"] for one, position in zip(session.get_inputs(), positions)}
-for output, value in zip(session.get_outputs(), session.run(None, given)):
-    print(output.name, value.dtype, value.shape)
+for value in session.run(None, given):
+    print(value.dtype, value.tolist())
 """
 
 _NO_FUNCTION = re.compile(r"No ONNX function found for (<.+?>+)\. Failure message: No \w+ registered for the (\w+)-")

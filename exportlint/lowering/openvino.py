@@ -57,17 +57,18 @@ def exported(*args, **kwargs):
 """
 
 SCRIPT = """\
+# Loads the model, runs it on the inputs of the sample, and prints what it gives.
 import json
 
 import numpy as np
 import openvino
 
-inputs = np.load("{inputs}")
-positions = json.load(open("inputs.json"))
-compiled = openvino.Core().compile_model("{artefact}", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+here = __file__.removesuffix("run.py")
+inputs, positions = np.load(here + "{inputs}"), json.load(open(here + "inputs.json"))
+compiled = openvino.Core().compile_model(here + "{artefact}", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
 outputs = compiled([inputs[f"arg{position}"] for position in positions])
 for position in range(len(compiled.outputs)):
-    print(outputs[position].dtype, outputs[position].shape)
+    print(outputs[position].dtype, outputs[position].tolist())
 """
 
 _NO_RANK = re.compile(r"doesn't support Parameter operation with dynamic rank. Operation name: (\w+)")

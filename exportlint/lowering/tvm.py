@@ -57,19 +57,18 @@ def exported(*args, **kwargs):
 """
 
 SCRIPT = """\
+# Loads the library, runs it on the inputs of the sample, and prints what it gives.
 import json
 
 import numpy as np
-import tvm
-from tvm.runtime.vm import VirtualMachine
+import tvm.runtime.vm
 
-inputs = np.load("{inputs}")
-positions = json.load(open("inputs.json"))
-machine = VirtualMachine(tvm.runtime.load_module("./{artefact}"), tvm.runtime.cpu())
+here = __file__.removesuffix("run.py")
+inputs, positions = np.load(here + "{inputs}"), json.load(open(here + "inputs.json"))
+machine = tvm.runtime.vm.VirtualMachine(tvm.runtime.load_module(here + "{artefact}"), tvm.runtime.cpu())
 given = [tvm.runtime.tensor(inputs[f"arg{position}"]) for position in positions]
-for value in machine["main"](*given):
-    if value is not None:
-        print(value.dtype, value.shape)
+for value in (one for one in machine["main"](*given) if one is not None):
+    print(value.dtype, value.numpy().tolist())
 """
 
 _UNSUPPORTED = re.compile(r"Unsupported function types \[(.*?)\]")

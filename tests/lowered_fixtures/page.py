@@ -42,9 +42,11 @@ def _lines(found: dict[tuple[str, str, str], dict[str, Any]]) -> Iterator[str]:
     yield HEAD
     counts = {one: Counter(row["status"] for row in found.values() if row["lowering"] == one) for one in LOWERINGS}
     shown = [status for status in STATUSES if any(count[status] for count in counts.values())]
-    yield tabulate(
-        [(one, *(counts[one][status] for status in shown)) for one in LOWERINGS], ("target", *shown), tablefmt="github"
-    )
+    number = sum(1 for _ in exported())
+    rows_of_targets = [
+        (one, f"{counts[one].total()} of {number}", *(counts[one][s] for s in shown)) for one in LOWERINGS
+    ]
+    yield tabulate(rows_of_targets, ("target", "measured", *shown), tablefmt="github")
     yield "\nWhat did not pass, by its reason: the message that exportlint gives, and the classes where it stands."
     for lowering in LOWERINGS:
         failed = [row for row in found.values() if row["lowering"] == lowering and row["status"] != "passed"]
