@@ -129,10 +129,10 @@ def _place(seen: Observation | None) -> str:
     """The model's own line; where torch names none, the line of torch that raised."""
     if seen is None:
         return ""
-    path, line, code = (seen.user_path, seen.user_line, seen.user_text) if seen.user_path else ("", 0, "")
-    if path:
-        return f" at `{_plain(path)}:{line}`" + (f" (`{code}`)" if code else "")
-    return f", no line of the model; raised at `{_plain(seen.path)}:{seen.line}`" if seen.path else ""
+    if seen.user:
+        return f" at `{_plain(seen.user.path)}:{seen.user.line}`" + (f" (`{seen.user.text}`)" if seen.user.text else "")
+    inner = seen.frames[-1] if seen.frames else None
+    return f", no line of the model; raised at `{_plain(inner.path)}:{inner.line}`" if inner else ""
 
 
 _INSTALLED = re.compile(r"/[^\s\"'`]+/site-packages/")
