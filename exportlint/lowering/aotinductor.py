@@ -6,10 +6,11 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from exportlint.lowering.arrays import array_leaves, torch_leaves
-from exportlint.lowering.backend import Call, Lowering, Raised, Ran, Reason
+from exportlint.lowering.backend import Call, Lowering, OperatorUse, Raised, Ran, Reason
+from exportlint.lowering.explaining.inductor_operators import inductor_operators
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     import torch
@@ -71,6 +72,10 @@ class AOTInductor(Lowering):
         except Exception as exc:  # noqa: BLE001 - its class moved between versions
             return f"no C++ compiler ({str(exc).partition(chr(10))[0] or type(exc).__name__}): {self.install}"
         return None
+
+    def operators(self, program: torch.export.ExportedProgram) -> Iterable[OperatorUse]:
+        """Kernels of inductor's own, and operators that the package calls."""
+        return inductor_operators(program)
 
     def compile(self, program: torch.export.ExportedProgram, folder: Path) -> Path:
         """Kernels, wrapper and weights as `model.pt2`."""

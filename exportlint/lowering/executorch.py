@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from exportlint.lowering.arrays import array_leaves, torch_leaves
-from exportlint.lowering.backend import Call, Lowering, Raised, Ran, Reason
+from exportlint.lowering.backend import Call, Lowering, OperatorUse, Raised, Ran, Reason
+from exportlint.lowering.explaining.edge_operators import edge_operators
 from exportlint.lowering.explaining.executorch_reasons import Emitted, reason_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     import torch
@@ -73,6 +74,10 @@ class ExecuTorch(Lowering):
     def partitioners(self) -> list[Any]:
         """Other engines inside of the runtime, which take the parts of the graph that they know."""
         return []
+
+    def operators(self, program: torch.export.ExportedProgram) -> Iterable[OperatorUse]:
+        """Of the edge program, by the kernels that the runtime registers and what the partitioners take."""
+        return edge_operators(program, self.partitioners())
 
     def compile(self, program: torch.export.ExportedProgram, folder: Path) -> Path:
         """The program with its weights as `model.pte`."""

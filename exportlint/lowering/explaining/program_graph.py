@@ -67,15 +67,30 @@ def operator_uses(
     graph_module: torch.fx.GraphModule,
     why_missing: Callable[[torch.fx.Node], str | None],
 ) -> Iterator[OperatorUse]:
-    """One row for each operator of the graph that the target is given, subgraphs included; `why_missing` says why a
-    node has no converter, or None. A node is called as the one of the program that it came from."""
+    """Of a target that takes an operator or does not; `why_missing` says why a node has no converter, or None."""
+
+    def support(node: torch.fx.Node) -> tuple[str, str]:
+        reason = why_missing(node)
+        return (SUPPORTED, "") if reason is None else (MISSING, reason)
+
+    return uses_by_support(program, graph_module, support)
+
+
+def uses_by_support(
+    program: torch.export.ExportedProgram,
+    graph_module: torch.fx.GraphModule,
+    support: Callable[[torch.fx.Node], tuple[str, str] | None],
+) -> Iterator[OperatorUse]:
+    """One row for each operator of the graph that the target is given, subgraphs included; `support` says how a node is
+    computed, and the reason, or None to leave it out. A node is called as the one of the program that it came from."""
     own = {node.name for node in program.graph.nodes}
-    rows: defaultdict[tuple[str, str | None], list[str]] = defaultdict(list)
+    rows: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
     for node in _calls(graph_module):
-        rows[str(node.target), why_missing(node)].append(next(_origins(node, own), node.name))
-    for (name, reason), nodes in rows.items():
-        support = SUPPORTED if reason is None else MISSING
-        yield OperatorUse(name, len(nodes), support, tuple(dict.fromkeys(nodes)), reason or "")
+        if said := support(node):
+            how, reason = said
+            rows[str(operator_of(node)), how, reason].append(next(_origins(node, own), node.name))
+    for (name, how, reason), nodes in rows.items():
+        yield OperatorUse(name, len(nodes), how, tuple(dict.fromkeys(nodes)), reason)
 
 
 def _calls(graph_module: torch.fx.GraphModule) -> Iterator[torch.fx.Node]:
@@ -84,6 +99,13 @@ def _calls(graph_module: torch.fx.GraphModule) -> Iterator[torch.fx.Node]:
         graph = getattr(module, "graph", None)
         nodes = graph.nodes if graph is not None else ()
         yield from (node for node in nodes if node.op == "call_function" and is_operator(node.target))
+
+
+def operator_of(node: torch.fx.Node) -> Any:
+    """The operator of torch: ExecuTorch's edge wraps each, and torch wraps a custom one that writes to its inputs."""
+    wraps = str(node.target).startswith("auto_functionalized") and node.args
+    inner = node.args[0] if wraps else getattr(node.target, "_op", None)
+    return inner if hasattr(inner, "_schema") else node.target
 
 
 def is_operator(target: Any) -> bool:

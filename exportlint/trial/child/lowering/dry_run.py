@@ -27,12 +27,28 @@ if TYPE_CHECKING:
 
 def operator_support(lowering: Lowering, program: torch.export.ExportedProgram) -> OperatorSupport:
     """What the target says of each operator; nothing where it cannot say, which is no failure of the model."""
+    with _sizes_kept(program):
+        try:
+            uses = list(lowering.operators(program))
+        except Exception:  # noqa: BLE001 - what is in the way shows again, with its reason, when it compiles
+            return OperatorSupport()
+        places = _Places(program)
+        return OperatorSupport(tuple(_row(use, places.of(use)) for use in uses if use.support in SUPPORT))
+
+
+@contextlib.contextmanager
+def _sizes_kept(program: torch.export.ExportedProgram) -> Iterator[None]:
+    """To decompose a program makes the sizes that are read from data anew, and torch refuses to decompose it again, as
+    compiling does, while some of them wait for their tensor."""
+    from torch._guards import detect_fake_mode  # noqa: PLC0415 - torch moves it
+
+    mode = detect_fake_mode([node.meta.get("val") for node in program.graph.nodes])
+    waiting = getattr(mode and mode.shape_env, "pending_fresh_unbacked_symbols", [])
+    before = list(waiting)
     try:
-        uses = list(lowering.operators(program))
-    except Exception:  # noqa: BLE001 - what is in the way shows again, with its reason, when it compiles
-        return OperatorSupport()
-    places = _Places(program)
-    return OperatorSupport(tuple(_row(use, places.of(use)) for use in uses if use.support in SUPPORT))
+        yield
+    finally:
+        waiting[:] = before
 
 
 def _row(use: OperatorUse, place: Frame | None) -> OperatorRow:
