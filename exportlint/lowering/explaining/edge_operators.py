@@ -145,4 +145,5 @@ def _rejected() -> Iterator[dict[str, str]]:
         yield reasons
     finally:
         log.removeHandler(keeper)
-        log.level, log.propagate = before
+        log.setLevel(before[0])
+        log.propagate = before[1]
