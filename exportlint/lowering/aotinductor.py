@@ -57,6 +57,7 @@ class AOTInductor(Lowering):
         "inductor_configs": {"aot_inductor.compile_wrapper_opt_level": "O0", _ASSUMED: True}
     }
     runtime = ("torch",)
+    slow_dry_run = True
     advice = {  # noqa: RUF012 - see Lowering
         "forgets": "keep it in a buffer of several elements: one of a single element is taken for a constant; or give "
         "the state to the model as an input and return it",

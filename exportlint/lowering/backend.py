@@ -114,6 +114,8 @@ class Lowering:
     advice     what to write instead where results differ, by the cause that was found: starts-at-zero, forgets,
                always-zero (of buffers), not-written-back, never-read (of inputs), order (of outputs)
     runs       can the artefact run on this machine? Where it cannot, the status is `compiled`, never `passed`
+    slow_dry_run  does it take seconds to say what becomes of the operators? Then only what fails says it, unless
+               somebody asks
     keeps_state  does a buffer that the model writes to keep its value between calls? A format without state drops it
     script     Python text that loads and runs the artefact without exportlint: `{artefact}` and `{inputs}` stand for
                the names of files beside it. The inputs are the leaves of (args, kwargs): one list where the script
@@ -130,6 +132,7 @@ class Lowering:
     advice: ClassVar[Mapping[str, str]] = {}
     script: ClassVar[str] = ""
     runs: ClassVar[bool] = True
+    slow_dry_run: ClassVar[bool] = False
     keeps_state: ClassVar[bool] = True
 
     def __init__(self, settings: Mapping[str, Any]) -> None:

@@ -59,6 +59,7 @@ class ExecuTorch(Lowering):
     packages = ("torch", "executorch")
     modules = ("executorch",)
     runtime = ("executorch.runtime",)
+    slow_dry_run = True
     # Patterns of names: mutable buffers whose values at the start are stored in the file; ExecuTorch begins with zeros.
     defaults = {"initialized_buffers": ()}  # noqa: RUF012 - see Lowering
     advice = {  # noqa: RUF012 - see Lowering

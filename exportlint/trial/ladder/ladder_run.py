@@ -303,6 +303,7 @@ def _of_lowering(name: str, how: LoweringOptions) -> dict[str, Any]:
         "cache": how.cache and str(how.cache),
         "artifacts": how.kept and str(how.kept),
         "dry_run": how.dry_run,
+        "operators": how.operators,
     }
     return {key: value for key, value in told.items() if value}
 

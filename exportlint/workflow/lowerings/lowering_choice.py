@@ -52,7 +52,9 @@ def named_lowerings(names: Sequence[str], where: str) -> tuple[str, ...]:
     return tuple(known) if ALL in names else tuple(dict.fromkeys(name for name in names if name != NONE))
 
 
-def lowering_options(config: Config, *, cache: bool = True, dry_run: bool = False) -> LoweringOptions:
+def lowering_options(
+    config: Config, *, cache: bool = True, dry_run: bool = False, operators: bool = False
+) -> LoweringOptions:
     """How the lowerings are run. Raises UserError for settings that no lowering has.
 
     `cache`: may results of earlier runs be used?
@@ -65,7 +67,7 @@ def lowering_options(config: Config, *, cache: bool = True, dry_run: bool = Fals
             raise UserError(f"{where}: there is no lowering `{name}`{near}; the lowerings are {', '.join(known)}")
         _check_settings(f"{where}.{name}", known[name], settings)
     folder = cache_folder() / "lowerings" if cache else None
-    return LoweringOptions(config.lowerings, folder, dry_run=dry_run)
+    return LoweringOptions(config.lowerings, folder, dry_run=dry_run, operators=operators)
 
 
 def _check_settings(where: str, lowering: str, settings: Mapping[str, Any]) -> None:

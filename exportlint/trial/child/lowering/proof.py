@@ -17,12 +17,11 @@ from exportlint.trial.child.lowering.refusal import ended, refused
 from exportlint.trial.child.lowering.result_cache import key_of, recalled, remember
 from exportlint.trial.child.lowering.running.fresh_process import FreshProcess
 from exportlint.trial.protocol.exceptions import of_exception
+from exportlint.trial.protocol.lowerings.operator_support import OperatorSupport
 from exportlint.trial.protocol.outcomes import COMPILED, DIFFERS, PASSED, REFUSED, SKIPPED
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from exportlint.trial.protocol.lowerings.operator_support import OperatorSupport
 
 
 def prove(subject: ProofSubject) -> Proved:
@@ -36,7 +35,8 @@ def prove(subject: ProofSubject) -> Proved:
     key = ""
     if subject.cache:
         packages = subject.lowering.packages
-        key = key_of(subject.name, subject.lowering.settings, packages, subject.program, given)
+        asked = {**subject.lowering.settings, "operators": subject.operators}
+        key = key_of(subject.name, asked, packages, subject.program, given)
         if found := recalled(subject.cache, key):
             earlier = Proved.from_dict(found)
             return replace(earlier, data={**earlier.data, "recalled": True})
@@ -48,8 +48,12 @@ def prove(subject: ProofSubject) -> Proved:
 
 def _proved(subject: ProofSubject, reference: EagerReference, given: list[list[Any]]) -> Proved:
     with FreshProcess(subject.name, subject.lowering.settings, subject.folder.parent) as process:
+        early = subject.operators or not subject.lowering.slow_dry_run
+        support = operator_support(subject.lowering, subject.program) if early else OperatorSupport()
+        proved = _compiled_and_run(subject, reference, given, process)
+    if proved.status == REFUSED and not early:
         support = operator_support(subject.lowering, subject.program)
-        return with_operators(_compiled_and_run(subject, reference, given, process), support)
+    return with_operators(proved, support)
 
 
 def with_operators(proved: Proved, support: OperatorSupport) -> Proved:

@@ -55,6 +55,7 @@ class ProofSubject:
     calls     the sample comes first
     folder    an empty folder for the artefact
     cache     a folder of earlier results; None: none are used or kept
+    operators  say what becomes of every operator, even where finding out takes seconds
     seconds   so long may the fresh process take to load the artefact and to answer every call
     """
 
@@ -66,6 +67,7 @@ class ProofSubject:
     folder: Path
     cache: Path | None = None
     seconds: float = 120.0
+    operators: bool = False
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @from_program
 def run(request: StageRequest, program: torch.export.ExportedProgram) -> StageAnswer:
     """Options: "lowering" (`module:Class`), "settings", "cache" (a folder of earlier results), "artifacts" (a folder
-    for what passed) and "dry_run" (compile nothing)."""
+    for what passed), "dry_run" (compile nothing) and "operators" (say what becomes of each)."""
     name = request.options["lowering"]
     try:
         lowering = _made(name, request.options.get("settings", {}))
@@ -41,7 +41,8 @@ def run(request: StageRequest, program: torch.export.ExportedProgram) -> StageAn
     kept, cache = (request.options.get(name) for name in ("artifacts", "cache"))
     # A result of an earlier run has no artefact that could be kept.
     recalled = Path(cache) if cache and not kept else None
-    subject = ProofSubject(name, lowering, program, loaded.eager, calls_of(loaded, request.exported), folder, recalled)
+    calls, operators = calls_of(loaded, request.exported), bool(request.options.get("operators"))
+    subject = ProofSubject(name, lowering, program, loaded.eager, calls, folder, recalled, operators=operators)
     proved = prove(subject)
     if kept and proved.status == PASSED:
         leaves = array_leaves(input_leaves(subject.calls[0].given, program.call_spec.in_spec))

@@ -18,9 +18,11 @@ class LoweringOptions:
     cache      a folder of earlier results; None: none are used or kept
     kept       a folder for the artefacts that passed; None: they are thrown away
     dry_run    only say which operators each target takes, and compile nothing
+    operators  say it of targets that pass too, even where finding out takes seconds
     """
 
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     cache: Path | None = None
     kept: Path | None = None
     dry_run: bool = False
+    operators: bool = False
