@@ -89,6 +89,17 @@ def _page(sections: dict[str, list[TargetReport]]) -> Iterator[str]:
         yield f"\n## {name}\n"
         for report in reports:
             yield from _target(report)
+    yield from _not_measured({Path(report.name).stem for reports in sections.values() for report in reports})
+
+
+def _not_measured(measured: set[str]) -> Iterator[str]:
+    """The targets of the folder that no trial of this page ran."""
+    left = sorted(path for path in (HERE / "targets").glob("*.py") if path.stem not in measured)
+    if left:
+        yield "\n## Not measured\n"
+        for path in left:
+            caption = (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").partition("\n\n")[0]
+            yield f"- [{path.name}](targets/{path.name}): {' '.join(caption.split())}"
 
 
 def _status(report: TargetReport, name: str) -> str:
