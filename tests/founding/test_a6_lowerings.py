@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.slow
-LATER = {"ONNX Runtime and TVM: compile, load, run, compare": "another lowering"}
 
 HEAD = """\
 import torch
@@ -89,6 +88,14 @@ def test_executorch_loses_the_first_value_of_a_buffer_that_is_written(say: Calla
     report = " ".join(say("trial", COUNTER, "--mode", "non-strict", "--lower", "executorch").split())
     assert "fails in executorch" in report
     assert "lower-executorch, compare: the output of the first call: values differ by up to 7" in report
+
+
+@pytest.mark.clause("ONNX Runtime and TVM: compile, load, run, compare")
+def test_onnxruntime_and_tvm_give_what_eager_gives(say: Callable[..., str]) -> None:
+    report = " ".join(say("trial", HEAD, "--mode", "non-strict", "--lower", "onnxruntime,tvm").split())
+    for name in ("onnxruntime", "tvm"):
+        assert re.search(rf"lower-{name} passed \S+ [\d,.]+ kB, run in a fresh process: sample twice", report)
+    assert "runs in onnxruntime, tvm" in report
 
 
 @pytest.mark.clause("other vendors' backends, by plugin")
