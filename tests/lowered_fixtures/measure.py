@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from exportlint.cores import cores
 from exportlint.registry import all_rules
 from exportlint.trial.findings.deduplicate import findings_of
 from exportlint.trial.protocol.options import TrialOptions
@@ -32,7 +33,7 @@ HERE = Path(__file__).resolve().parent
 MEASURED = HERE / "measured.jsonl"
 LOWERINGS = ("executorch", "onnxruntime", "aotinductor")
 VERSIONS = tuple(version(name).partition("+")[0] for name in ("torch", "executorch", "onnxruntime"))
-AT_ONCE = 8  # targets of one run, which share the process that has torch
+AT_ONCE = 4 * cores()  # targets of one run, which share the process that has torch
 
 
 def main(names: Sequence[str]) -> None:
@@ -75,7 +76,7 @@ def _keep(some: Sequence[tuple[RuleInfo, FixtureClass, str]], lowering: str) -> 
     with MEASURED.open("a", encoding="utf-8") as file:
         for mode in MODES:
             chosen = [one for one in some if one[2] == mode]
-            options = TrialOptions(modes=(mode,), lower=(lowering,), quick=True, timeout=300, jobs=2)
+            options = TrialOptions(modes=(mode,), lower=(lowering,), quick=True, timeout=300, jobs=cores())
             for one, report in zip(chosen, run_trials([_target(*one) for one in chosen], options), strict=True):
                 file.write(json.dumps(_row(one, lowering, report)) + "\n")
 
