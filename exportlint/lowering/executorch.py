@@ -58,7 +58,8 @@ class ExecuTorch(Lowering):
 
     packages = ("torch", "executorch")
     modules = ("executorch",)
-    runtime = ("executorch.runtime",)
+    # `executorch.runtime` imports the compiler too, which takes seconds and which no device has.
+    runtime = ("torch", "executorch.extension.pybindings._portable_lib")
     slow_dry_run = True
     # Patterns of names: mutable buffers whose values at the start are stored in the file; ExecuTorch begins with zeros.
     defaults = {"initialized_buffers": ()}  # noqa: RUF012 - see Lowering
@@ -102,13 +103,15 @@ class ExecuTorch(Lowering):
 
     def load(self, artefact: Path) -> Call:
         """Values of mutated inputs come first in what the runtime gives; the model's own outputs are the last ones."""
-        from executorch.runtime import Runtime  # noqa: PLC0415 (the package may be missing)
+        from executorch.extension.pybindings import _portable_lib as runtime  # noqa: PLC0415 (the package may be missing)
 
-        method = Runtime.get().load_program(artefact).load_method("forward")
+        checked = runtime.Verification.InternalConsistency
+        program = runtime._load_program(str(artefact), program_verification=checked)  # noqa: SLF001 - see `runtime`
+        method = program.load_method("forward")
 
         def call(leaves: Sequence[Any]) -> Ran:
             given = torch_leaves(leaves)
-            every = method.execute(given)
+            every = method(given)
             return Ran(array_leaves(every[len(every) - self.facts["outputs"] :]), array_leaves(given))
 
         return call

@@ -33,7 +33,7 @@ HERE = Path(__file__).resolve().parent
 MEASURED = HERE / "measured.jsonl"
 LOWERINGS = ("executorch", "onnxruntime", "aotinductor")
 VERSIONS = tuple(version(name).partition("+")[0] for name in ("torch", "executorch", "onnxruntime"))
-AT_ONCE = 4 * cores()  # targets of one run, which share the process that has torch
+AT_ONCE = 32  # targets of one run, which share the process that has torch
 
 
 def main(names: Sequence[str]) -> None:
