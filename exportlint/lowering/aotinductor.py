@@ -100,6 +100,9 @@ class AOTInductor(Lowering):
         """Called with tensors alone: other arguments are constants of the package."""
         import torch  # noqa: PLC0415 - see the module `backend`
 
+        if self.settings["inductor_configs"].get(_ASSUMED):
+            # The loader names the processor that it runs on, and would ask the compiler for it.
+            torch._inductor.config.cpp.vec_isa_ok = True  # noqa: SLF001 - as the compile did
         package = torch._inductor.aoti_load_package(str(artefact))  # noqa: SLF001 - its documented name
 
         def call(leaves: Sequence[Any]) -> Ran:

@@ -1,4 +1,4 @@
-"""Started by path, under any interpreter: `python bootstrap.py SOCKET_FD`.
+"""Started by path, under any interpreter: `python bootstrap.py SOCKET_FD FOLDER`.
 
 The interpreter of `--python` need not have exportlint installed: the package is taken from this folder, by its file. A
 target that imports exportlint itself, as a project's tests do, gets the same one.
@@ -21,7 +21,7 @@ def main() -> None:
     spec.loader.exec_module(sys.modules["exportlint"])
     from exportlint.trial.child.server.fork_server import serve  # noqa: PLC0415 - only importable now
 
-    serve(int(sys.argv[1]), requests)
+    serve(int(sys.argv[1]), Path(sys.argv[2]), requests)
 
 
 def requests() -> Any:

@@ -48,13 +48,14 @@ class Server:
             str(python or sys.executable),
             str(Path(__file__).parents[1] / "child" / "bootstrap.py"),
             str(theirs.fileno()),
+            str(folder),
         ]
         self._process = self._started(command, theirs)
         self.facts = self._ready(command[0])
 
     def _started(self, command: list[str], theirs: socket.socket) -> subprocess.Popen[bytes]:
-        # What torch and its compilers keep between calls goes away with the run.
-        kept = {"TMPDIR": str(self.folder), "TORCHINDUCTOR_CACHE_DIR": str(self.folder / "inductor")}
+        # What torch and its compilers keep between calls goes away with the run, but for the compiled headers of torch.
+        kept = {"TORCHINDUCTOR_CACHE_DIR": str(self.folder / "inductor")}
         kept[VARIABLE] = self._seed
         environment = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", **os.environ, **kept}
         with theirs, self._output.open("wb") as output:

@@ -17,6 +17,7 @@ import select
 import signal
 import socket
 import sys
+import tempfile
 import warnings
 from functools import partial
 from pathlib import Path
@@ -46,6 +47,7 @@ _PRELOAD = (
     "torch._export.serde.serialize",
     "torch._dynamo.functional_export",
     "torch.export._draft_export",
+    "torch._inductor.codecache",
 )
 
 
@@ -59,16 +61,18 @@ class Work(Protocol):
         """Run a stage or a script, in a process of its own. `exported`: the program that this stage works on."""
 
 
-def serve(fd: int, work: Callable[[], Work]) -> None:
+def serve(fd: int, folder: Path, work: Callable[[], Work]) -> None:
     """The server: load torch, then fork a process for every target the parent names. Ends when the parent hangs up.
 
-    `work` is asked for once torch is loaded, which it may import.
+    `folder`: of the run, where temporary files go. `work` is asked for once torch is loaded, which it may import.
     """
     die_with_parent()
     # The terminal's Ctrl-C is the parent's to answer.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = socket.socket(fileno=fd)
-    parent.sendall(json.dumps(_load_torch()).encode() + b"\n")
+    facts = _load_torch()
+    _keep_temporary_files_in(folder)
+    parent.sendall(json.dumps(facts).encode() + b"\n")
     while True:
         message, fds, _, _ = socket.recv_fds(parent, 65536, 1)
         if not message:
@@ -98,6 +102,13 @@ def _load_torch() -> Mapping[str, Any]:
             importlib.import_module(name)
     _count_no_devices(torch)
     return {"torch": torch.__version__, "python": ".".join(map(str, sys.version_info[:2])), "platform": _platform()}
+
+
+def _keep_temporary_files_in(folder: Path) -> None:
+    """Not before torch is loaded: inductor has found the folder of its compiled headers by then. They take long, depend
+    on torch, the compiler and its options alone, and are the same for everybody on this machine."""
+    os.environ["TMPDIR"] = str(folder)
+    tempfile.tempdir = None
 
 
 def _own_modules() -> list[str]:
