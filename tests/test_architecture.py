@@ -156,6 +156,7 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.trial.child.loading",
         "exportlint.trial.child.execution",
         "exportlint.trial.child.capture",
+        "exportlint.trial.child.lowering",
     },
     # Plugins of the child, found by entry points: models of libraries, and targets of deployment.
     "exportlint.zoo": {"torch"},

@@ -64,8 +64,18 @@ class LimitWatch:
         # The search reads every process of the machine, so it is not done at every look.
         if time.monotonic() - self._looked > _CHILDREN_SECONDS:
             self._looked = time.monotonic()
-            self._children = descendants(self.pid)
+            self._children = descendants(self.pid) + _beside(self.output)
         return self._children
+
+
+def _beside(output: Path) -> list[psutil.Process]:
+    """What works for the process without being its child, and what that started: `counted_in` leaves a file of each."""
+    found: list[psutil.Process] = []
+    for note in output.parent.glob(f"{output.name}.beside.*"):
+        with contextlib.suppress(psutil.Error):  # it may have ended
+            pid = int(note.suffix[1:])
+            found += [psutil.Process(pid), *descendants(pid)]
+    return found
 
 
 def _summed(processes: list[psutil.Process], asked: Callable[[psutil.Process], int]) -> float:

@@ -47,7 +47,7 @@ def prove(subject: ProofSubject) -> Proved:
 
 
 def _proved(subject: ProofSubject, reference: EagerReference, given: list[list[Any]]) -> Proved:
-    with FreshProcess(subject.name, subject.lowering.settings, subject.folder.parent) as process:
+    with FreshProcess(subject.name, subject.lowering, subject.folder.parent) as process:
         early = subject.operators or not subject.lowering.slow_dry_run
         support = operator_support(subject.lowering, subject.program) if early else OperatorSupport()
         proved = _compiled_and_run(subject, reference, given, process)

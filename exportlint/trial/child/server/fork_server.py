@@ -13,7 +13,6 @@ import contextlib
 import importlib
 import json
 import os
-import select
 import signal
 import socket
 import sys
@@ -32,10 +31,14 @@ from exportlint.trial.child.server.process_control import (
     process_id,
     remember_process_id,
 )
+from exportlint.trial.child.server.waited_forks import exit_code_of, leave_after, leave_group, reap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+
+# What `torch.export.load` imports before it looks at its file, with all that this imports in turn.
+_READER = "torch._export.serde.serialize"
 
 # Modules that every stage needs and that take long to load; the last ones are absent in some versions.
 _PRELOAD = (
@@ -44,7 +47,6 @@ _PRELOAD = (
     "torch.export._trace",
     "torch.fx.experimental.symbolic_shapes",
     "torch._decomp.decompositions",
-    "torch._export.serde.serialize",
     "torch._dynamo.functional_export",
     "torch.export._draft_export",
     "torch._inductor.codecache",
@@ -61,16 +63,18 @@ class Work(Protocol):
         """Run a stage or a script, in a process of its own. `exported`: the program that this stage works on."""
 
 
-def serve(fd: int, folder: Path, work: Callable[[], Work]) -> None:
+def serve(fd: int, folder: Path, work: Callable[[], Work], with_torch_alone: Callable[[socket.socket], None]) -> None:
     """The server: load torch, then fork a process for every target the parent names. Ends when the parent hangs up.
 
     `folder`: of the run, where temporary files go. `work` is asked for once torch is loaded, which it may import.
+    `with_torch_alone` is called, with the line to the parent, while this process has what a reader of a saved program
+    imports, and nothing else.
     """
     die_with_parent()
     # The terminal's Ctrl-C is the parent's to answer.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = socket.socket(fileno=fd)
-    facts = _load_torch()
+    facts = _load_torch(partial(with_torch_alone, parent))
     _keep_temporary_files_in(folder)
     parent.sendall(json.dumps(facts).encode() + b"\n")
     while True:
@@ -81,27 +85,33 @@ def serve(fd: int, folder: Path, work: Callable[[], Work]) -> None:
         pid = os.fork()
         if pid == 0:
             parent.close()
-            _leave_group(own_id)
+            leave_group(own_id)
             run_target(work(), socket.socket(fileno=fds[0]), Path(json.loads(message)["output"]))
         for line in fds:
             os.close(line)
         parent.sendall(json.dumps({"pid": pid}).encode() + b"\n")
-        _reap()
+        reap()
 
 
-def _load_torch() -> Mapping[str, Any]:
+def _load_torch(with_torch_alone: Callable[[], None]) -> Mapping[str, Any]:
     sys.dont_write_bytecode = True  # a trial leaves no __pycache__ beside the target
     try:
         import torch  # noqa: PLC0415 - the server answers where it is missing
     except ImportError as exc:
         return {"missing": str(exc), "python": sys.executable}
+    _import(_READER)
+    with_torch_alone()
     torch.set_num_threads(1)
     for name in (*_PRELOAD, *_own_modules()):
-        with contextlib.suppress(ImportError), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            importlib.import_module(name)
+        _import(name)
     _count_no_devices(torch)
     return {"torch": torch.__version__, "python": ".".join(map(str, sys.version_info[:2])), "platform": _platform()}
+
+
+def _import(name: str) -> None:
+    with contextlib.suppress(ImportError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        importlib.import_module(name)
 
 
 def _keep_temporary_files_in(folder: Path) -> None:
@@ -130,18 +140,6 @@ def _platform() -> str:
     return f"{sys.platform}-{os.uname().machine}"
 
 
-def _reap() -> None:
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-
-
-def _leave_group(parent: int) -> None:
-    os.setsid()
-    die_with_parent(parent)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 def run_target(work: Work, line: socket.socket, output: Path, loaded: Any = None) -> NoReturn:
     """A target's process: the first message names the target, each later one a stage, and brings its answer line.
 
@@ -167,19 +165,19 @@ def serve_stages(work: Work, line: socket.socket, loaded: Any, exported: Any = N
             exit_if_forked_copy()
             _send(line, answer)
         elif "ended" in request:
-            _send(line, {"exit": _wait(request["ended"], line)})
+            _send(line, {"exit": exit_code_of(request["ended"], line)})
         else:
             own_id = process_id()
             pid = os.fork()
             if pid == 0:
                 line.close()
-                _leave_group(own_id)
-                _leave_after(partial(work.run_forked, request, loaded, exported, fds))
+                leave_group(own_id)
+                leave_after(partial(work.run_forked, request, loaded, exported, fds))
             for fd in fds:
                 os.close(fd)
             _send(line, {"pid": pid})
             if not _is_held(request):
-                _send(line, {"exit": _wait(pid, line)})
+                _send(line, {"exit": exit_code_of(pid, line)})
 
 
 def _is_held(request: Mapping[str, Any]) -> bool:
@@ -188,26 +186,3 @@ def _is_held(request: Mapping[str, Any]) -> bool:
 
 def _send(line: socket.socket, message: Mapping[str, Any]) -> None:
     line.sendall(json.dumps(message).encode() + b"\n")
-
-
-def _wait(pid: int, line: socket.socket) -> int:
-    """The exit code of the stage. When the parent is gone, the stage goes too."""
-    while True:
-        try:
-            done, status = os.waitpid(pid, os.WNOHANG)
-        except ChildProcessError:  # the target's import has the signal of ended children ignored
-            done, status = pid, 0
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        if select.select([line], [], [], 0.02)[0] and not line.recv(1, socket.MSG_PEEK):
-            os.killpg(pid, signal.SIGKILL)
-            leave(1)
-
-
-def _leave_after(run: Callable[[], None]) -> NoReturn:
-    """A stage that closed its own answer line must not come back into the loop of the target's process."""
-    try:
-        run()
-        leave(0)
-    finally:
-        leave(1)

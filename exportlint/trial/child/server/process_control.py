@@ -8,10 +8,11 @@ import faulthandler
 import os
 import signal
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
 # As it was before any model was imported, which may put something else in its place.
 process_id = os.getpid
@@ -69,6 +70,19 @@ def adopt_orphans() -> None:
 
 
 _stacks: Path | None = None
+
+
+@contextlib.contextmanager
+def counted_in(pid: int) -> Iterator[None]:
+    """While it runs, count a process that works for this one, and is no child of it, among what this one uses."""
+    note = Path(f"{_stacks}.beside.{pid}") if _stacks else None
+    if note:
+        note.touch()
+    try:
+        yield
+    finally:
+        if note:
+            note.unlink(missing_ok=True)
 
 
 def dump_stack_on_signal(output: Path) -> None:

@@ -172,6 +172,6 @@ def _run(subject: ProofSubject, program: ExportedProgram, leaves: Sequence[Any])
 
 
 def _ran(subject: ProofSubject, lowering: Lowering, artefact: Path, leaves: Sequence[Any]) -> list[Any] | None:
-    with FreshProcess(subject.name, lowering.settings, subject.folder.parent) as process:
+    with FreshProcess(subject.name, lowering, subject.folder.parent) as process:
         results = process.run(artefact, lowering.facts, [leaves], subject.seconds)
     return results.calls[0][0] if results.ok else None

@@ -1,24 +1,23 @@
-"""Run an artefact in a process that has nothing but its runtime, which is imported while the program is compiled."""
+"""Run an artefact in a process that has nothing but its runtime."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exportlint.lowering.leaf_files import read_leaves, write_leaves
-from exportlint.trial.child.lowering.running import run_artefact
+from exportlint.trial.child.lowering.running.artefact_processes import ArtefactFork, ArtefactProgram
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.outcomes import exit_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import TracebackType
+
+    from exportlint.lowering.backend import Lowering
 
 
 @dataclass(frozen=True)
@@ -52,26 +51,17 @@ _MOST_PRINTED = 8000
 class FreshProcess:
     """A process of its own for one artefact; leaving it ends it."""
 
-    def __init__(self, lowering: str, settings: Mapping[str, Any], folder: Path) -> None:
+    def __init__(self, name: str, lowering: Lowering, folder: Path) -> None:
+        """`name`: how the process finds the class of the lowering."""
         self._folder = Path(tempfile.mkdtemp(prefix="fresh-", dir=folder))
-        command = [sys.executable, str(run_artefact.__file__), lowering, json.dumps(settings)]
-        self._output = (self._folder / "output").open("wb")
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=self._output,
-            stderr=self._output,
-            cwd=self._folder,
-            env=_environment(),
-        )
+        kind = ArtefactFork if _needs_torch_alone(lowering) else ArtefactProgram
+        self._process = kind(name, lowering.settings, self._folder)
 
     def __enter__(self) -> FreshProcess:  # noqa: PYI034 - Self needs Python 3.11
         return self
 
     def __exit__(self, _kind: type[BaseException] | None, _error: object, _trace: TracebackType | None) -> None:
-        self._process.kill()
-        self._process.wait()
-        self._output.close()
+        self._process.end()
 
     def run(
         self, artefact: Path, facts: Mapping[str, Any], calls: Sequence[Sequence[Any]], seconds: float = 120.0
@@ -82,15 +72,10 @@ class FreshProcess:
             write_leaves(file, leaves)
         names = list(map(str, files))
         request = {"artefact": str(artefact), "facts": facts, "calls": names, "answer": str(self._folder)}
-        try:
-            self._process.communicate(json.dumps(request).encode() + b"\n", timeout=seconds)
-        except BrokenPipeError:  # it has ended already, which its exit code says
-            pass
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        code = self._process.finish(json.dumps(request), seconds)
+        if code is None:
             return self._results(f"no answer within {seconds:g} s", timed_out=True)
-        return self._results(exit_in_words(self._process.wait()), timed_out=False)
+        return self._results(exit_in_words(code), timed_out=False)
 
     def _results(self, ended: str, *, timed_out: bool) -> ArtefactAnswer:
         answer = self._folder / "answer.json"
@@ -109,9 +94,5 @@ class FreshProcess:
         return (self._folder / "output").read_text("utf-8", "replace")[-_MOST_PRINTED:]
 
 
-def _environment() -> dict[str, str]:
-    """Without what makes a target's tracing or hashing special; it runs in a folder of its own, so paths are whole."""
-    kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONHASHSEED", "TORCH_LOGS")}
-    if folders := kept.get("PYTHONPATH"):
-        kept["PYTHONPATH"] = os.pathsep.join(str(Path(folder).absolute()) for folder in folders.split(os.pathsep))
-    return kept
+def _needs_torch_alone(lowering: Lowering) -> bool:
+    return tuple(lowering.runtime) == ("torch",) and not lowering.environment

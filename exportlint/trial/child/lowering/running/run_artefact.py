@@ -1,5 +1,7 @@
 """The fresh process: `python run_artefact.py MODULE:CLASS SETTINGS` imports the runtime, then waits for the artefact.
 
+Where the runtime is torch, it is a fork of a process that has imported it, see `torch_forks`.
+
 The answer says how far it came, after every step. It has nothing of the model but the artefact.
 """
 
@@ -15,7 +17,6 @@ from typing import Any
 
 def main(lowering: str, settings: str) -> None:
     """Read one line, {"artefact", "facts", "calls": files, "answer": folder}; write answer.json and the results."""
-    _make_importable()
     from exportlint.trial.child.server.process_control import die_with_parent  # noqa: PLC0415 - only importable now
 
     die_with_parent()
@@ -78,4 +79,5 @@ def _make_importable() -> None:
 
 
 if __name__ == "__main__":
+    _make_importable()
     main(*sys.argv[1:])
