@@ -58,7 +58,11 @@ def run_trials(
 
 
 def _session(options: TrialOptions, stop: Stop | None) -> AbstractContextManager[Server]:
-    return kept_session(options.python) if options.keep else session(options.python, stop.by if stop else None)
+    return (
+        kept_session(options.python)
+        if options.keep
+        else session(options.python, stop.by if stop else None, options.preload)
+    )
 
 
 def _tried(

@@ -33,6 +33,12 @@ HERE = Path(__file__).resolve().parent
 MEASURED = HERE / "measured.jsonl"
 LOWERINGS = ("executorch", "onnxruntime", "aotinductor")
 VERSIONS = tuple(version(name).partition("+")[0] for name in ("torch", "executorch", "onnxruntime"))
+# What the compilers import, once for all targets instead of once for each.
+PRELOAD = {
+    "executorch": ("executorch.exir",),
+    "onnxruntime": ("onnx", "onnxscript", "torch.onnx._internal.exporter._core"),
+    "aotinductor": ("torch._inductor.compile_fx", "torch._inductor.package"),
+}
 AT_ONCE = 32  # targets of one run, which share the process that has torch
 
 
@@ -76,7 +82,9 @@ def _keep(some: Sequence[tuple[RuleInfo, FixtureClass, str]], lowering: str) -> 
     with MEASURED.open("a", encoding="utf-8") as file:
         for mode in MODES:
             chosen = [one for one in some if one[2] == mode]
-            options = TrialOptions(modes=(mode,), lower=(lowering,), quick=True, timeout=300, jobs=cores())
+            options = TrialOptions(
+                modes=(mode,), lower=(lowering,), quick=True, timeout=300, jobs=cores(), preload=PRELOAD[lowering]
+            )
             for one, report in zip(chosen, run_trials([_target(*one) for one in chosen], options), strict=True):
                 file.write(json.dumps(_row(one, lowering, report)) + "\n")
 

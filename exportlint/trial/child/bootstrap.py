@@ -1,4 +1,4 @@
-"""Started by path, under any interpreter: `python bootstrap.py SOCKET_FD FOLDER`.
+"""Started by path, under any interpreter: `python bootstrap.py SOCKET_FD FOLDER [MODULE…]`.
 
 The interpreter of `--python` need not have exportlint installed: the package is taken from this folder, by its file. A
 target that imports exportlint itself, as a project's tests do, gets the same one.
@@ -22,7 +22,7 @@ def main() -> None:
     from exportlint.trial.child.lowering.running.torch_forks import start_torch_forks  # noqa: PLC0415 - only now
     from exportlint.trial.child.server.fork_server import serve  # noqa: PLC0415 - as above
 
-    serve(int(sys.argv[1]), Path(sys.argv[2]), requests, start_torch_forks)
+    serve(int(sys.argv[1]), Path(sys.argv[2]), requests, start_torch_forks, sys.argv[3:])
 
 
 def requests() -> Any:

@@ -20,7 +20,7 @@ from exportlint.trial.parent.target_process import TargetProcess
 from exportlint.trial.parent.unavailable import TrialUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from exportlint.trial.protocol.options import Limits
     from exportlint.trial.protocol.target import Target
@@ -32,10 +32,11 @@ _START_SECONDS = 180.0
 class Server:
     """A process that has torch loaded and forks one process for each target."""
 
-    def __init__(self, python: Path | None, folder: Path, seed: str | None = None) -> None:
-        """`seed`: its PYTHONHASHSEED."""
+    def __init__(self, python: Path | None, folder: Path, seed: str | None = None, preload: Sequence[str] = ()) -> None:
+        """`seed`: its PYTHONHASHSEED. `preload`: modules that it imports besides torch."""
         self.folder = folder
         self._python = python
+        self._preload = tuple(preload)
         self._lock = threading.Lock()
         self._seed = seed or hash_seed()
         self._output = folder / f"server-{id(self)}"
@@ -49,6 +50,7 @@ class Server:
             str(Path(__file__).parents[1] / "child" / "bootstrap.py"),
             str(theirs.fileno()),
             str(folder),
+            *preload,
         ]
         self._process = self._started(command, theirs)
         self.facts = self._ready(command[0])
@@ -91,7 +93,7 @@ class Server:
     @contextlib.contextmanager
     def with_hashes_of(self, seed: str) -> Iterator[Server]:
         """Another one, whose processes hash strings by another seed."""
-        other = Server(self._python, self.folder, seed)
+        other = Server(self._python, self.folder, seed, self._preload)
         self._others.append(other)
         try:
             yield other

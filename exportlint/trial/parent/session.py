@@ -15,18 +15,20 @@ from typing import TYPE_CHECKING, Any
 from exportlint.trial.parent.unavailable import TrialUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from types import FrameType
 
 
 @contextlib.contextmanager
-def session(python: Path | None, on_stop: Callable[[int], None] | None = None) -> Iterator[Any]:
-    """A server in a temporary folder; both are gone afterwards, whatever happened.
+def session(
+    python: Path | None, on_stop: Callable[[int], None] | None = None, preload: Sequence[str] = ()
+) -> Iterator[Any]:
+    """A server in a temporary folder, which has imported `preload`; both are gone afterwards, whatever happened.
 
     `on_stop` is told of the first Ctrl-C or SIGTERM: all processes of the session are ended, and the block goes on with
     what it knows. A second Ctrl-C raises, and so does the first signal where nobody is to be told.
     """
-    with _terminated_like_interrupted(), _served(python) as server, _told(server, on_stop):
+    with _terminated_like_interrupted(), _served(python, preload) as server, _told(server, on_stop):
         yield server
 
 
@@ -72,7 +74,7 @@ def _closed(stack: contextlib.ExitStack, pid: int) -> None:
 
 
 @contextlib.contextmanager
-def _served(python: Path | None) -> Iterator[Any]:
+def _served(python: Path | None, preload: Sequence[str] = ()) -> Iterator[Any]:
     if not hasattr(os, "fork"):
         raise TrialUnavailable("a trial needs fork(), which this system does not have; run it on Linux, macOS or WSL")
     try:
@@ -81,7 +83,7 @@ def _served(python: Path | None) -> Iterator[Any]:
         raise TrialUnavailable(f"a trial needs psutil and torch ({exc}); pip install 'exportlint[torch]'") from exc
     folder = Path(tempfile.mkdtemp(prefix="exportlint-"))
     try:
-        server = Server(python, folder)
+        server = Server(python, folder, preload=preload)
         try:
             yield server
         finally:

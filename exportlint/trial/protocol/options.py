@@ -46,6 +46,8 @@ class TrialOptions:
     decompose  OP=FILE_OR_MODULE:FUNCTION: decompositions that take the place of torch's
     read_with  another interpreter, whose torch reads the saved program
     kept_models  a folder for the models and inputs that failed and that no code names; they stay there
+    preload    modules that are imported once, before any target: compilers that many small targets would import anew.
+               What they change in torch, every target sees
     """
 
     modes: tuple[str, ...] = MODES
@@ -63,6 +65,7 @@ class TrialOptions:
     decompose: tuple[str, ...] = ()
     read_with: Path | None = None
     kept_models: Path | None = None
+    preload: tuple[str, ...] = ()
 
     @property
     def limits(self) -> Limits:

@@ -34,7 +34,7 @@ from exportlint.trial.child.server.process_control import (
 from exportlint.trial.child.server.waited_forks import exit_code_of, leave_after, leave_group, reap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 
 # What `torch.export.load` imports before it looks at its file, with all that this imports in turn.
@@ -63,18 +63,24 @@ class Work(Protocol):
         """Run a stage or a script, in a process of its own. `exported`: the program that this stage works on."""
 
 
-def serve(fd: int, folder: Path, work: Callable[[], Work], with_torch_alone: Callable[[socket.socket], None]) -> None:
+def serve(
+    fd: int,
+    folder: Path,
+    work: Callable[[], Work],
+    with_torch_alone: Callable[[socket.socket], None],
+    preload: Sequence[str],
+) -> None:
     """The server: load torch, then fork a process for every target the parent names. Ends when the parent hangs up.
 
     `folder`: of the run, where temporary files go. `work` is asked for once torch is loaded, which it may import.
     `with_torch_alone` is called, with the line to the parent, while this process has what a reader of a saved program
-    imports, and nothing else.
+    imports, and nothing else. `preload`: modules to import besides.
     """
     die_with_parent()
     # The terminal's Ctrl-C is the parent's to answer.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = socket.socket(fileno=fd)
-    facts = _load_torch(partial(with_torch_alone, parent))
+    facts = _load_torch(partial(with_torch_alone, parent), preload)
     _keep_temporary_files_in(folder)
     parent.sendall(json.dumps(facts).encode() + b"\n")
     while True:
@@ -93,7 +99,7 @@ def serve(fd: int, folder: Path, work: Callable[[], Work], with_torch_alone: Cal
         reap()
 
 
-def _load_torch(with_torch_alone: Callable[[], None]) -> Mapping[str, Any]:
+def _load_torch(with_torch_alone: Callable[[], None], preload: Sequence[str]) -> Mapping[str, Any]:
     sys.dont_write_bytecode = True  # a trial leaves no __pycache__ beside the target
     try:
         import torch  # noqa: PLC0415 - the server answers where it is missing
@@ -102,7 +108,7 @@ def _load_torch(with_torch_alone: Callable[[], None]) -> Mapping[str, Any]:
     _import(_READER)
     with_torch_alone()
     torch.set_num_threads(1)
-    for name in (*_PRELOAD, *_own_modules()):
+    for name in (*_PRELOAD, *_own_modules(), *preload):
         _import(name)
     _count_no_devices(torch)
     return {"torch": torch.__version__, "python": ".".join(map(str, sys.version_info[:2])), "platform": _platform()}

@@ -54,7 +54,7 @@ class FreshProcess:
     def __init__(self, name: str, lowering: Lowering, folder: Path) -> None:
         """`name`: how the process finds the class of the lowering."""
         self._folder = Path(tempfile.mkdtemp(prefix="fresh-", dir=folder))
-        kind = ArtefactFork if _needs_torch_alone(lowering) else ArtefactProgram
+        kind = ArtefactFork if _needs_torch(lowering) else ArtefactProgram
         self._process = kind(name, lowering.settings, self._folder)
 
     def __enter__(self) -> FreshProcess:  # noqa: PYI034 - Self needs Python 3.11
@@ -94,5 +94,5 @@ class FreshProcess:
         return (self._folder / "output").read_text("utf-8", "replace")[-_MOST_PRINTED:]
 
 
-def _needs_torch_alone(lowering: Lowering) -> bool:
-    return tuple(lowering.runtime) == ("torch",) and not lowering.environment
+def _needs_torch(lowering: Lowering) -> bool:
+    return "torch" in lowering.runtime and not lowering.environment
