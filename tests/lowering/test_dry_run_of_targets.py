@@ -78,8 +78,22 @@ def test_executorch_says_why_an_operator_is_missing(name):
         "aten.sort.default": "the runtime has no kernel for aten::sort.values",
         "aten.lgamma.default": "neither a kernel nor a decomposition into operators of Core ATen is there",
         "exportlint_tests.quadrupled.default": "no out variant, which writes to memory that was planned, is registered",
-        "exportlint_tests.raised.default": "no out variant, which writes to memory that was planned, is registered",
+        "exportlint_tests.raised.default": "it writes to its arguments, and what torch makes of such an operator has "
+        "no out variant",
     }
+
+
+class Powers(nn.Module):
+    def forward(self, x):
+        return x.pow(2.5) + 2.0**x + x**x
+
+
+def test_an_operator_that_runs_is_not_said_to_be_missing(tmp_path):
+    """torch has several powers of the same arguments, of which one is of Python's numbers."""
+    rows = said("executorch", Powers(), (X,))
+    assert {row.support for row in rows.values()} == {"supported"}
+    assert {"aten.pow.Tensor_Scalar", "aten.pow.Scalar", "aten.pow.Tensor_Tensor"} <= rows.keys()
+    assert made("executorch")[1].compile(torch.export.export(Powers(), (X,)), tmp_path).is_file()
 
 
 def test_xnnpack_says_what_it_takes_and_why_it_leaves_the_rest():

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 NOT_CORE = "neither a kernel nor a decomposition into operators of Core ATen is there"
 NO_OUT_VARIANT = "no out variant, which writes to memory that was planned, is registered"
 NO_KERNEL = "the runtime has no kernel for"
+WRITES = "it writes to its arguments, and what torch makes of such an operator has no out variant"
 _NO_CONFIGURATION = "the partitioner has no configuration for it"
 
 
@@ -36,6 +37,8 @@ def edge_operators(program: torch.export.ExportedProgram, partitioners: Sequence
             return DELEGATED, ""
         if not hasattr(operator, "_schema"):
             return None
+        if not hasattr(node.target, "_schema"):
+            return MISSING, WRITES
         if why := _why_missing(operator, kernels):
             return MISSING, why
         unknown = _NO_CONFIGURATION if partitioners and not _is_known(operator, known) else ""
@@ -93,7 +96,7 @@ def _stop_after(partitioner: Any) -> None:
 
 def _why_missing(operator: torch._ops.OpOverload, kernels: set[str]) -> str:
     """As the verifier, the pass that makes out variants, and the loader of the runtime would say it, in this order."""
-    from executorch.exir.operator.convert import to_out_variant  # noqa: PLC0415 (the package may be missing)
+    from executorch.exir.dialects.edge.op.api import SchemaKind, to_variant  # noqa: PLC0415 (the package may be missing)
     from executorch.exir.passes import to_out_var_skiplist  # noqa: PLC0415 (as above)
 
     if operator in to_out_var_skiplist:
@@ -101,7 +104,7 @@ def _why_missing(operator: torch._ops.OpOverload, kernels: set[str]) -> str:
     if not _is_core(operator):
         return NOT_CORE
     try:
-        run, _ = to_out_variant(operator)
+        run = to_variant(operator, SchemaKind.out)
     except (RuntimeError, AssertionError, AttributeError):  # the last of a schema that it cannot read
         return "" if _registered(operator) in kernels else NO_OUT_VARIANT
     return "" if _registered(run) in kernels else f"{NO_KERNEL} {_registered(run)}"
