@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from exportlint.lowering.arrays import array_leaves, torch_leaves
@@ -51,6 +52,9 @@ print(outputs)
 """
 
 
+_OF_TORCH = ("aten", "prim", "prims")
+
+
 class ExecuTorch(Lowering):
     """Portable kernels only, which every device has."""
 
@@ -85,11 +89,11 @@ class ExecuTorch(Lowering):
         """The program with its weights as `model.pte`."""
         from executorch.exir import to_edge_transform_and_lower  # noqa: PLC0415 (the package may be missing)
 
-        self._emitted = Emitted(inputs=program.graph_signature.user_inputs)
+        self._emitted = _exported(program)
         lowered = to_edge_transform_and_lower(program, partitioner=self.partitioners())
         lowered = lowered.to_executorch(self._config())
         self.facts = {"outputs": program.call_spec.out_spec.num_leaves}
-        self._emitted = _emitted(lowered, self._emitted.inputs)
+        self._emitted = _emitted(lowered, self._emitted)
         path = folder / "model.pte"
         path.write_bytes(lowered.buffer)
         return path
@@ -121,7 +125,21 @@ class ExecuTorch(Lowering):
         return reason_of(raised, self._emitted)
 
 
-def _emitted(lowered: Any, inputs: Sequence[str]) -> Emitted:
+def _exported(program: torch.export.ExportedProgram) -> Emitted:
+    """What is known before it is compiled."""
+    writing: dict[str, None] = {}
+    writers: dict[str, list[str]] = {}
+    for node in program.graph.nodes:
+        schema = getattr(node.target, "_schema", None)
+        if schema is not None and schema.is_mutable:
+            if node.target.namespace not in _OF_TORCH:
+                writing[schema.name] = None
+            for given in node.all_input_nodes:
+                writers.setdefault(given.name, []).append(node.name)
+    return Emitted(inputs=program.graph_signature.user_inputs, writing=tuple(writing), writers=writers)
+
+
+def _emitted(lowered: Any, exported: Emitted) -> Emitted:
     """The instructions and nodes of the one method."""
     plan = lowered.executorch_program.execution_plan[0]
     names = [f"{one.name}.{one.overload}" if one.overload else one.name for one in plan.operators]
@@ -131,4 +149,5 @@ def _emitted(lowered: Any, inputs: Sequence[str]) -> Emitted:
         if (schema := getattr(node.target, "_schema", None)) is not None:
             name = f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
             traces.setdefault(name, []).append(node.meta.get("stack_trace") or "")
-    return Emitted(["" if number is None else names[number] for number in numbers], traces, inputs)
+    instructions = ["" if number is None else names[number] for number in numbers]
+    return replace(exported, instructions=instructions, traces=traces)

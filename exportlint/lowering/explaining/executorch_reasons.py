@@ -29,7 +29,8 @@ ERRORS = {
     0x32: "DelegateInvalidHandle",
 }
 
-# What its portable kernels compute in the place of an operator that they do not have; tests run each of them.
+# What its portable kernels compute in the place of an operator that they do not have; tests run each of them, and what
+# is advised below.
 INSTEAD = {
     "aten::sort": "write `torch.topk(x, x.shape[-1], largest=False)` for `torch.sort(x)`",
     "aten::median": "write `torch.topk(x.flatten(), (x.numel() + 1) // 2, largest=False)[0][-1]`",
@@ -50,6 +51,7 @@ _NO_COMPLEX = (
     "`torch.cos(2 * torch.pi * i * k / n)` and `-torch.sin(2 * torch.pi * i * k / n)`"
 )
 _NO_DTYPE = "compute in float32 or int64, and change the dtype outside of the model"
+_NO_GRADIENTS = "export without gradients: `model.requires_grad_(False)` before, or `with torch.no_grad():` around it"
 _BOUND_DIM = 'give the dim an end that memory can be planned for: `torch.export.Dim("batch", max=…)`'
 _BOUND_SIZE = "state the largest size that can come, before it is used: `torch._check(size <= …)`"
 
@@ -61,11 +63,15 @@ class Emitted:
     instructions  the operator of each, "" of what calls no kernel
     traces        for each operator the stack traces of its nodes, in the order of their calls
     inputs        the names of the program's inputs
+    writing       operators of the program, not torch's own, that write to their arguments
+    writers       for each of its placeholders the nodes that write to it
     """
 
     instructions: Sequence[str] = ()
     traces: Mapping[str, Sequence[str]] = field(default_factory=dict)
     inputs: Sequence[str] = ()
+    writing: Sequence[str] = ()
+    writers: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def trace(self, operator: str, instruction: int | None = None) -> str:
         """Of the node behind an instruction, or of the first one with the operator."""
@@ -133,6 +139,25 @@ def _no_out_variant(raised: Raised, _emitted: Emitted) -> Reason | None:
     return Reason(text, names, f"{ours} and build its kernel into the runtime, or write it with operators of torch")
 
 
+def _writing(raised: Raised, emitted: Emitted) -> Reason | None:
+    """It asks torch's wrapper around such an operator for a schema."""
+    if not emitted.writing or "'NoneType' object has no attribute 'kind'" not in raised.text:
+        return None
+    text = f"operators that write to their arguments are not taken: {', '.join(emitted.writing)}"
+    return Reason(text, tuple(emitted.writing), "write it with operators of torch, which may be in-place ones")
+
+
+_LEAF = re.compile(r"leaf Variable that requires grad .*?While executing %\w+ .*?args = \(%(\w+)", re.DOTALL)
+
+
+def _leaf(raised: Raised, emitted: Emitted) -> Reason | None:
+    """A buffer that the trace found to need gradients, since what is written to it does."""
+    found = _LEAF.search(raised.text)
+    text = "what is written to a buffer needs gradients, and ExecuTorch writes it with torch's check for that"
+    nodes = tuple(emitted.writers.get(found[1], ())) if found else ()
+    return Reason(text, suggestion=_NO_GRADIENTS, nodes=nodes) if found else None
+
+
 _SYMBOL = re.compile(r"finite upper bound for symbolic expression (\S+)")
 
 
@@ -192,4 +217,15 @@ def _plain(raised: Raised, _emitted: Emitted) -> Reason | None:
     return None
 
 
-_EXPLANATIONS = (_not_core, _no_out_variant, _unbounded, _no_kernel, _too_large, _failed_kernel, _complex, _plain)
+_EXPLANATIONS = (
+    _not_core,
+    _no_out_variant,
+    _writing,
+    _leaf,
+    _unbounded,
+    _no_kernel,
+    _too_large,
+    _failed_kernel,
+    _complex,
+    _plain,
+)
