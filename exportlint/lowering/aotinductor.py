@@ -124,8 +124,8 @@ _CPP_LINE = re.compile(r"^\S+?:\d+:\d+: (?:fatal )?error: ([^\n]+)", re.MULTILIN
 def _explained(raised: Raised) -> Reason | None:
     text = raised.text
     if found := _PYTHON_OPERATOR.search(text):
-        what = f"`{found[1]}` is defined in Python, and a package runs without Python"
-        return Reason(what, (found[1],), "define it in C++ (`TORCH_LIBRARY`), or write it with operators of torch")
+        what = f"the process that runs the package does not know `{found[1]}`: {_UNKNOWN}"
+        return Reason(what, (found[1],), _DEFINED)
     if found := _DTYPE.search(text):
         what = f"inductor has no C++ type for tensors of torch.{found[1]}"
         return Reason(what, suggestion=_OTHER_DTYPE, dtype=found[1])
@@ -141,6 +141,11 @@ def _explained(raised: Raised) -> Reason | None:
     return None
 
 
+_UNKNOWN = "it is defined in Python, or the library that defines it is not loaded there"
+_DEFINED = (
+    "write it with operators of torch, or define it in C++ (`TORCH_LIBRARY`) and load that library before the package "
+    "(`torch.ops.load_library`)"
+)
 _OTHER_DTYPE = (
     "compute in a plain dtype: a quantized value is `(x / scale).round().clamp(0, 255).to(torch.uint8)`, and float "
     "again with `.float() * scale`"
