@@ -41,7 +41,7 @@ SECTIONS = {
     "ResNet": ("resnet",),
     "ViT": ("vit",),
     "MViT": ("mvit",),
-    "Llama, static cache": ("llama",),
+    "Llama, static cache": ("llama_buffers", "llama"),
     "LSTM": ("lstm",),
     "U-Net": ("unet",),
     "Graph layer": ("graph_layer",),

@@ -9,6 +9,8 @@ import torch
 from exportlint.trial.child.execution.graph_places import place_named_in
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.from_program import from_program
+from exportlint.trial.child.lowering.operator_places import place_of_nodes
+from exportlint.trial.child.lowering.shared_buffers import shared_buffer
 from exportlint.trial.child.soundness.sample_comparison import compared_on_sample
 from exportlint.trial.protocol.exceptions import of_exception
 from exportlint.trial.protocol.frames import message_frames
@@ -30,8 +32,7 @@ def run(request: StageRequest, program: Any) -> StageAnswer:
     try:
         decomposed = program.run_decompositions()
     except BaseException as exc:  # noqa: BLE001 - torch lets anything through
-        seen = of_exception(exc)
-        request.emit(seen if seen.user else seen.at(place_named_in(program, seen.text)))
+        request.emit(_refusal(program, of_exception(exc)))
         return StageAnswer(REFUSED, None)
     outside = list(_outside_core(decomposed))
     for seen in outside:
@@ -40,6 +41,14 @@ def run(request: StageRequest, program: Any) -> StageAnswer:
     return compared_on_sample(
         request, decomposed.module, short(f"not in Core ATen: {names}") if names else "all Core ATen"
     )
+
+
+def _refusal(program: Any, seen: Observation) -> Observation:
+    """At the line that it is about; with what to write instead where that is known."""
+    if reason := shared_buffer(program, seen.text):
+        seen = seen.with_details(summary=reason.text, suggestion=reason.suggestion)
+        return seen.at(place_of_nodes(program, reason.nodes))
+    return seen if seen.user else seen.at(place_named_in(program, seen.text))
 
 
 def _outside_core(program: Any) -> Iterator[Observation]:

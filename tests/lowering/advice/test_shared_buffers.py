@@ -1,0 +1,64 @@
+"""A buffer that is written through another name: refused with the buffer's name, and what is advised runs."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from live_models import line
+from torch import nn
+
+from exportlint.trial.child.lowering.shared_buffers import shared_buffer
+
+pytestmark = pytest.mark.slow
+
+X = torch.ones(4)
+
+
+class OtherName(nn.Module):
+    """As transformers keeps a static cache: in an object of its own, and in buffers."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = SimpleNamespace(kept=torch.zeros(4))
+        self.register_buffer("cache", self.layer.kept)
+
+    def forward(self, x):
+        y = x * 2
+        self.layer.kept.add_(y)
+        return self.layer.kept + 1
+
+
+class OwnName(OtherName):
+    def forward(self, x):
+        self.layer.kept = self.cache
+        return super().forward(x)
+
+
+class OnlyRead(OtherName):
+    def forward(self, x):
+        return self.layer.kept + x
+
+
+def test_a_write_through_another_name_stands_at_its_line(lowered):
+    proved = lowered("onnxruntime", OtherName(), (X,))
+    assert (proved.status, line(proved)) == ("refused", "self.layer.kept.add_(y)")
+    assert "`cache` is written through another name" in proved.detail
+    assert "write to `self.cache`" in proved.observations[0].details["suggestion"]
+
+
+def test_written_through_its_own_name_it_is_decomposed_and_runs(lowered):
+    assert lowered("executorch", OwnName(), (X,)).status == "passed"
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_what_torch_decomposes_is_what_the_advice_says(strict):
+    program = torch.export.export(OtherName(), (X,), strict=strict)
+    if strict:
+        assert program.run_decompositions().graph_signature.buffers_to_mutate
+        return
+    with pytest.raises(AssertionError, match="expected compiled_fn to be GraphModule") as raised:
+        program.run_decompositions()
+    assert shared_buffer(program, str(raised.value))
+    read = torch.export.export(OnlyRead(), (X,))
+    assert read.run_decompositions()
+    assert shared_buffer(read, str(raised.value)) is None
