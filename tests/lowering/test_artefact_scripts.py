@@ -2,15 +2,18 @@
 
 import ast
 import importlib
+import json
 import subprocess
 import sys
 from importlib.metadata import entry_points
+from pathlib import Path
 
 import pytest
 import torch
+from processes import exportlint
 
 from exportlint.lowering.arrays import array_leaves
-from exportlint.trial.child.lowering.kept_artefact import kept_artefact
+from exportlint.trial.child.lowering.kept_artefact import kept_artefact, why_no_script
 from exportlint.trial.protocol.stages import LOWERINGS
 
 pytestmark = pytest.mark.slow
@@ -52,6 +55,45 @@ def test_a_script_prints_what_eager_gives(point, tmp_path):
     assert said.returncode == 0, said.stderr
     printed = [float(word) for word in _numbers(said.stdout)]
     assert printed == pytest.approx(net(*SAMPLE).flatten().tolist(), abs=1e-3)
+
+
+@pytest.mark.parametrize("point", POINTS, ids=lambda point: point.name)
+def test_inputs_that_numpy_cannot_hold_get_no_script(point, tmp_path):
+    lowering = lowering_of(point)
+    leaves = array_leaves([torch.ones(2, dtype=torch.bfloat16)])
+    compiled, home = tmp_path / "compiled", tmp_path / "kept"
+    for folder in (compiled, home):
+        folder.mkdir()
+    (compiled / "model").touch()
+    kept = Path(kept_artefact(lowering, compiled / "model", leaves, home))
+    reads_torch = "torch.load" in lowering.script
+    assert (kept / "run.py").exists() is reads_torch
+    assert bool(why_no_script(lowering, leaves)) is not reads_torch
+
+
+def test_the_stage_says_that_it_keeps_no_script(tmp_path):
+    pytest.importorskip("onnxruntime")
+    (tmp_path / "net.py").write_text(NET, "utf-8")
+    options = ("--quick", "--lower", "onnxruntime", "--artifacts", "kept", "--output-format", "json")
+    done = exportlint(tmp_path, "trial", "net.py", *options)
+    (target,) = json.loads(done.stdout)["targets"]
+    (stage,) = [stage for stage in target["stages"] if stage["name"] == "lower-onnxruntime"]
+    assert (stage["status"], stage["detail"].endswith("; no script is kept: NumPy has no bfloat16")) == ("passed", True)
+    assert not (tmp_path / "kept" / "net-onnxruntime" / "run.py").exists()
+
+
+NET = """\
+import torch
+
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return x.float() * 2
+
+
+model = Net().eval()
+example_args = (torch.ones(2, dtype=torch.bfloat16),)
+"""
 
 
 def _numbers(text):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from exportlint.lowering.arrays import torch_leaves
+from exportlint.lowering.arrays import BFLOAT16, TensorBytes, torch_leaves
 from exportlint.lowering.leaf_files import write_npz
 
 if TYPE_CHECKING:
@@ -29,11 +29,21 @@ def kept_artefact(lowering: Lowering, artefact: Path, leaves: Sequence[Any], hom
     folder = Path(tempfile.mkdtemp(dir=home))
     for part in artefact.parent.iterdir():
         shutil.move(part, folder / part.name)
-    if lowering.script:
-        inputs = _written(leaves, folder, "torch.load" in lowering.script)
+    if lowering.script and not why_no_script(lowering, leaves):
+        inputs = _written(leaves, folder, _for_torch(lowering))
         text = lowering.script.replace("{artefact}", artefact.name).replace("{inputs}", inputs)
         (folder / SCRIPT).write_text(text, "utf-8")
     return str(folder)
+
+
+def why_no_script(lowering: Lowering, leaves: Sequence[Any]) -> str:
+    """A script with NumPy alone cannot read these inputs; "" where it can."""
+    strange = any(isinstance(leaf, TensorBytes) and leaf.dtype == BFLOAT16 for leaf in leaves)
+    return "no script is kept: NumPy has no bfloat16" if strange and not _for_torch(lowering) else ""
+
+
+def _for_torch(lowering: Lowering) -> bool:
+    return not lowering.script or "torch.load" in lowering.script
 
 
 def _written(leaves: Sequence[Any], folder: Path, for_torch: bool) -> str:

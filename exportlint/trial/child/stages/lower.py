@@ -12,7 +12,7 @@ from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.from_program import from_program
 from exportlint.trial.child.lowering.comparing.input_calls import calls_of, input_leaves
 from exportlint.trial.child.lowering.dry_run import operator_support
-from exportlint.trial.child.lowering.kept_artefact import kept_artefact
+from exportlint.trial.child.lowering.kept_artefact import kept_artefact, why_no_script
 from exportlint.trial.child.lowering.proof import prove, with_operators
 from exportlint.trial.child.lowering.proved import ProofSubject, Proved
 from exportlint.trial.protocol.outcomes import PASSED, SKIPPED
@@ -47,7 +47,8 @@ def run(request: StageRequest, program: torch.export.ExportedProgram) -> StageAn
     if kept and proved.status == PASSED:
         leaves = array_leaves(input_leaves(subject.calls[0].given, program.call_spec.in_spec))
         where = kept_artefact(lowering, Path(proved.data["artefact"]), leaves, Path(kept))
-        proved = replace(proved, data={**proved.data, "kept": where})
+        detail = "; ".join(filter(None, (proved.detail, why_no_script(lowering, leaves))))
+        proved = replace(proved, detail=detail, data={**proved.data, "kept": where})
     return _answer(request, proved)
 
 
