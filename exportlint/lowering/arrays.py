@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
     import torch
 
+BFLOAT16 = "bfloat16"
+
 
 @dataclass(frozen=True, slots=True)
 class TensorBytes:
@@ -48,7 +50,7 @@ class TensorBytes:
         """As a NumPy array of its own memory; bfloat16 needs ml_dtypes."""
         import numpy as np  # noqa: PLC0415 - only in a process whose runtime it is
 
-        dtype = _bfloat16() if self.dtype == "bfloat16" else np.dtype(self.dtype)
+        dtype = _bfloat16() if self.dtype == BFLOAT16 else np.dtype(self.dtype)
         array: np.ndarray[Any, Any] = np.frombuffer(bytearray(self.data), dtype).reshape(self.shape)
         return array
 
@@ -57,6 +59,18 @@ def _bfloat16() -> Any:
     import ml_dtypes  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415 - comes with onnx and tvm
 
     return ml_dtypes.bfloat16
+
+
+def numpy_bits(leaf: Any) -> tuple[np.ndarray[Any, Any], bool]:
+    """A leaf for a runtime that takes NumPy's arrays, and whether it is bfloat16, which NumPy lacks: it goes as the
+    integers of its bits."""
+    import numpy as np  # noqa: PLC0415 - only in a process whose runtime it is
+
+    if not isinstance(leaf, TensorBytes):
+        return np.asarray(leaf), False
+    if leaf.dtype != BFLOAT16:
+        return leaf.numpy(), False
+    return np.frombuffer(bytearray(leaf.data), np.uint16).reshape(leaf.shape), True
 
 
 def torch_leaves(leaves: Sequence[Any]) -> list[Any]:

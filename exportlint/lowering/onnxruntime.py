@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import math
 import re
-import warnings
 from typing import TYPE_CHECKING, Any
 
-from exportlint.lowering.arrays import TensorBytes
+from exportlint.lowering.arrays import BFLOAT16, TensorBytes, numpy_bits
 from exportlint.lowering.backend import Call, Lowering, OperatorUse, Raised, Ran, Reason
 from exportlint.lowering.explaining.program_graph import (
     interface_of,
@@ -27,6 +25,7 @@ from exportlint.lowering.explaining.usual_reasons import (
     TENSORS_ONLY,
     no_converter,
 )
+from exportlint.lowering.quiet import quiet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -105,7 +104,7 @@ class ONNXRuntime(Lowering):
         """Of the graph after torch.onnx decomposed what it has no function for."""
         from torch.onnx._internal.exporter._dispatching import dispatch  # noqa: PLC0415
 
-        with _quiet():
+        with quiet():
             registry = self._known = self._registry()
             given = self._decomposed(program, registry)
 
@@ -146,7 +145,7 @@ class ONNXRuntime(Lowering):
         asked = {"opset_version": self.settings["opset"]} if self.settings["opset"] else {}
         optimize = self.settings["optimize"]
         try:
-            with _quiet(), _built_once(self._known):
+            with quiet(), _built_once(self._known):
                 made = torch.onnx.export(program, (), dynamo=True, verbose=False, optimize=optimize, **asked)
         except Exception as exc:
             self._causes = _causes(exc)
@@ -228,7 +227,7 @@ class ONNXRuntime(Lowering):
         if self._program is None:
             return ()
         if self._given is None:
-            with _quiet():
+            with quiet():
                 self._decomposed(self._program, self._registry())
         return origins(self._program, self._given, re.sub(r"__\d+$", "", onnx_node.removeprefix("node_")))
 
@@ -243,16 +242,14 @@ def _causes(exc: BaseException | None) -> list[str]:
 
 
 def _ort_value(leaf: Any) -> Any:
-    """bfloat16, which NumPy lacks, goes as the integers of its bits."""
-    import numpy as np  # noqa: PLC0415 - see the module `backend`
-    from onnxruntime import OrtValue  # noqa: PLC0415
+    from onnxruntime import OrtValue  # noqa: PLC0415 - see the module `backend`
 
-    if not isinstance(leaf, TensorBytes):
-        return OrtValue.ortvalue_from_numpy(np.asarray(leaf))
-    if leaf.dtype == "bfloat16":
-        bits = np.frombuffer(bytearray(leaf.data), np.uint16).reshape(leaf.shape)
-        return OrtValue.ortvalue_from_numpy_with_onnx_type(bits, _BFLOAT16)
-    return OrtValue.ortvalue_from_numpy(leaf.numpy())
+    array, are_bits = numpy_bits(leaf)
+    return (
+        OrtValue.ortvalue_from_numpy_with_onnx_type(array, _BFLOAT16)
+        if are_bits
+        else OrtValue.ortvalue_from_numpy(array)
+    )
 
 
 def _array(value: Any) -> Any:
@@ -261,7 +258,7 @@ def _array(value: Any) -> Any:
     if value.element_type() != _BFLOAT16:
         return TensorBytes.of(value.numpy())
     size = 2 * math.prod(value.shape())
-    return TensorBytes("bfloat16", tuple(value.shape()), ctypes.string_at(value.data_ptr(), size) if size else b"")
+    return TensorBytes(BFLOAT16, tuple(value.shape()), ctypes.string_at(value.data_ptr(), size) if size else b"")
 
 
 @contextlib.contextmanager
@@ -278,16 +275,3 @@ def _built_once(registry: Any) -> Iterator[None]:
         yield
     finally:
         ONNXRegistry.from_torchlib = usual
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """It warns of every package that it might have used."""
-    before = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(before)

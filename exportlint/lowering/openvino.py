@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import logging
 import re
-import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from exportlint.lowering.arrays import TensorBytes
+from exportlint.lowering.arrays import BFLOAT16, TensorBytes, numpy_bits
 from exportlint.lowering.backend import Call, Lowering, OperatorUse, Raised, Ran, Reason
 from exportlint.lowering.explaining.program_graph import (
     constant_arguments,
@@ -28,9 +26,10 @@ from exportlint.lowering.explaining.usual_reasons import (
     TENSORS_ONLY,
     no_converter,
 )
+from exportlint.lowering.quiet import quiet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     import torch
@@ -102,7 +101,7 @@ class OpenVINO(Lowering):
         """Its frontend has no list to ask: the graph is converted as far as it goes, which takes milliseconds."""
         from openvino.frontend import FrontEndManager  # noqa: PLC0415 - see the module `backend`
 
-        with _quiet():
+        with quiet():
             decoder = self._decoded(program)
             frontend = FrontEndManager().load_by_framework("pytorch")
             partial = frontend.convert_partially(frontend.load(decoder))
@@ -126,7 +125,7 @@ class OpenVINO(Lowering):
         """As `model.xml` and `model.bin`. What `convert_model` makes first of a program is there from the dry run."""
         import openvino  # noqa: PLC0415 - see the module `backend`
 
-        with _quiet():
+        with quiet():
             model = openvino.convert_model(self._decoded(program))
         path = folder / "model.xml"
         openvino.save_model(model, str(path), compress_to_fp16=self.settings["compress_to_fp16"])
@@ -205,33 +204,16 @@ def _innermost(text: str) -> str:
 
 
 def _tensor(leaf: Any) -> Any:
-    """bfloat16, which NumPy lacks, goes as the integers of its bits."""
-    import numpy as np  # noqa: PLC0415 - see the module `backend`
-    import openvino  # noqa: PLC0415
+    import openvino  # noqa: PLC0415 - see the module `backend`
 
-    if not isinstance(leaf, TensorBytes):
-        return openvino.Tensor(np.asarray(leaf))
-    if leaf.dtype == "bfloat16":
-        bits = np.frombuffer(bytearray(leaf.data), np.uint16).reshape(leaf.shape)
-        return openvino.Tensor(bits, openvino.Shape(leaf.shape), openvino.Type.bf16)
-    return openvino.Tensor(leaf.numpy())
+    array, are_bits = numpy_bits(leaf)
+    return (
+        openvino.Tensor(array, openvino.Shape(array.shape), openvino.Type.bf16) if are_bits else openvino.Tensor(array)
+    )
 
 
 def _array(tensor: Any) -> TensorBytes:
     array = TensorBytes.of(tensor.data)
     if tensor.element_type.get_type_name() == "bf16":
-        return TensorBytes("bfloat16", array.shape, array.data)
+        return replace(array, dtype=BFLOAT16)
     return array
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """It warns of each operator that this torch does not decompose."""
-    before = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(before)
