@@ -39,8 +39,9 @@ class OnlyRead(OtherName):
         return self.layer.kept + x
 
 
-def test_a_write_through_another_name_stands_at_its_line(lowered):
-    proved = lowered("onnxruntime", OtherName(), (X,))
+@pytest.mark.parametrize("name", ["onnxruntime", "aotinductor"])
+def test_a_write_through_another_name_stands_at_its_line(name, lowered):
+    proved = lowered(name, OtherName(), (X,))
     assert (proved.status, line(proved)) == ("refused", "self.layer.kept.add_(y)")
     assert "`cache` is written through another name" in proved.detail
     assert "write to `self.cache`" in proved.observations[0].details["suggestion"]

@@ -13,20 +13,22 @@ if TYPE_CHECKING:
     import torch
     from torch.export import ExportedProgram
 
-# An assertion inside of torch, of the function that it puts around such a program.
-_WRAPPED = "expected compiled_fn to be GraphModule"
+# Of torch: of the function that it puts around such a program, and of inductor's trace of it.
+_SIGNS = ("expected compiled_fn to be GraphModule", "mutating a non-functional tensor with a functional tensor")
 
 
 def shared_buffer(program: ExportedProgram, text: str) -> Reason | None:
-    """Why torch refuses to decompose the program in these words, if a buffer is the reason."""
-    if _WRAPPED not in text:
+    """Why torch refuses the program in these words, if a buffer is the reason."""
+    if not any(sign in text for sign in _SIGNS):
         return None
     for buffer, constant in _shared(program):
         nodes = _writers(program, constant)
         if nodes:
-            words = f"`{buffer}` is written through another name than the module's own, and torch decomposes no program"
+            words = (
+                f"`{buffer}` is written through another name than the module's own, and torch takes the program apart"
+            )
             advice = f"write to `self.{buffer}`, the module's own name for it, or export with `strict=True`"
-            return Reason(f"{words} that has the same memory twice", suggestion=advice, nodes=nodes)
+            return Reason(f"{words} only if it is given the memory once", suggestion=advice, nodes=nodes)
     return None
 
 
