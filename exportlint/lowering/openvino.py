@@ -170,7 +170,9 @@ class OpenVINO(Lowering):
             return Reason(words, (), TENSOR_ARGUMENTS)
         if "Tensor name is not a number" in raised.text and self._program and duplicate_outputs(self._program):
             words = "OpenVINO's PyTorch frontend cannot return a tensor twice"
-            return Reason(words, (), "return a copy the second time: y.clone()", duplicate_outputs(self._program))
+            return Reason(
+                words, (), "return it once, and let the caller use it twice", duplicate_outputs(self._program)
+            )
         return Reason(f"{raised.error_class.rpartition('.')[2]}: {_innermost(raised.text)}")
 
     def _failed(self, text: str, names: str) -> Reason:

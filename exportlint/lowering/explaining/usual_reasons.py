@@ -17,19 +17,18 @@ OTHER_DTYPE = "use float32 for this target: model.float(), and float32 inputs"
 SAME_DTYPES = "give both sides one dtype: x.to(y.dtype), torch.full_like in place of a number"
 KNOWN_SIZES = "keep the size fixed: torch.where or a mask that multiplies, in place of picking elements"
 NO_NOISE = "take the random values as an argument"
-NO_LOOP = "write the loop out in Python: its length is known when the model is exported"
-BOTH_BRANCHES = "compute both branches, and choose with torch.where"
+NO_LOOP = "write the loop out in Python, where its length is known when the model is exported"
 SMALLER_STEPS = "write it with simpler operators, or compute it outside of the exported module"
+_PROD = "of positive values: torch.exp(torch.log(x).sum(dim)) is prod, torch.exp(torch.log(x).cumsum(dim)) is cumprod"
 
-# Where a rewrite is known; by the operator's name without its namespace, overload, and a leading underscore.
+# Where a rewrite is known; by the operator's name without its namespace, overload, and a leading underscore. Tests try
+# each rewrite for one operator of its row.
 _INSTEAD = (
     (r"fft\w*|stft|istft", "multiply with the matrices of cosines and sines, which are constants of the model"),
-    (r"nonzero|masked_select|unique\w*", KNOWN_SIZES),
-    (r"local_scalar_dense|item", "keep the number a tensor: sizes that are read from data have no fixed memory"),
+    (r"nonzero|masked_select", KNOWN_SIZES),
     (r"rand\w*|normal\w*|bernoulli|multinomial|native_dropout", NO_NOISE),
-    (r"cumprod|prod", "for positive values: torch.exp(torch.log(x).sum(dim)), or cumsum for cumprod"),
+    (r"cumprod|prod", _PROD),
     (r"scan|map_impl|while_loop", NO_LOOP),
-    (r"cond", BOTH_BRANCHES),
     (r"complex|view_as_complex|view_as_real|polar|angle", REAL_NUMBERS),
 )
 _TORCH = ("aten", "prims", "higher_order")
