@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from io import StringIO
 from typing import TYPE_CHECKING
 
 from exportlint.finding import Evidence, Finding
@@ -16,6 +15,7 @@ from exportlint.output.causes import (
     never_ran_in_words,
     parts,
 )
+from exportlint.output.console import printed, text_console
 from exportlint.output.coverage_listing import print_never_ran
 from exportlint.output.graph import print_graph
 from exportlint.output.ladder_table import print_ladder
@@ -37,7 +37,8 @@ _SEE = "see"
 def render(report: Report, options: RenderOptions) -> str:
     if not (report.shown or report.targets):
         return report.headline + "\n"  # the common case on every commit needs no rich
-    console, links = _console(options), set[tuple[str, str]]()
+    console, file = text_console(options)
+    links = set[tuple[str, str]]()
     for part in parts(report):
         _print_part(console, report, part, links)
     console.print(report.headline, style="headline", soft_wrap=True)
@@ -47,28 +48,7 @@ def render(report: Report, options: RenderOptions) -> str:
     if report.next_step:
         console.print(f"{report.next_step.why}:", style="label", soft_wrap=True)
         console.print(f"  {report.next_step.command}", soft_wrap=True)
-    file = console.file
-    assert isinstance(file, StringIO)  # noqa: S101 (for mypy: _console made it)
-    return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
-
-
-def _console(options: RenderOptions) -> Console:
-    from rich.console import Console  # noqa: PLC0415 (50 ms)
-    from rich.theme import Theme  # noqa: PLC0415
-
-    from exportlint.output.styles import STYLES  # noqa: PLC0415
-
-    return Console(
-        file=StringIO(),
-        force_terminal=options.color,
-        color_system="standard" if options.color else None,
-        width=options.width,
-        theme=Theme(STYLES),
-        highlight=False,
-        markup=False,
-        emoji=False,
-        legacy_windows=False,
-    )
+    return printed(file)
 
 
 def _print_part(console: Console, report: Report, part: Part, links: set[tuple[str, str]]) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from io import StringIO
 from typing import TYPE_CHECKING
 
+from exportlint.output.console import printed, text_console
 from exportlint.output.lowerings.matrix import Matrix, MatrixRow, WhyNot, column, short_names
 from exportlint.trial.protocol.outcomes import RUNNING, SKIPPED
 from exportlint.trial.protocol.stages import stage_named
@@ -26,23 +26,7 @@ _NARROW = 100
 
 def render_matrix(matrix: Matrix, options: RenderOptions) -> str:
     """The tables, the reasons, and the run in one sentence; ends with a line end."""
-    from rich.console import Console  # noqa: PLC0415 (50 ms)
-    from rich.theme import Theme  # noqa: PLC0415
-
-    from exportlint.output.styles import STYLES  # noqa: PLC0415
-
-    file = StringIO()
-    console = Console(
-        file=file,
-        force_terminal=options.color,
-        color_system="standard" if options.color else None,
-        width=options.width,
-        theme=Theme(STYLES),
-        highlight=False,
-        markup=False,
-        emoji=False,
-        legacy_windows=False,
-    )
+    console, file = text_console(options)
     for table in matrix_tables(matrix, options.width):
         console.print(table)
         console.print()
@@ -51,7 +35,7 @@ def render_matrix(matrix: Matrix, options: RenderOptions) -> str:
     for line in matrix.unmet_in_words():
         console.print(line, style="severity.error", soft_wrap=True)
     console.print(matrix.headline, style="headline", soft_wrap=True)
-    return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
+    return printed(file)
 
 
 def matrix_tables(matrix: Matrix, width: int) -> Iterator[Table]:

@@ -31,7 +31,7 @@ def live_matrix(empty: Matrix, names: Sequence[str]) -> Iterator[Callable[[Event
     from rich.live import Live  # noqa: PLC0415
     from rich.theme import Theme  # noqa: PLC0415
 
-    from exportlint.output.styles import STYLES  # noqa: PLC0415
+    from exportlint.output.console import STYLES  # noqa: PLC0415
 
     console = Console(stderr=True, theme=Theme(STYLES), highlight=False)
     with Live(filling.shown(console.width), console=console, transient=True, refresh_per_second=4) as live:
