@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import small_models
 import torch
-from live_models import given_by_repro, line, made, printed_by_script
+from live_models import line, made, printed_by_script
 from torch import nn
 from torch.export import Dim
 
@@ -40,21 +40,6 @@ class Bfloat16(nn.Module):
     def forward(self, x):
         y = x + 1
         return self.linear(y)
-
-
-def test_structures_keywords_and_all_dtypes_arrive_as_in_eager(lowered):
-    proved = lowered("onnxruntime", *small_models.structures())
-    assert (proved.status, proved.observations) == ("passed", ())
-    assert proved.data["bytes"] > 160
-    assert proved.detail.endswith("sample twice, other values")
-
-
-def test_dynamic_sizes_are_run(lowered):
-    shapes = ({0: Dim("batch", min=2, max=8), 1: Dim("length", min=2, max=16)},)
-    proved = lowered("onnxruntime", small_models.Encoder(), (torch.randn(2, 5, 8),), None, shapes)
-    assert proved.status == "passed"
-    assert "batch=" in proved.detail
-    assert "length=" in proved.detail
 
 
 def test_an_operator_without_function_is_refused_at_its_line(lowered):
@@ -111,25 +96,6 @@ def test_numbers_among_the_arguments_are_constants(lowered):
     assert lowered("onnxruntime", small_models.TakesNumber(), (torch.ones(2), 3)).status == "passed"
 
 
-@pytest.mark.parametrize(
-    ("model", "args", "check", "text"),
-    [
-        (small_models.Counter, (torch.ones(2),), "state", "self.count.add_(1)"),
-        (small_models.WritesInput, (torch.ones(2), torch.ones(2)), "input-effect", "y.mul_(2)"),
-        (
-            small_models.Cache,
-            (torch.ones(2), torch.tensor(1)),
-            "buffer",
-            "self.kept.copy_(torch.where(rows == first, x, self.kept))",
-        ),
-    ],
-)
-def test_a_write_that_is_lost_shows_at_its_line(lowered, model, args, check, text):
-    proved = lowered("onnxruntime", model(), args)
-    assert proved.status == "differs"
-    assert (proved.observations[0].check, line(proved)) == (check, text)
-
-
 def test_training_batch_norm_becomes_one_with_running_statistics(lowered):
     """torch.onnx drops the mode: the values are others in the first call."""
     proved = lowered("onnxruntime", small_models.InTraining(), (torch.randn(4, 3) + 2,))
@@ -156,8 +122,3 @@ def test_the_script_runs_beside_the_artefact(tmp_path):
     printed = printed_by_script("onnxruntime", *small_models.structures(), tmp_path)
     assert [text.partition("float32")[1] for text in printed].count("float32") == 3
     assert len(printed) == 5
-
-
-def test_the_repro_gives_what_eager_gives():
-    model, args = small_models.Encoder(), (torch.randn(2, 5, 8),)
-    torch.testing.assert_close(given_by_repro("onnxruntime", model, args), model.eval()(*args), rtol=1e-4, atol=1e-5)
