@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from exportlint.rule.functions_below import functions_below
     from exportlint.rule.idempotence import adds_nothing, moves_only
     from exportlint.rule.lifetimes import Use, has_modes, outlives_calls, use_of
+    from exportlint.rule.operator_rule import OperatorRule
     from exportlint.rule.patterns import (
         CONTAINER_METHODS,
         SHAPE_METHODS,
@@ -68,6 +69,7 @@ _NAMES_OF_MODULES = {
     "rule.functions_below": "functions_below",
     "rule.idempotence": "adds_nothing moves_only",
     "rule.lifetimes": "Use has_modes outlives_calls use_of",
+    "rule.operator_rule": "OperatorRule",
     "rule.patterns": "CONTAINER_METHODS SHAPE_METHODS called dotted flat_targets is_part root_name text_argument"
     " written_in_place",
     "rule.script_rule": "ScriptRule argument",
@@ -103,6 +105,7 @@ __all__ = [
     "Link",
     "ModuleInfo",
     "Need",
+    "OperatorRule",
     "Parsed",
     "Place",
     "ResultDtype",

@@ -102,6 +102,8 @@ class Finding:
     path          relative to the working directory, with forward slashes
     line …        lines and columns start at 1; the end column is exclusive
     effect        the measured outcome by mode, such as {"non-strict": "refused"}; empty: not measured
+    lowerings     the targets of deployment that it is about, each with the measured status: {"executorch": "refused"};
+                  empty: it is about export
     shown_by      mode -> what of a trial shows it, by `exportlint.trial.protocol.shown_by`; a mode in which torch does
                   it right has nothing to show; empty: nobody knows
     target        the target of the trial that found, confirmed or refuted it, and `stage` where
@@ -128,6 +130,7 @@ class Finding:
     fix: Fix | None = None
     fingerprint: str = ""
     shown_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
+    lowerings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def sort_key(self) -> tuple[str, int, int, int, str, str]:

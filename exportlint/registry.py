@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from exportlint.errors import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from importlib.metadata import EntryPoint
     from types import ModuleType
 
@@ -60,6 +60,15 @@ class RuleInfo:
     def truth(self) -> Mapping[str, Mapping[str, Any]]:
         """torch version -> Bad or Good class -> mode -> what was measured."""
         return {version: rules.get(self.name, {}) for version, rules in read_truth(self.truth_dir).items()}
+
+    def lowered(self) -> Mapping[str, Mapping[str, Any]]:
+        """torch version -> Bad or Good class -> target of deployment -> what was measured."""
+        files = _truth_files(self.truth_dir)
+        return {version: content.get("lowered", {}).get(self.name, {}) for version, content in files.items()}
+
+    def is_asked_for(self, shipped_to: Collection[str]) -> bool:
+        """Has it anything to say of code that runs where torch does, or on one of these targets of deployment?"""
+        return not self.cls.lowerings or not set(self.cls.lowerings).isdisjoint(shipped_to)
 
 
 def sources_of(rules: Iterable[RuleInfo]) -> list[Path]:
@@ -132,9 +141,17 @@ def read_truth(folder: Path) -> Mapping[str, Mapping[str, Any]]:
 
     A class that could not be tried under a version is not measured there, for every reader.
     """
+    return {
+        version: {rule: _tried(classes) for rule, classes in content["rules"].items()}
+        for version, content in _truth_files(folder).items()
+    }
+
+
+@cache
+def _truth_files(folder: Path) -> Mapping[str, Mapping[str, Any]]:
+    """torch version -> the content of its file; versions in ascending order."""
     read = (json.loads(path.read_text("utf-8")) for path in folder.glob("torch-*.json"))
-    files = sorted(read, key=lambda t: version_key(t["torch"]))
-    return {t["torch"]: {rule: _tried(classes) for rule, classes in t["rules"].items()} for t in files}
+    return {content["torch"]: content for content in sorted(read, key=lambda content: version_key(content["torch"]))}
 
 
 def measured_versions() -> list[str]:

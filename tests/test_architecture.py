@@ -186,6 +186,7 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.registry",
         "exportlint.trial.parent",
         "exportlint.trial.findings",
+        "exportlint.trial.run",
     },
     "exportlint.repro": {"exportlint.trial.protocol", "exportlint.trial.findings"},
     "exportlint.output": {

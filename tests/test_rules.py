@@ -8,9 +8,11 @@ import pytest
 
 from exportlint.files import SourceFile
 from exportlint.registry import TESTED_TORCH, RuleInfo, all_rules
+from exportlint.static.lowered_cases import shown_in
 from exportlint.static.rule_links import links_of
 from exportlint.static.severity import is_advice
 from exportlint.static.static_pass import StaticOptions, check
+from exportlint.trial.protocol.outcomes import PASSED
 from exportlint.truth.fixture import read_fixture
 
 if TYPE_CHECKING:
@@ -18,12 +20,14 @@ if TYPE_CHECKING:
 
 
 RULES = all_rules()
+LOWERED = {name: rule for name, rule in RULES.items() if rule.cls.lowerings}
 BOTH = ("non-strict", "strict")
 
 
 def reported(rule: RuleInfo, torch: str | None) -> set[tuple[int, str, str]]:
     file = SourceFile(rule.fixture, rule.fixture.name)
-    report = check([file], tuple(RULES.values()), StaticOptions(torch=torch, modes=BOTH))
+    options = StaticOptions(torch=torch, modes=BOTH, lowerings=rule.cls.lowerings)
+    report = check([file], tuple(RULES.values()), options)
     assert not report.problems
     return {(f.line, f.severity.value, f.rule) for f in report.findings}
 
@@ -50,7 +54,7 @@ def test_torch_does_not_disprove_the_rule(rule: RuleInfo) -> None:
     truth = rule.truth()
     for case in rule.cls.cases:
         assert case in classes, f"{case} has no class in {rule.fixture}"
-        if is_advice(case):
+        if is_advice(case) or rule.cls.lowerings:
             continue
         outcomes = [record for measured in truth.values() for record in measured.get(case, {}).values()]
         assert any(r["outcome"] != "exports" or r.get("then") or r.get("deprecated") for r in outcomes), (
@@ -73,6 +77,32 @@ def test_every_good_case_exports_in_both_modes_of_the_tested_torch(rule: RuleInf
     for name in good:
         for mode, record in rule.truth()[TESTED_TORCH][name].items():
             assert record["outcome"] == "exports", f"{name} in {mode}: {record['outcome']}"
+
+
+@pytest.mark.parametrize("rule", LOWERED.values(), ids=LOWERED)
+def test_every_class_is_measured_on_the_targets_of_deployment(rule: RuleInfo) -> None:
+    """Where a target's package was missing when it was measured, it has no record, and nothing is said of it."""
+    measured = rule.lowered()[TESTED_TORCH]
+    assert measured.keys() == {c.name for c in read_fixture(rule.fixture).classes}, f"`exportlint truth {rule.name}`"
+    on = {target for records in measured.values() for target in records}
+    assert on == set(rule.cls.lowerings)
+    assert {name for name, records in measured.items() if records.keys() != on} == set()
+
+
+@pytest.mark.parametrize("rule", LOWERED.values(), ids=LOWERED)
+def test_a_case_exports_and_fails_on_a_target_where_what_is_suggested_runs(rule: RuleInfo) -> None:
+    measured, lines = rule.lowered()[TESTED_TORCH], {mark.line for mark in read_fixture(rule.fixture).marks}
+    for case in rule.cls.cases:
+        assert rule.truth()[TESTED_TORCH][case]["non-strict"]["outcome"] == "exports", case
+        failing = {target: record for target, record in measured[case].items() if record["status"] != PASSED}
+        assert any(measured[shown_in(rule, case)][target]["status"] == PASSED for target in failing), case
+        assert {record["line"] for record in failing.values()} <= {None, *lines}, f"{case} fails at another line"
+
+
+@pytest.mark.parametrize("rule", LOWERED.values(), ids=LOWERED)
+def test_without_a_target_of_deployment_nothing_is_said(rule: RuleInfo) -> None:
+    file = SourceFile(rule.fixture, rule.fixture.name)
+    assert check([file], [rule], StaticOptions(torch=TESTED_TORCH, modes=BOTH)).findings == ()
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)

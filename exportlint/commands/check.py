@@ -20,6 +20,9 @@ from exportlint.commands.reporting import finish
 from exportlint.config.settings import CommandLine, load_config
 from exportlint.errors import UserError
 from exportlint.workflow.linting import collect_files, lint_files
+from exportlint.workflow.lowerings.lowering_choice import for_linting
+
+_WITHOUT_TRIAL = ("jobs", "lower")
 
 
 @click.command("check")
@@ -42,7 +45,7 @@ def command(paths: tuple[str, ...], **options: Any) -> int:
     if options["trial"]:
         return _with_trial(named, near, asked, output, how, cache=not options["no_cache"])
     _refuse_trial_options(how)
-    config = load_config(near, asked)
+    config = for_linting(flat(how.lower), load_config(near, asked))
     found = collect_files(named, options["stdin_filename"], config)
     return finish(lint_files(found, config, jobs=how.jobs, cache=not options["no_cache"]), config, output)
 
@@ -62,6 +65,7 @@ def _with_trial(
 
 def _refuse_trial_options(how: TrialSettings) -> None:
     if given := next(
-        (name for name in TrialSettings.__dataclass_fields__ if name != "jobs" and getattr(how, name)), None
+        (name for name in TrialSettings.__dataclass_fields__ if name not in _WITHOUT_TRIAL and getattr(how, name)),
+        None,
     ):
         raise UserError(f"--{given.replace('_', '-')} belongs to trials: add --trial, or use `exportlint trial`")

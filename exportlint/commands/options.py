@@ -188,7 +188,8 @@ _MORE_STAGES = (
         "--lower",
         multiple=True,
         metavar="NAMES",
-        help="Also compile for these, run the result and compare: none (default), all, or aotinductor,executorch.",
+        help="Targets of deployment: none (default), all, or aotinductor,executorch. A trial compiles for them, runs "
+        "the result and compares; the static pass says what they refuse.",
     ),
 )
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from exportlint.commands.options import flat
+
 
 @click.command("truth")
 @click.argument("rules", nargs=-1, metavar="[RULE]…")
@@ -14,12 +16,17 @@ import click
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="The interpreter whose torch is measured (default: this one).",
 )
+@click.option(
+    "--lower", multiple=True, metavar="NAMES", help="Of targets of deployment measure these (default: the rule's own)."
+)
 @click.option("--jobs", type=click.IntRange(min=1), default=1, metavar="N", help="Models measured at the same time.")
-def command(rules: tuple[str, ...], python: Path | None, jobs: int) -> int:
+def command(rules: tuple[str, ...], python: Path | None, lower: tuple[str, ...], jobs: int) -> int:
     """Measure what torch does with the fixtures of rules, and write it beside them; needs torch.
+
+    A rule about targets of deployment is measured there too; of one whose package is missing, nothing is said.
 
     A rule that is not written yet can be measured as soon as its fixture stands.
     """
     from exportlint.truth.truth_files import measure_rules  # noqa: PLC0415 (the trial's modules, for this command only)
 
-    return measure_rules(list(rules), python, jobs)
+    return measure_rules(list(rules), python, jobs, flat(lower))

@@ -89,6 +89,26 @@ class RuleNames(Collection[str]):
         return trial_rule_names()
 
 
+class JudgedRules(Collection[str]):
+    """The names of the rules that this run judges by; those that are about targets of deployment, where it has one.
+
+    A rule's module is looked into for a name that somebody asks about, since most runs ask about none.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+
+    def __contains__(self, name: object) -> bool:
+        info = all_rules().get(str(name))
+        return info is not None and self._config.wants(info.name) and info.is_asked_for(self._config.lower)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in all_rules() if name in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 def load_config(paths: Sequence[str], asked: CommandLine) -> Config:
     """The configuration nearest to `paths`, overruled by the command line. Raises UserError where either is wrong."""
     known = RuleNames()

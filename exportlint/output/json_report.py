@@ -60,6 +60,8 @@ def _finding(finding: Finding, report: Report) -> dict[str, Any]:
         "fix": _fix(finding.fix) if finding.fix else None,
         "fingerprint": finding.fingerprint,
     }
+    if finding.lowerings:
+        data["lowerings"] = dict(finding.lowerings)
     # Only with --show-suppressed, where a reader could not distinguish such a finding from one that counts.
     return {**data, "suppressed": True} if "suppressed" in report.label(finding) else data
 

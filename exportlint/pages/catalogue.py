@@ -48,6 +48,20 @@ def measured(info: RuleInfo, version: str, mode: str) -> str:
     return ", ".join(f"{name} {number}" for name, number in counts.most_common())
 
 
+def lowered(info: RuleInfo, version: str, target: str) -> str:
+    """What the target did with the Bad classes, as in `measured`."""
+    records = (by_target.get(target) for name, by_target in _bad_lowered(info, version))
+    counts = Counter(record["status"] for record in records if record)
+    if len(counts) == 1:
+        return str(next(iter(counts)))
+    return ", ".join(f"{name} {number}" for name, number in counts.most_common())
+
+
+def _bad_lowered(info: RuleInfo, version: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    classes = info.lowered().get(version, {})
+    return ((name, by_target) for name, by_target in classes.items() if name.startswith("Bad"))
+
+
 def versions() -> list[str]:
     """Every measured torch version, the newest first."""
     found = {version for info in all_rules().values() for version in info.truth()}
@@ -73,12 +87,26 @@ def rules_page() -> str:
             "",
             _table([TESTED_TORCH], with_summary=True),
             "",
+            *_targets_of_deployment(),
             "## Other versions",
             "",
             _table(others, with_summary=False),
             "",
         ]
     )
+
+
+def _targets_of_deployment() -> list[str]:
+    return [
+        "## Targets of deployment",
+        "",
+        f"What torch {TESTED_TORCH} exports and a target does not run. With `--lower`, or `lower` in",
+        "`pyproject.toml`, these rules speak of the targets named there: `refused`, `differs` (it computes",
+        "something else), `crashed`, or `passed` (there the rule is silent).",
+        "",
+        _lowered_table(),
+        "",
+    ]
 
 
 def _table(columns: list[str], *, with_summary: bool) -> str:
@@ -91,9 +119,16 @@ def _table(columns: list[str], *, with_summary: bool) -> str:
             *(measured(info, version, mode) for version in columns for mode in MODES),
         ]
         for info in all_rules().values()
-        if _is_ours(info)
+        if _is_ours(info) and not info.cls.lowerings
     ]
     return table(headers, rows)
+
+
+def _lowered_table() -> str:
+    ours = [info for info in all_rules().values() if _is_ours(info) and info.cls.lowerings]
+    targets = sorted({target for info in ours for target in info.cls.lowerings})
+    rows = [[_link(info), info.summary, *(lowered(info, TESTED_TORCH, target) for target in targets)] for info in ours]
+    return table(["rule", "what it finds", *targets], rows)
 
 
 def _is_ours(info: RuleInfo) -> bool:

@@ -6,7 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from exportlint.errors import UserError, nearest
-from exportlint.pages.catalogue import measured, source, versions
+from exportlint.pages.catalogue import lowered, measured, source, versions
 from exportlint.reference import lookup
 from exportlint.reference.stored import stored
 from exportlint.registry import RuleInfo, all_rules
@@ -49,22 +49,35 @@ def _rule(info: RuleInfo) -> Iterator[str]:
     yield info.page
     yield _measured(info)
     if info.fixture.is_file():
-        yield from _examples(read_fixture(info.fixture))
+        yield from _examples(read_fixture(info.fixture), "Runs" if info.cls.lowerings else "Exports")
     yield _see(info)
 
 
 def _measured(info: RuleInfo) -> str:
+    if info.cls.lowerings:
+        return _lowered(info)
     rows = [(version, [measured(info, version, mode) for mode in MODES]) for version in versions()]
     lines = [f"  torch {version}: {_by_mode(outcomes)}" for version, outcomes in rows if any(outcomes)]
     return "\n".join(["What torch did with the models that fail:", *lines]) if lines else ""
+
+
+def _lowered(info: RuleInfo) -> str:
+    lines = [
+        f"  {target}, torch {version}: {outcome}"
+        for target in info.cls.lowerings
+        for version in versions()
+        if (outcome := lowered(info, version, target))
+    ]
+    title = "What targets of deployment did with the models that fail; torch exports them (see --lower):"
+    return "\n".join([title, *lines]) if lines else ""
 
 
 def _by_mode(outcomes: list[str]) -> str:
     return "; ".join(f"{mode}: {outcome}" for mode, outcome in zip(MODES, outcomes, strict=True) if outcome)
 
 
-def _examples(fixture: Fixture) -> Iterator[str]:
-    for title, good in (("Fails", False), ("Exports", True)):
+def _examples(fixture: Fixture, runs: str) -> Iterator[str]:
+    for title, good in (("Fails", False), (runs, True)):
         if found := next((cls for cls in fixture.classes if cls.good is good), None):
             yield f"{title}:\n\n{textwrap.indent(source(fixture, found), '    ')}"
     captions = [f"  {cls.name}: {cls.caption.partition(chr(10))[0]}" for cls in fixture.classes if not cls.good]

@@ -46,6 +46,8 @@ class Rule(Visitor):
     torch_says     regular expressions for torch's own words, by which a trial's failure is known to be this rule's
     checks         checks and notes of a trial that are this rule's, by the names in `trial.protocol.observation`
     docs           pages that exist, as (title, url)
+    lowerings      the targets of deployment that the rule is about, where torch exports the code; it speaks of those
+                   that somebody ships to and that fail in the measured truth
     shown_by       what a trial has to run besides what showed the fixture's Bad classes, before it may clear a
                    suspicion (`exportlint.trial.protocol.shown_by`)
 
@@ -75,6 +77,7 @@ class Rule(Visitor):
     torch_says: ClassVar[tuple[str, ...]] = ()
     checks: ClassVar[tuple[str, ...]] = ()
     docs: ClassVar[tuple[tuple[str, str], ...]] = ()
+    lowerings: ClassVar[tuple[str, ...]] = ()
     shown_by: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, code: Code) -> None:

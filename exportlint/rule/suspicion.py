@@ -15,6 +15,8 @@ class Case:
 
     message      what the code does; what torch does with it is added from the measured truth
     suggestion   what to write instead
+    shown_in     of a rule about targets of deployment: the Good class that shows the suggestion, so that it is made
+                 for targets alone that were seen to run it; by default the one that is named like the Bad class
 
     >>> case = Case("`{code}` branches on a tensor's value", "Choose with `torch.where`.")
     >>> case.message.format(code="x.sum() > 0")
@@ -23,6 +25,7 @@ class Case:
 
     message: str
     suggestion: str
+    shown_in: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import astuple
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from exportlint.finding import Applicability, Finding, Fix, Severity, fingerprint
 
@@ -14,7 +14,28 @@ if TYPE_CHECKING:
     from exportlint.engine.source.file_store import FileStore
     from exportlint.rule.suspicion import Suspicion
     from exportlint.static.judgement import Judgement
-    from exportlint.static.severity import MeasuredCases
+
+
+class CaseJudge(Protocol):
+    """What was measured of the cases of a rule, and so how a suspicion is told."""
+
+    def severity(self, case: str) -> Severity | None:
+        """None: there is nothing to report."""
+
+    def sentence(self, case: str) -> str:
+        """What torch, or a target of deployment, does with it."""
+
+    def suggestion(self, case: str, text: str) -> str:
+        """The rule's suggestion as far as it was tried; "" where it helps nobody."""
+
+    def effect(self, case: str) -> dict[str, str]:
+        """Mode -> outcome."""
+
+    def lowerings(self, case: str) -> dict[str, str]:
+        """Target of deployment -> outcome."""
+
+    def shown_by(self, case: str) -> dict[str, tuple[str, ...]]:
+        """Mode -> what a trial has to run to show the harm."""
 
 
 _Key = tuple[str, int, int, int, int, str]  # absolute path, lines and columns, rule
@@ -28,7 +49,7 @@ class MergedSuspicions:
     measured   what torch did with the cases of a rule, by the rule's name
     """
 
-    def __init__(self, shown: dict[str, str], measured: Callable[[str], MeasuredCases], files: FileStore) -> None:
+    def __init__(self, shown: dict[str, str], measured: Callable[[str], CaseJudge], files: FileStore) -> None:
         self._shown = shown
         self._measured = measured
         self._files = files
@@ -57,7 +78,7 @@ class MergedSuspicions:
         line = self._files.line(suspicion.path, suspicion.place.line)
         same_line = (suspicion.rule, suspicion.path, line.strip())
         seen[same_line] += 1
-        place = suspicion.place
+        place, advice = suspicion.place, measured.suggestion(suspicion.case, suspicion.suggestion)
         return Finding(
             suspicion.rule,
             shown,
@@ -69,9 +90,10 @@ class MergedSuspicions:
             f"{suspicion.message}: {measured.sentence(suspicion.case)}",
             effect=measured.effect(suspicion.case),
             links=suspicion.links,
-            fix=Fix(suspicion.suggestion, Applicability.DISPLAY),
+            fix=Fix(advice, Applicability.DISPLAY) if advice else None,
             fingerprint=fingerprint(suspicion.rule, shown, line, seen[same_line] - 1),
             shown_by=measured.shown_by(suspicion.case),
+            lowerings=measured.lowerings(suspicion.case),
         )
 
 

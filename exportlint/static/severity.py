@@ -49,6 +49,14 @@ class MeasuredCases:
         """Mode -> outcome; empty where nothing was measured."""
         return {mode: record["outcome"] for mode, record in self._measured(case)[1].items()}
 
+    def lowerings(self, case: str) -> dict[str, str]:  # noqa: ARG002 - what is refused by torch reaches no target
+        """None: these rules are about export."""
+        return {}
+
+    def suggestion(self, case: str, text: str) -> str:  # noqa: ARG002 - the fixture's Good classes show all of them
+        """The rule's own."""
+        return text
+
     def shown_by(self, case: str) -> dict[str, tuple[str, ...]]:
         """Mode -> what a trial has to run to show the harm of the case: what showed it when the case was measured, and
         what the rule names besides. Empty where nothing was measured, or no harm in any mode."""

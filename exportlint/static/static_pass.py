@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from exportlint.engine.source.file_store import FileStore
 from exportlint.finding import Finding, Problem
 from exportlint.static.judgement_cache import JudgementCache
-from exportlint.static.merging import MergedSuspicions
+from exportlint.static.lowered_cases import LoweredCases
+from exportlint.static.merging import CaseJudge, MergedSuspicions
 from exportlint.static.severity import MeasuredCases
 from exportlint.trial.protocol.outcomes import NON_STRICT
 
@@ -42,6 +43,7 @@ class StaticOptions:
     jobs    how many processes may judge at the same time
     cache   the folder where judgements are kept between runs; None: they are not
     targets those that the configuration names; their inputs show what a model's parameters are
+    lowerings  the targets of deployment that somebody ships to
     """
 
     torch: str | None = None
@@ -49,6 +51,7 @@ class StaticOptions:
     jobs: int = 1
     cache: Path | None = None
     targets: tuple[DeclaredTarget, ...] = ()
+    lowerings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +76,18 @@ def check(
     judgements = _judgements(files, known, rules, options, on_judged or _nobody)
     by_name = {rule.name: rule for rule in rules}
     # What was measured is read only when a rule has reported something.
-    measured = cache(lambda name: MeasuredCases(by_name[name], options.torch, options.modes))
+    measured = cache(lambda name: _measured(by_name[name], options))
     merged = MergedSuspicions(shown, measured, known)
     for judgement in judgements:
         merged.add(judgement)
     findings = sorted(merged.findings(), key=lambda f: f.sort_key)
     return StaticReport(tuple(findings), tuple(_problems(shown, judgements)), len(files))
+
+
+def _measured(rule: RuleInfo, options: StaticOptions) -> CaseJudge:
+    if rule.cls.lowerings:
+        return LoweredCases(rule, options.torch, options.lowerings)
+    return MeasuredCases(rule, options.torch, options.modes)
 
 
 def _nobody(_done: int, _of: int) -> None:

@@ -1,4 +1,4 @@
-"""Write what an installed torch really does with every fixture class in both modes."""
+"""Write what an installed torch, and targets of deployment, really do with every fixture class."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from exportlint.errors import UserError, nearest
 from exportlint.registry import UNTRIED
+from exportlint.truth.fixture import read_fixture
+from exportlint.truth.lowering_truth import Lowered, measure_lowered
 from exportlint.truth.measuring import Measurable, Measured, Planned, measure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from exportlint.registry import RuleInfo
 
@@ -26,11 +28,10 @@ def write(truth: Mapping[str, Any], folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"torch-{truth['torch']}.json"
     with _locked(folder):
-        before = json.loads(path.read_text("utf-8"))["rules"] if path.exists() else {}
-        merged = {**truth, "rules": {**before, **truth["rules"]}}
-        part = path.with_suffix(f".{os.getpid()}.part")
-        part.write_text(json.dumps(merged, indent=1, sort_keys=True, ensure_ascii=False) + "\n", "utf-8")
-        part.replace(path)
+        before = json.loads(path.read_text("utf-8")) if path.exists() else {"rules": {}}
+        merged = {**truth, "rules": {**before["rules"], **truth["rules"]}}
+        merged["lowered"] = before.get("lowered", {})
+        _replace(path, merged)
     return path
 
 
@@ -44,14 +45,19 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(fd)
 
 
-def measure_rules(names: list[str], python: Path | None = None, jobs: int = 1) -> int:
+def measure_rules(names: list[str], python: Path | None = None, jobs: int = 1, lowerings: Sequence[str] = ()) -> int:
     """Measure the named rules (all, for none), write the truth after each, print what follows from it; an exit code.
+
+    What a rule says of targets of deployment is measured there too: on those that it names, or on the `lowerings`
+    alone, where what is known of the others stays.
 
     Raises UserError as `measure` does; what was measured before that is written.
     """
 
     def on_rule(subject: Measurable, truth: dict[str, Any]) -> None:
         path = write(truth, subject.truth_dir)
+        if targets := lowerings or _lowerings_of(subject.name):
+            _lower(subject, truth["torch"], targets, python)
         _print_verdict(subject.name, truth["rules"][subject.name])
         sys.stdout.write(f"{subject.name}: written to {path}\n")
 
@@ -64,6 +70,55 @@ def _subjects(names: list[str]) -> list[Measurable]:
     from exportlint.registry import all_rules  # noqa: PLC0415 - a rule that is half written must not stop another's
 
     return [_planned(name) or _registered(name, all_rules()) for name in names] if names else list(all_rules().values())
+
+
+def _lowerings_of(name: str) -> tuple[str, ...]:
+    """The targets that the rule names; none of a fixture whose rule is not written yet."""
+    from exportlint.registry import all_rules  # noqa: PLC0415 - as in `_subjects`
+
+    known = all_rules().get(name)
+    return known.cls.lowerings if known else ()
+
+
+def _lower(subject: Measurable, torch: str, lowerings: Sequence[str], python: Path | None) -> None:
+    """Each class is written as soon as it is measured: a target of deployment takes its time."""
+    classes = {cls.name for cls in read_fixture(subject.fixture).classes}
+    for cls, measured in measure_lowered(subject.fixture, lowerings, python):
+        write_lowered(subject, torch, {cls.name: measured}, lowerings, classes)
+        for name in lowerings:
+            record = measured.get(name, {"status": "says nothing"})
+            words = " ".join(f"{record[key]}" for key in ("error",) if record.get(key))
+            place = f" line {record['line']}" if record.get("line") else ""
+            sys.stdout.write(f"{subject.name} {cls.name} {name}: {record['status']}{place} {words}".rstrip() + "\n")
+        sys.stdout.flush()
+
+
+def write_lowered(
+    subject: Measurable,
+    torch: str,
+    measured: Mapping[str, Lowered],
+    lowerings: Sequence[str],
+    classes: Collection[str],
+) -> None:
+    """What the targets did with some classes; of `lowerings` only this counts, of other targets what was known.
+
+    Of what is not among the fixture's `classes` any more, nothing stays.
+    """
+    path = subject.truth_dir / f"torch-{torch}.json"
+    with _locked(subject.truth_dir):
+        truth = json.loads(path.read_text("utf-8"))
+        known = truth.setdefault("lowered", {}).get(subject.name, {})
+        for name, records in measured.items():
+            kept = {target: record for target, record in known.get(name, {}).items() if target not in lowerings}
+            known[name] = {**kept, **records}
+        truth["lowered"][subject.name] = {name: known[name] for name in known if name in classes}
+        _replace(path, truth)
+
+
+def _replace(path: Path, truth: Mapping[str, Any]) -> None:
+    part = path.with_suffix(f".{os.getpid()}.part")
+    part.write_text(json.dumps(truth, indent=1, sort_keys=True, ensure_ascii=False) + "\n", "utf-8")
+    part.replace(path)
 
 
 def _planned(name: str) -> Planned | None:

@@ -38,7 +38,8 @@ def lint_files(found: Collected, config: Config, *, jobs: int | None = None, cac
     from exportlint.static.static_pass import StaticOptions, check  # noqa: PLC0415 (after the arguments hold)
 
     folder = cache_folder() if cache else None
-    options = StaticOptions(config.torch, config.modes, jobs or cores(), folder, tuple(_declared(config)))
+    declared = tuple(_declared(config))
+    options = StaticOptions(config.torch, config.modes, jobs or cores(), folder, declared, config.lower)
     with progress("files read", len(found.files)) as advance:
         report = check(found.files, config.rules(), options, advance)
     return Gathered(found.files, report.files, report.findings, (*found.problems, *report.problems))

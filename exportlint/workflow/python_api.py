@@ -147,6 +147,7 @@ def lint(
     torch: str | None = None,
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
+    lower: str | Sequence[str] | None = None,
 ) -> list[Finding]:
     """What `exportlint check` finds in files and folders; nothing in them is imported or run, and torch is not needed.
 
@@ -154,6 +155,7 @@ def lint(
     mode             what severity follows: non-strict, strict or both; by default what pyproject.toml says
     torch            the version that is judged for, as in "2.13"; by default the installed one
     select, ignore   names of rules; by default what pyproject.toml says
+    lower            targets of deployment that the code ships to, as in `diagnose`: what of it they refuse
 
     Raises UserError for a file that cannot be read or parsed, or a name that is no rule's.
 
@@ -164,10 +166,11 @@ def lint(
     [('net.py', 4, 'tensor-data-access')]
     """
     from exportlint.workflow.linting import collect_files, lint_files  # noqa: PLC0415 (not for a diagnosis)
+    from exportlint.workflow.lowerings.lowering_choice import for_linting  # noqa: PLC0415 (as above)
     from exportlint.workflow.report_building import build_report  # noqa: PLC0415 (as above)
 
     names = [str(path) for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
-    config = load_config(names, CommandLine(tuple(select), tuple(ignore), mode, torch))
+    config = for_linting(_words(lower), load_config(names, CommandLine(tuple(select), tuple(ignore), mode, torch)))
     gathered = lint_files(collect_files(names, None, config), config, jobs=1, cache=False)
     if problem := next(iter(gathered.problems), None):
         raise UserError(f"{problem.path}{f':{problem.line}' if problem.line else ''}: {problem.message}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from exportlint.config.settings import RuleNames
+from exportlint.config.settings import JudgedRules, RuleNames
 from exportlint.files import SourceError, SourceFile, matches
 from exportlint.finding import Evidence, Finding, Problem, fingerprint
 from exportlint.output.report import NOTHING_MORE, Report, Shown
@@ -47,7 +47,7 @@ def build_report(gathered: Gathered, config: Config, shown: Shown = NOTHING_MORE
         [finding for finding in wanted if id(finding) not in ids],
         sources.texts(finding.path for finding in wanted),
         known=RuleNames(),
-        judged=[info.name for info in config.rules()],
+        judged=JudgedRules(config),
         all_ran=config.all_rules_run,
     )
     complaints = (c for c in applied.complaints if c.path in sources.files and config.wants(c.rule))

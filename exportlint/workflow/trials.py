@@ -68,7 +68,7 @@ def examine(
     with repro_files.folder_for_models(save_repro) as models, artifact_files.folder_for_artefacts(artifacts) as kept:
         options = replace(options, kept_models=models, lowering=replace(options.lowering, kept=kept))
         reports = _tried(targets, options, stop)
-        config = _for_installed(reports, config)
+        config = replace(_for_installed(reports, config), lower=options.lower)
         read = found if stop.reason else _with_executed(found, reports)
         gathered = lint_files(read, config, jobs=jobs, cache=cache)
         gathered = replace(

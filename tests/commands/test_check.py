@@ -286,7 +286,7 @@ def test_output_survives_a_terminal_that_cannot_show_it(project: Path) -> None:
 def test_rules_are_listed(project: Path) -> None:
     assert "tensor-data-access" in exportlint(project, "rules").stdout
     listed = json.loads(exportlint(project, "rules", "--output-format", "json").stdout)
-    assert {"rule", "summary", "page", "exportdb", "graph_breaks", "docs", "measured"} == set(listed[0])
+    assert {"rule", "summary", "page", "exportdb", "graph_breaks", "docs", "measured", "lowered"} == set(listed[0])
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from exportlint.errors import UserError
 from exportlint.registry import UNTRIED, read_truth
 from exportlint.truth.fixture import read_fixture
 from exportlint.truth.measuring import Planned, measure
-from exportlint.truth.truth_files import write
+from exportlint.truth.truth_files import write, write_lowered
 
 FIXTURE = '''
 """Branches on values."""
@@ -170,6 +170,23 @@ def test_writing_keeps_the_rules_that_were_not_measured(tmp_path):
     assert first == second == tmp_path / "torch-2.13.0.json"
     assert json.loads(first.read_text())["rules"] == {"a-rule": {"Good": {}}, "b-rule": {"Bad": {}}}
     assert list(tmp_path.iterdir()) == [Path(first)]
+
+
+def test_what_targets_of_deployment_did_is_kept_for_those_that_were_not_measured_again(tmp_path):
+    subject = Planned("a-rule", tmp_path / "a_rule.py", tmp_path)
+    file = write({"torch": "2.13.0", "rules": {"a-rule": {}}}, tmp_path)
+    passed, refused = {"status": "passed"}, {"status": "refused"}
+    write_lowered(
+        subject,
+        "2.13.0",
+        {"Bad": {"one": refused, "two": refused}, "Gone": {"one": passed}},
+        ("one", "two"),
+        {"Bad", "Gone"},
+    )
+    write_lowered(subject, "2.13.0", {"Bad": {}}, ("two",), {"Bad"})
+    assert json.loads(file.read_text())["lowered"] == {"a-rule": {"Bad": {"one": refused}}}
+    write({"torch": "2.13.0", "rules": {"b-rule": {}}}, tmp_path)
+    assert json.loads(file.read_text())["lowered"] == {"a-rule": {"Bad": {"one": refused}}}
 
 
 def test_what_could_not_be_tried_reads_as_not_measured(tmp_path):

@@ -17,7 +17,7 @@ from exportlint.trial.findings.trial_finding import TRAINING_MODE, TrialFinding,
 from exportlint.trial.findings.wording.coverage_messages import NOTHING_IS_KNOWN
 from exportlint.trial.protocol.outcomes import MODES, NON_STRICT, Outcome
 from exportlint.trial.protocol.shown_by import BESIDE_VALUES, OTHER_LENGTH
-from exportlint.trial.protocol.stages import StageKind
+from exportlint.trial.protocol.stages import StageKind, lowering
 from exportlint.trial.protocol.target import TargetKind
 
 if TYPE_CHECKING:
@@ -82,6 +82,8 @@ class _MergedEvidence:
 
     def _suspected(self, found: TrialFinding, executed: ExecutedLines) -> int | None:
         """The static finding that it confirms, if any."""
+        if (index := self._at_lowering(found)) is not None:
+            return index
         if found.family == "submodule" and (index := self._inside(found)) is not None:
             return index
         if found.placed:
@@ -89,6 +91,15 @@ class _MergedEvidence:
             return self._above(found) if index is None else index
         index = self._at_call(found)
         return self._by_elimination(found, executed) if index is None else index
+
+    def _at_lowering(self, found: TrialFinding) -> int | None:
+        """What is suspected at its line of the very target of deployment that failed."""
+        here = (
+            index
+            for index, static in enumerate(self.static)
+            if found.placed and found.stage.lowering in static.lowerings and _covers(static, found)
+        )
+        return next(here, None)
 
     def _at_call(self, found: TrialFinding) -> int | None:
         """Torch names no line, so it stands at the call of a script: what its own rule suspects there."""
@@ -140,7 +151,9 @@ class _MergedEvidence:
     def _by_elimination(self, found: TrialFinding, executed: ExecutedLines) -> int | None:
         """Torch names no line: the one suspicion among the lines that ran which could be it."""
         own = [
-            index for index, static in enumerate(self.static) if _has_any(static, executed) and _could_be(static, found)
+            index
+            for index, static in enumerate(self.static)
+            if not static.lowerings and _has_any(static, executed) and _could_be(static, found)
         ]
         return own[0] if len(own) == 1 else None
 
@@ -150,7 +163,10 @@ class _MergedEvidence:
         changing = _lines_that_change(report, self.root)
         repeated = _by_shown_path(report.repeated, self.root)
         for index, static in enumerate(self.static):
-            if _has_any(static, executed) and not _has_any(static, changing):
+            if static.lowerings:
+                ran = _has_any(static, executed) and all(_runs(report, name) for name in static.lowerings)
+                self.cleared[index] = dict.fromkeys(MODES, report.name) if ran else self.cleared.get(index, {})
+            elif _has_any(static, executed) and not _has_any(static, changing):
                 shown = {mode: report.name for mode in modes if _would_show(report, mode, static, repeated)}
                 self.cleared[index] = shown | self.cleared.get(index, {})
 
@@ -173,12 +189,19 @@ class _MergedEvidence:
 
 
 def _covers(static: Finding, found: TrialFinding) -> bool:
-    return static.path == found.path and static.line <= found.line <= static.end_line
+    """Is it at the suspicion's lines, and about the same: export, or a target of deployment?"""
+    same = bool(static.lowerings) == (found.stage.lowering is not None)
+    return same and static.path == found.path and static.line <= found.line <= static.end_line
 
 
 def _would_show(report: TargetReport, mode: str, static: Finding, repeated: ExecutedLines) -> bool:
     here = {OTHER_LENGTH} if _has_any(static, repeated) else set()
     return mode in static.shown_by and (report.shown(mode) | here).issuperset(static.shown_by[mode])
+
+
+def _runs(report: TargetReport, lowering_name: str) -> bool:
+    result = report.stage(lowering(lowering_name).name)
+    return result is not None and result.passed
 
 
 def _has_any(static: Finding, lines: ExecutedLines) -> bool:

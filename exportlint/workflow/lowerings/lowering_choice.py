@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+from dataclasses import replace
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,16 @@ def chosen_lowerings(names: Sequence[str], config: Config, usual: Sequence[str] 
         if config.lower
         else tuple(usual)
     )
+
+
+def for_linting(names: Sequence[str], config: Config) -> Config:
+    """The configuration with the targets of deployment that the static pass speaks of: those of `names`, else its own.
+
+    Where only files are checked, a package that brings a target of pyproject.toml need not be installed.
+    """
+    if names or ALL in config.lower:
+        return replace(config, lower=named_lowerings(names or config.lower, "--lower"))
+    return config
 
 
 def named_lowerings(names: Sequence[str], where: str) -> tuple[str, ...]:

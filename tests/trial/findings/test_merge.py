@@ -250,3 +250,22 @@ def test_a_break_of_the_graph_confirms_nothing_and_gives_its_page_to_the_refusal
     assert [link.id for link in met.links if isinstance(link, Link)] == ["GB0170"]
     found = merged(net, tmp_path, [suspicion(6)], explain)
     assert {(one.rule, one.evidence.value) for one in found} >= {("some-rule", "cleared")}
+
+
+def test_a_suspicion_about_a_target_of_deployment_is_confirmed_by_its_stage_alone(net: str, tmp_path: Path) -> None:
+    of_target = suspicion(7, effect={}, shown_by={}, lowerings={"executorch": "refused"})
+    failing = StageResult("lower-executorch", "refused", observations=(refusal(net, 7),))
+    (found,) = merged(net, tmp_path, [of_target], failing)
+    assert (found.evidence, found.stage) == (Evidence.CONFIRMED, "lower-executorch")
+    other = StageResult("lower-tvm", "refused", observations=(refusal(net, 7),))
+    assert {one[2] for one in evidence(merged(net, tmp_path, [of_target], other))} == {"suspected", "discovered"}
+    exported = merged(net, tmp_path, [of_target], *refused(refusal(net, 7)))
+    assert {one[2] for one in evidence(exported)} == {"suspected", "discovered"}
+
+
+def test_it_is_cleared_where_every_target_that_it_names_ran(net: str, tmp_path: Path) -> None:
+    of_two = suspicion(7, effect={}, shown_by={}, lowerings={"executorch": "refused", "tvm": "refused"})
+    one, other = StageResult("lower-executorch", "passed"), StageResult("lower-tvm", "passed")
+    assert evidence(merged(net, tmp_path, [of_two], one, other)) == [("some-rule", 7, "cleared")]
+    assert evidence(merged(net, tmp_path, [of_two], one)) == [("some-rule", 7, "suspected")]
+    assert evidence(merged(net, tmp_path, [of_two], one, other, executed={6})) == [("some-rule", 7, "suspected")]

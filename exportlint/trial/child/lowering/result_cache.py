@@ -34,11 +34,16 @@ def key_of(
 ) -> str:
     """A name that changes with everything the result rests on."""
     digest = hashlib.blake2b(digest_size=20)
-    head = [__version__, lowering, settings, {name: _version(name) for name in packages}, os.environ.get("CXX", "")]
+    head = [__version__, lowering, settings, versions_of(packages), os.environ.get("CXX", "")]
     digest.update(json.dumps(head, sort_keys=True, default=str).encode())
     for part in _parts(program, calls):
         digest.update(part)
     return digest.hexdigest()
+
+
+def versions_of(packages: Sequence[str]) -> dict[str, str]:
+    """Distribution -> its version; "" of one that is not installed."""
+    return {name: _version(name) for name in packages}
 
 
 def _version(package: str) -> str:

@@ -15,6 +15,7 @@ from exportlint.trial.child.lowering.dry_run import operator_support
 from exportlint.trial.child.lowering.kept_artefact import kept_artefact, why_no_script
 from exportlint.trial.child.lowering.proof import prove, with_operators
 from exportlint.trial.child.lowering.proved import ProofSubject, Proved
+from exportlint.trial.child.lowering.result_cache import versions_of
 from exportlint.trial.protocol.outcomes import PASSED, SKIPPED
 from exportlint.trial.protocol.shortening import short
 
@@ -44,6 +45,7 @@ def run(request: StageRequest, program: torch.export.ExportedProgram) -> StageAn
     calls, operators = calls_of(loaded, request.exported), bool(request.options.get("operators"))
     subject = ProofSubject(name, lowering, program, loaded.eager, calls, folder, recalled, operators=operators)
     proved = prove(subject)
+    proved = replace(proved, data={**proved.data, "versions": dict(versions_of(lowering.packages))})
     if kept and proved.status == PASSED:
         leaves = array_leaves(input_leaves(subject.calls[0].given, program.call_spec.in_spec))
         where = kept_artefact(lowering, Path(proved.data["artefact"]), leaves, Path(kept))
