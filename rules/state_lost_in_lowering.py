@@ -38,6 +38,7 @@ _STARTS_AT = {"zeros": 0, "zeros_like": 0, "ones": 1, "ones_like": 1, "eye": 1, 
 class StateLostInLowering(Rule):
     words = r"self\.\w+"
     lowerings = ("aotinductor", "executorch", "executorch-xnnpack", "onnxruntime", "openvino", "tvm")
+    cured_by: ClassVar = dict.fromkeys(("executorch", "executorch-xnnpack"), "initialized_buffers")
     cases: ClassVar = {
         "BadState": Case(_STATE, _IN_OUT, "GoodInAndOut"),
         "BadStateWithStart": Case(_START, _IN_OUT, "GoodInAndOut"),

@@ -48,6 +48,8 @@ class Rule(Visitor):
     docs           pages that exist, as (title, url)
     lowerings      the targets of deployment that the rule is about, where torch exports the code; it speaks of those
                    that somebody ships to and that fail in the measured truth
+    cured_by       target -> its setting in `[tool.exportlint.lowerings.TARGET]` with which it runs the code: where that
+                   is set, nothing is said of the target
     shown_by       what a trial has to run besides what showed the fixture's Bad classes, before it may clear a
                    suspicion (`exportlint.trial.protocol.shown_by`)
 
@@ -78,6 +80,7 @@ class Rule(Visitor):
     checks: ClassVar[tuple[str, ...]] = ()
     docs: ClassVar[tuple[tuple[str, str], ...]] = ()
     lowerings: ClassVar[tuple[str, ...]] = ()
+    cured_by: ClassVar[Mapping[str, str]] = {}
     shown_by: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, code: Code) -> None:

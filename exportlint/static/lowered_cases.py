@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from exportlint.finding import Severity
@@ -25,12 +26,19 @@ _DOES = {
 class LoweredCases:
     """What targets of deployment do with the cases of a rule, which torch exports.
 
-    `shipped_to` are those that somebody ships to; of others nothing is said. A torch version that was not measured is
-    judged by the nearest older one.
+    `shipped_to` are those that somebody ships to, `settings` what is set for each; of others nothing is said. A torch
+    version that was not measured is judged by the nearest older one.
     """
 
-    def __init__(self, rule: RuleInfo, torch: str | None, shipped_to: Collection[str]) -> None:
-        self._rule, self._shipped_to = rule, shipped_to
+    def __init__(
+        self,
+        rule: RuleInfo,
+        torch: str | None,
+        shipped_to: Collection[str],
+        settings: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    ) -> None:
+        cured = {name for name, setting in rule.cls.cured_by.items() if settings.get(name, {}).get(setting)}
+        self._rule, self._shipped_to = rule, set(shipped_to) - cured
         lowered = rule.lowered()
         versions = [v for v in lowered if torch is None or version_key(v)[:2] <= version_key(torch)[:2]]
         self._fitting = [lowered[version] for version in reversed(versions)]

@@ -7,9 +7,9 @@ several files report about the functions they share is merged (`merging`), in an
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from exportlint.engine.source.file_store import FileStore
 from exportlint.finding import Finding, Problem
@@ -20,7 +20,7 @@ from exportlint.static.severity import MeasuredCases
 from exportlint.trial.protocol.outcomes import NON_STRICT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from exportlint.engine.entry.declared_target import DeclaredTarget
@@ -44,6 +44,7 @@ class StaticOptions:
     cache   the folder where judgements are kept between runs; None: they are not
     targets those that the configuration names; their inputs show what a model's parameters are
     lowerings  the targets of deployment that somebody ships to
+    settings   what is set for some of them, by name
     """
 
     torch: str | None = None
@@ -52,6 +53,7 @@ class StaticOptions:
     cache: Path | None = None
     targets: tuple[DeclaredTarget, ...] = ()
     lowerings: tuple[str, ...] = ()
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ def check(
 
 def _measured(rule: RuleInfo, options: StaticOptions) -> CaseJudge:
     if rule.cls.lowerings:
-        return LoweredCases(rule, options.torch, options.lowerings)
+        return LoweredCases(rule, options.torch, options.lowerings, options.settings)
     return MeasuredCases(rule, options.torch, options.modes)
 
 

@@ -39,7 +39,9 @@ def lint_files(found: Collected, config: Config, *, jobs: int | None = None, cac
 
     folder = cache_folder() if cache else None
     declared = tuple(_declared(config))
-    options = StaticOptions(config.torch, config.modes, jobs or cores(), folder, declared, config.lower)
+    options = StaticOptions(
+        config.torch, config.modes, jobs or cores(), folder, declared, config.lower, config.lowerings
+    )
     with progress("files read", len(found.files)) as advance:
         report = check(found.files, config.rules(), options, advance)
     return Gathered(found.files, report.files, report.findings, (*found.problems, *report.problems))

@@ -107,6 +107,14 @@ def test_check_speaks_of_the_targets_that_are_named(tmp_path: Path) -> None:
     assert (wrong.returncode, "executorch" in wrong.stderr) == (2, True)
 
 
+def test_a_setting_that_keeps_the_state_silences_its_target(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(COUNTER, "utf-8")
+    keeps = '[tool.exportlint.lowerings.executorch]\ninitialized_buffers = ["*"]\n'
+    (tmp_path / "pyproject.toml").write_text(keeps, "utf-8")
+    assert lint(tmp_path / "net.py", lower="executorch") == []
+    assert [found.lowerings for found in lint(tmp_path / "net.py", lower="executorch,tvm")] == [{"tvm": "differs"}]
+
+
 def test_a_comment_about_a_target_is_not_called_needless_where_nobody_ships_to_it(tmp_path: Path) -> None:
     source = COUNTER.replace(
         "mul_(0.5)", "mul_(0.5)  # exportlint: ignore[state-lost-in-lowering] the caller resets it"
