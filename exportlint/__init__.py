@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from exportlint.engine.source.symbols import ClassInfo, FunctionInfo, ModuleInfo
     from exportlint.engine.values.abstract_value import Value
     from exportlint.engine.values.dims.extents import Declaration
-    from exportlint.engine.values.dims.needs import Demand, Need, extent_of, has_several_elements
+    from exportlint.engine.values.dims.needs import Demand, Need, dims_of, extent_of, has_several_elements
     from exportlint.engine.values.kinds import Kind, Source
     from exportlint.errors import UserError
     from exportlint.finding import Applicability, Edit, Finding, Fix, Link, Severity
@@ -57,7 +57,7 @@ _NAMES_OF_MODULES = {
     "engine.values.abstract_value": "Value",
     "engine.values.dims.extents": "Declaration",
     "engine.values.kinds": "Kind Source",
-    "engine.values.dims.needs": "Demand Need extent_of has_several_elements",
+    "engine.values.dims.needs": "Demand Need dims_of extent_of has_several_elements",
     "errors": "UserError",
     "finding": "Applicability Edit Finding Fix Link Severity",
     "rule.base": "Rule Scope",
@@ -130,6 +130,7 @@ __all__ = [
     "called",
     "demands_of",
     "diagnose",
+    "dims_of",
     "dotted",
     "extent_of",
     "flat_targets",

@@ -26,8 +26,12 @@ _MOMENTS = Case(_SAYS, "compute each by itself: `x.var(dim)` or `x.std(dim)`, an
 class OperatorNotLowered(OperatorRule):
     lowerings = ("executorch", "onnxruntime")
     cases: ClassVar = {
-        "BadSort": Case(_SAYS, "write `torch.topk(x, x.shape[-1], largest=False)`"),
-        "BadArgsort": Case(_SAYS, "write `torch.topk(x, x.shape[-1], largest=False)[1]`"),
+        "BadSort": Case(
+            _SAYS, "write `torch.topk(x, x.shape[-1], largest=False)`, or `largest=True` for the descending order"
+        ),
+        "BadArgsort": Case(
+            _SAYS, "write `torch.topk(x, x.shape[-1], largest=False)[1]`, or `largest=True` for the descending order"
+        ),
         "BadMedian": Case(_SAYS, "write `torch.topk(x, (x.shape[-1] + 1) // 2, largest=False)[0][..., -1]`"),
         "BadKthValue": Case(_SAYS, "write `torch.topk(x, k, largest=False)[0][..., -1]`"),
         "BadQuantile": _GIVEN,

@@ -73,8 +73,7 @@ class OperatorRule(Rule):
         if case := _by_name(self.layers).get(_layer_name(self.code.value(node.func))):
             return case
         owner = self.code.value(getattr(node.func, "value", node.func))
-        is_sure = owner.kind is Kind.TENSOR and owner.certain
-        return _by_name(self.methods).get(called(node) or "") if is_sure else None
+        return _by_name(self.methods).get(called(node) or "") if owner.is_tensor else None
 
 
 def _by_name(table: Mapping[str, str]) -> dict[str, str]:

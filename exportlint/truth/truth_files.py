@@ -56,9 +56,10 @@ def measure_rules(names: list[str], python: Path | None = None, jobs: int = 1, l
 
     def on_rule(subject: Measurable, truth: dict[str, Any]) -> None:
         path = write(truth, subject.truth_dir)
-        if targets := lowerings or _lowerings_of(subject.name):
+        targets = lowerings or _lowerings_of(subject.name)
+        if targets:
             _lower(subject, truth["torch"], targets, python)
-        _print_verdict(subject.name, truth["rules"][subject.name])
+        _print_verdict(subject.name, truth["rules"][subject.name], is_lowered=bool(targets))
         sys.stdout.write(f"{subject.name}: written to {path}\n")
 
     measure(_subjects(names), python, jobs, _print_class, on_rule)
@@ -143,7 +144,7 @@ def _print_class(rule: str, name: str, modes: Measured) -> None:
     sys.stdout.flush()
 
 
-def _print_verdict(rule: str, classes: Mapping[str, Measured]) -> None:
+def _print_verdict(rule: str, classes: Mapping[str, Measured], *, is_lowered: bool) -> None:
     for name, modes in classes.items():
         outcomes = {record["outcome"] for record in modes.values()}
         if outcomes == {UNTRIED}:
@@ -151,7 +152,7 @@ def _print_verdict(rule: str, classes: Mapping[str, Measured]) -> None:
             continue
         failing_later = any(record.get("then") for record in modes.values())
         ending = any(record.get("deprecated") for record in modes.values())
-        if name.startswith("Bad") and outcomes == {"exports"} and not (failing_later or ending):
+        if name.startswith("Bad") and outcomes == {"exports"} and not (failing_later or ending or is_lowered):
             sys.stdout.write(f"{rule}: torch exports {name} correctly in both modes: there is no sin here\n")
         if name.startswith("Good") and (outcomes != {"exports"} or failing_later):
             sys.stdout.write(f"{rule}: {name} does not export everywhere\n")

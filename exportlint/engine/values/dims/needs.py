@@ -106,7 +106,12 @@ class Given:
 
 
 def dims_of(value: Value | None) -> Dims | None:
-    """The dims of what is a tensor on every path."""
+    """The dims of what is a tensor on every path.
+
+    >>> from exportlint.engine.values.abstract_value import UNKNOWN
+    >>> dims_of(UNKNOWN) is None
+    True
+    """
     if value is None or not value.is_tensor:
         return None
     lead = value.lead
