@@ -15,7 +15,7 @@ from exportlint.trial.findings.given_model import given_model
 from exportlint.trial.findings.reaching_lines import function_around, reaching_lines
 from exportlint.trial.findings.trial_finding import TRAINING_MODE, TrialFinding, united
 from exportlint.trial.findings.wording.coverage_messages import NOTHING_IS_KNOWN
-from exportlint.trial.protocol.outcomes import MODES, NON_STRICT, Outcome
+from exportlint.trial.protocol.outcomes import MODES, NON_STRICT, REFUSED, Outcome
 from exportlint.trial.protocol.shown_by import BESIDE_VALUES, OTHER_LENGTH
 from exportlint.trial.protocol.stages import StageKind, lowering
 from exportlint.trial.protocol.target import TargetKind
@@ -164,7 +164,7 @@ class _MergedEvidence:
         repeated = _by_shown_path(report.repeated, self.root)
         for index, static in enumerate(self.static):
             if static.lowerings:
-                ran = _has_any(static, executed) and all(_runs(report, name) for name in static.lowerings)
+                ran = _has_any(static, executed) and _refuted(static, report)
                 self.cleared[index] = dict.fromkeys(MODES, report.name) if ran else self.cleared.get(index, {})
             elif _has_any(static, executed) and not _has_any(static, changing):
                 shown = {mode: report.name for mode in modes if _would_show(report, mode, static, repeated)}
@@ -197,6 +197,11 @@ def _covers(static: Finding, found: TrialFinding) -> bool:
 def _would_show(report: TargetReport, mode: str, static: Finding, repeated: ExecutedLines) -> bool:
     here = {OTHER_LENGTH} if _has_any(static, repeated) else set()
     return mode in static.shown_by and (report.shown(mode) | here).issuperset(static.shown_by[mode])
+
+
+def _refuted(static: Finding, report: TargetReport) -> bool:
+    """Did each target take what it was said to refuse? Of results that differ a pass says less: other inputs may."""
+    return all(status == REFUSED and _runs(report, name) for name, status in static.lowerings.items())
 
 
 def _runs(report: TargetReport, lowering_name: str) -> bool:

@@ -269,3 +269,12 @@ def test_it_is_cleared_where_every_target_that_it_names_ran(net: str, tmp_path: 
     assert evidence(merged(net, tmp_path, [of_two], one, other)) == [("some-rule", 7, "cleared")]
     assert evidence(merged(net, tmp_path, [of_two], one)) == [("some-rule", 7, "suspected")]
     assert evidence(merged(net, tmp_path, [of_two], one, other, executed={6})) == [("some-rule", 7, "suspected")]
+
+
+def test_results_that_differ_on_a_target_are_not_cleared_by_inputs_with_which_they_do_not(
+    net: str, tmp_path: Path
+) -> None:
+    lost = suspicion(7, effect={}, shown_by={}, lowerings={"tvm": "differs"})
+    assert evidence(merged(net, tmp_path, [lost], StageResult("lower-tvm", "passed"))) == [
+        ("some-rule", 7, "suspected")
+    ]
