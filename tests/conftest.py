@@ -13,6 +13,8 @@ import pytest
 
 # Tests, and the programs they start, remember nothing in the home of the person who runs them.
 os.environ.setdefault("EXPORTLINT_CACHE_DIR", tempfile.mkdtemp(prefix="exportlint-tests-"))
+# Which vector instructions the compiler knows is found out once, not in every run.
+os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(Path(os.environ["EXPORTLINT_CACHE_DIR"], "inductor")))
 
 
 @pytest.fixture(scope="session")

@@ -56,10 +56,9 @@ class Server:
         self.facts = self._ready(command[0])
 
     def _started(self, command: list[str], theirs: socket.socket) -> subprocess.Popen[bytes]:
-        # What torch and its compilers keep between calls goes away with the run, but for the compiled headers of torch.
-        kept = {"TORCHINDUCTOR_CACHE_DIR": str(self.folder / "inductor")}
-        kept[VARIABLE] = self._seed
-        environment = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", **os.environ, **kept}
+        # What inductor keeps goes away with the run, but for the compiled headers, or stays where somebody wants it.
+        usual = {"TORCHINDUCTOR_CACHE_DIR": str(self.folder / "inductor"), "OMP_NUM_THREADS": "1"}
+        environment = {**usual, "CUDA_VISIBLE_DEVICES": "", **os.environ, VARIABLE: self._seed}
         with theirs, self._output.open("wb") as output:
             try:
                 return subprocess.Popen(
