@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from exportlint.trial.protocol.result import TargetReport
     from exportlint.trial.protocol.target import Target
 
-NON_STRICT = TrialOptions(modes=("non-strict",), timeout=120)
+NON_STRICT = TrialOptions(modes=("non-strict",), timeout=120, keep=True)
 
 
 def by_class(reports: Iterable[TargetReport]) -> dict[str, TargetReport]:
