@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -12,7 +14,9 @@ from pathlib import Path
 import pytest
 
 # Tests, and the programs they start, remember nothing in the home of the person who runs them.
-os.environ.setdefault("EXPORTLINT_CACHE_DIR", tempfile.mkdtemp(prefix="exportlint-tests-"))
+if "EXPORTLINT_CACHE_DIR" not in os.environ:
+    os.environ["EXPORTLINT_CACHE_DIR"] = tempfile.mkdtemp(prefix="exportlint-tests-")
+    atexit.register(shutil.rmtree, os.environ["EXPORTLINT_CACHE_DIR"], ignore_errors=True)
 # Which vector instructions the compiler knows is found out once, not in every run.
 os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(Path(os.environ["EXPORTLINT_CACHE_DIR"], "inductor")))
 
