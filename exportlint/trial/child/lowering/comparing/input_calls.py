@@ -56,7 +56,9 @@ def calls_of(loaded: Loaded, exported: Exported) -> list[InputCall]:
 
 
 def _other_sizes(loaded: Loaded, exported: Exported, sample: Inputs) -> Iterator[InputCall]:
-    tensors = input_tensors(exported.model, sample, loaded.dynamic_shapes()) if exported.sizes else []
+    # A fixture class with its own export call gives a program and no model.
+    known = bool(exported.sizes) and exported.model is not None
+    tensors = input_tensors(exported.model, sample, loaded.dynamic_shapes()) if known else []
     trace = read_trace(exported.sizes, tensors) if tensors else None
     if trace is None:
         return
