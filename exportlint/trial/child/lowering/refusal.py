@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from exportlint.lowering.backend import Raised
 from exportlint.trial.child.lowering.operator_places import placed
 from exportlint.trial.child.lowering.proved import ProofSubject, Proved
-from exportlint.trial.child.lowering.shared_buffers import shared_buffer
+from exportlint.trial.child.lowering.undecomposed import why_undecomposed
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.outcomes import CRASHED, REFUSED, TIMED_OUT
 from exportlint.trial.protocol.shortening import short
@@ -22,7 +22,7 @@ _LAST_WORDS = 300
 def refused(subject: ProofSubject, seen: Observation, step: str, data: dict[str, Any], printed: str = "") -> Proved:
     """An exception of the target, in the words of its lowering."""
     raised = Raised(str(seen.error_class), seen.text, printed)
-    reason = shared_buffer(subject.program, seen.text) or subject.lowering.explain(raised)
+    reason = why_undecomposed(subject.program, seen.text) or subject.lowering.explain(raised)
     summary = f"{step}: {short(reason.text)}"
     seen = seen.with_details(step=step, summary=summary, suggestion=reason.suggestion)
     seen = placed(subject.program, seen, reason, subject.name)

@@ -10,7 +10,7 @@ from exportlint.trial.child.execution.graph_places import place_named_in
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.from_program import from_program
 from exportlint.trial.child.lowering.operator_places import place_of_nodes
-from exportlint.trial.child.lowering.shared_buffers import shared_buffer
+from exportlint.trial.child.lowering.undecomposed import why_undecomposed
 from exportlint.trial.child.soundness.sample_comparison import compared_on_sample
 from exportlint.trial.protocol.exceptions import of_exception
 from exportlint.trial.protocol.frames import message_frames
@@ -45,7 +45,7 @@ def run(request: StageRequest, program: Any) -> StageAnswer:
 
 def _refusal(program: Any, seen: Observation) -> Observation:
     """At the line that it is about; with what to write instead where that is known."""
-    if reason := shared_buffer(program, seen.text):
+    if reason := why_undecomposed(program, seen.text):
         seen = seen.with_details(summary=reason.text, suggestion=reason.suggestion)
         return seen.at(place_of_nodes(program, reason.nodes))
     return seen if seen.user else seen.at(place_named_in(program, seen.text))

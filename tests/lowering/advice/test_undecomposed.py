@@ -1,4 +1,4 @@
-"""A buffer that is written through another name: refused with the buffer's name, and what is advised runs."""
+"""Writes that torch does not decompose: refused at their line with what to write instead, and what is advised runs."""
 
 from types import SimpleNamespace
 
@@ -7,7 +7,7 @@ import torch
 from live_models import line
 from torch import nn
 
-from exportlint.trial.child.lowering.shared_buffers import shared_buffer
+from exportlint.trial.child.lowering.undecomposed import why_undecomposed
 
 pytestmark = pytest.mark.slow
 
@@ -39,6 +39,37 @@ class OnlyRead(OtherName):
         return self.layer.kept + x
 
 
+class PlainTensor(nn.Module):
+    """A tensor attribute that is no buffer, written through a view."""
+
+    def __init__(self):
+        super().__init__()
+        self.window = torch.zeros(4)
+
+    def forward(self, x):
+        head = self.window[:2]
+        head.copy_(x[:2])
+        return self.window + x
+
+
+class Registered(PlainTensor):
+    def __init__(self):
+        nn.Module.__init__(self)
+        self.register_buffer("window", torch.zeros(4))
+
+
+class Reshaped(nn.Module):
+    def forward(self, x):
+        x.t_()
+        return x * 2
+
+
+class Named(nn.Module):
+    def forward(self, x):
+        y = x.t()
+        return y * 2
+
+
 @pytest.mark.parametrize("name", ["onnxruntime", "aotinductor"])
 def test_a_write_through_another_name_stands_at_its_line(name, lowered):
     proved = lowered(name, OtherName(), (X,))
@@ -59,7 +90,21 @@ def test_what_torch_decomposes_is_what_the_advice_says(strict):
         return
     with pytest.raises(AssertionError, match="expected compiled_fn to be GraphModule") as raised:
         program.run_decompositions()
-    assert shared_buffer(program, str(raised.value))
+    assert why_undecomposed(program, str(raised.value))
     read = torch.export.export(OnlyRead(), (X,))
     assert read.run_decompositions()
-    assert shared_buffer(read, str(raised.value)) is None
+    assert why_undecomposed(read, str(raised.value)) is None
+
+
+@pytest.mark.parametrize(
+    ("model", "x", "text", "advice", "rewritten"),
+    [
+        (PlainTensor, X, "head.copy_(x[:2])", "register it as a buffer", Registered),
+        (Reshaped, torch.ones(2, 3), "x.t_()", "give the result a name of its own", Named),
+    ],
+)
+def test_other_writes_stand_at_their_line_and_what_is_advised_runs(lowered, model, x, text, advice, rewritten):
+    proved = lowered("executorch", model(), (x.clone(),))
+    assert (proved.status, line(proved)) == ("refused", text)
+    assert advice in proved.observations[0].details["suggestion"]
+    assert lowered("executorch", rewritten(), (x.clone(),)).status == "passed"
