@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from exportlint.lowering.arrays import array_leaves, torch_leaves
@@ -129,14 +130,18 @@ def _exported(program: torch.export.ExportedProgram) -> Emitted:
     """What is known before it is compiled."""
     writing: dict[str, None] = {}
     writers: dict[str, list[str]] = {}
+    of_numbers: dict[str, str] = {}
     for node in program.graph.nodes:
+        if isinstance(node.target, FunctionType):
+            of_numbers.setdefault(node.target.__name__, node.name)
         schema = getattr(node.target, "_schema", None)
         if schema is not None and schema.is_mutable:
             if node.target.namespace not in _OF_TORCH:
                 writing[schema.name] = None
             for given in node.all_input_nodes:
                 writers.setdefault(given.name, []).append(node.name)
-    return Emitted(inputs=program.graph_signature.user_inputs, writing=tuple(writing), writers=writers)
+    inputs = program.graph_signature.user_inputs
+    return Emitted(inputs=inputs, writing=tuple(writing), writers=writers, of_numbers=of_numbers)
 
 
 def _emitted(lowered: Any, exported: Emitted) -> Emitted:

@@ -45,6 +45,7 @@ INSTEAD = {
     "aten::multinomial": "draw outside of the model and pass the indices in",
     "aten::rand_like": "draw outside of the model and pass the numbers in",
 }
+_TENSORS = "keep it a tensor: `x.max().clamp(min=1)` for `max(x.max().item(), 1)`; leave checks of such numbers out"
 _NO_OPERATOR = "compute it before the model runs and pass it in, or write it with operators of Core ATen"
 _NO_COMPLEX = (
     "compute with real and imaginary part as two real tensors; an FFT of a fixed length is a product with the matrices "
@@ -65,6 +66,7 @@ class Emitted:
     inputs        the names of the program's inputs
     writing       operators of the program, not torch's own, that write to their arguments
     writers       for each of its placeholders the nodes that write to it
+    of_numbers    functions of Python that compute with sizes and numbers read from data, each with its first node
     """
 
     instructions: Sequence[str] = ()
@@ -72,6 +74,7 @@ class Emitted:
     inputs: Sequence[str] = ()
     writing: Sequence[str] = ()
     writers: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    of_numbers: Mapping[str, str] = field(default_factory=dict)
 
     def trace(self, operator: str, instruction: int | None = None) -> str:
         """Of the node behind an instruction, or of the first one with the operator."""
@@ -217,6 +220,16 @@ def _plain(raised: Raised, _emitted: Emitted) -> Reason | None:
     return None
 
 
+def _on_numbers(raised: Raised, emitted: Emitted) -> Reason | None:
+    """Its verifier asserts that each is one of a few, and says nothing."""
+    if raised.error_class.rpartition(".")[2] != "AssertionError" or raised.text.strip() not in ("", "AssertionError"):
+        return None
+    for name, node in emitted.of_numbers.items():
+        text = f"it has no `{name}` of numbers that are read from data"
+        return Reason(text, suggestion=_TENSORS, nodes=(node,))
+    return None
+
+
 _EXPLANATIONS = (
     _not_core,
     _no_out_variant,
@@ -228,4 +241,5 @@ _EXPLANATIONS = (
     _failed_kernel,
     _complex,
     _plain,
+    _on_numbers,
 )

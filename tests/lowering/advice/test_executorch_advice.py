@@ -181,6 +181,12 @@ def _squared(real, imaginary):
     return real * real - imaginary * imaginary, 2 * real * imaginary
 
 
+def _largest(x):
+    """`top` is a number that is read from data."""
+    top = x.to(torch.int64).max().item()
+    return x * torch.sym_max(top, 1)
+
+
 # What is said, the model that is refused, what follows the advice, and the inputs of both.
 ADVISED = {
     "pass it in, or": (
@@ -199,6 +205,12 @@ ADVISED = {
     ),
     "as two real tensors": (Of(lambda z: z * z), Of(_squared), (torch.complex(P, -P),), (P, -P)),
     "decide it when the model is built": (Mode(), FixedMode("double"), (P, "double"), (P,)),
+    "keep it a tensor": (
+        Of(_largest),
+        Of(lambda x: x * x.to(torch.int64).max().clamp(min=1)),
+        (NUMBERS.float(),),
+        (NUMBERS.float(),),
+    ),
     "export without gradients": (Cache(), Cache().requires_grad_(False), (P,), (P,)),
 }
 
