@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from dataclasses import replace
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -10,6 +12,7 @@ from exportlint.lowering.arrays import array_leaves, torch_leaves
 from exportlint.lowering.backend import Call, Lowering, OperatorUse, Raised, Ran, Reason
 from exportlint.lowering.explaining.edge_operators import edge_operators
 from exportlint.lowering.explaining.executorch_reasons import Emitted, reason_of
+from exportlint.lowering.explaining.program_graph import predicates_of_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -63,8 +66,7 @@ class ExecuTorch(Lowering):
 
     packages = ("torch", "executorch")
     modules = ("executorch",)
-    # `executorch.runtime` imports the compiler too, which takes seconds and which no device has.
-    runtime = ("torch", "executorch.extension.pybindings._portable_lib")
+    runtime = ("torch", "executorch")
     slow_dry_run = True
     # Patterns of names: mutable buffers whose values at the start are stored in the file; ExecuTorch begins with zeros.
     defaults = {"initialized_buffers": ()}  # noqa: RUF012 - see Lowering
@@ -108,8 +110,7 @@ class ExecuTorch(Lowering):
 
     def load(self, artefact: Path) -> Call:
         """Values of mutated inputs come first in what the runtime gives; the model's own outputs are the last ones."""
-        from executorch.extension.pybindings import _portable_lib as runtime  # noqa: PLC0415 (the package may be missing)
-
+        runtime = _runtime()
         checked = runtime.Verification.InternalConsistency
         program = runtime._load_program(str(artefact), program_verification=checked)  # noqa: SLF001 - see `runtime`
         method = program.load_method("forward")
@@ -124,6 +125,17 @@ class ExecuTorch(Lowering):
     def explain(self, raised: Raised) -> Reason:
         """By the exception, the number in it, and what the runtime printed."""
         return reason_of(raised, self._emitted)
+
+
+# What `executorch.runtime` is a wrapper of: in executorch 1.5, in 1.4, and a module that every version has.
+_BINDINGS = ("_C", "_portable_lib", "portable_lib")
+
+
+def _runtime() -> Any:
+    """Without the compiler, which `executorch.runtime` imports too: that takes seconds, and no device has it."""
+    *usual, _ = names = [f"executorch.extension.pybindings.{name}" for name in _BINDINGS]
+    found = next((name for name in usual if importlib.util.find_spec(name)), names[-1])
+    return importlib.import_module(found)
 
 
 def _exported(program: torch.export.ExportedProgram) -> Emitted:
@@ -141,7 +153,8 @@ def _exported(program: torch.export.ExportedProgram) -> Emitted:
             for given in node.all_input_nodes:
                 writers.setdefault(given.name, []).append(node.name)
     inputs = program.graph_signature.user_inputs
-    return Emitted(inputs=inputs, writing=tuple(writing), writers=writers, of_numbers=of_numbers)
+    predicates = predicates_of_numbers(program)
+    return Emitted((), {}, inputs, tuple(writing), writers, of_numbers, predicates)
 
 
 def _emitted(lowered: Any, exported: Emitted) -> Emitted:

@@ -14,11 +14,13 @@ from exportlint.lowering.explaining.program_graph import (
     last_outputs,
     operator_uses,
     origins,
+    predicates_of_numbers,
     users_of_complex_inputs,
     with_constants,
     write_inputs,
 )
 from exportlint.lowering.explaining.usual_reasons import (
+    BOOL_PREDICATE,
     OTHER_DTYPE,
     REAL_NUMBERS,
     SMALLER_STEPS,
@@ -76,6 +78,7 @@ _TARGET = re.compile(r"\[target=torch\.ops\.([\w.]+)\]")
 _NODE = re.compile(r"translating node %(\w+) :")
 _NO_KERNEL = re.compile(r"Could not find an implementation for (\w+)\(\d+\) node with name '([^']*)'")
 _ONNX_NODE = re.compile(r"(?:[Nn]ame:?|for node) ?'([^']+)'")
+_PATH = re.compile(r"Load model from \S+ failed: ?")
 _BFLOAT16 = 16  # onnx.TensorProto.BFLOAT16, for which NumPy has no dtype
 
 
@@ -185,6 +188,9 @@ class ONNXRuntime(Lowering):
         if "translating node return (" in text and "no attribute 'name'" in text:
             words = "an ONNX graph returns tensors, and the model returns a Python number"
             return Reason(words, (), TENSORS_ONLY, (self._program and last_outputs(self._program)) or ())
+        if "INVALID_GRAPH" in text and (nodes := (self._program and predicates_of_numbers(self._program)) or ()):
+            words = "the condition of an ONNX If is a bool, and the predicate of torch.cond is a tensor of numbers"
+            return Reason(words, (), BOOL_PREDICATE, nodes)
         if "can't be converted to MLDataType" in text:
             words = "ONNX has no complex tensors: the graph takes pairs of float numbers in a last dimension instead"
             return Reason(words, (), REAL_NUMBERS, (self._program and users_of_complex_inputs(self._program)) or ())
@@ -212,7 +218,7 @@ class ONNXRuntime(Lowering):
             nodes = self._origins(found[1]) if found else ()
             return Reason(words, (), "the setting optimize = false leaves it out", nodes)
         inner = re.search(r"## Exception summary\s+(<class '[\w.]*?(\w+)'>: .+)", raised.text)
-        words = inner[1].partition(">: ")[2] if inner else raised.text.partition("\n")[0]
+        words = inner[1].partition(">: ")[2] if inner else _PATH.sub("", raised.text.partition("\n")[0])
         named = _ONNX_NODE.search(raised.text)
         nodes = self._failing(raised.text) or (self._origins(named[1]) if named else ())
         suggestion = SMALLER_STEPS if inner else ""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from exportlint.lowering.backend import Raised, Reason
+from exportlint.lowering.explaining.usual_reasons import BOOL_PREDICATE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,6 +68,7 @@ class Emitted:
     writing       operators of the program, not torch's own, that write to their arguments
     writers       for each of its placeholders the nodes that write to it
     of_numbers    functions of Python that compute with sizes and numbers read from data, each with its first node
+    predicates    the nodes of torch.cond whose predicate is no bool
     """
 
     instructions: Sequence[str] = ()
@@ -75,6 +77,7 @@ class Emitted:
     writing: Sequence[str] = ()
     writers: Mapping[str, Sequence[str]] = field(default_factory=dict)
     of_numbers: Mapping[str, str] = field(default_factory=dict)
+    predicates: Sequence[str] = ()
 
     def trace(self, operator: str, instruction: int | None = None) -> str:
         """Of the node behind an instruction, or of the first one with the operator."""
@@ -220,6 +223,33 @@ def _plain(raised: Raised, _emitted: Emitted) -> Reason | None:
     return None
 
 
+_CONTROL = re.compile(r"Unsupported control flow operator: (\w+)")
+_STEPS = "run as many steps as can come, and keep what is done: `x = torch.where(going_on(x), step(x), x)` in a `for`"
+
+
+def _control_flow(raised: Raised, _emitted: Emitted) -> Reason | None:
+    found = _CONTROL.search(raised.text)
+    return Reason(f"it has no control flow operator `{found[1]}`", (found[1],), _STEPS) if found else None
+
+
+_DECIDES = re.compile(r"(?:guard on|specialized integer from) data-dependent expression (.+?) \(unhinted")
+_MASKED = "keep the size fixed: multiply by a mask, `torch.arange(length) < size`, in place of cutting"
+
+
+def _unknown_size(raised: Raised, _emitted: Emitted) -> Reason | None:
+    found = _DECIDES.search(raised.text)
+    text = "a size that is read from data decides in a decomposition that ExecuTorch asks for"
+    return Reason(f"{text} ({found[1]})", suggestion=_MASKED) if found else None
+
+
+def _predicate(raised: Raised, emitted: Emitted) -> Reason | None:
+    """The runtime says no more than that the program is invalid."""
+    if not (emitted.predicates and re.search(r"error:? 0x0?23", raised.text)):
+        return None
+    text = "the runtime jumps by a bool, and the predicate of torch.cond is a tensor of numbers"
+    return Reason(text, suggestion=BOOL_PREDICATE, nodes=tuple(emitted.predicates))
+
+
 def _on_numbers(raised: Raised, emitted: Emitted) -> Reason | None:
     """Its verifier asserts that each is one of a few, and says nothing."""
     if raised.error_class.rpartition(".")[2] != "AssertionError" or raised.text.strip() not in ("", "AssertionError"):
@@ -241,5 +271,8 @@ _EXPLANATIONS = (
     _failed_kernel,
     _complex,
     _plain,
+    _control_flow,
+    _unknown_size,
+    _predicate,
     _on_numbers,
 )

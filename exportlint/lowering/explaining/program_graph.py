@@ -44,6 +44,13 @@ def duplicate_outputs(program: torch.export.ExportedProgram) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if names.count(name) > 1))
 
 
+def predicates_of_numbers(program: torch.export.ExportedProgram) -> tuple[str, ...]:
+    """The nodes of `torch.cond` whose predicate is a tensor of another dtype than bool."""
+    conds = (node for node in program.graph.nodes if str(node.target) == "cond")
+    values = {node.name: getattr(node.args[0], "meta", {}).get("val") for node in conds}
+    return tuple(name for name, value in values.items() if str(getattr(value, "dtype", "torch.bool")) != "torch.bool")
+
+
 def _is_constant(argument: Any) -> bool:
     return type(argument).__name__ == "ConstantArgument"
 

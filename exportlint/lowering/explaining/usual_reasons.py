@@ -31,11 +31,16 @@ _INSTEAD = (
     (r"scan|map_impl|while_loop", NO_LOOP),
     (r"complex|view_as_complex|view_as_real|polar|angle", REAL_NUMBERS),
 )
+BOOL_PREDICATE = "give torch.cond a bool: `x.sum() != 0`"
 _TORCH = ("aten", "prims", "higher_order")
+
+
+_FUNCTION = re.compile(r"<function (\w+) at 0x[0-9a-f]+>")
 
 
 def no_converter(target: str, operators: Sequence[str], register: str, why: str = "") -> Reason:
     """For operators as torch prints them; `register` says how one may add a converter for an operator of one's own."""
+    operators = [_FUNCTION.sub(r"\1", operator) for operator in operators]
     suggestion = next(filter(None, map(_instead, operators)), "")
     if not suggestion:
         own = [one for one in operators if one.partition(".")[0] not in _TORCH and "." in one]

@@ -187,6 +187,28 @@ def _largest(x):
     return x * torch.sym_max(top, 1)
 
 
+def _halved_to_one(x):
+    return torch.while_loop(lambda x: x.sum() > 1, lambda x: (x / 2,), (x,))[0]
+
+
+def _halved_eight_times_at_most(x):
+    for _ in range(8):
+        x = torch.where(x.sum() > 1, x / 2, x)
+    return x
+
+
+def _first_columns(x, n):
+    return x[:, : n.item()].sum()
+
+
+def _masked_columns(x, n):
+    return (x * (torch.arange(6) < n)).sum()
+
+
+def _either(x, predicate):
+    return torch.cond(predicate, lambda x: x + 1, lambda x: x - 1, (x,))
+
+
 # What is said, the model that is refused, what follows the advice, and the inputs of both.
 ADVISED = {
     "pass it in, or": (
@@ -205,6 +227,19 @@ ADVISED = {
     ),
     "as two real tensors": (Of(lambda z: z * z), Of(_squared), (torch.complex(P, -P),), (P, -P)),
     "decide it when the model is built": (Mode(), FixedMode("double"), (P, "double"), (P,)),
+    "run as many steps as can come": (Of(_halved_to_one), Of(_halved_eight_times_at_most), (P,), (P,)),
+    "keep the size fixed": (
+        Of(_first_columns),
+        Of(_masked_columns),
+        (P, torch.tensor(2)),
+        (P, torch.tensor(2)),
+    ),
+    "give torch.cond a bool": (
+        Of(lambda x: _either(x, x.sum())),
+        Of(lambda x: _either(x, x.sum() != 0)),
+        (P,),
+        (P,),
+    ),
     "keep it a tensor": (
         Of(_largest),
         Of(lambda x: x * x.to(torch.int64).max().clamp(min=1)),
