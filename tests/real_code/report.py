@@ -99,7 +99,11 @@ def findings(site: Path, paths: list[str]) -> Iterator[dict[str, Any]]:
 
 def page(lines: Lines, counted: Counter[tuple[str, str]], found: set[tuple[str, int]]) -> str:
     columns = [f"{s} {v}" for v in ("hit", "false alarm", "unjudged") for s in ("error", "warning", "note")]
-    rows = [[name, *(counted[name, column] for column in columns)] for name in all_rules()]
+    rows = [
+        [name, *(counted[name, column] for column in columns)]
+        for name, rule in all_rules().items()
+        if not rule.cls.lowerings
+    ]
     alarms = {row[0]: 100 * row[4] + 10 * row[5] + row[6] for row in rows}
     rows.sort(key=lambda row: (-alarms[row[0]], -sum(row[1:]), row[0]))
     head = HEAD.format(

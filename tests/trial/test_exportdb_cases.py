@@ -53,7 +53,7 @@ def reported_by_torch():
 
 @pytest.fixture(scope="module")
 def reports():
-    found = run_trials(discover([EXAMPLES]), TrialOptions(timeout=60, jobs=2))
+    found = run_trials(discover([EXAMPLES]), TrialOptions(timeout=60, jobs=2, quick=True))
     return {Path(report.name).stem: report for report in found}
 
 

@@ -17,7 +17,7 @@ from exportlint.trial.findings.trial_finding import TRAINING_MODE, TrialFinding,
 from exportlint.trial.findings.wording.coverage_messages import NOTHING_IS_KNOWN
 from exportlint.trial.protocol.outcomes import MODES, NON_STRICT, REFUSED, Outcome
 from exportlint.trial.protocol.shown_by import BESIDE_VALUES, OTHER_LENGTH
-from exportlint.trial.protocol.stages import StageKind, lowering
+from exportlint.trial.protocol.stages import lowering
 from exportlint.trial.protocol.target import TargetKind
 
 if TYPE_CHECKING:
@@ -127,13 +127,12 @@ class _MergedEvidence:
         return None
 
     def _at_place(self, found: TrialFinding) -> int | None:
-        """The static finding at the same place; of several, the one of the same rule, then the most severe."""
-        if not (found.of_export or found.stage.kind is StageKind.TRACE):
-            return None
+        """The static finding at the same place; of several, the one of the same rule, then the most severe. What no
+        export shows, such as a refusal to decompose, is of its own rule alone."""
         here = [
             (static.rule != found.name, static.severity.rank, index)
             for index, static in enumerate(self.static)
-            if _covers(static, found) and (found.of_export or static.rule == found.name)
+            if _is_at_lines(static, found) and (static.rule == found.name or (found.of_export and not static.lowerings))
         ]
         return min(here)[2] if here else None
 
@@ -190,8 +189,11 @@ class _MergedEvidence:
 
 def _covers(static: Finding, found: TrialFinding) -> bool:
     """Is it at the suspicion's lines, and about the same: export, or a target of deployment?"""
-    same = bool(static.lowerings) == (found.stage.lowering is not None)
-    return same and static.path == found.path and static.line <= found.line <= static.end_line
+    return bool(static.lowerings) == (found.stage.lowering is not None) and _is_at_lines(static, found)
+
+
+def _is_at_lines(static: Finding, found: TrialFinding) -> bool:
+    return static.path == found.path and static.line <= found.line <= static.end_line
 
 
 def _would_show(report: TargetReport, mode: str, static: Finding, repeated: ExecutedLines) -> bool:
