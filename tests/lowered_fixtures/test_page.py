@@ -15,6 +15,11 @@ def test_the_page_is_made_from_what_was_measured():
     assert page.PAGE.read_text("utf-8") == page.text()
 
 
+def test_every_class_that_torch_exports_was_lowered_to_every_target():
+    wanted = {(info.name, found.name, one) for info, found, _ in page.exported() for one in page.LOWERINGS}
+    assert wanted == set(page.current()), "run measure.py, then page.py"
+
+
 def test_what_fails_says_why():
     failed = [row for row in page.current().values() if row["status"] not in ("passed", "skipped")]
     assert all(row["findings"] or row["detail"] for row in failed)

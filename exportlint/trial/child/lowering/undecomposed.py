@@ -40,22 +40,44 @@ def _shared_buffer(program: ExportedProgram, text: str) -> Reason | None:
     return None
 
 
+# Of torch's decompositions, and of inductor's trace, which names no constant.
 _CONSTANT = re.compile(r"Constant (\S+) is mutated in the forward method")
+_SOME_CONSTANT = ("mutating a non-functional tensor with a functional tensor", "to have an entirely functional graph")
 
 
 def _written_constant(program: ExportedProgram, text: str) -> Reason | None:
     """A tensor attribute is written that is no buffer."""
     found = _CONSTANT.search(text)
     names = program.graph_signature.inputs_to_lifted_tensor_constants
-    for placeholder, name in names.items():
-        if found and name == found[1]:
-            words = "forward writes to a tensor that is no buffer, and torch decomposes no program that does"
-            advice = "register it as a buffer, `self.register_buffer(…)`, and write to that"
-            return Reason(words, suggestion=advice, nodes=tuple(_writers(_placeholder(program, placeholder))))
-    return None
+    written = [place for place, name in names.items() if found and name == found[1]]
+    nodes = tuple(writer for place in written for writer in _writers(_placeholder(program, place)))
+    if not written and any(sign in text for sign in _SOME_CONSTANT):
+        nodes = tuple(_constant_writers(program))
+    if not nodes:
+        return None
+    words = "forward writes to a tensor that is no buffer, and torch decomposes no program that does"
+    return Reason(
+        words, suggestion="register it as a buffer, `self.register_buffer(…)`, and write to that", nodes=nodes
+    )
 
 
-_OTHER_SHAPE = ("num_mutated_inp_runtime_indices", "Encountered a set_ on a graph input")
+def _constant_writers(program: ExportedProgram) -> Iterator[str]:
+    """The nodes that write to a constant, or to what is computed of constants alone: inductor computes that at once."""
+    constant = {_placeholder(program, name) for name in program.graph_signature.inputs_to_lifted_tensor_constants}
+    for node in program.graph.nodes:
+        if node.op == "call_function" and node.all_input_nodes and node.all_input_nodes[0] in constant:
+            schema = getattr(node.target, "_schema", None)
+            if schema is not None and schema.is_mutable:
+                yield node.name
+            elif constant.issuperset(node.all_input_nodes):
+                constant.add(node)
+
+
+_OTHER_SHAPE = (
+    "num_mutated_inp_runtime_indices",
+    "Encountered a set_ on a graph input",
+    "input that received a metadata mutation",
+)
 
 
 def _reshaped_input(program: ExportedProgram, text: str) -> Reason | None:
@@ -68,10 +90,61 @@ def _reshaped_input(program: ExportedProgram, text: str) -> Reason | None:
     return Reason(words, suggestion="give the result a name of its own: `y = x.transpose(0, 1)`", nodes=nodes)
 
 
+_NUMBER_IN_BRANCH = "Attempting to use FunctionalTensor on its own"
+_HIGHER_ORDER = ("cond", "while_loop")
+
+
+def _number_in_branch(program: ExportedProgram, text: str) -> Reason | None:
+    """A function that `torch.cond` or `while_loop` is given makes a tensor of Python numbers."""
+    if _NUMBER_IN_BRANCH not in text:
+        return None
+    calls = tuple(node.name for node in program.graph.nodes if _named(node) in _HIGHER_ORDER)
+    words = "a function that is given to control flow makes a tensor of Python numbers, which torch does not decompose"
+    advice = "make it before the call and pass it in, or use the number itself: `t + 1.0` for `t + torch.tensor(1.0)`"
+    return Reason(words, suggestion=advice, nodes=calls) if calls else None
+
+
+def _named(node: Node) -> str:
+    return getattr(node.target, "__name__", "") if node.op == "call_function" else ""
+
+
+_CARRIED_TWICE = re.compile(r"(cond_fn|body_fn|true_fn|false_fn) might be aliasing the input or the output")
+
+
+def _carried_twice(program: ExportedProgram, text: str) -> Reason | None:
+    """One tensor is given to control flow in two places."""
+    if not (found := _CARRIED_TWICE.search(text)):
+        return None
+    calls = tuple(node.name for node in program.graph.nodes if _named(node) in _HIGHER_ORDER)
+    words = f"`{found[1]}` is given the same memory twice, or returns what it is given"
+    return Reason(words, suggestion="pass and return `t.clone()` for one of them", nodes=calls)
+
+
+_CLASS = re.compile(
+    r"TreeSpec of namedtuple class <class '(?P<namedtuple>[^']+)'>"
+    r"|No registered serialization name for <class '(?P<other>[^']+)'>"
+)
+
+
+def _unnamed_class(_program: ExportedProgram, text: str) -> Reason | None:
+    """The inputs or outputs hold a class that torch has no name for, so the program cannot be written to a file."""
+    if not (found := _CLASS.search(text)):
+        return None
+    dotted = found["namedtuple"] or found["other"]
+    name = dotted.rpartition(".")[2]
+    words = f"an input or output is a `{name}`, and the program cannot be saved: in a file torch has no name for it"
+    known = f"`torch.utils._pytree._register_namedtuple({name}, serialized_type_name={name!r})`"
+    advice = known if found["namedtuple"] else f"give `serialized_type_name={name!r}` where the class is registered"
+    return Reason(words, suggestion=f"{advice}, or take and return plain tuples")
+
+
 _EXPLANATIONS: tuple[Callable[[ExportedProgram, str], Reason | None], ...] = (
     _shared_buffer,
     _written_constant,
     _reshaped_input,
+    _number_in_branch,
+    _carried_twice,
+    _unnamed_class,
 )
 
 
