@@ -15,6 +15,8 @@ from pathlib import Path
 
 from cost_of_a_trial import beside, cost, say
 
+from exportlint.trial.child.server.process_control import adopt_orphans
+
 HERE = Path(__file__).parent
 MODELS = HERE / "lowered_models.py"
 ROWS = (
@@ -42,6 +44,7 @@ def prove(model: str, targets: str, cache: str = "--no-cache") -> list[str]:
 
 
 def main() -> None:
+    adopt_orphans()
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 2
     for model, targets, limit in ROWS:
         beside(
