@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exportlint.lowering.arrays import array_leaves, torch_leaves
@@ -12,7 +13,6 @@ from exportlint.lowering.backend import Call, Lowering, Ran
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     import torch
 
@@ -28,8 +28,9 @@ class SavedProgram(Lowering):
         "float16": (1e-2, 1e-3),
         "bfloat16": (2e-2, 1e-2),
     }
-    # Modules [name, file] that the reader imports before it loads, and where it looks for what these import.
-    defaults = {"imports": (), "path": ()}  # noqa: RUF012 - see Lowering
+    # Modules [name, file] that the reader imports before it loads, and where it looks for what these import; files that
+    # say which source is to be laid over which files.
+    defaults = {"imports": (), "path": (), "edited": ()}  # noqa: RUF012 - see Lowering
     runtime = ("torch",)
 
     def compile(self, program: torch.export.ExportedProgram, folder: Path) -> Path:
@@ -45,7 +46,11 @@ class SavedProgram(Lowering):
         import torch  # noqa: PLC0415 - see the module `backend`
         from torch.utils import _pytree as pytree  # noqa: PLC0415 - as above
 
+        from exportlint.trial.child.loading.edited_files import lay_edited_files  # noqa: PLC0415 - only where it is read
+
         sys.path += [folder for folder in self.settings["path"] if folder not in sys.path]
+        for laid in self.settings["edited"]:
+            lay_edited_files(Path(laid))
         for name, file in self.settings["imports"]:
             _imported(name, file)
         program = torch.export.load(artefact)
@@ -74,10 +79,11 @@ def _imported(name: str, file: str) -> None:
 
 
 def modules_needed(program: torch.export.ExportedProgram) -> list[tuple[str, str]]:
-    """Name and file of those that define a class of the program's inputs or outputs, or an operator of Python's: torch
-    alone cannot build the one or run the other."""
+    """Name and file of those that define, or register, a class of the program's inputs or outputs, or an operator of
+    Python's: torch alone cannot build the one or run the other."""
     specs = (program.call_spec.in_spec, program.call_spec.out_spec)
-    names = {cls.__module__ for spec in specs for cls in _classes(spec)} | set(_of_operators(program))
+    classes = {cls for spec in specs for cls in _classes(spec)}
+    names = {name for cls in classes for name in (cls.__module__, _registering(cls))} | set(_of_operators(program))
     strange = sorted(name for name in names if name.partition(".")[0] not in ("builtins", "collections", "torch"))
     return [(name, str(getattr(sys.modules.get(name), "__file__", ""))) for name in strange]
 
@@ -85,8 +91,18 @@ def modules_needed(program: torch.export.ExportedProgram) -> list[tuple[str, str
 def _classes(spec: Any) -> Iterator[type]:
     if isinstance(spec.type, type):
         yield spec.type
+    elif isinstance(spec.context, type):  # of a named tuple
+        yield spec.context
     for child in spec.children():
         yield from _classes(child)
+
+
+def _registering(cls: type) -> str:
+    """The module that told pytree of it."""
+    from torch.utils._pytree import SUPPORTED_NODES  # noqa: PLC0415 - no public name
+
+    found = SUPPORTED_NODES.get(cls)
+    return str(found.flatten_fn.__module__) if found is not None else "torch"
 
 
 def _of_operators(program: torch.export.ExportedProgram) -> Iterator[str]:

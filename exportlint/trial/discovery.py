@@ -102,7 +102,7 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
 
 def _targets_of(file: Path) -> Iterator[Target]:
     try:
-        tree = ast.parse(file.read_text("utf-8"))
+        tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError):
         return  # the static pass reports what is wrong with the file
     path = file.as_posix()
@@ -133,7 +133,7 @@ def is_fixture_class(node: ast.ClassDef) -> bool:
 
 def _line_of(path: str, attribute: str) -> int | None:
     try:
-        body = ast.parse(Path(path).read_text("utf-8")).body
+        body = ast.parse(Path(path).read_bytes()).body
     except (OSError, SyntaxError, ValueError):
         return None
     head = attribute.partition(".")[0]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from exportlint.trial.child.execution.input_sets import with_other_values
+from exportlint.trial.child.execution.inputs.input_sets import with_other_values
 from exportlint.trial.child.lowering.comparing.input_calls import AGAIN, OTHER_VALUES, SAMPLE, InputCall
 from exportlint.trial.child.lowering.proof import prove
 from exportlint.trial.child.lowering.proved import ProofSubject, Proved
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from exportlint.lowering.backend import Lowering
-    from exportlint.trial.child.execution.input_sets import Inputs
+    from exportlint.trial.child.execution.inputs.input_sets import Inputs
     from exportlint.trial.protocol.observation import Observation
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.child.capture.script_run import run_script
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
+from exportlint.trial.child.loading.edited_files import lay_edited_files
 from exportlint.trial.child.loading.from_target import load
 from exportlint.trial.child.server.fork_server import run_target, serve_stages
 from exportlint.trial.child.server.process_control import (
@@ -45,6 +46,7 @@ class Requests:
     def load_target(self, request: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
         """Import the target; what its code raises is an answer."""
         target = Target.from_dict(request["target"])
+        _lay_edited_files(request)
         sys.path[:0] = [folder for folder in request["path"] if folder not in sys.path]
         try:
             return load(target), {"loaded": True}
@@ -58,6 +60,7 @@ class Requests:
     def run_forked(self, request: Mapping[str, Any], loaded: Any, exported: Any, fds: list[int]) -> None:
         """Run a script, or a stage. `fds`: the line for answers, and of a held stage the line to those that follow."""
         if "script" in request:
+            _lay_edited_files(request)
             dump_stack_on_signal(Path(request["folder"]) / "output")
             run_script(request, socket.socket(fileno=fds[0]), partial(run_target, self))
             return
@@ -66,6 +69,11 @@ class Requests:
         if following and exported is not None:
             os.close(safe)
             serve_stages(self, socket.socket(fileno=following[0]), loaded, exported)
+
+
+def _lay_edited_files(request: Mapping[str, Any]) -> None:
+    if request.get("edited"):
+        lay_edited_files(Path(request["edited"]))
 
 
 def _answered(request: Mapping[str, Any], loaded: Any, exported: Any, line: int) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,17 @@ from exportlint.trial.protocol.lowerings.operator_support import OperatorSupport
 from exportlint.trial.protocol.outcomes import FAILED, NON_STRICT, PASSED, REFUSED, RUNNING, SKIPPED
 from exportlint.trial.protocol.remedies import worth_trying
 from exportlint.trial.protocol.result import Event, Guard, StageResult, TargetReport
-from exportlint.trial.protocol.stages import EAGER, GRAPH, LADDER, LOAD, READ_ELSEWHERE, SWAP, StageKind, lowering
+from exportlint.trial.protocol.stages import (
+    EAGER,
+    GRAPH,
+    LADDER,
+    LOAD,
+    READ_ELSEWHERE,
+    SAME_BEHAVIOUR,
+    SWAP,
+    StageKind,
+    lowering,
+)
 from exportlint.trial.protocol.target import TargetKind
 from exportlint.trial.stop import Stop
 
@@ -93,6 +104,7 @@ class LadderRun:
         """The rows of the ladder, those of the chosen modes and lowerings only; of a quick run the first ones."""
         own = [stage for stage in LADDER if stage.mode in (None, *self.options.modes) and self._concerns(stage)]
         yield from (stage for stage in own if stage.kind in _FIRST or not self.options.quick)
+        yield from [SAME_BEHAVIOUR] if self.options.behaviour else ()
         yield from map(lowering, self.lowerings)
 
     def _concerns(self, stage: Stage) -> bool:
@@ -116,7 +128,7 @@ class LadderRun:
             return f"eager {eager.status}"
         if stage.kind is StageKind.EXPORT:
             return None
-        if not eager.passed:
+        if not eager.passed and stage != SAME_BEHAVIOUR:  # which knows what torch's operators refuse in eager, too
             return "eager raised" if stage.kind is StageKind.INFORM else "eager raised: nothing to compare with"
         return self._reason_after_exports(stage)
 
@@ -178,6 +190,9 @@ class LadderRun:
                 return {"modes": self._refused()}
             case StageKind.REMEDIES:
                 return {"refused": self._remedies()}
+            case StageKind.ON_REQUEST if self.options.behaviour:
+                file = self.options.behaviour / f"{_key(self.target)}.pickle"
+                return {"file": str(file), "keep": not self.options.edited}
         return {}
 
     def _following(self, stage: Stage) -> StageResult:
@@ -323,3 +338,8 @@ def _in_steps(stages: Sequence[Stage]) -> Iterator[list[Stage]]:
 def skipped(stage: Stage, why: str) -> StageResult:
     """The result of a stage that had nothing to do."""
     return StageResult(stage.name, SKIPPED, detail=why)
+
+
+def _key(target: Target) -> str:
+    """The same for the same target in every run of this process."""
+    return hashlib.sha256(repr(target).encode()).hexdigest()[:16]

@@ -30,7 +30,7 @@ def run_script(
 ) -> tuple[TargetReport, list[Target]]:
     """The script's own outcome, and what it handed to torch. Its targets' processes wait in the server."""
     on_event(Event(target.name, SCRIPT.name, RUNNING))
-    reply = server.script(target, options.limits)
+    reply = server.script(target, options.limits, options.edited)
     found = _found(reply)
     ended = next((message["ended"] for message in reply.messages if "ended" in message), None)
     status, text = _how_it_ended(reply, ended)

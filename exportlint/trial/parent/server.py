@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import socket
 import subprocess
@@ -104,8 +105,11 @@ class Server:
     def alive(self) -> bool:
         return self._process.poll() is None
 
-    def target_process(self, name: str) -> TargetProcess:
-        """A fresh fork, its folder below the run's; or the process in which a script's run left the target."""
+    def target_process(self, name: str, edited: Mapping[str, str] | None = None) -> TargetProcess:
+        """A fresh fork, its folder below the run's; or the process in which a script's run left the target.
+
+        `edited`: path -> source that this process sees in place of the file's.
+        """
         if name in self._waiting:
             return self._waiting.pop(name)
         folder = Path(tempfile.mkdtemp(prefix="target-", dir=self.folder))
@@ -118,11 +122,13 @@ class Server:
                 answer = None
         if answer is None:
             raise TrialUnavailable(f"the process that holds torch is gone: {tail(self._output)}")
-        return TargetProcess(Connection(ours), answer["pid"], folder)
+        return TargetProcess(
+            Connection(ours), answer["pid"], folder, edited=_written(edited, folder) if edited else None
+        )
 
-    def script(self, target: Target, limits: Limits) -> Reply:
+    def script(self, target: Target, limits: Limits, edited: Mapping[str, str] | None = None) -> Reply:
         """Run a script; the processes of the targets that it gives wait here."""
-        host = self.target_process(target.name)
+        host = self.target_process(target.name, edited)
         self._hosts.append(host)  # it adopts those processes, and stays for them
         reply, lines = host.script(target, limits)
         for message, line in zip(reply.targets, lines, strict=True):
@@ -142,3 +148,9 @@ class Server:
         kill_group(self._process.pid)
         self._line.socket.close()
         self._process.wait()
+
+
+def _written(edited: Mapping[str, str], folder: Path) -> str:
+    file = folder / "edited.json"
+    file.write_text(json.dumps({os.path.realpath(path): text for path, text in edited.items()}), "utf-8")
+    return str(file)

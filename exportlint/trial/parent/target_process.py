@@ -29,7 +29,8 @@ class TargetProcess:
     """The process that has imported one target; each stage is a fork of it.
 
     Also the process of a stage that is held, whose followers are forks of it; `above` is then the process it is a fork
-    of. Several threads may ask for stages, which then run side by side.
+    of. `edited` names the file that holds source to be laid over files. Several threads may ask for stages, which
+    then run side by side.
     """
 
     line: Connection
@@ -37,11 +38,12 @@ class TargetProcess:
     folder: Path
     above: TargetProcess | None = None
     stage_pid: int | None = None
+    edited: str | None = None
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def load(self, target: Target, search: list[str], limits: Limits) -> Reply:
         """Import the target. A reply without a message: the import ended the process, or a limit did."""
-        self.line.send({"target": target.to_dict(), "path": search})
+        self.line.send({"target": target.to_dict(), "path": search, "edited": self.edited})
         return self._watched(self.pid, limits, self.folder / "output", None)
 
     def stage(self, stage: Stage, options: Mapping[str, Any], limits: Limits) -> Reply:
@@ -55,7 +57,8 @@ class TargetProcess:
         folder = tempfile.mkdtemp(prefix="script-", dir=self.folder)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)  # keeps together what is sent together
         with ours:
-            request = {"script": target.source, "arguments": list(target.arguments), "folder": folder}
+            script = {"script": target.source, "arguments": list(target.arguments)}
+            request = {**script, "folder": folder, "edited": self.edited}
             self.stage_pid = self._sent(request, theirs.detach())
             answers = Datagrams(ours)
             reply = self._watched(self.stage_pid, limits, Path(folder, "output"), answers)

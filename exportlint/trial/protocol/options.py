@@ -9,6 +9,7 @@ from exportlint.trial.protocol.lowerings.lowering_options import LoweringOptions
 from exportlint.trial.protocol.outcomes import MODES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 
@@ -48,6 +49,8 @@ class TrialOptions:
     kept_models  a folder for the models and inputs that failed and that no code names; they stay there
     preload    modules that are imported once, before any target: compilers that many small targets would import anew.
                What they change in torch, every target sees
+    behaviour  a folder where what each target computes is kept; with `edited`, it is compared with what was kept there
+    edited     path -> source that the targets' processes see in place of the file's; nothing on the disk changes
     """
 
     modes: tuple[str, ...] = MODES
@@ -66,6 +69,8 @@ class TrialOptions:
     read_with: Path | None = None
     kept_models: Path | None = None
     preload: tuple[str, ...] = ()
+    behaviour: Path | None = None
+    edited: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def limits(self) -> Limits:

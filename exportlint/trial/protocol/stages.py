@@ -154,6 +154,12 @@ KEEP_MODEL = Stage(
 MEASURE = Stage(
     "measure", StageKind.ON_REQUEST, "measure", "what torch does with a fixture class, for `exportlint truth`"
 )
+SAME_BEHAVIOUR = Stage(
+    "same-behaviour",
+    StageKind.ON_REQUEST,
+    "same_behaviour",
+    "the edited model beside the unedited one in eager, for `exportlint fix`",
+)
 
 
 def lowering(name: str) -> Stage:
@@ -168,4 +174,5 @@ def stage_named(name: str) -> Stage:
     return _BY_NAME[name]
 
 
-_BY_NAME = {stage.name: stage for stage in (SCRIPT, *LADDER, SECOND_EXPORT, OTHER_PROCESS, GRAPH, KEEP_MODEL, MEASURE)}
+_ON_REQUEST = (SECOND_EXPORT, OTHER_PROCESS, GRAPH, KEEP_MODEL, MEASURE, SAME_BEHAVIOUR)
+_BY_NAME = {stage.name: stage for stage in (SCRIPT, *LADDER, *_ON_REQUEST)}

@@ -22,7 +22,7 @@ import torch
 
 from exportlint.trial.child.capture.watched_calls import CallWatcher, calls_watched
 from exportlint.trial.child.execution.comparison import compare
-from exportlint.trial.child.execution.pytree_leaves import Leaves, snapshot
+from exportlint.trial.child.execution.inputs.pytree_leaves import Leaves, snapshot
 from exportlint.trial.child.loading.loaded import Loaded, of_values
 from exportlint.trial.child.server.process_control import leave, process_id
 from exportlint.trial.protocol.exceptions import of_exception

@@ -10,7 +10,7 @@ import torch
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from exportlint.trial.child.execution.input_sets import inputs_of
+from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.loading.seeding import seed
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from exportlint.trial.child.custom_operators.definition_places import defined_at
 from exportlint.trial.child.custom_operators.recorded_calls import OperatorCall, copies
 from exportlint.trial.child.custom_operators.varied_calls import by_name, called
 from exportlint.trial.child.execution.comparison import compare
-from exportlint.trial.child.execution.pytree_leaves import snapshot
+from exportlint.trial.child.execution.inputs.pytree_leaves import snapshot
 from exportlint.trial.child.loading.seeding import seed
 
 if TYPE_CHECKING:

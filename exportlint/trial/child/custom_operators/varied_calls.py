@@ -13,7 +13,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from exportlint.trial.child.custom_operators.recorded_calls import OperatorCall, copies
-from exportlint.trial.child.execution.input_sets import with_other_values
+from exportlint.trial.child.execution.inputs.input_sets import with_other_values
 from exportlint.trial.child.loading.seeding import seed
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from exportlint.trial.child.dynamic_shapes.declarations import EqualDims, asked_sizes
 from exportlint.trial.child.dynamic_shapes.proposing.free_export import traced
-from exportlint.trial.child.execution.input_sets import inputs_of
+from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.protocol.outcomes import NON_STRICT
 
 if TYPE_CHECKING:

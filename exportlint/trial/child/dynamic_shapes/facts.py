@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from exportlint.trial.child.dynamic_shapes.symbolic_trace import InputSize, SymbolicTrace
-    from exportlint.trial.child.execution.input_sets import Inputs
+    from exportlint.trial.child.execution.inputs.input_sets import Inputs
     from exportlint.trial.protocol.frames import Frame
     from exportlint.trial.protocol.size_facts import Fact
 

@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from exportlint.trial.child.execution.input_sets import Inputs
+    from exportlint.trial.child.execution.inputs.input_sets import Inputs
 
 
 @dataclass(frozen=True)

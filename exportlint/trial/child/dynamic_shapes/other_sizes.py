@@ -16,8 +16,8 @@ from exportlint.trial.child.dynamic_shapes.time_limit import OutOfTimeError
 from exportlint.trial.child.execution.comparison import Difference, compare
 from exportlint.trial.child.execution.executed_lines import Lines, recorded_lines
 from exportlint.trial.child.execution.graph_places import source_of
-from exportlint.trial.child.execution.input_sets import Inputs, with_other_values
-from exportlint.trial.child.execution.pytree_leaves import snapshot
+from exportlint.trial.child.execution.inputs.input_sets import Inputs, with_other_values
+from exportlint.trial.child.execution.inputs.pytree_leaves import snapshot
 from exportlint.trial.child.loading.loaded import Loaded, copied
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.protocol.exceptions import of_exception

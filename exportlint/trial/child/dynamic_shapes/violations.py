@@ -17,7 +17,7 @@ from exportlint.trial.child.dynamic_shapes.declarations import (
 from exportlint.trial.child.dynamic_shapes.equal_dims import static_equals
 from exportlint.trial.child.dynamic_shapes.input_tensors import input_tensors
 from exportlint.trial.child.dynamic_shapes.symbolic_trace import read_trace
-from exportlint.trial.child.execution.input_sets import inputs_of
+from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 
 if TYPE_CHECKING:
     from exportlint.trial.child.dynamic_shapes.shape_decisions import ShapeDecisions

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.graph_places import source_of
-from exportlint.trial.child.execution.input_sets import are_meant, inputs_of
-from exportlint.trial.child.execution.pytree_leaves import Leaves, snapshot
+from exportlint.trial.child.execution.inputs.input_sets import are_meant, inputs_of
+from exportlint.trial.child.execution.inputs.pytree_leaves import Leaves, snapshot
 from exportlint.trial.child.execution.side_effects import recorded_effects
 from exportlint.trial.child.execution.state import state_now
 from exportlint.trial.child.loading.seeding import seed

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 if TYPE_CHECKING:
-    from exportlint.trial.child.execution.pytree_leaves import Leaves
+    from exportlint.trial.child.execution.inputs.pytree_leaves import Leaves
 
 
 # Between eager and an exported program of the same operators; what rounds more than this computes something else.

@@ -8,9 +8,9 @@ import sys
 from collections import defaultdict
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from exportlint.trial.child.loading.edited_files import source_of
 from exportlint.trial.protocol.frames import is_user_path
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _note_compiled(code: CodeType, compiled: Lines) -> None:
 def whole_functions(path: str, lines: AbstractSet[int]) -> set[int]:
     """All lines of the functions that hold one of the lines."""
     try:
-        tree = ast.parse(Path(path).read_bytes())
+        tree = ast.parse(source_of(path))
     except (OSError, SyntaxError, ValueError):
         return set()
     functions = (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from exportlint.trial.child.execution.inputs.pytree_leaves import Leaves, snapshot
 from exportlint.trial.child.execution.outside_state import (
     GLOBAL,
     OF_CLASS,
@@ -15,7 +16,6 @@ from exportlint.trial.child.execution.outside_state import (
     outside_readers,
     own_modules,
 )
-from exportlint.trial.child.execution.pytree_leaves import Leaves, snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

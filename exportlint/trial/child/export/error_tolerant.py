@@ -18,7 +18,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch._subclasses.functional_tensor import FunctionalTensor
 from torch.utils import _pytree as pytree
 
-from exportlint.trial.child.execution.input_sets import inputs_of
+from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.export.export_call import Exported
 from exportlint.trial.child.export.torch_calls import CallPlace, EagerResults, NumberedCalls
 from exportlint.trial.child.loading.seeding import seed

@@ -9,7 +9,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
 from exportlint.trial.child.execution.graph_places import constant_place
-from exportlint.trial.child.execution.pytree_leaves import snapshot
+from exportlint.trial.child.execution.inputs.pytree_leaves import snapshot
 from exportlint.trial.protocol.frames import message_frames
 
 if TYPE_CHECKING:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import gc
-from pathlib import Path
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING
 
 import torch
+
+from exportlint.trial.child.loading.edited_files import source_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ def lay_over(path: str, statements: Mapping[int, Sequence[str]]) -> bool:
 
     The lines keep their numbers. False where a line holds no plain statement, or no function of it lives.
     """
-    tree = ast.parse(Path(path).read_bytes())
+    tree = ast.parse(source_of(path))
     laid = _Insert(statements)
     tree = laid.visit(tree)
     new = {(code.co_firstlineno, code.co_name): code for code in _codes(compile(tree, path, "exec", dont_inherit=True))}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from exportlint.trial.child.loading.edited_files import source_of
 from exportlint.trial.protocol.frames import Frame, frame_at
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def _divergence(statement: ast.stmt, eager: int, traced: set[int]) -> int | None
 def _around(frame: Frame) -> list[ast.stmt]:
     """The statements with branches that hold the line, the outermost first."""
     try:
-        tree = ast.parse(Path(frame.path).read_bytes())
+        tree = ast.parse(source_of(frame.path))
     except (OSError, SyntaxError, ValueError):
         return []
     holding = (n for n in ast.walk(tree) if isinstance(n, (ast.If, ast.Try)) and frame.line in _lines([n]))

@@ -6,7 +6,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
-from exportlint.trial.child.execution.input_sets import inputs_of
+from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.protocol.frames import Frame, frame_at, is_user_path
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from exportlint.trial.child.loading.edited_files import source_of
 from exportlint.trial.protocol.frames import Frame, is_installed, is_user_path
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _branch(place: Frame) -> ast.If | ast.While | ast.IfExp | None:
 
 def _nodes(path: str) -> Iterator[ast.AST]:
     try:
-        return ast.walk(ast.parse(Path(path).read_bytes()))
+        return ast.walk(ast.parse(source_of(path)))
     except (OSError, SyntaxError, ValueError):
         return iter(())
 

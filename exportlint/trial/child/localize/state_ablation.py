@@ -6,8 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.child.execution.comparison import compare
-from exportlint.trial.child.execution.input_sets import inputs_of
-from exportlint.trial.child.execution.pytree_leaves import Leaves, snapshot
+from exportlint.trial.child.execution.inputs.input_sets import inputs_of
+from exportlint.trial.child.execution.inputs.pytree_leaves import Leaves, snapshot
 from exportlint.trial.child.execution.state import state_slots
 from exportlint.trial.child.loading.loaded import copied
 from exportlint.trial.child.loading.seeding import seed

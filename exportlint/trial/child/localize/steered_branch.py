@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import inspect
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from exportlint.trial.child.loading.edited_files import source_of
 from exportlint.trial.child.loading.module_wrapper import Wrapped
 from exportlint.trial.protocol.frames import Frame, frame_at
 
@@ -42,7 +42,7 @@ def _branch(call: Any, name: str, ran: Mapping[str, AbstractSet[int]], depth: in
 
 def _definition(code: Any) -> ast.FunctionDef | None:
     try:
-        tree = ast.parse(Path(code.co_filename).read_bytes())
+        tree = ast.parse(source_of(code.co_filename))
     except (OSError, SyntaxError, ValueError):
         return None
     for node in ast.walk(tree):

@@ -16,8 +16,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from exportlint.trial.child.execution.comparison import compare
-from exportlint.trial.child.execution.input_sets import inputs_of
-from exportlint.trial.child.execution.pytree_leaves import snapshot
+from exportlint.trial.child.execution.inputs.input_sets import inputs_of
+from exportlint.trial.child.execution.inputs.pytree_leaves import snapshot
 from exportlint.trial.child.export.error_tolerant import swallowed_refusal
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.localize.branch_divergence import catching_handler, diverging_branch

@@ -9,8 +9,8 @@ import torch
 from torch.utils import _pytree as pytree
 
 from exportlint.trial.child.execution.comparison import compare
-from exportlint.trial.child.execution.input_sets import Inputs, with_other_values
-from exportlint.trial.child.execution.pytree_leaves import leaves, snapshot
+from exportlint.trial.child.execution.inputs.input_sets import Inputs, with_other_values
+from exportlint.trial.child.execution.inputs.pytree_leaves import leaves, snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

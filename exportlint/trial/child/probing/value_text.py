@@ -9,7 +9,7 @@ import torch
 from exportlint.trial.child.execution.comparison import compare
 
 if TYPE_CHECKING:
-    from exportlint.trial.child.execution.pytree_leaves import Leaves
+    from exportlint.trial.child.execution.inputs.pytree_leaves import Leaves
 
 
 def values_beside(ours: Leaves, theirs: Leaves, before: Leaves) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from exportlint.trial.child.execution.graph_places import constant_place
-from exportlint.trial.child.execution.pytree_leaves import is_fake
+from exportlint.trial.child.execution.inputs.pytree_leaves import is_fake
 from exportlint.trial.child.soundness.attribute_lines import attribute_frame
 from exportlint.trial.child.soundness.eager_after_export import changed_model
 from exportlint.trial.protocol.observation import Observation

@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 
 from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.executed_lines import Lines, recorded_lines
-from exportlint.trial.child.execution.input_sets import inputs_of
+from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.child.soundness.differences import is_unsteady

@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.child.execution.executed_lines import Lines, recorded_lines
-from exportlint.trial.child.execution.input_sets import inputs_of
+from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.localize.steered_branch import steered_branch
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.protocol.observation import Observation

@@ -28,7 +28,7 @@ from exportlint.trial.child.dynamic_shapes.size_names import names
 from exportlint.trial.child.dynamic_shapes.symbolic_trace import SymbolicTrace, read_trace
 from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.eager_records import kept_records
-from exportlint.trial.child.execution.input_sets import Inputs, inputs_of
+from exportlint.trial.child.execution.inputs.input_sets import Inputs, inputs_of
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.protocol.frames import Frame, is_installed
 from exportlint.trial.protocol.observation import Observation

@@ -11,8 +11,9 @@ from exportlint.trial.child.execution.call_record import INPUTS, RunRecord, reco
 from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.eager_records import keep_records
 from exportlint.trial.child.execution.executed_lines import Lines, recorded_lines, whole_functions
-from exportlint.trial.child.execution.input_sets import inputs_of
-from exportlint.trial.child.execution.pytree_leaves import leaves, snapshot
+from exportlint.trial.child.execution.inputs.input_sets import inputs_of
+from exportlint.trial.child.execution.inputs.pytree_leaves import leaves, snapshot
+from exportlint.trial.child.execution.left_out_effects import as_if_exporting, has_effects, without_left_out
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.execution.state import state_reader
 from exportlint.trial.child.localize.state_ablation import state_that_changes_outputs
@@ -41,6 +42,9 @@ def run(request: StageRequest) -> StageAnswer:
     if not again.ok:
         return _failed(request, again, executed)
     first = replace(first, changed={**first.changed, **(places.value or {})})
+    if has_effects(first) or INPUTS in first.changed:
+        exporting = in_fork(lambda: _run_as_if_exporting(request), request.folder)
+        first = without_left_out(first, exporting.value) if exporting.ok else first
     names = [name for name in first.changed if name != INPUTS]
     first = replace(first, mattering=frozenset(state_that_changes_outputs(request.loaded, names, request.folder)))
     keep_records(request.folder.parent, first, again.value)
@@ -64,6 +68,10 @@ def _executed(around: Lines, inside: Lines, compiled: Lines) -> dict[str, Any]:
 
 def _fresh_run(request: StageRequest) -> RunRecord:
     return record_calls(request.loaded, request.loaded.eager())
+
+
+def _run_as_if_exporting(request: StageRequest) -> RunRecord:
+    return record_calls(request.loaded, request.loaded.eager(), around=as_if_exporting)
 
 
 def _writing_lines(request: StageRequest, seen: RunRecord) -> dict[str, Frame]:

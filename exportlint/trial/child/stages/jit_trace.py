@@ -12,8 +12,8 @@ import torch
 
 from exportlint.trial.child.dynamic_shapes.line_divergence import last_shared_line
 from exportlint.trial.child.execution.comparison import compare
-from exportlint.trial.child.execution.input_sets import Inputs, inputs_of
-from exportlint.trial.child.execution.pytree_leaves import snapshot
+from exportlint.trial.child.execution.inputs.input_sets import Inputs, inputs_of
+from exportlint.trial.child.execution.inputs.pytree_leaves import snapshot
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.export_call import warnings_kept
 from exportlint.trial.child.loading.loaded import copied
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import warnings
     from collections.abc import Callable, Mapping, Sequence
 
-    from exportlint.trial.child.execution.pytree_leaves import Leaves
+    from exportlint.trial.child.execution.inputs.pytree_leaves import Leaves
     from exportlint.trial.child.loading.loaded import Loaded
 
 

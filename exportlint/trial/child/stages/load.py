@@ -6,7 +6,7 @@ from typing import Any
 
 from exportlint.trial.child.dynamic_shapes.declared_code import declared_code
 from exportlint.trial.child.execution.call_text import arguments_text
-from exportlint.trial.child.execution.input_sets import inputs_of
+from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.loading.model_places import ModelPlaces
 from exportlint.trial.child.loading.module_wrapper import Wrapped

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from exportlint.trial.child.execution.call_record import RunRecord, record_calls
+from exportlint.trial.child.execution.left_out_effects import as_if_exporting, without_left_out
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.export_call import Exported, export, warnings_kept
 from exportlint.trial.child.export.graph_literals import literals
@@ -64,14 +65,27 @@ def _compare(request: StageRequest, second: dict[str, Any]) -> StageAnswer:
     )
     if not (eager.ok and again.ok):
         return _report(request, {"outcome": Outcome.DIFFERS.value, "error": f"eager raises: {_why(eager, again)}"})
+    runs = _without_left_out(request, (eager.value, again.value), plan)
     os.chdir(tempfile.mkdtemp(dir=request.folder))
     with warnings_kept() as kept:
         exported = export(request.loaded, request.mode)
         warned = _deprecated(kept, request.loaded.target.path)
-        seen = _first_difference(request, exported, (eager.value, again.value), second, plan)
+        seen = _first_difference(request, exported, runs, second, plan)
         measured = {"outcome": Outcome.EXPORTS.value} if seen is None else _outcome(Outcome.DIFFERS, seen)
         _report(request, measured)
         return _report(request, {**measured, **_then(exported), **warned})
+
+
+def _without_left_out(
+    request: StageRequest, runs: tuple[RunRecord, RunRecord], plan: tuple[int, ...]
+) -> tuple[RunRecord, RunRecord]:
+    """What a model does only where nobody exports is not asked of the program."""
+
+    def exporting() -> RunRecord:
+        return record_calls(request.loaded, request.loaded.eager(), plan, around=as_if_exporting)
+
+    run = in_fork(exporting, request.folder, here=True)
+    return (without_left_out(runs[0], run.value), without_left_out(runs[1], run.value)) if run.ok else runs
 
 
 def _deprecated(kept: Sequence[warnings.WarningMessage], path: str | None) -> dict[str, Any]:

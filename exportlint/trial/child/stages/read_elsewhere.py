@@ -10,8 +10,8 @@ import torch
 from torch.utils import _pytree as pytree
 
 from exportlint.trial.child.execution.comparison import compare
-from exportlint.trial.child.execution.input_sets import inputs_of
-from exportlint.trial.child.execution.pytree_leaves import snapshot
+from exportlint.trial.child.execution.inputs.input_sets import inputs_of
+from exportlint.trial.child.execution.inputs.pytree_leaves import snapshot
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.from_program import from_program
 from exportlint.trial.child.loading.seeding import seed

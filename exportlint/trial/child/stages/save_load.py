@@ -13,6 +13,7 @@ from exportlint.lowering.saved_program import SavedProgram, modules_needed
 from exportlint.trial.child.execution.graph_places import place_named_in
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.from_program import from_program
+from exportlint.trial.child.loading.edited_files import laid_files
 from exportlint.trial.child.localize.construction_site import at_construction
 from exportlint.trial.child.lowering.comparing.input_calls import calls_of, module_of
 from exportlint.trial.child.lowering.proof import prove
@@ -43,7 +44,8 @@ def run(request: StageRequest, program: Any) -> StageAnswer:
     proved, imported = _proved(request, program, "saved", {}), ""
     needed = modules_needed(program) if proved.data.get("step") == "load" else []
     if needed:
-        again = _proved(request, program, "saved-with-imports", {"imports": needed, "path": sys.path})
+        settings = {"imports": needed, "path": sys.path, "edited": laid_files()}
+        again = _proved(request, program, "saved-with-imports", settings)
         if again.status == PASSED:
             proved, imported = again, f", read where {_listed(needed)} is imported"
     for seen in proved.observations:

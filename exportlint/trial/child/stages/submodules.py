@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from exportlint.trial.child.execution.call_text import arguments_text
-from exportlint.trial.child.execution.input_sets import Inputs, inputs_of
-from exportlint.trial.child.execution.pytree_leaves import leaves
+from exportlint.trial.child.execution.inputs.input_sets import Inputs, inputs_of
+from exportlint.trial.child.execution.inputs.pytree_leaves import leaves
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.loading.loaded import copied
 from exportlint.trial.child.loading.seeding import seed

@@ -15,7 +15,7 @@ from torch.export import Dim
 
 from exportlint.trial.child.dynamic_shapes.input_tensors import input_tensors
 from exportlint.trial.child.dynamic_shapes.proposing.proposal import Wish, proposed
-from exportlint.trial.child.execution.input_sets import inputs_of
+from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.loading.from_target import load
 from exportlint.trial.discovery import from_text
 from exportlint.trial.findings.wording.size_messages import shapes_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from exportlint.trial.child.execution.pytree_leaves import snapshot
+from exportlint.trial.child.execution.inputs.pytree_leaves import snapshot
 from exportlint.trial.child.probing.probing_inputs import inputs_in_words, probing_inputs
 from exportlint.trial.child.probing.value_text import values_beside
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from exportlint.trial.child.dynamic_shapes.declarations import DimPlace
-    from exportlint.trial.child.execution.input_sets import Inputs
+    from exportlint.trial.child.execution.inputs.input_sets import Inputs
     from exportlint.trial.child.loading.loaded import Loaded
 
 

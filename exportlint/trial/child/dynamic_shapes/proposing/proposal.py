@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from exportlint.trial.child.dynamic_shapes.other_sizes import SideBySide, Tried
     from exportlint.trial.child.dynamic_shapes.symbolic_trace import SymbolicTrace
-    from exportlint.trial.child.execution.input_sets import Inputs
+    from exportlint.trial.child.execution.inputs.input_sets import Inputs
     from exportlint.trial.child.loading.loaded import Loaded
     from exportlint.trial.protocol.observation import Observation
     from exportlint.trial.protocol.size_facts import Fact, ShapesFound

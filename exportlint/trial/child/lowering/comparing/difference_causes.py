@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from exportlint.lowering.backend import Tolerance
-    from exportlint.trial.child.execution.input_sets import Inputs
+    from exportlint.trial.child.execution.inputs.input_sets import Inputs
     from exportlint.trial.child.lowering.proved import EagerReference, ProofSubject
     from exportlint.trial.protocol.frames import Frame
 

@@ -13,7 +13,7 @@ from exportlint.trial.child.dynamic_shapes.input_tensors import input_tensors
 from exportlint.trial.child.dynamic_shapes.other_sizes import picks, resized, sizes_at, sizes_within, small_enough
 from exportlint.trial.child.dynamic_shapes.size_names import names
 from exportlint.trial.child.dynamic_shapes.symbolic_trace import read_trace
-from exportlint.trial.child.execution.input_sets import Inputs, inputs_of, with_other_values
+from exportlint.trial.child.execution.inputs.input_sets import Inputs, inputs_of, with_other_values
 from exportlint.trial.child.loading.loaded import copied
 from exportlint.trial.child.loading.seeding import seed
 

@@ -33,9 +33,15 @@ def leaves(value: Any, path: str = "", levels: int = 12) -> Iterator[tuple[str, 
         for index, item in enumerate(value):
             yield from leaves(item, f"{path}[{index}]", levels - 1)
     elif hasattr(value, "__dict__") and not isinstance(value, type) and not callable(value):
-        yield from leaves(dict(vars(value)), path, levels - 1)
+        yield from leaves(_attributes(value), path, levels - 1)
     else:
         yield path, _in_words(value)
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """Without what says whether a distribution checks its arguments: it computes the same."""
+    checks = "_validate_args" if isinstance(value, torch.distributions.Distribution) else None
+    return {name: held for name, held in vars(value).items() if name != checks}
 
 
 def _in_words(value: Any) -> str:

@@ -1,0 +1,47 @@
+"""Change the tensors of a structure that holds objects, whether pytree knows their classes or not."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def changed_inside(value: Any, change: Callable[[Any], Any]) -> Any:
+    """What `change` gives for the structure, where dictionaries of their attributes stand for objects, and then stand
+    in copies of them."""
+    return _closed(value, change(_opened(value)))
+
+
+def _opened(value: Any) -> Any:
+    return pytree.tree_map(
+        lambda leaf: _opened(dict(vars(leaf))) if _is_object(leaf) else leaf, value, is_leaf=_is_object
+    )
+
+
+def _closed(value: Any, changed: Any) -> Any:
+    return pytree.tree_map(
+        lambda leaf, now: _with(leaf, _closed(dict(vars(leaf)), now)) if _is_object(leaf) else now,
+        value,
+        changed,
+        is_leaf=_is_object,
+    )
+
+
+def _with(value: Any, attributes: dict[str, Any]) -> Any:
+    twin = copy.copy(value)
+    for name, attribute in attributes.items():
+        object.__setattr__(twin, name, attribute)
+    return twin
+
+
+def _is_object(value: Any) -> bool:
+    """Is it of a class that somebody may register with pytree, and holds its parts as attributes?"""
+    known = (torch.Tensor, torch.nn.Module, type, tuple, list, dict)
+    is_torch = type(value).__module__.partition(".")[0] == "torch"
+    return hasattr(value, "__dict__") and not isinstance(value, known) and not is_torch and not callable(value)

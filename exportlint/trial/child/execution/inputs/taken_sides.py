@@ -1,0 +1,60 @@
+"""Which sides of the `if`s of a model's own files a call takes."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+from collections import defaultdict
+from functools import cache
+from typing import TYPE_CHECKING
+
+from exportlint.trial.child.execution.executed_lines import Lines, recorded_lines
+from exportlint.trial.child.execution.side_effects import recorded_effects
+from exportlint.trial.child.loading.edited_files import source_of
+from exportlint.trial.child.loading.loaded import copied
+from exportlint.trial.child.loading.seeding import seed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from exportlint.trial.child.execution.inputs.input_sets import Inputs
+    from exportlint.trial.child.loading.loaded import Loaded
+
+
+Side = tuple[str, int, bool]  # the file, the line of the `if`, and what its test was
+
+
+def sides_taken(loaded: Loaded, inputs: Inputs) -> set[Side]:
+    """By one call of a fresh model; what it raises ends it."""
+    lines: Lines = defaultdict(set)
+    model = loaded.eager()
+    args, kwargs = copied(inputs)
+    seed(0)
+    # What it raises, the comparison says; the lines until then count.
+    with recorded_effects(), recorded_lines(lines), contextlib.suppress(BaseException):
+        model(*args, **kwargs)
+    return {side for path, run in lines.items() for side in _sides(path, run)}
+
+
+def one_sided(taken: set[Side]) -> list[Side]:
+    """Those whose other side was not taken."""
+    return sorted((path, line, value) for path, line, value in taken if (path, line, not value) not in taken)
+
+
+def _sides(path: str, run: set[int]) -> Iterator[Side]:
+    for node in _decisions(path):
+        if node.lineno in run:
+            enters = node.body[0].lineno in run
+            passes = node.orelse[0].lineno in run if node.orelse else not enters
+            yield from ((path, node.lineno, value) for value, seen in ((True, enters), (False, passes)) if seen)
+
+
+@cache
+def _decisions(path: str) -> tuple[ast.If, ...]:
+    """Every `if` whose block stands on lines of its own."""
+    try:
+        tree = ast.parse(source_of(path))
+    except (OSError, SyntaxError, ValueError):
+        return ()
+    found = (node for node in ast.walk(tree) if isinstance(node, ast.If))
+    return tuple(node for node in found if node.body[0].lineno > node.lineno)
