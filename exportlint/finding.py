@@ -108,6 +108,7 @@ class Finding:
                   it right has nothing to show; empty: nobody knows
     target        the target of the trial that found, confirmed or refuted it, and `stage` where
     fingerprint   stays the same when the line moves
+    rewrites      all that its rule knows to write instead, the best one first, whether it was tried or not
 
     >>> finding = Finding("tensor-data-access", "net.py", 7, 12, 7, 18, Severity.ERROR, "`x.data` reads past autograd")
     >>> finding.evidence.value
@@ -131,6 +132,7 @@ class Finding:
     fingerprint: str = ""
     shown_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
     lowerings: Mapping[str, str] = field(default_factory=dict)
+    rewrites: tuple[Fix, ...] = field(default=(), compare=False)
 
     @property
     def sort_key(self) -> tuple[str, int, int, int, str, str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from exportlint.errors import UserError
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from exportlint.rule.base import Rule
+    from exportlint.rule.editing.repair import Repair
 
 
 GROUP = "exportlint.rules"
@@ -41,6 +42,19 @@ class RuleInfo:
     def cls(self) -> type[Rule]:
         """Raises RegistryError for a file that holds no rule, or several."""
         return _rule_in(importlib.import_module(self.module))
+
+    @cached_property
+    def repair(self) -> type[Repair] | None:
+        """How to write differently what it reports: the class in `repairs/` beside the rule, in a file of its stem.
+
+        Raises RegistryError for a file that holds no repair, or several.
+        """
+        from exportlint.rule.editing.repair import Repair  # noqa: PLC0415 (as in `_rule_in`)
+
+        package, _, stem = self.module.rpartition(".")
+        if not (self.source.parent / "repairs" / self.source.name).is_file():
+            return None
+        return _only_class(importlib.import_module(f"{package}.repairs.{stem}"), Repair)
 
     @property
     def judges_models(self) -> bool:
@@ -66,6 +80,11 @@ class RuleInfo:
         files = _truth_files(self.truth_dir)
         return {version: content.get("lowered", {}).get(self.name, {}) for version, content in files.items()}
 
+    def repaired(self) -> Mapping[str, Mapping[str, Any]]:
+        """torch version -> Bad class -> mode -> what became of it after its `rewrites`, which are there in words."""
+        files = _truth_files(self.truth_dir)
+        return {version: content.get("repaired", {}).get(self.name, {}) for version, content in files.items()}
+
     def is_asked_for(self, shipped_to: Collection[str]) -> bool:
         """Has it anything to say of code that runs where torch does, or on one of these targets of deployment?"""
         return not self.cls.lowerings or not set(self.cls.lowerings).isdisjoint(shipped_to)
@@ -74,7 +93,7 @@ class RuleInfo:
 def sources_of(rules: Iterable[RuleInfo]) -> list[Path]:
     """The files of the packages that the rules come from."""
     folders = {rule.source.parent for rule in rules}
-    return [path for folder in sorted(folders) for path in sorted(folder.glob("*.py"))]
+    return [path for folder in sorted(folders) for path in sorted((*folder.glob("*.py"), *folder.glob("repairs/*.py")))]
 
 
 class RegistryError(UserError):
@@ -126,11 +145,19 @@ def _rules_of(package: ModuleType) -> Iterator[RuleInfo]:
 def _rule_in(module: ModuleType) -> type[Rule]:
     from exportlint.rule.base import Rule  # noqa: PLC0415 (libcst, which listing the rules does not need)
 
+    return _only_class(module, Rule)
+
+
+Base = TypeVar("Base")
+
+
+def _only_class(module: ModuleType, base: type[Base]) -> type[Base]:
     classes = (value for value in vars(module).values() if inspect.isclass(value))
-    own = [c for c in classes if issubclass(c, Rule) and c.__module__ == module.__name__]
+    own = [c for c in classes if issubclass(c, base) and c.__module__ == module.__name__]
     if len(own) != 1:
+        name = base.__name__
         raise RegistryError(
-            f"{module.__file__}: a rule file holds exactly one subclass of exportlint.Rule, found {len(own)}"
+            f"{module.__file__}: a {name.lower()} file holds one subclass of exportlint.{name}, found {len(own)}"
         )
     return own[0]
 

@@ -6,6 +6,9 @@ Instead: two real tensors, one for each part. A transform of a fixed length is a
 
     angles = 2 * torch.pi * torch.outer(steps, steps) / length      # steps = torch.arange(length)
     real, imaginary = x @ torch.cos(angles), -(x @ torch.sin(angles))
+
+No repair: how the two parts run through the rest of the model is a design of its own, and torch exports the model as
+it is.
 """
 
 from __future__ import annotations

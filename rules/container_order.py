@@ -6,6 +6,9 @@ another: export says nothing in either mode. Small whole numbers hash to themsel
 length, `sorted`, `min`, `max`, `sum`, `any` and `all` do not ask for the order.
 
 Instead: a list or a dict; `dict.fromkeys(items)` drops duplicates and keeps the order; `sorted(names)` gives one.
+
+No repair: eager has another order in every process, so that no run can show a rewrite to compute the same; which
+order was meant only its author knows.
 """
 
 from __future__ import annotations

@@ -8,6 +8,8 @@ Instead: index with the mask, which both do, or keep all elements and set those 
 
     scores[scores > limit]                                 # instead of torch.masked_select(scores, scores > limit)
     torch.where(scores > limit, scores, 0.0)
+
+No repair: a mask or a fixed number of results changes what the caller gets, and torch exports the model as it is.
 """
 
 from __future__ import annotations

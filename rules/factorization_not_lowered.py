@@ -6,6 +6,8 @@ of devices and of ONNX ship without them.
 Instead: compute the factor or the inverse before the model runs, and pass it in or keep it as a buffer.
 
     self.register_buffer("whitening", torch.linalg.inv(factor))
+
+No repair: what may be computed before the model runs depends on where its operands come from at the caller.
 """
 
 from __future__ import annotations

@@ -9,6 +9,8 @@ Instead: write into a clone, or compute the value.
 
     ids = input_ids.to(torch.int32).clone()
     ids[:, 0] = bos
+
+No repair: torch 2.7 and later take it as it is, and a copy in a conversion's place costs memory there for nothing.
 """
 
 from __future__ import annotations

@@ -7,6 +7,8 @@ Instead: make the choice an option of the module, or use `self.training`, which 
 export. A branch that only saves memory, like gradient checkpointing behind `self.training`, is fine.
 
     if self.training and torch.is_grad_enabled(): ...
+
+No repair: which branch is meant, the mode at the caller decides, and that is no part of the model.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ Instead: make layers, parameters and buffers in `__init__`, with their sizes as 
 from __future__ import annotations
 
 import re
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
@@ -34,12 +34,16 @@ from exportlint import (
     made_from_inputs,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 _INIT = "make it in `__init__`"
 _WEIGHTED = re.compile(
     r"torch\.nn\.(?:[\w.]*\.)?(?:Lazy\w+|Linear|Bilinear|Conv\w+|BatchNorm\w*|SyncBatchNorm|LayerNorm|RMSNorm|GroupNorm"
     r"|Embedding\w*|PReLU|LSTM\w*|GRU\w*|RNN\w*|MultiheadAttention|Transformer\w*)"
 )
 _PARAMETERS = frozenset(f"torch.nn.{where}{name}" for where in ("", "parameter.") for name in ("Parameter", "Buffer"))
+_DRAWS = frozenset({"randn", "rand", "randint", "normal", "randn_like", "rand_like", "empty"})
 _REGISTER = {
     "register_buffer": "BadRegisterBuffer",
     "register_parameter": "BadRegisterParameter",
@@ -57,6 +61,7 @@ class ModuleBuiltInForward(Rule):
         "BadLazyLinear": Case("`{code}` makes a layer with weights while forward runs", _INIT),
         "BadLocalLinear": Case("`{code}` makes a layer with new random weights in every call", _INIT),
         "BadNewParameter": Case("`{code}` makes a parameter while forward runs", _INIT),
+        "BadDrawnParameter": Case("`{code}` draws a parameter while forward runs", _INIT),
         "BadReplacedParameter": Case(
             "`{code}` replaces a parameter while forward runs",
             "compute with the new value: `torch.nn.functional.linear(x, weight, bias)`",
@@ -93,7 +98,7 @@ class ModuleBuiltInForward(Rule):
     def visit_Assign(self, node: cst.Assign) -> None:
         for target in flat_targets(node):
             if isinstance(target, cst.Attribute):
-                self._kept[node.value] = target
+                self._kept.update(dict.fromkeys(_made_with(node.value), target))
 
     def visit_Call(self, node: cst.Call) -> None:
         if node in self._reported:
@@ -115,7 +120,9 @@ class ModuleBuiltInForward(Rule):
     def _parameter(self, node: cst.Call) -> str:
         target = self._kept.get(node)
         beyond_self = isinstance(target, cst.Attribute) and not isinstance(target.value, cst.Name)
-        return "BadReplacedParameter" if beyond_self else "BadNewParameter"
+        if beyond_self:
+            return "BadReplacedParameter"
+        return "BadDrawnParameter" if _draws(node) else "BadNewParameter"
 
     def _registers(self, node: cst.Call, owner: Value) -> str | None:
         method = called(node) or ""
@@ -139,3 +146,21 @@ class ModuleBuiltInForward(Rule):
 
     def _weighted(self, node: cst.BaseExpression) -> bool:
         return isinstance(node, cst.Call) and bool(_WEIGHTED.fullmatch(self.code.name(node.func) or ""))
+
+
+def _draws(node: cst.CSTNode) -> bool:
+    """Is a value of it random, or of memory that something fills later?"""
+    drawn = isinstance(node, cst.Call) and called(node) in _DRAWS
+    return drawn or any(map(_draws, node.children))
+
+
+def _made_with(node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
+    """What is kept with a value: `nn.Linear(3, 3)` of `nn.Sequential(nn.Linear(3, 3), nn.ReLU())`."""
+    match node:
+        case cst.Call(args=args):
+            yield node
+            for arg in args:
+                yield from _made_with(arg.value)
+        case cst.List(elements=elements) | cst.Tuple(elements=elements):
+            for element in elements:
+                yield from _made_with(element.value)

@@ -8,6 +8,8 @@ speaks only of models whose file gives both.
 
 Instead: take the size from the input (`self.table[: x.shape[1]]`, `x.view(x.shape[0], -1)`), declare the dim with the
 range that holds (`Dim("time", min=8, max=32)`), or declare two dims that have to be equal by one `Dim`.
+
+No repair: the model is right, the declaration is not; `--dynamic-shapes auto` proposes one that torch takes.
 """
 
 from __future__ import annotations

@@ -9,6 +9,8 @@ Instead: the formula in operators that every target has.
     torch.topk(x, x.shape[-1], largest=False)              # instead of torch.sort(x)
     (x.unsqueeze(-1) > boundaries).sum(-1)                 # instead of torch.bucketize(x, boundaries)
     x.mean(1), x.var(1)                                    # instead of torch.var_mean(x, 1)
+
+No repair: what else may take the operator's place depends on how exact the result has to be.
 """
 
 from __future__ import annotations

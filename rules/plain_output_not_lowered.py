@@ -3,6 +3,8 @@
 Why: an exported program keeps plain Python values among its outputs. The graph of ONNX has no place for them.
 
 Instead: return tensors alone. What does not depend on the inputs, the caller knows.
+
+No repair: what the model returns is its interface, and its callers have to change with it.
 """
 
 from __future__ import annotations

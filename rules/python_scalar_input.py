@@ -9,6 +9,8 @@ Only a class that code outside of any class builds, and no other class does, cou
 
 Instead: a tensor where the value changes from call to call (`step: torch.Tensor`), an argument of `__init__` where it
 does not, or one exported program for each value.
+
+No repair: what the model takes is its interface, and its callers have to change with it.
 """
 
 from __future__ import annotations

@@ -6,6 +6,8 @@ Instead: draw outside of the model and pass the numbers in, which also makes its
 
     def forward(self, mean, log_variance, noise):          # noise = torch.randn_like(mean)
         return mean + noise * torch.exp(0.5 * log_variance)
+
+No repair: numbers that are passed in are arguments, and the callers have to change with them.
 """
 
 from __future__ import annotations

@@ -6,6 +6,9 @@ and refuses inputs of another length; its size grows with the sample.
 Instead: torch's own recurrent layers (`nn.GRU`, `nn.LSTM`, `nn.RNN`) take any length. For a recurrence of one's own
 there is a scan operator, not public in torch 2.13: `torch._higher_order_ops.scan.scan(step, init, x, dim=1)`. Where the
 length never changes, the loop is fine.
+
+No repair: it exports, and computes the same for the sample's length; whether other lengths come, only its author
+knows.
 """
 
 from __future__ import annotations

@@ -10,6 +10,8 @@ Instead: take the state as an input and return the new one; the caller keeps it.
     def forward(self, x, total):
         total = total + x
         return x / total, total
+
+No repair: state that is passed in and out is an interface, and the callers have to change with it.
 """
 
 from __future__ import annotations

@@ -4,6 +4,9 @@ Why: `nn.LazyLinear` and its like get their weights from the first input. That i
 mode refuses the uninitialised parameter, strict mode exports random weights of its own.
 
 Instead: give the size (`nn.Linear(width, 3)`), or run the model once on an example before the export.
+
+No repair: the first run draws the weights. Drawn at another moment they are others, so that no run can show a rewrite
+to compute the same.
 """
 
 from __future__ import annotations

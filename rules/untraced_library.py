@@ -11,6 +11,8 @@ Instead: compute it in `__init__` and keep the result, or write it with what str
 
     self.edges = [bisect.bisect(steps, n) for n in range(limit)]     # in __init__
     total / len(values)                                              # instead of statistics.mean(values)
+
+No repair: non-strict mode, the default, runs such functions as they are; `mode` is the rewrite.
 """
 
 from __future__ import annotations

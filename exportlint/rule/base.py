@@ -87,6 +87,7 @@ class Rule(Visitor):
         super().__init__()
         self.code = code
         self.found: list[Suspicion] = []
+        self.reported: list[cst.CSTNode] = []
 
     @classmethod
     def concerns(cls, code: Code) -> bool:
@@ -126,6 +127,7 @@ class Rule(Visitor):
         suggestion = wording.suggestion.format_map(texts)
         path, place = str(self.code.module.path), self.code.place(node)
         self.found.append(Suspicion(path, self.rule_name(), case, place, message, suggestion, at_most))
+        self.reported.append(node)
 
 
 def _trail(value: Value | None) -> str:

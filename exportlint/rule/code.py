@@ -13,7 +13,7 @@ from exportlint.rule.suspicion import Place
 from exportlint.rule.syntax.walk import Walk
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from exportlint.engine.source.parsed import Parsed
     from exportlint.engine.source.symbols import ClassInfo, FunctionInfo, ModuleInfo
@@ -67,6 +67,12 @@ class Code(Protocol):
 
     def text(self, node: cst.CSTNode) -> str:
         """The node's source, on one line and cut to a readable length."""
+
+    def source_of(self, node: cst.CSTNode) -> str:
+        """The node's source as it stands in the file, without the parentheses around it."""
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        """The node that this one is a part of; None of the whole piece."""
 
     def sweep(self, visitor: cst.CSTVisitor) -> None:
         """Run another visitor over the same piece of code; much cheaper than the tree's own `visit`."""
@@ -170,6 +176,13 @@ class CodePiece:
     def walk(self) -> Walk:
         return self._syntax.walk
 
+    @cached_property
+    def _parents(self) -> Mapping[cst.CSTNode, cst.CSTNode]:
+        return {child: node for node in _every(self.tree) for child in node.children}
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        return self._parents.get(node)
+
     def place(self, node: cst.CSTNode) -> Place:
         line, column, end_line, end_column = self._syntax.positions[id(node)]
         shift = self._syntax.shift
@@ -203,6 +216,13 @@ class CodePiece:
         whole = " ".join(self.tree.code_for_node(node).split())
         return whole if len(whole) <= _READABLE else whole[: _READABLE - 1] + "…"
 
+    def source_of(self, node: cst.CSTNode) -> str:
+        p = self.place(node)
+        lines = self.source.lines[p.line - 1 : p.end_line]
+        lines[-1] = lines[-1][: p.end_column - 1]
+        lines[0] = lines[0][p.column - 1 :]
+        return "\n".join(lines)
+
     def sweep(self, visitor: cst.CSTVisitor) -> None:
         self.walk.run(visitor)
 
@@ -235,3 +255,9 @@ def _lines_of(function: FunctionInfo) -> tuple[int, int]:
     node = function.node
     first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
     return first, node.end_lineno or node.lineno
+
+
+def _every(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    yield node
+    for child in node.children:
+        yield from _every(child)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from exportlint.finding import Applicability  # noqa: TC001 - an example makes one
+
 if TYPE_CHECKING:
     from exportlint.finding import Link, Severity
 
@@ -42,12 +44,39 @@ class Place:
     end_column: int
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Replacement:
+    """Text that takes the place of what stands from `start` to `end` (line and column, from 1, end exclusive).
+
+    >>> Replacement((7, 12), (7, 18), "x.detach()").text
+    'x.detach()'
+    """
+
+    start: tuple[int, int]
+    end: tuple[int, int]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SuspectedRewrite:
+    """One way to write differently what a rule reports; all replacements are in its file, in order, and none overlap.
+
+    >>> SuspectedRewrite("read it with `.detach()`", Applicability.SAFE, ()).applicability.value
+    'safe'
+    """
+
+    description: str
+    applicability: Applicability
+    replacements: tuple[Replacement, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Suspicion:
     """What a rule reports of one place; the static pass makes a finding of it.
 
     `path` is absolute: a file's forward also runs functions of other files. `at_most` caps the severity that the
-    measured truth would give. `links` are the pages of the rule, which the static pass adds.
+    measured truth would give. `links` are the pages of the rule, which the static pass adds. `rewrites` are those of
+    the rule's repair, the best one first.
     """
 
     path: str
@@ -58,3 +87,4 @@ class Suspicion:
     suggestion: str
     at_most: Severity
     links: tuple[Link, ...] = ()
+    rewrites: tuple[SuspectedRewrite, ...] = ()

@@ -29,10 +29,12 @@ from exportlint.static.rule_links import links_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
+    import libcst as cst
+
     from exportlint.engine.entry.declared_target import DeclaredTarget
     from exportlint.engine.source.symbols import FunctionInfo
     from exportlint.registry import RuleInfo
-    from exportlint.rule.suspicion import Suspicion
+    from exportlint.rule.suspicion import SuspectedRewrite, Suspicion
 
 
 # Python's own limit is 1000 calls; a text of 500 strings in a row is as deep a tree.
@@ -145,7 +147,22 @@ class _Unit:
                 except Exception as error:  # noqa: BLE001 - whatever a rule does wrong must not stop the others
                     self._fail(f"the rule {rule.name}", error)
                 else:
-                    self.suspicions += (replace(one, links=links_of(one.rule)) for one in found)
+                    for one, node in found:
+                        rewrites = self._rewrites(rule, piece, one, node)
+                        self.suspicions.append(replace(one, links=links_of(rule.name), rewrites=rewrites))
+
+    def _rewrites(
+        self, rule: RuleInfo, piece: CodePiece, suspicion: Suspicion, node: cst.CSTNode
+    ) -> tuple[SuspectedRewrite, ...]:
+        try:
+            if (repair := rule.repair) is None:
+                return ()
+            from exportlint.rule.editing.edits import suspected_rewrites  # noqa: PLC0415 (it loads libcst)
+
+            return tuple(suspected_rewrites(repair(piece), piece, node, suspicion.case))
+        except Exception as error:  # noqa: BLE001 - as for rules
+            self._fail(f"the repair of {rule.name}", error)
+            return ()
 
     def _fail(self, who: str, error: Exception) -> None:
         """An error of ours costs this part of this file only, and is reported."""
@@ -156,13 +173,13 @@ class _Unit:
         self.failed.append(f"{who} failed on this file, {_REPORT}: {' '.join(text.split())}")
 
 
-def _found(rule: RuleInfo, piece: CodePiece) -> list[Suspicion]:
-    """What the rule reports; libcst parses the piece only if the rule concerns it."""
+def _found(rule: RuleInfo, piece: CodePiece) -> list[tuple[Suspicion, cst.CSTNode]]:
+    """What the rule reports, each with its node; libcst parses the piece only if the rule concerns it."""
     if not rule.cls.concerns(piece):
         return []
     visitor = rule.cls(piece)
     piece.walk.run(visitor)
-    return visitor.found
+    return list(zip(visitor.found, visitor.reported, strict=True))
 
 
 def _outermost(functions: Iterable[FunctionInfo]) -> list[FunctionInfo]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import astuple, dataclass, field
 from typing import Any
 
-from exportlint.finding import Link, Severity
-from exportlint.rule.suspicion import Place, Suspicion
+from exportlint.finding import Applicability, Link, Severity
+from exportlint.rule.suspicion import Place, Replacement, SuspectedRewrite, Suspicion
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,23 @@ def from_plain(path: str, data: list[Any]) -> Judgement:
 
 
 def _suspicion(
-    path: str, rule: str, case: str, place: list[int], message: str, suggestion: str, at_most: str, links: Any
+    path: str,
+    rule: str,
+    case: str,
+    place: list[int],
+    message: str,
+    suggestion: str,
+    at_most: str,
+    links: Any,
+    rewrites: Any,
 ) -> Suspicion:
     line, column, end_line, end_column = place
     where = Place(line, column, end_line, end_column)
     pages = tuple(Link(kind, name, url) for kind, name, url in links)
-    return Suspicion(path, rule, case, where, message, suggestion, Severity(at_most), pages)
+    ways = tuple(_rewrite(*entry) for entry in rewrites)
+    return Suspicion(path, rule, case, where, message, suggestion, Severity(at_most), pages, ways)
+
+
+def _rewrite(description: str, applicability: str, replacements: Any) -> SuspectedRewrite:
+    made = (Replacement((start[0], start[1]), (end[0], end[1]), text) for start, end, text in replacements)
+    return SuspectedRewrite(description, Applicability(applicability), tuple(made))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 KEPT_DAYS = 30
 # The folders of this package whose code decides what is reported of a file.
-DECIDING = ("engine", "reference", "rule", "static")
+DECIDING = ("engine", "reference", "rewriting", "rule", "static")
 _SECONDS_BETWEEN_COMMITS = 1.0
 _TABLE = (
     "CREATE TABLE IF NOT EXISTS judgements"

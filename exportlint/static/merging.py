@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from typing import TYPE_CHECKING, Protocol
 
-from exportlint.finding import Applicability, Finding, Fix, Severity, fingerprint
+from exportlint.finding import Applicability, Edit, Finding, Fix, Severity, fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from exportlint.engine.source.file_store import FileStore
-    from exportlint.rule.suspicion import Suspicion
+    from exportlint.rule.suspicion import SuspectedRewrite, Suspicion
     from exportlint.static.judgement import Judgement
 
 
@@ -79,6 +79,7 @@ class MergedSuspicions:
         same_line = (suspicion.rule, suspicion.path, line.strip())
         seen[same_line] += 1
         place, advice = suspicion.place, measured.suggestion(suspicion.case, suspicion.suggestion)
+        rewrites = tuple(_fix(one, shown) for one in suspicion.rewrites)
         return Finding(
             suspicion.rule,
             shown,
@@ -90,11 +91,25 @@ class MergedSuspicions:
             f"{suspicion.message}: {measured.sentence(suspicion.case)}",
             effect=measured.effect(suspicion.case),
             links=suspicion.links,
-            fix=Fix(advice, Applicability.DISPLAY) if advice else None,
+            fix=_offered(advice, rewrites),
             fingerprint=fingerprint(suspicion.rule, shown, line, seen[same_line] - 1),
             shown_by=measured.shown_by(suspicion.case),
             lowerings=measured.lowerings(suspicion.case),
+            rewrites=rewrites,
         )
+
+
+def _fix(rewrite: SuspectedRewrite, shown: str) -> Fix:
+    edits = tuple(Edit(shown, one.start, one.end, one.text) for one in rewrite.replacements)
+    return Fix(rewrite.description, rewrite.applicability, edits)
+
+
+def _offered(advice: str, rewrites: Iterable[Fix]) -> Fix | None:
+    """The advice, with the edits of a rewrite that is right whatever the inputs are, or of the best one."""
+    best = min(rewrites, key=lambda one: one.applicability is not Applicability.SAFE, default=None)
+    if best:
+        return replace(best, description=advice or best.description)
+    return Fix(advice) if advice else None
 
 
 def _rank(judged: Iterable[_Judged]) -> int:

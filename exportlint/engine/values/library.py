@@ -105,7 +105,8 @@ _SCALAR_FUNCTIONS = frozenset(
         "is_complex is_storage is_autocast_enabled get_autocast_gpu_dtype get_autocast_dtype "
         "get_default_dtype promote_types can_cast result_type broadcast_shapes get_num_threads "
         "is_autocast_cpu_enabled get_rng_state get_float32_matmul_precision "
-        "are_deterministic_algorithms_enabled is_vulkan_available"
+        "are_deterministic_algorithms_enabled is_vulkan_available "
+        "seed initial_seed random.seed random.initial_seed get_num_interop_threads"
     )
 )
 _SCALAR_PACKAGES = (

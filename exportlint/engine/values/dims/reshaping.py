@@ -64,6 +64,9 @@ def _arange(given: Given) -> Dims | None:
         return (ends[0],)
     if len(ends) == 2 and ends[0] is not None and ends[1] is not None:  # noqa: PLR2004 - start and end
         return (plus(ends[1], ends[0], -1),)
+    start, end, step = [one.number if one is not None else None for one in (*ends, None, None, None)[:3]]
+    if start is not None and end is not None and step:
+        return (number(len(range(start, end, step))),)
     return (None,) if ends else None
 
 

@@ -1,0 +1,1 @@
+"""Calls of torch's own interface in, the calls that export takes out."""

@@ -1,0 +1,41 @@
+"""A call of an operator that runs functions, found from one of its arguments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from exportlint.rule.code import Code
+
+
+@dataclass(frozen=True)
+class CallWithFunctions:
+    """`given`: the arguments by the names of the parameters."""
+
+    node: cst.Call
+    given: Mapping[str, cst.BaseExpression]
+
+    @classmethod
+    def around(cls, code: Code, node: cst.CSTNode, parameters: Sequence[str]) -> CallWithFunctions | None:
+        """The call that the node is an argument of, or an element of one."""
+        above: cst.CSTNode | None = node
+        while above is not None and not isinstance(above, cst.BaseStatement):
+            above = code.parent(above)
+            if (
+                isinstance(above, cst.Call)
+                and (name := code.name(above.func))
+                and name.startswith(("torch", "functorch"))
+            ):
+                places = (arg.value for arg in above.args if not arg.keyword and not arg.star)
+                words = {arg.keyword.value: arg.value for arg in above.args if arg.keyword}
+                return cls(above, dict(zip(parameters, places, strict=False)) | words)
+        return None
+
+    def functions(self, *names: str) -> list[cst.BaseExpression]:
+        """The arguments of these names, as far as they are given."""
+        return [self.given[name] for name in names if name in self.given]

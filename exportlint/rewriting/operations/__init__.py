@@ -1,0 +1,1 @@
+"""Python, NumPy and packed sequences in, operations of whole tensors out."""

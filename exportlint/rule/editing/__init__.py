@@ -1,0 +1,1 @@
+"""Changes of nodes in, edits of the source that still parses out."""
