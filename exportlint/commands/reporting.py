@@ -18,8 +18,11 @@ from exportlint.workflow.messages import say
 from exportlint.workflow.report_building import Gathered, build_report
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from exportlint.commands.options import Output
     from exportlint.config.settings import Config
+    from exportlint.finding import Problem
 
 
 CLEAN, FINDINGS, FAILED = 0, 1, 2
@@ -46,11 +49,16 @@ def finish(gathered: Gathered, config: Config, output: Output, *, operators: boo
         write(text)
     for remark in config.remarks:
         say(remark)
-    for problem in made.problems:
-        say(f"{problem.path}{f':{problem.line}' if problem.line else ''}: {problem.message}")
+    say_problems(made.problems)
     if gathered.stopped_by:
         return SIGNALLED + gathered.stopped_by
     return exit_code(made, exit_zero=output.exit_zero)
+
+
+def say_problems(problems: Sequence[Problem]) -> None:
+    """What could not be checked, and why."""
+    for problem in problems:
+        say(f"{problem.path}{f':{problem.line}' if problem.line else ''}: {problem.message}")
 
 
 def exit_code(made: Report, *, exit_zero: bool) -> int:
@@ -63,7 +71,7 @@ def exit_code(made: Report, *, exit_zero: bool) -> int:
 
 def render_options(file: Path | None) -> RenderOptions:
     """The width and the colour of a terminal, unless the text goes to a file."""
-    terminal = sys.stdout.isatty() and not file
+    terminal = bool(sys.stdout and sys.stdout.isatty()) and not file
     width = min(shutil.get_terminal_size().columns, 140) if terminal else PLAIN_WIDTH
     return RenderOptions(terminal and wants_color(), width)
 
@@ -75,11 +83,16 @@ def wants_color() -> bool:
 
 def write(text: str) -> None:
     """To stdout, whatever it can encode; a reader that has gone away (`| head`) is no error."""
+    if sys.stdout is None:  # it was closed
+        return
     try:
         sys.stdout.buffer.write(text.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains when it flushes
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise UserError(f"stdout cannot be written: {error.strerror}; make room, or send it elsewhere") from error
 
 
 def write_file(path: Path, text: str) -> None:

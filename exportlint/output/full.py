@@ -16,10 +16,10 @@ from exportlint.output.causes import (
     parts,
 )
 from exportlint.output.console import printed, text_console
-from exportlint.output.coverage_listing import print_never_ran
 from exportlint.output.graph import print_graph
-from exportlint.output.ladder_table import print_ladder
 from exportlint.output.lowerings.operator_table import print_operators
+from exportlint.output.trials.coverage_listing import print_never_ran
+from exportlint.output.trials.ladder_table import print_ladder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,14 +11,16 @@ from itertools import filterfalse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from exportlint.finding import Finding, Problem, Severity
+from exportlint.finding import Applicability, Finding, Fix, Problem, Severity
 from exportlint.output import markdown
 from exportlint.output.causes import is_about_coverage
+from exportlint.output.suggestion import suggested_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from exportlint.output.report import RenderOptions, Report
+    from exportlint.output.suggestion import Source
 
 
 MOST = 10
@@ -41,7 +43,7 @@ def _commands(report: Report) -> Iterator[str]:
     counted = sorted(filterfalse(is_about_coverage, report.findings), key=lambda finding: finding.sort_key)
     for severity, level in LEVELS.items():
         problems = [_problem(problem) for problem in report.problems] if severity is Severity.ERROR else []
-        findings = (_finding(finding, level) for finding in counted if finding.severity is severity)
+        findings = (_finding(finding, level, report.source) for finding in counted if finding.severity is severity)
         commands = [*problems, *findings]
         yield from commands[:MOST]
         if more := len(commands[MOST:]):
@@ -53,7 +55,7 @@ def _problem(problem: Problem) -> str:
     return _command("error", place, f"{problem.path}: {problem.message}")
 
 
-def _finding(finding: Finding, level: str) -> str:
+def _finding(finding: Finding, level: str, source: Source) -> str:
     properties = {
         "file": _from_workspace(finding.path),
         "line": str(finding.line),
@@ -63,7 +65,13 @@ def _finding(finding: Finding, level: str) -> str:
     if finding.line == finding.end_line:  # columns of a range over several lines make GitHub drop the annotation
         properties |= {"col": str(finding.column), "endColumn": str(finding.end_column)}
     instead = f"\nInstead: {finding.fix.description}" if finding.fix else ""
-    return _command(level, properties, finding.message + instead)
+    return _command(level, properties, finding.message + instead + _suggestion(finding.fix, source))
+
+
+def _suggestion(fix: Fix | None, source: Source) -> str:
+    lines = suggested_lines(fix, source) if fix else []
+    tried = "" if fix is None or fix.applicability is Applicability.SAFE else ", which `exportlint fix` tries"
+    return "\n".join([f"\nSuggested change{tried}:", *lines]) if lines else ""
 
 
 def _from_workspace(path: str) -> str:

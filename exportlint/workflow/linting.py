@@ -33,12 +33,23 @@ def collect_files(paths: Sequence[str], stdin_filename: str | None, config: Conf
     return found
 
 
-def lint_files(found: Collected, config: Config, *, jobs: int | None = None, cache: bool = True) -> Gathered:
-    """Run the static pass over the files. `jobs` None: as many processes as there are cores to use."""
+def lint_files(
+    found: Collected,
+    config: Config,
+    *,
+    jobs: int | None = None,
+    cache: bool = True,
+    targets: Sequence[tuple[str, str, str | None]] = (),
+) -> Gathered:
+    """Run the static pass over the files. `jobs` None: as many processes as there are cores to use.
+
+    targets   model, args and kwargs of targets besides those of the configuration; their files are relative to the
+              folder of the process
+    """
     from exportlint.static.static_pass import StaticOptions, check  # noqa: PLC0415 (after the arguments hold)
 
     folder = cache_folder() if cache else None
-    declared = tuple(_declared(config))
+    declared = (*_declared(config), *(_target(*parts, Path.cwd()) for parts in targets))
     options = StaticOptions(
         config.torch, config.modes, jobs or cores(), folder, declared, config.lower, config.lowerings
     )
@@ -50,11 +61,12 @@ def lint_files(found: Collected, config: Config, *, jobs: int | None = None, cac
 def _declared(config: Config) -> Iterator[DeclaredTarget]:
     """The targets of pyproject.toml; their files are relative to it, wherever the command was started."""
     for table in config.targets.values():
-        model, args, kwargs = (
-            source and _located(source, config.root) for source in (table.model, table.args, table.kwargs)
-        )
-        if model and args:
-            yield DeclaredTarget(model, args, kwargs)
+        if table.model and table.args:
+            yield _target(table.model, table.args, table.kwargs, config.root)
+
+
+def _target(model: str, args: str, kwargs: str | None, root: Path) -> DeclaredTarget:
+    return DeclaredTarget(_located(model, root), _located(args, root), kwargs and _located(kwargs, root))
 
 
 def _located(source: str, root: Path) -> str:

@@ -14,7 +14,7 @@ from exportlint.trial.findings.merge import merge
 from exportlint.trial.protocol.frames import is_installed, is_user_path
 from exportlint.trial.protocol.outcomes import PASSED, RUNNING, SKIPPED
 from exportlint.trial.protocol.stages import LOAD, SCRIPT
-from exportlint.trial.protocol.target import Target, TargetError
+from exportlint.trial.protocol.target import Target, TargetError, TargetKind
 from exportlint.trial.run import run_trials
 from exportlint.trial.stop import Stop
 from exportlint.workflow import repro_files
@@ -24,7 +24,7 @@ from exportlint.workflow.messages import say
 from exportlint.workflow.progress import spinner
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from exportlint.config.settings import Config
     from exportlint.trial.protocol.options import TrialOptions
@@ -69,8 +69,9 @@ def examine(
         options = replace(options, kept_models=models, lowering=replace(options.lowering, kept=kept))
         reports = _tried(targets, options, stop)
         config = replace(_for_installed(reports, config), lower=options.lower)
-        read = found if stop.reason else _with_executed(found, reports)
-        gathered = lint_files(read, config, jobs=jobs, cache=cache)
+        read = _edited(found if stop.reason else _with_executed(found, reports), options.edited)
+        named = [(one.source, one.args, one.kwargs) for one in targets if one.kind is TargetKind.CALLABLES and one.args]
+        gathered = lint_files(read, config, jobs=jobs, cache=cache, targets=named)
         gathered = replace(
             gathered,
             findings=tuple(merge(gathered.findings, reports, mode=config.mode)),
@@ -143,6 +144,12 @@ def _say_output(report: TargetReport) -> None:
     if script and not script.passed and script.data["output"]:
         last = "\n".join(script.data["output"].splitlines()[-_LAST_LINES:])
         say(f"{report.name} printed at its end:\n{last}")
+
+
+def _edited(found: Collected, edited: Mapping[str, str]) -> Collected:
+    """With the source that lies over the files."""
+    files = (replace(file, text=edited.get(str(file.absolute), file.text)) for file in found.files)
+    return replace(found, files=tuple(files)) if edited else found
 
 
 def _with_executed(found: Collected, reports: Sequence[TargetReport]) -> Collected:

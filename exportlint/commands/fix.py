@@ -1,0 +1,186 @@
+"""`exportlint fix`: rewrite what export refuses or gets wrong, and try each rewrite before it is offered."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from exportlint.commands.options import NearChoice, flat, lower_option, means_options, rule_options
+from exportlint.commands.reporting import CLEAN, FAILED, FINDINGS, render_options, say_problems, write
+from exportlint.commands.trial import SOURCE
+from exportlint.config.settings import CommandLine, load_config
+from exportlint.errors import UserError
+from exportlint.output.trials.repair_text import diff_text, ladders_text, left_text, rejected_text
+from exportlint.workflow.messages import say
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from exportlint.config.settings import Config
+    from exportlint.finding import Finding
+    from exportlint.output.report import Report
+    from exportlint.repair.edition import Edition
+    from exportlint.repair.rounds import Repaired
+    from exportlint.trial.protocol.target import Target
+
+
+_BUDGET = 600.0
+
+
+@click.command("fix")
+@click.argument("paths", nargs=-1, metavar="[PATH]…")
+@click.option("--model", metavar=SOURCE, help="A callable that makes the model (or the model itself).")
+@click.option("--args", metavar=SOURCE, help="A callable that makes the tuple of example inputs.")
+@click.option("--kwargs", metavar=SOURCE, help="A callable that makes the dict of example keyword inputs.")
+@click.option("--dynamic-shapes", metavar=SOURCE, help="A callable that makes the dynamic_shapes.")
+@click.option("--other-args", metavar=SOURCE, help="A callable that makes a second tuple of inputs.")
+@click.option("--target", "names", multiple=True, metavar="NAME", help="A target of [tool.exportlint.targets.NAME].")
+@click.option("--write/--diff", "writes", default=False, help="Write the files, or only show the diff (default).")
+@click.option("--unsafe", is_flag=True, help="Without a target: also rewrites that were not tried.")
+@click.option(
+    "--budget",
+    type=click.FloatRange(min=0),
+    default=_BUDGET,
+    show_default=True,
+    metavar="SECONDS",
+    help="After which no further round begins.",
+)
+@rule_options
+@means_options
+@lower_option("Targets of deployment that the result has to run on.")
+@click.option(
+    "--output-format", type=NearChoice(("full", "json")), default="full", show_default=True, help="full | json"
+)
+def command(paths: tuple[str, ...], names: tuple[str, ...], **options: Any) -> int:
+    """Rewrite what torch.export refuses or gets wrong, and show it as a diff.
+
+    With a target (a file with `model` and `example_args`, FILE.py:CLASS, LIBRARY:MODEL, --model and --args, --target),
+    each rewrite is tried: it stays if the model computes in eager what it computed before, and gets further.
+    Other files get the rewrites that are right whatever the inputs are.
+    """
+    asked = CommandLine(flat(options["select"]), flat(options["ignore"]), options["mode"], options["torch"])
+    config = load_config([path.partition(".py:")[0] for path in paths] or ["."], asked)
+    targets = _targets(paths, names, options, config)
+    if targets:
+        return _tried(targets, config, options)
+    return _by_construction(paths, config, options)
+
+
+def _targets(paths: Sequence[str], names: Sequence[str], options: dict[str, Any], config: Config) -> list[Target]:
+    """Those that the arguments name; a file that declares none is no script to run."""
+    from exportlint.trial.protocol.target import TargetKind  # noqa: PLC0415 (the trial's modules, when they are needed)
+    from exportlint.workflow.target_choice import chosen  # noqa: PLC0415 (as above)
+
+    if not paths and not names and not options["model"] and not config.targets:
+        raise UserError("name a file, a folder or a target (--model and --args, --target NAME)")
+    folders = [path for path in paths if Path(path).is_dir()]
+    if folders and not (names or options["model"]) and len(folders) == len(paths):
+        return []
+    found = chosen(paths, options, names, config)
+    targets = [target for target in found if target.kind is not TargetKind.SCRIPT]
+    if targets and (rest := [*folders, *(one.name for one in found if one.kind is TargetKind.SCRIPT)]):
+        raise UserError(
+            f"{rest[0]} is no target, and what is one is tried by itself: run `exportlint fix {rest[0]}` too"
+        )
+    if targets and options["unsafe"]:
+        raise UserError("--unsafe shows rewrites that nobody tried; with a target all are tried, so leave it out")
+    return targets
+
+
+def _tried(targets: Sequence[Target], config: Config, options: dict[str, Any]) -> int:
+    from exportlint.commands.trial_run import limits  # noqa: PLC0415 (as above)
+    from exportlint.repair.rounds import failed, is_shown  # noqa: PLC0415
+    from exportlint.trial.protocol.options import TrialOptions  # noqa: PLC0415
+    from exportlint.workflow.lowerings.lowering_choice import chosen_lowerings, lowering_options  # noqa: PLC0415
+    from exportlint.workflow.repairing import mend  # noqa: PLC0415
+
+    how = TrialOptions(
+        modes=config.modes,
+        lower=chosen_lowerings(flat(options["lower"]), config),
+        lowering=lowering_options(config),
+        python=options["python"],
+        **limits(options["timeout"], options["memory"], options["jobs"]),
+    )
+    done = mend(targets, config, how, options["budget"])
+    left = [one for one in done.after.findings if is_shown(one)]
+    if options["output_format"] == "full":
+        write(
+            ladders_text(done.before.targets, done.after.targets, render_options(None)) + rejected_text(done.rejected)
+        )
+    say_problems(done.after.problems)
+    if done.out_of_time:
+        say(f"the budget of {options['budget']:g} seconds is spent: --budget gives more")
+    shown = _shown(done.edition, left, options, done)
+    failing = [f"{one.name}: {stage.name} {stage.status}" for one in done.after.targets for stage in failed(one)]
+    if failing and not left:
+        say(f"{failing[0]}; no rule that was asked for says why: leave --select and --ignore out")
+    return FAILED if done.after.problems else FINDINGS if failing else shown
+
+
+def _by_construction(paths: Sequence[str], config: Config, options: dict[str, Any]) -> int:
+    from exportlint.workflow.linting import collect_files, lint_files  # noqa: PLC0415 (as above)
+    from exportlint.workflow.repairing import rewritten  # noqa: PLC0415
+    from exportlint.workflow.report_building import build_report  # noqa: PLC0415
+
+    gathered = lint_files(collect_files(paths, None, config), config)
+    edition, left = rewritten(build_report(gathered, config).findings, unsafe=options["unsafe"])
+    if left and not options["unsafe"] and options["output_format"] == "full":
+        say("what is left has to be tried to be rewritten: `exportlint fix FILE.py:CLASS`, or --model and --args")
+    say_problems(gathered.problems)
+    shown = _shown(edition, left, options)
+    if options["unsafe"] and edition.texts:
+        say("none of this was tried: `exportlint fix FILE.py:CLASS`, or --model and --args, tries it")
+        shown = FINDINGS
+    return FAILED if gathered.problems else shown
+
+
+def _shown(
+    edition: Edition, left: Sequence[Finding], options: dict[str, Any], done: Repaired[Report] | None = None
+) -> int:
+    lines = list(edition.diff())
+    if options["output_format"] == "json":
+        write(json.dumps(_data(lines, edition, left, done), indent=2) + "\n")
+    else:
+        write(diff_text(lines, render_options(None)) + left_text(left))
+    if options["writes"]:
+        for path in edition.write():
+            say(f"wrote {path}; the diff, given to `patch -R {path}`, brings the old text back")
+    elif lines and options["output_format"] == "full":
+        say("nothing is written yet: --write does")
+    return FINDINGS if left else CLEAN
+
+
+def _data(
+    lines: Sequence[str], edition: Edition, left: Sequence[Finding], done: Repaired[Report] | None
+) -> dict[str, Any]:
+    """`tried` of a rewrite is `verified` where a run showed that it helps and changes no result, else `not tried`."""
+    tried = "verified" if done else "not tried"
+    return {
+        "diff": "\n".join(lines),
+        "rewrites": [
+            {
+                "path": one.path,
+                "line": one.line,
+                "rule": one.rule,
+                "description": one.description,
+                "tried": tried,
+                "caveat": one.caveat,
+            }
+            for one in edition.reasons
+        ],
+        "targets": list(_ladders(done)) if done else [],
+        "rejected": [
+            {"rewrites": [fix.description for _, fix in one.proposal.parts], "tried": "failed", "why": one.why}
+            for one in (done.rejected if done else [])
+        ],
+        "left": [{"path": one.path, "line": one.line, "rule": one.rule, "message": one.message} for one in left],
+    }
+
+
+def _ladders(done: Repaired[Report]) -> Iterator[dict[str, Any]]:
+    for old, new in zip(done.before.targets, done.after.targets, strict=True):
+        before, after = ({stage.name: stage.status for stage in one.stages} for one in (old, new))
+        yield {"target": old.name, "before": before, "after": after}

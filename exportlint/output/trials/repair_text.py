@@ -1,0 +1,80 @@
+"""Show what was rewritten: the ladder before and after, the diff with a reason for each hunk, and what is left."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from exportlint.output.console import printed, text_console
+from exportlint.trial.protocol.outcomes import SKIPPED
+from exportlint.trial.protocol.stages import SAME_BEHAVIOUR, StageKind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from exportlint.finding import Finding
+    from exportlint.output.report import RenderOptions
+    from exportlint.repair.rounds import Rejected
+    from exportlint.trial.protocol.result import TargetReport
+
+
+# These look for the cause of a failure; what they saw is no state of the model.
+_LOOKING = (StageKind.INFORM, StageKind.DRAFT, StageKind.REFUSALS, StageKind.SEARCH, StageKind.REMEDIES)
+_STYLES = {"+": "status.passed", "-": "status.refused", "@": "gutter", "#": "label"}
+
+
+def ladders_text(before: Sequence[TargetReport], after: Sequence[TargetReport], options: RenderOptions) -> str:
+    """The statuses of each target's stages, before and after."""
+    console, file = text_console(options)
+    for old, new in zip(before, after, strict=True):
+        _print_both(console, old, new)
+    return printed(file)
+
+
+def _print_both(console: Console, old: TargetReport, new: TargetReport) -> None:
+    from rich.table import Table  # noqa: PLC0415 (50 ms)
+    from rich.text import Text  # noqa: PLC0415
+
+    console.print(f"target {old.name}", style="headline", soft_wrap=True)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="label")
+    for head in ("  stage", "before", "after"):
+        table.add_column(head, no_wrap=True)
+    statuses = {stage.name: stage.status for stage in old.stages if stage.name != SAME_BEHAVIOUR.name}
+    for stage in (one for one in new.stages if one.row.kind not in _LOOKING):
+        was = statuses.get(stage.name, "")
+        if {was, stage.status} - {SKIPPED, ""}:
+            table.add_row(
+                f"  {stage.name}",
+                *(Text(status, style=f"status.{status}" if status else "") for status in (was, stage.status)),
+            )
+    console.print(table)
+
+
+def diff_text(lines: Sequence[str], options: RenderOptions) -> str:
+    """A unified diff; coloured where the options ask for it."""
+    console, file = text_console(options)
+    for line in lines:
+        console.print(line, style=_STYLES.get(line[:1]), soft_wrap=True)
+    return file.getvalue()
+
+
+def rejected_text(rejected: Sequence[Rejected]) -> str:
+    """What was tried and not taken, and why."""
+    lines = []
+    for one in rejected:
+        what = "; ".join(
+            f"{finding.path}:{finding.line} [{finding.rule}] {fix.description}" for finding, fix in one.proposal.parts
+        )
+        lines += [f"tried, and not taken: {what}", f"    {one.why}"]
+    return "\n".join(lines) + "\n" if lines else ""
+
+
+def left_text(findings: Sequence[Finding]) -> str:
+    """What is left for a person: a line a finding, and what to write instead."""
+    lines = []
+    for finding in findings:
+        lines.append(f"{finding.path}:{finding.line}: {finding.severity.value}[{finding.rule}] {finding.message}")
+        if finding.fix:
+            lines.append(f"    {finding.fix.description}")
+    return "\n".join(lines) + "\n" if lines else ""

@@ -1,0 +1,1 @@
+"""Try rewrites of source before they are offered."""

@@ -1,0 +1,145 @@
+"""Source files as rounds of rewrites leave them, and why: what is tried, shown as a diff, and written."""
+
+from __future__ import annotations
+
+import difflib
+import io
+import os
+import tempfile
+import time
+import tokenize
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from exportlint.edited_source import edited
+from exportlint.errors import UserError
+from exportlint.files import decode, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from exportlint.finding import Edit
+
+
+@dataclass(frozen=True, slots=True)
+class HunkReason:
+    """Why something was rewritten: the rule's name, what was done, and where, by the lines before all edits.
+
+    caveat   what no run could show of it
+    """
+
+    path: str
+    line: int
+    rule: str
+    description: str
+    caveat: str = ""
+
+
+@dataclass(frozen=True)
+class Edition:
+    """`read` are the bytes of files as they were found, `texts` what became of them, both by absolute path; a file
+    that changed after it `began` is refused."""
+
+    read: Mapping[str, bytes] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
+    reasons: tuple[HunkReason, ...] = ()
+    began: float = field(default_factory=time.time, compare=False)
+
+    def with_edits(self, edits: Sequence[Edit], why: Sequence[tuple[str, int, str, str]]) -> Edition:
+        """After further edits of these texts. `why`: path, line, rule and description of each rewrite.
+
+        Raises OverlappingEditsError; SourceError where a file cannot be read.
+        """
+        read, texts = dict(self.read), dict(self.texts)
+        reasons = [HunkReason(path, self._line_before(path, line), rule, text) for path, line, rule, text in why]
+        for path in {edit.path for edit in edits}:
+            key = str(Path(path).resolve())
+            if key not in read:
+                if Path(key).stat().st_mtime > self.began:
+                    raise UserError(f"{shown(Path(key))} changed while it was tried: run the fix again")
+                read[key] = Path(key).read_bytes()
+                texts[key] = decode(read[key])
+            texts[key] = edited(texts[key], [edit for edit in edits if edit.path == path])
+        return replace(self, read=read, texts=texts, reasons=tuple(dict.fromkeys((*self.reasons, *reasons))))
+
+    def with_caveats(self, caveats: Mapping[tuple[str, int], str]) -> Edition:
+        """`caveats`: real path and line, before all edits -> what no run could show."""
+        reasons = (
+            replace(one, caveat=caveats.get((str(Path(one.path).resolve()), one.line), "")) for one in self.reasons
+        )
+        return replace(self, reasons=tuple(reasons))
+
+    def _line_before(self, path: str, line: int) -> int:
+        """The line of the file as it was found that a line of its text comes from."""
+        key = str(Path(path).resolve())
+        if key not in self.read or self.texts[key] == decode(self.read[key]):
+            return line
+        old, new = decode(self.read[key]).split("\n"), self.texts[key].split("\n")
+        for _, start, end, first, last in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+            if first <= line - 1 < last:
+                return min(start + line - 1 - first, max(end - 1, start)) + 1
+        return line
+
+    def diff(self) -> Iterator[str]:
+        """One unified diff, without line ends. The reasons stand above the file's, where git and patch skip them."""
+        for key in sorted(self.texts):
+            name = shown(Path(key))
+            old, new = _lines(decode(self.read[key])), _lines(self.texts[key])
+            lines = list(difflib.unified_diff(old, new, f"a/{name}", f"b/{name}"))
+            yield from (f"# {_in_words(one, name)}" for one in self._reasons_of(key) if lines)
+            for line in lines:
+                yield line.removesuffix("\n")
+                if not line.endswith("\n"):
+                    yield "\\ No newline at end of file"
+
+    def _reasons_of(self, key: str) -> list[HunkReason]:
+        return sorted((one for one in self.reasons if str(Path(one.path).resolve()) == key), key=lambda one: one.line)
+
+    def write(self) -> list[str]:
+        """Write every file that changed, each at once, with its encoding, line ends and permissions; their names.
+
+        Raises UserError, with nothing written, where a file changed since it was read or cannot hold the text.
+        """
+        data = {key: _encoded(key, self.read[key], text) for key, text in self.texts.items()}
+        for key in data:
+            if Path(key).read_bytes() != self.read[key]:
+                raise UserError(f"{shown(Path(key))} changed since it was read; nothing is written: run the fix again")
+        changed = [key for key in sorted(data) if data[key] != self.read[key]]
+        for key in changed:
+            _replace(Path(key), data[key])
+        return [shown(Path(key)) for key in changed]
+
+
+def _in_words(reason: HunkReason, name: str) -> str:
+    caveat = f"; {reason.caveat}" if reason.caveat else ""
+    return f"{name}:{reason.line} [{reason.rule}] {reason.description}{caveat}"
+
+
+def _lines(text: str) -> list[str]:
+    """With their ends, which only the last may lack."""
+    lines = [line + "\n" for line in text.split("\n")]
+    return [*lines[:-1], lines[-1][:-1]] if lines[-1] != "\n" else lines[:-1]
+
+
+def _encoded(key: str, before: bytes, text: str) -> bytes:
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(before).readline)
+    lines, windows = before.count(b"\n"), before.count(b"\r\n")
+    if windows not in (0, lines):
+        raise UserError(f"{shown(Path(key))} has line ends of both kinds; nothing is written: give it one kind first")
+    try:
+        return text.replace("\n", "\r\n" if windows else "\n").encode(encoding)
+    except UnicodeEncodeError as error:
+        raise UserError(f"{shown(Path(key))} is {encoding}, which cannot hold the edited text: {error}") from error
+
+
+def _replace(path: Path, data: bytes) -> None:
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        Path(name).chmod(path.stat().st_mode & 0o7777)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

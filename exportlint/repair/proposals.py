@@ -1,0 +1,71 @@
+"""Choose what to rewrite next: the most decisive findings that have a rewrite which was not refuted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from exportlint.edited_source import OverlappingEditsError
+from exportlint.finding import Applicability, Evidence, Finding, Fix, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from exportlint.repair.edition import Edition
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Rewrites that are tried together."""
+
+    parts: tuple[tuple[Finding, Fix], ...]
+
+    @property
+    def keys(self) -> tuple[tuple[str, str, str], ...]:
+        """What is the same in the next round, however lines move."""
+        return tuple((finding.fingerprint, finding.rule, fix.description) for finding, fix in self.parts)
+
+    @property
+    def is_safe(self) -> bool:
+        """Is all of it right by construction?"""
+        return all(fix.applicability is Applicability.SAFE for _, fix in self.parts)
+
+    def applied(self, edition: Edition) -> Edition:
+        """Raises OverlappingEditsError."""
+        edits = [edit for _, fix in self.parts for edit in fix.edits]
+        why = [(finding.path, finding.line, finding.rule, fix.description) for finding, fix in self.parts]
+        return edition.with_edits(edits, why)
+
+
+@dataclass
+class Proposals:
+    """Gives proposals for findings, and remembers what was refuted."""
+
+    refuted: set[tuple[tuple[str, str, str], ...]] = field(default_factory=set)
+
+    def of(self, findings: Sequence[Finding], edition: Edition) -> Iterator[Proposal]:
+        """First all that a trial showed at once, then each of these alone, in every way its rule knows; then what is
+        only suspected, one by one."""
+        loud = [one for one in findings if one.rewrites and one.severity is not Severity.NOTE]
+        shown = [one for one in loud if one.evidence in (Evidence.CONFIRMED, Evidence.DISCOVERED)]
+        together = self._together(shown, edition)
+        if len(together.parts) > 1 and together.keys not in self.refuted:
+            yield together
+        suspected = [one for one in loud if one.evidence is Evidence.SUSPECTED]
+        for finding in (*shown, *suspected):
+            for fix in finding.rewrites:
+                if (one := Proposal(((finding, fix),))).keys not in self.refuted:
+                    yield one
+
+    def _together(self, findings: Sequence[Finding], edition: Edition) -> Proposal:
+        """The first way of each that was not refuted; of those that overlap, the first."""
+        parts: tuple[tuple[Finding, Fix], ...] = ()
+        for finding in findings:
+            ways = (fix for fix in finding.rewrites if Proposal(((finding, fix),)).keys not in self.refuted)
+            if (fix := next(ways, None)) is not None:
+                try:
+                    Proposal((*parts, (finding, fix))).applied(edition)
+                except OverlappingEditsError:
+                    continue
+                parts = (*parts, (finding, fix))
+        return Proposal(parts)

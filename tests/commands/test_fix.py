@@ -1,0 +1,146 @@
+"""`exportlint fix` rewrites, tries what it wrote, shows a diff, and writes only when asked."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+NET = '''\
+import torch
+from torch import nn
+
+
+class Gate(nn.Module):
+    """Scales what is bright."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(3))
+
+    def forward(self, x: torch.Tensor):
+        x = x * self.scale.data  # the plain values
+        if x.mean() > 0.2:
+            x = x * 2
+        return x
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(2, 3),)
+'''
+MENDED = NET.replace("self.scale.data", "self.scale.detach()").replace(
+    "        if x.mean() > 0.2:\n            x = x * 2\n", "        x = torch.where(x.mean() > 0.2, x * 2, x)\n"
+)
+
+
+def fix(*arguments, folder):
+    command = [sys.executable, "-m", "exportlint", "fix", *map(str, arguments)]
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, env=os.environ | {"NO_COLOR": "1"}
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+@pytest.fixture
+def net(tmp_path):
+    path = tmp_path / "net.py"
+    path.write_text(NET, "utf-8")
+    return path
+
+
+def test_a_target_is_mended_in_one_diff_that_applies(net, tmp_path):
+    done = fix("net.py:Gate", folder=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert net.read_text("utf-8") == NET, "it only shows"
+    ladder = done.stdout.partition("# net.py")[0]
+    assert [line.split()[1:] for line in ladder.split("\n") if "export-non-strict" in line] == [["refused", "passed"]]
+    assert "# net.py:14 [data-dependent-branch] compute both sides and select\n" in done.stdout
+    subprocess.run(["git", "apply"], input=done.stdout, cwd=tmp_path, text=True, check=True)
+    assert net.read_text("utf-8") == MENDED
+
+
+def test_write_writes_and_says_how_to_undo(net, tmp_path):
+    done = fix("net.py:Gate", "--write", folder=tmp_path)
+    assert (done.returncode, net.read_text("utf-8")) == (0, MENDED)
+    assert "wrote net.py; the diff, given to `patch -R net.py`, brings the old text back" in done.stderr
+    again = fix("net.py:Gate", "--output-format", "json", folder=tmp_path)
+    assert (again.returncode, json.loads(again.stdout)["diff"]) == (0, "")
+    subprocess.run(["patch", "-R", "net.py"], input=done.stdout, cwd=tmp_path, text=True, check=True)
+    assert net.read_text("utf-8") == NET
+
+
+def test_without_a_target_only_what_is_right_by_construction_is_rewritten(net, tmp_path):
+    net.write_text(NET.partition("    @staticmethod")[0], "utf-8")
+    done = fix("net.py", folder=tmp_path)
+    assert done.returncode == 1
+    changed = [line for line in done.stdout.split("\n") if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+    assert [line.strip("+- ") for line in changed if line] == [
+        "x = x * self.scale.data  # the plain values",
+        "x = x * self.scale.detach()  # the plain values",
+    ]
+    assert "error[data-dependent-branch] `x.mean() > 0.2`" in done.stdout
+
+
+def test_a_side_that_no_input_takes_is_said(tmp_path):
+    net = tmp_path / "net.py"
+    net.write_text(NET.replace("x.mean() > 0.2", "x.mean() > 1e30"), "utf-8")
+    done = fix("net.py:Gate", folder=tmp_path)
+    assert "compute both sides and select; no input that was tried makes its test true" in done.stdout
+    net.write_text(NET, "utf-8")
+    assert "no input that was tried" not in fix("net.py:Gate", folder=tmp_path).stdout
+
+
+def test_a_folder_is_never_run(net, tmp_path):
+    with_target = tmp_path / "other.py"
+    with_target.write_text(NET + "\n\nmodel = Gate()\nexample_args = Gate.inputs()\n", "utf-8")
+    done = fix(".", folder=tmp_path)
+    assert done.returncode == 1
+    assert "target" not in done.stdout.partition("\n")[0]
+    assert {"net.py", "other.py"} == {line.partition(":")[0] for line in done.stdout.splitlines() if "error[" in line}
+    (tmp_path / "plain.py").write_text(NET.partition("    @staticmethod")[0], "utf-8")
+    mixed = fix("net.py", "plain.py", folder=tmp_path)
+    assert (mixed.returncode, mixed.stdout) == (2, "")
+    assert "plain.py is no target" in mixed.stderr
+
+
+def test_what_no_rule_was_asked_of_still_fails(net, tmp_path):
+    done = fix("net.py:Gate", "--select", "tensor-in-string", folder=tmp_path)
+    assert done.returncode == 1
+    assert "export-non-strict refused; no rule that was asked for says why" in done.stderr
+
+
+def test_what_computes_something_else_is_not_taken(tmp_path):
+    source = NET.replace("            x = x * 2\n", "            x = torch.cat([x, x])\n")
+    (tmp_path / "net.py").write_text(source, "utf-8")
+    done = fix("net.py:Gate", "--output-format", "json", folder=tmp_path)
+    report = json.loads(done.stdout)
+    assert (done.returncode, [one["rule"] for one in report["left"]]) == (1, ["data-dependent-branch"])
+    assert "torch.where" not in report["diff"]
+    assert any("computes something else" in one["why"] for one in report["rejected"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "name a file, a folder or a target"),
+        (("gone.py",), "gone.py"),
+        (("net.py:Nobody",), "Nobody"),
+        (("net.py:Gate", "--budget", "-1"), "-1"),
+    ],
+)
+def test_bad_input_is_one_sentence(net, tmp_path, arguments, said):
+    done = fix(*arguments, folder=tmp_path)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_no_time_is_said(net, tmp_path):
+    done = fix("net.py:Gate", "--budget", "0", folder=tmp_path)
+    assert done.returncode == 1
+    assert "the budget of 0 seconds is spent" in done.stderr
+    assert Path(net).read_text("utf-8") == NET
