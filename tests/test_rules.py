@@ -14,6 +14,7 @@ from exportlint.static.severity import is_advice
 from exportlint.static.static_pass import StaticOptions, check
 from exportlint.trial.protocol.outcomes import PASSED
 from exportlint.truth.fixture import read_fixture
+from exportlint.truth.rewritten import rewritten_classes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -112,3 +113,21 @@ def test_links_exist_and_the_page_is_complete(rule: RuleInfo) -> None:
     assert set(declared) <= linked, f"no such ExportDB case or graph break: {set(declared) - linked}"
     assert rule.summary.endswith(".")
     assert "Instead:" in rule.page
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_what_is_stored_of_the_repairs_is_of_the_rewrites_that_are_made_now(rule: RuleInfo) -> None:
+    """`exportlint truth --repaired` measures what changed since."""
+    made = {one.cls.name: one.digest for one in rewritten_classes(rule.fixture, TESTED_TORCH)}
+    assert {name: record["digest"] for name, record in rule.repaired()[TESTED_TORCH].items()} == made
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_no_repair_is_disproved(rule: RuleInfo) -> None:
+    records = rule.repaired()[TESTED_TORCH]
+    assert {name: one.get("why") for name, one in records.items() if "differs" in (one[mode] for mode in BOTH)} == {}
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_a_rule_without_a_repair_says_why(rule: RuleInfo) -> None:
+    assert ("No repair:" in rule.page) == (rule.repair is None)

@@ -19,14 +19,20 @@ from exportlint.commands.options import flat
 @click.option(
     "--lower", multiple=True, metavar="NAMES", help="Of targets of deployment measure these (default: the rule's own)."
 )
+@click.option("--repaired", is_flag=True, help="Measure only what becomes of the Bad models after the rules' repairs.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, metavar="N", help="Models measured at the same time.")
-def command(rules: tuple[str, ...], python: Path | None, lower: tuple[str, ...], jobs: int) -> int:
+def command(rules: tuple[str, ...], python: Path | None, lower: tuple[str, ...], repaired: bool, jobs: int) -> int:
     """Measure what torch does with the fixtures of rules, and write it beside them; needs torch.
+
+    What becomes of the Bad models after their repair is measured, too.
 
     A rule about targets of deployment is measured there too; of one whose package is missing, nothing is said.
 
     A rule that is not written yet can be measured as soon as its fixture stands.
     """
-    from exportlint.truth.truth_files import measure_rules  # noqa: PLC0415 (the trial's modules, for this command only)
+    # The trial's modules, for this command only.
+    from exportlint.truth.truth_files import measure_repairs, measure_rules  # noqa: PLC0415
 
+    if repaired:
+        return measure_repairs(list(rules), python, jobs)
     return measure_rules(list(rules), python, jobs, flat(lower))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from exportlint.errors import UserError
 from exportlint.output.markdown import table
 from exportlint.registry import TESTED_TORCH, RuleInfo, all_rules, version_key
-from exportlint.trial.protocol.outcomes import MODES
+from exportlint.trial.protocol.outcomes import MODES, NON_STRICT, Outcome
 from exportlint.trial.protocol.stages import LADDER
 
 if TYPE_CHECKING:
@@ -57,6 +57,27 @@ def lowered(info: RuleInfo, version: str, target: str) -> str:
     return ", ".join(f"{name} {number}" for name, number in counts.most_common())
 
 
+def repaired(info: RuleInfo, version: str, mode: str) -> str:
+    """What became of the Bad classes after their repair: `exports 12, none 3`; empty when not measured."""
+    counts = Counter(record[mode] for record in info.repaired().get(version, {}).values())
+    return ", ".join(f"{name} {number}" for name, number in counts.most_common())
+
+
+def repaired_share(info: RuleInfo, version: str) -> str:
+    """`12 of 15`: how many Bad classes export after their repair, in the default mode; empty when not measured."""
+    records = info.repaired().get(version, {}).values()
+    if not (records and info.repair):
+        return ""
+    return f"{sum(one[NON_STRICT] == Outcome.EXPORTS.value for one in records)} of {len(records)}"
+
+
+def repaired_fixtures() -> tuple[int, int]:
+    """Of how many Bad classes the tested torch exports what a repair makes of them, and how many there are."""
+    ours = [info for info in all_rules().values() if _is_ours(info) and not info.cls.lowerings]
+    records = [one for info in ours for one in info.repaired().get(TESTED_TORCH, {}).values()]
+    return sum(one[NON_STRICT] == Outcome.EXPORTS.value for one in records), len(records)
+
+
 def _bad_lowered(info: RuleInfo, version: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     classes = info.lowered().get(version, {})
     return ((name, by_target) for name, by_target in classes.items() if name.startswith("Bad"))
@@ -82,7 +103,8 @@ def rules_page() -> str:
             "eager: there the rule is silent or leaves a note). `fails later`: it exports and agrees, and a later step",
             "such as the decomposition fails. `deprecated`: it exports, and torch warns that this will end. A number",
             "counts fixture classes, as in `refused 5, differs 2`; a word alone means all of them. A model that a",
-            "version cannot define is not counted.",
+            "version cannot define is not counted. `after repair`: how many export in the default mode and agree with",
+            "eager after what `exportlint fix` writes; empty where the rule has no repair, and its page says why.",
             "`exportlint explain RULE` shows the models.",
             "",
             _table([TESTED_TORCH], with_summary=True),
@@ -111,12 +133,14 @@ def _targets_of_deployment() -> list[str]:
 
 def _table(columns: list[str], *, with_summary: bool) -> str:
     summary = ["what it finds"] if with_summary else []
-    headers = ["rule", *summary, *(f"torch {version}, {mode}" for version in columns for mode in MODES)]
+    after = ["after repair"] if with_summary else []
+    headers = ["rule", *summary, *(f"torch {version}, {mode}" for version in columns for mode in MODES), *after]
     rows = [
         [
             _link(info),
             *([info.summary] if with_summary else []),
             *(measured(info, version, mode) for version in columns for mode in MODES),
+            *([repaired_share(info, TESTED_TORCH)] if with_summary else []),
         ]
         for info in all_rules().values()
         if _is_ours(info) and not info.cls.lowerings

@@ -6,7 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from exportlint.errors import UserError, nearest
-from exportlint.pages.catalogue import lowered, measured, source, versions
+from exportlint.pages.catalogue import lowered, measured, repaired, source, versions
 from exportlint.reference import lookup
 from exportlint.reference.stored import stored
 from exportlint.registry import RuleInfo, all_rules
@@ -48,6 +48,7 @@ def _rule(info: RuleInfo) -> Iterator[str]:
     yield f"{info.name}\n{'=' * len(info.name)}"
     yield info.page
     yield _measured(info)
+    yield _repaired(info)
     if info.fixture.is_file():
         yield from _examples(read_fixture(info.fixture), "Runs" if info.cls.lowerings else "Exports")
     yield _see(info)
@@ -70,6 +71,22 @@ def _lowered(info: RuleInfo) -> str:
     ]
     title = "What targets of deployment did with the models that fail; torch exports them (see --lower):"
     return "\n".join([title, *lines]) if lines else ""
+
+
+def _repaired(info: RuleInfo) -> str:
+    if not info.repair:
+        return ""
+    rows = [(version, [repaired(info, version, mode) for mode in MODES]) for version in versions()]
+    lines = [f"  torch {version}: {_by_mode(outcomes)}" for version, outcomes in rows if any(outcomes)]
+    known = sorted(
+        {
+            one
+            for classes in info.repaired().values()
+            for record in classes.values()
+            for one in record.get("rewrites", ())
+        }
+    )
+    return "\n".join(["After what `exportlint fix` writes for them:", *lines, *(f"  - {one}" for one in known)])
 
 
 def _by_mode(outcomes: list[str]) -> str:

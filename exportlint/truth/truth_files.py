@@ -13,9 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from exportlint.errors import UserError, nearest
 from exportlint.registry import UNTRIED
+from exportlint.trial.parent.session import session
+from exportlint.trial.protocol.outcomes import MODES
 from exportlint.truth.fixture import read_fixture
 from exportlint.truth.lowering_truth import Lowered, measure_lowered
 from exportlint.truth.measuring import Measurable, Measured, Planned, measure
+from exportlint.truth.repaired_truth import measure_repaired
+from exportlint.truth.rewritten import rewritten_classes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -30,7 +34,7 @@ def write(truth: Mapping[str, Any], folder: Path) -> Path:
     with _locked(folder):
         before = json.loads(path.read_text("utf-8")) if path.exists() else {"rules": {}}
         merged = {**truth, "rules": {**before["rules"], **truth["rules"]}}
-        merged["lowered"] = before.get("lowered", {})
+        merged |= {part: before[part] for part in ("lowered", "repaired") if part in before}
         _replace(path, merged)
     return path
 
@@ -49,7 +53,7 @@ def measure_rules(names: list[str], python: Path | None = None, jobs: int = 1, l
     """Measure the named rules (all, for none), write the truth after each, print what follows from it; an exit code.
 
     What a rule says of targets of deployment is measured there too: on those that it names, or on the `lowerings`
-    alone, where what is known of the others stays.
+    alone, where what is known of the others stays. So is what becomes of the Bad classes after the rule's repair.
 
     Raises UserError as `measure` does; what was measured before that is written.
     """
@@ -59,6 +63,7 @@ def measure_rules(names: list[str], python: Path | None = None, jobs: int = 1, l
         targets = lowerings or _lowerings_of(subject.name)
         if targets:
             _lower(subject, truth["torch"], targets, python)
+        _repair(subject, truth["torch"], python, jobs, anew=True)
         _print_verdict(subject.name, truth["rules"][subject.name], is_lowered=bool(targets))
         sys.stdout.write(f"{subject.name}: written to {path}\n")
 
@@ -94,6 +99,47 @@ def _lower(subject: Measurable, torch: str, lowerings: Sequence[str], python: Pa
         sys.stdout.flush()
 
 
+def measure_repairs(names: list[str], python: Path | None = None, jobs: int = 1) -> int:
+    """Only what becomes of the Bad classes after their repair: of the named rules, or of all what is not known yet."""
+    with session(python) as server:
+        torch = str(server.facts["torch"]).partition("+")[0]
+    for subject in _subjects(names):
+        _repair(subject, torch, python, jobs, anew=bool(names))
+    return 0
+
+
+def _repair(subject: Measurable, torch: str, python: Path | None, jobs: int, *, anew: bool) -> None:
+    """What is known of the same rewrites of the same class stays, unless all is measured `anew`."""
+    classes = rewritten_classes(subject.fixture, torch)
+    known = {} if anew else _known_repairs(subject, torch)
+    records = {one.cls.name: known[one.key] for one in classes if one.key in known}
+    todo = [one for one in classes if one.cls.name not in records]
+    for name, record in measure_repaired(subject.fixture, todo, python, jobs) if todo else ():
+        records[name] = record
+        outcomes = ", ".join(f"{mode} {record[mode]}" for mode in MODES)
+        sys.stdout.write(f"{subject.name} {name} repaired: {outcomes} {record.get('why', '')}".rstrip() + "\n")
+        sys.stdout.flush()
+    with _locked(subject.truth_dir):
+        truth = _read(subject, torch)
+        truth.setdefault("repaired", {})[subject.name] = records
+        _replace(_path(subject, torch), truth)
+
+
+def _known_repairs(subject: Measurable, torch: str) -> Mapping[tuple[str, str], Any]:
+    """By the key of a rewritten class."""
+    records = _read(subject, torch).get("repaired", {}).get(subject.name, {})
+    return {(name, record.get("digest", "")): record for name, record in records.items()}
+
+
+def _path(subject: Measurable, torch: str) -> Path:
+    return subject.truth_dir / f"torch-{torch}.json"
+
+
+def _read(subject: Measurable, torch: str) -> dict[str, Any]:
+    truth: dict[str, Any] = json.loads(_path(subject, torch).read_text("utf-8"))
+    return truth
+
+
 def write_lowered(
     subject: Measurable,
     torch: str,
@@ -105,15 +151,14 @@ def write_lowered(
 
     Of what is not among the fixture's `classes` any more, nothing stays.
     """
-    path = subject.truth_dir / f"torch-{torch}.json"
     with _locked(subject.truth_dir):
-        truth = json.loads(path.read_text("utf-8"))
+        truth = _read(subject, torch)
         known = truth.setdefault("lowered", {}).get(subject.name, {})
         for name, records in measured.items():
             kept = {target: record for target, record in known.get(name, {}).items() if target not in lowerings}
             known[name] = {**kept, **records}
         truth["lowered"][subject.name] = {name: known[name] for name in known if name in classes}
-        _replace(path, truth)
+        _replace(_path(subject, torch), truth)
 
 
 def _replace(path: Path, truth: Mapping[str, Any]) -> None:

@@ -1,0 +1,105 @@
+"""Measure what becomes of the Bad classes of a fixture after the rewrites of its findings, beside what they were."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from exportlint.repair.edition import Edition
+from exportlint.trial.parent.session import search_path, session
+from exportlint.trial.protocol.options import Limits
+from exportlint.trial.protocol.outcomes import DIFFERS, MODES, PASSED, Outcome
+from exportlint.trial.protocol.shortening import short
+from exportlint.trial.protocol.stages import MEASURE, SAME_BEHAVIOUR
+from exportlint.trial.protocol.target import Target, TargetKind
+from exportlint.truth.measuring import record_of, steady
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from exportlint.trial.parent.server import Server
+    from exportlint.trial.parent.target_process import TargetProcess
+    from exportlint.truth.rewritten import RewrittenClass
+
+
+NONE = "none"  # of a class for which no rewrite is known
+_LIMITS = Limits(seconds=60.0, memory_mb=8000)
+Repaired = Mapping[str, Any]
+
+
+def measure_repaired(
+    fixture: Path, classes: Sequence[RewrittenClass], python: Path | None = None, jobs: int = 1
+) -> Iterator[tuple[str, Repaired]]:
+    """Every class with what became of it; `digest` says of which rewrites.
+
+    mode -> `exports` (and agrees with eager), `differs` (the program, or eager itself), `refused` and so on, or `none`.
+    """
+    with session(python) as server, ThreadPoolExecutor(max(1, jobs)) as pool, tempfile.TemporaryDirectory() as folder:
+        many = [_Trial(server, fixture, one, Path(folder)) for one in classes]
+        yield from zip((one.rewritten.cls.name for one in many), pool.map(_Trial.record, many), strict=True)
+
+
+@dataclass(frozen=True)
+class _Trial:
+    server: Server
+    fixture: Path
+    rewritten: RewrittenClass
+    folder: Path
+
+    def record(self) -> Repaired:
+        """Of the first proposal after which both modes export; where none does, of the best."""
+        if not self.rewritten.proposals:
+            return {**dict.fromkeys(MODES, NONE), "digest": ""}
+        self._compared(None)
+        tried: list[Repaired] = []
+        for proposal in self.rewritten.proposals:
+            made = self._attempt(proposal.applied(Edition()).texts)
+            tried.append({**made, "rewrites": sorted({fix.description for _, fix in proposal.parts})})
+            if not _rank(made):
+                break
+        best = min(tried, key=_rank)
+        return {**best, "digest": self.rewritten.digest}
+
+    def _attempt(self, edited: Mapping[str, str]) -> Repaired:
+        wrong = self._compared(edited)
+        if wrong is not None:
+            return {**dict.fromkeys(MODES, DIFFERS), "why": wrong}
+        records = {mode: self._measured(edited, mode) for mode in MODES}
+        why = next((record["error"] for record in records.values() if "error" in record), None)
+        return {**{mode: _outcome(record) for mode, record in records.items()}, **({"why": why} if why else {})}
+
+    def _compared(self, edited: Mapping[str, str] | None) -> str | None:
+        """Keep what the class computes, or say where the edited one computes something else."""
+        options = {"file": str(self.folder / self.rewritten.cls.name), "keep": edited is None}
+        with closing(self._process(edited)) as process:
+            reply = process.stage(SAME_BEHAVIOUR, options, _LIMITS)
+        if reply.final is None or reply.final["status"] != PASSED:
+            return steady(short(reply.final["detail"] if reply.final else reply.end_in_words()))
+        return None
+
+    def _measured(self, edited: Mapping[str, str], mode: str) -> dict[str, Any]:
+        with closing(self._process(edited)) as process:
+            return record_of(process.stage(MEASURE, {"mode": mode}, _LIMITS), self.fixture)
+
+    def _process(self, edited: Mapping[str, str] | None) -> TargetProcess:
+        cls = self.rewritten.cls
+        where = f"{self.fixture}:{cls.name}"
+        target = Target(cls.name, TargetKind.FIXTURE, where, path=str(self.fixture), line=cls.line)
+        process = self.server.target_process(cls.name, edited)
+        process.load(target, search_path(), _LIMITS)
+        return process
+
+
+def _outcome(record: Mapping[str, Any]) -> str:
+    return "fails later" if record.get("then") else str(record["outcome"])
+
+
+def _rank(record: Repaired) -> int:
+    """0 where both modes export; what differs is worse than what torch refuses."""
+    worth = {Outcome.EXPORTS.value: 0, DIFFERS: 3}
+    return sum(worth.get(record[mode], 1) for mode in MODES)
