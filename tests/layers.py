@@ -31,6 +31,7 @@ LAYERS: dict[str, set[str]] = {
     "exportlint.registry": {"exportlint.errors", "exportlint.rule"},
     # What repairs of rules are made of: like rules, they see a piece of code and the engine's beliefs.
     "exportlint.rewriting": {
+        "exportlint.finding",
         "exportlint.engine.source",
         "exportlint.engine.values",
         "exportlint.rule",

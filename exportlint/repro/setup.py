@@ -107,7 +107,7 @@ def _making_new_values() -> str:
 
 
 def _functions(*names: str) -> Iterator[str]:
-    text = (Path(__file__).parents[1] / "trial" / "child" / "execution" / "input_sets.py").read_text("utf-8")
+    text = (Path(__file__).parents[1] / "trial" / "child" / "execution" / "inputs" / "input_sets.py").read_text("utf-8")
     for node in ast.parse(text).body:
         if isinstance(node, ast.FunctionDef) and node.name in names:
             bare = ast.get_source_segment(text, node) or ""
