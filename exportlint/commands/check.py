@@ -19,6 +19,7 @@ from exportlint.commands.options import (
 from exportlint.commands.reporting import finish
 from exportlint.config.settings import CommandLine, load_config
 from exportlint.errors import UserError
+from exportlint.output import CARRY_EDITS
 from exportlint.workflow.linting import collect_files, lint_files
 from exportlint.workflow.lowerings.lowering_choice import for_linting
 
@@ -47,7 +48,10 @@ def command(paths: tuple[str, ...], **options: Any) -> int:
     _refuse_trial_options(how)
     config = for_linting(flat(how.lower), load_config(near, asked))
     found = collect_files(named, options["stdin_filename"], config)
-    return finish(lint_files(found, config, jobs=how.jobs, cache=not options["no_cache"]), config, output)
+    gathered = lint_files(
+        found, config, jobs=how.jobs, cache=not options["no_cache"], rewrites=output.output_format in CARRY_EDITS
+    )
+    return finish(gathered, config, output)
 
 
 def _with_trial(

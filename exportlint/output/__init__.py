@@ -15,6 +15,8 @@ FORMATS = {
     "github": "exportlint.output.github",
 }
 
+CARRY_EDITS = frozenset({"json", "github"})  # the formats that show what a fix writes
+
 
 def render(name: str, report: Report, options: RenderOptions) -> str:
     """The report in the format called `name`, which ends with a line end. Only that format's module is imported."""

@@ -50,10 +50,12 @@ def check_file(
     rules: Sequence[RuleInfo],
     asked: Collection[str] | None = None,
     targets: Sequence[DeclaredTarget] = (),
+    *,
+    rewrites: bool = True,
 ) -> Judgement:
     """Judge one file. `asked` are the absolute paths that findings are wanted for; None: all that the file leads to.
 
-    `targets` are those that the configuration names.
+    `targets` are those that the configuration names; `rewrites`: make those of the rules' repairs, too.
     """
     path = file.absolute
     try:
@@ -69,7 +71,7 @@ def check_file(
         return _unread(path, files, None, f"cannot be parsed: {error or type(error).__name__}")
     if not relevant:
         return _unread(path, files)
-    unit = _Unit(path, parsed or Parsed(tree, text), files, rules, asked, targets)
+    unit = _Unit(path, parsed or Parsed(tree, text), files, rules, asked, targets, rewrites)
     limit = sys.getrecursionlimit()
     try:
         sys.setrecursionlimit(max(limit, _DEPTH))
@@ -94,6 +96,7 @@ class _Unit:
     rules: Sequence[RuleInfo]
     asked: Collection[str] | None
     targets: Sequence[DeclaredTarget]
+    rewriting: bool
     suspicions: list[Suspicion] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
@@ -155,7 +158,7 @@ class _Unit:
         self, rule: RuleInfo, piece: CodePiece, suspicion: Suspicion, node: cst.CSTNode
     ) -> tuple[SuspectedRewrite, ...]:
         try:
-            if (repair := rule.repair) is None:
+            if not self.rewriting or (repair := rule.repair) is None:
                 return ()
             from exportlint.rule.editing.edits import suspected_rewrites  # noqa: PLC0415 (it loads libcst)
 

@@ -43,17 +43,24 @@ _TABLE = (
 class JudgementCache:
     """Keeps judgements in a database in `folder` between runs; None: nothing is remembered."""
 
-    def __init__(self, folder: Path | None, rules: Iterable[RuleInfo], targets: Sequence[DeclaredTarget] = ()) -> None:
+    def __init__(
+        self,
+        folder: Path | None,
+        rules: Iterable[RuleInfo],
+        targets: Sequence[DeclaredTarget] = (),
+        *,
+        rewrites: bool = True,
+    ) -> None:
         self._folder = folder
         self._rules = tuple(rules)
-        self._targets = targets
+        self._about = (*map(repr, targets), f"rewrites {rewrites}")
         self._database: sqlite3.Connection | None = None
         self._version = ""
         self._committed = time.monotonic()
 
     def __enter__(self) -> JudgementCache:  # noqa: PYI034 - Self needs Python 3.11
         if self._folder is not None:
-            self._version = _version(self._rules, self._targets)
+            self._version = _version(self._rules, self._about)
             self._database = _opened(self._folder)
         return self
 
@@ -125,16 +132,16 @@ def _opened(folder: Path) -> sqlite3.Connection | None:
     return None
 
 
-def _version(rules: Iterable[RuleInfo], targets: Sequence[DeclaredTarget]) -> str:
+def _version(rules: Iterable[RuleInfo], asked: Iterable[str]) -> str:
     """A digest of whatever decides what is reported of a file: the interpreter, the parser, this package, the rules,
-    the targets (what their files hold is noted with each judgement)."""
+    what was `asked`, and of which targets (what their files hold is noted with each judgement)."""
     about = hashlib.blake2b(digest_size=16)
     for word in (
         __version__,
         platform.python_version(),
         version("libcst"),
         *(rule.name for rule in rules),
-        *map(repr, targets),
+        *asked,
     ):
         about.update(word.encode() + b"\0")
     for path in (*deciding_files(), *sources_of(rules)):

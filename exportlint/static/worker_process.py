@@ -19,7 +19,7 @@ def serve() -> None:
     gc.set_threshold(5_000_000, 50, 10_000)  # as in the command line: syntax trees live long and hold no cycles
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    asked, names, targets = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own parent
+    asked, names, targets, rewrites = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own parent
     rules = [all_rules()[name] for name in names]
     files = FileStore()
     while True:
@@ -27,5 +27,5 @@ def serve() -> None:
             file = pickle.load(sys.stdin.buffer)  # noqa: S301 - as above
         except EOFError:
             return
-        pickle.dump(check_file(file, files, rules, asked, targets), out)
+        pickle.dump(check_file(file, files, rules, asked, targets, rewrites=rewrites), out)
         out.flush()

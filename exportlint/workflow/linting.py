@@ -39,10 +39,12 @@ def lint_files(
     *,
     jobs: int | None = None,
     cache: bool = True,
+    rewrites: bool = True,
     targets: Sequence[tuple[str, str, str | None]] = (),
 ) -> Gathered:
     """Run the static pass over the files. `jobs` None: as many processes as there are cores to use.
 
+    rewrites  also make the edits of the rules' repairs
     targets   model, args and kwargs of targets besides those of the configuration; their files are relative to the
               folder of the process
     """
@@ -51,7 +53,7 @@ def lint_files(
     folder = cache_folder() if cache else None
     declared = (*_declared(config), *(_target(*parts, Path.cwd()) for parts in targets))
     options = StaticOptions(
-        config.torch, config.modes, jobs or cores(), folder, declared, config.lower, config.lowerings
+        config.torch, config.modes, jobs or cores(), folder, declared, config.lower, config.lowerings, rewrites
     )
     with progress("files read", len(found.files)) as advance:
         report = check(found.files, config.rules(), options, advance)
