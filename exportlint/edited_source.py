@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -23,6 +24,14 @@ class OverlappingEditsError(ValueError):
     """Two edits change the same place; one of them has to wait for the next round."""
 
 
+def overlap(edits: Iterable[Replaced]) -> bool:
+    """Do two of them change the same place? Those that say the same are one, and two insertions have room."""
+    spans = sorted({(one.start, one.end, one.text) for one in edits})
+    ends = accumulate((end for _, end, _ in spans), max)
+    pairs = zip(spans, spans[1:], ends, strict=False)
+    return any(now[0] < end or (now[:2] == before[:2] and now[0] < now[1]) for before, now, end in pairs)
+
+
 def edited(text: str, edits: Iterable[Replaced]) -> str:
     """The text after all edits; those that say the same are made once. Raises OverlappingEditsError.
 
@@ -30,12 +39,11 @@ def edited(text: str, edits: Iterable[Replaced]) -> str:
     >>> edited("y = x.data\\n", [Edit("net.py", (1, 5), (1, 11), "x.detach()")])
     'y = x.detach()\\n'
     """
+    if overlap(edits := tuple(edits)):
+        raise OverlappingEditsError
     starts = _starts(text)
-    spans = sorted({(_offset(starts, one.start), _offset(starts, one.end), one.text) for one in edits})
     pieces, done = [], 0
-    for number, (start, end, new) in enumerate(spans):
-        if start < done or (number and spans[number - 1][:2] == (start, end) and start < end):
-            raise OverlappingEditsError
+    for start, end, new in sorted({(_offset(starts, one.start), _offset(starts, one.end), one.text) for one in edits}):
         before = text[done:start]
         # At the end of a file whose last line has no line end.
         missing = "\n" if start == len(text) and start and text[-1] != "\n" and new.endswith("\n") else ""

@@ -201,7 +201,6 @@ LAYERS: dict[str, set[str]] = {
     "exportlint.truth": {
         "exportlint.errors",
         "exportlint.finding",
-        "exportlint.edited_source",
         "exportlint.files",
         "exportlint.trial.protocol",
         "exportlint.rule",
@@ -252,7 +251,6 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.cores",
         "exportlint.errors",
         "exportlint.finding",
-        "exportlint.edited_source",
         "exportlint.files",
         "exportlint.trial.protocol",
         "exportlint.engine.entry",
@@ -272,6 +270,7 @@ LAYERS: dict[str, set[str]] = {
         "rich",
     },
     "exportlint.commands": {
+        "exportlint.version",
         "exportlint.errors",
         "exportlint.finding",
         "exportlint.files",

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from exportlint.commands.options import NearChoice, flat, lower_option, means_options, rule_options
+from exportlint.commands.options import NearChoice, flat, lower_option, means_options, rule_options, target_options
 from exportlint.commands.reporting import CLEAN, FAILED, FINDINGS, render_options, say_problems, write
-from exportlint.commands.trial import SOURCE
 from exportlint.config.settings import CommandLine, load_config
 from exportlint.errors import UserError
 from exportlint.output.trials.repair_text import diff_text, ladders_text, left_text, rejected_text
+from exportlint.repair.rounds import failed, is_shown
+from exportlint.version import __version__
 from exportlint.workflow.messages import say
 
 if TYPE_CHECKING:
@@ -32,12 +34,7 @@ _BUDGET = 600.0
 
 @click.command("fix")
 @click.argument("paths", nargs=-1, metavar="[PATH]…")
-@click.option("--model", metavar=SOURCE, help="A callable that makes the model (or the model itself).")
-@click.option("--args", metavar=SOURCE, help="A callable that makes the tuple of example inputs.")
-@click.option("--kwargs", metavar=SOURCE, help="A callable that makes the dict of example keyword inputs.")
-@click.option("--dynamic-shapes", metavar=SOURCE, help="A callable that makes the dynamic_shapes.")
-@click.option("--other-args", metavar=SOURCE, help="A callable that makes a second tuple of inputs.")
-@click.option("--target", "names", multiple=True, metavar="NAME", help="A target of [tool.exportlint.targets.NAME].")
+@target_options
 @click.option("--write/--diff", "writes", default=False, help="Write the files, or only show the diff (default).")
 @click.option("--unsafe", is_flag=True, help="Without a target: also rewrites that were not tried.")
 @click.option(
@@ -83,7 +80,7 @@ def _targets(paths: Sequence[str], names: Sequence[str], options: dict[str, Any]
     targets = [target for target in found if target.kind is not TargetKind.SCRIPT]
     if targets and (rest := [*folders, *(one.name for one in found if one.kind is TargetKind.SCRIPT)]):
         raise UserError(
-            f"{rest[0]} is no target, and what is one is tried by itself: run `exportlint fix {rest[0]}` too"
+            f"{rest[0]} is no target, and the others are tried as targets: run `exportlint fix {rest[0]}` by itself"
         )
     if targets and options["unsafe"]:
         raise UserError("--unsafe shows rewrites that nobody tried; with a target all are tried, so leave it out")
@@ -92,7 +89,6 @@ def _targets(paths: Sequence[str], names: Sequence[str], options: dict[str, Any]
 
 def _tried(targets: Sequence[Target], config: Config, options: dict[str, Any]) -> int:
     from exportlint.commands.trial_run import limits  # noqa: PLC0415 (as above)
-    from exportlint.repair.rounds import failed, is_shown  # noqa: PLC0415
     from exportlint.trial.protocol.options import TrialOptions  # noqa: PLC0415
     from exportlint.workflow.lowerings.lowering_choice import chosen_lowerings, lowering_options  # noqa: PLC0415
     from exportlint.workflow.repairing import mend  # noqa: PLC0415
@@ -106,18 +102,25 @@ def _tried(targets: Sequence[Target], config: Config, options: dict[str, Any]) -
     )
     done = mend(targets, config, how, options["budget"])
     left = [one for one in done.after.findings if is_shown(one)]
+    if not options["writes"]:  # the lines of what a person has before the eyes
+        left = [replace(one, line=done.edition.line_before(one.path, one.line)) for one in left]
     if options["output_format"] == "full":
-        write(
-            ladders_text(done.before.targets, done.after.targets, render_options(None)) + rejected_text(done.rejected)
-        )
+        ladders = ladders_text(done.before.targets, done.after.targets, render_options(None))
+        write(ladders + rejected_text(done.rejected))
     say_problems(done.after.problems)
     if done.out_of_time:
         say(f"the budget of {options['budget']:g} seconds is spent: --budget gives more")
     shown = _shown(done.edition, left, options, done)
-    failing = [f"{one.name}: {stage.name} {stage.status}" for one in done.after.targets for stage in failed(one)]
-    if failing and not left:
-        say(f"{failing[0]}; no rule that was asked for says why: leave --select and --ignore out")
-    return FAILED if done.after.problems else FINDINGS if failing else shown
+    return FAILED if done.after.problems else max(shown, _hidden(done.after))
+
+
+def _hidden(after: Report) -> int:
+    """What still fails where no finding says so."""
+    failing = [f"{one.name}: {stage.name} {stage.status}" for one in after.targets for stage in failed(one)]
+    if not failing or after.findings:
+        return CLEAN
+    say(f"{failing[0]}, and why is hidden, by --select, --ignore or a comment")
+    return FINDINGS
 
 
 def _by_construction(paths: Sequence[str], config: Config, options: dict[str, Any]) -> int:
@@ -128,11 +131,11 @@ def _by_construction(paths: Sequence[str], config: Config, options: dict[str, An
     gathered = lint_files(collect_files(paths, None, config), config)
     edition, left = rewritten(build_report(gathered, config).findings, unsafe=options["unsafe"])
     if left and not options["unsafe"] and options["output_format"] == "full":
-        say("what is left has to be tried to be rewritten: `exportlint fix FILE.py:CLASS`, or --model and --args")
+        say("rewrites for what is left are to be tried: `exportlint fix FILE.py:CLASS`, or with --model and --args")
     say_problems(gathered.problems)
     shown = _shown(edition, left, options)
     if options["unsafe"] and edition.texts:
-        say("none of this was tried: `exportlint fix FILE.py:CLASS`, or --model and --args, tries it")
+        say("none of this was tried: `exportlint fix FILE.py:CLASS`, or with --model and --args, tries it")
         shown = FINDINGS
     return FAILED if gathered.problems else shown
 
@@ -159,6 +162,8 @@ def _data(
     """`tried` of a rewrite is `verified` where a run showed that it helps and changes no result, else `not tried`."""
     tried = "verified" if done else "not tried"
     return {
+        "version": 1,
+        "exportlint": __version__,
         "diff": "\n".join(lines),
         "rewrites": [
             {

@@ -102,6 +102,29 @@ def rule_options(command: Command) -> Command:
     return command
 
 
+def target_options(command: Command) -> Command:
+    """--model and what it is called with, --target."""
+    source = "FILE_OR_MODULE:NAME"
+    for option in (
+        click.option(
+            "--target", "names", multiple=True, metavar="NAME", help="A target of [tool.exportlint.targets.NAME]."
+        ),
+        click.option(
+            "--other-args",
+            metavar=source,
+            help="A callable that makes a second tuple of inputs, which the same program must take.",
+        ),
+        click.option(
+            "--dynamic-shapes", metavar=source, help="A callable that makes the dynamic_shapes of torch.export.export."
+        ),
+        click.option("--kwargs", metavar=source, help="A callable that makes the dict of example keyword inputs."),
+        click.option("--args", metavar=source, help="A callable that makes the tuple of example inputs."),
+        click.option("--model", metavar=source, help="A callable that makes the model (or the model itself)."),
+    ):
+        command = option(command)
+    return command
+
+
 def output_options(command: Command) -> Command:
     """--output-format and what belongs to it."""
     formats = NearChoice(tuple(FORMATS))

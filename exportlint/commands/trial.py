@@ -14,13 +14,13 @@ from exportlint.commands.options import (
     output_options,
     rule_options,
     split,
+    target_options,
     trial_options,
 )
 from exportlint.config.settings import CommandLine, load_config
 from exportlint.errors import UserError
 from exportlint.files import Collected
 
-SOURCE = "FILE_OR_MODULE:NAME"
 _OF_SCRIPT = "exportlint.script"
 
 
@@ -36,18 +36,7 @@ class _BeforeDashes(click.Command):
 
 @click.command("trial", cls=_BeforeDashes)
 @click.argument("paths", nargs=-1, metavar="[PATH]… [-- SCRIPT_ARGUMENTS]")
-@click.option("--model", metavar=SOURCE, help="A callable that makes the model (or the model itself).")
-@click.option("--args", metavar=SOURCE, help="A callable that makes the tuple of example inputs.")
-@click.option("--kwargs", metavar=SOURCE, help="A callable that makes the dict of example keyword inputs.")
-@click.option(
-    "--dynamic-shapes", metavar=SOURCE, help="A callable that makes the dynamic_shapes of torch.export.export."
-)
-@click.option(
-    "--other-args",
-    metavar=SOURCE,
-    help="A callable that makes a second tuple of inputs, which the same program must take.",
-)
-@click.option("--target", "names", multiple=True, metavar="NAME", help="A target of [tool.exportlint.targets.NAME].")
+@target_options
 @rule_options
 @output_options
 @cache_option

@@ -52,7 +52,7 @@ class Edition:
         Raises OverlappingEditsError; SourceError where a file cannot be read.
         """
         read, texts = dict(self.read), dict(self.texts)
-        reasons = [HunkReason(path, self._line_before(path, line), rule, text) for path, line, rule, text in why]
+        reasons = [HunkReason(path, self.line_before(path, line), rule, text) for path, line, rule, text in why]
         for path in {edit.path for edit in edits}:
             key = str(Path(path).resolve())
             if key not in read:
@@ -70,7 +70,7 @@ class Edition:
         )
         return replace(self, reasons=tuple(reasons))
 
-    def _line_before(self, path: str, line: int) -> int:
+    def line_before(self, path: str, line: int) -> int:
         """The line of the file as it was found that a line of its text comes from."""
         key = str(Path(path).resolve())
         if key not in self.read or self.texts[key] == decode(self.read[key]):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from exportlint.edited_source import OverlappingEditsError
-from exportlint.finding import Applicability, Evidence, Finding, Fix, Severity
+from exportlint.edited_source import overlap
+from exportlint.finding import Applicability, Edit, Evidence, Finding, Fix, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from exportlint.repair.edition import Edition
 
@@ -37,18 +38,31 @@ class Proposal:
         return edition.with_edits(edits, why)
 
 
+def compatible(parts: Iterable[tuple[Finding, Fix]]) -> Proposal:
+    """As many as fit together; of those that overlap, the first."""
+    taken: list[tuple[Finding, Fix]] = []
+    edits: defaultdict[str, list[Edit]] = defaultdict(list)
+    for finding, fix in parts:
+        own = {path: [one for one in fix.edits if one.path == path] for path in {one.path for one in fix.edits}}
+        if not any(overlap([*edits[path], *new]) for path, new in own.items()):
+            taken.append((finding, fix))
+            for path, new in own.items():
+                edits[path] += new
+    return Proposal(tuple(taken))
+
+
 @dataclass
 class Proposals:
     """Gives proposals for findings, and remembers what was refuted."""
 
     refuted: set[tuple[tuple[str, str, str], ...]] = field(default_factory=set)
 
-    def of(self, findings: Sequence[Finding], edition: Edition) -> Iterator[Proposal]:
+    def of(self, findings: Sequence[Finding]) -> Iterator[Proposal]:
         """First all that a trial showed at once, then each of these alone, in every way its rule knows; then what is
         only suspected, one by one."""
         loud = [one for one in findings if one.rewrites and one.severity is not Severity.NOTE]
         shown = [one for one in loud if one.evidence in (Evidence.CONFIRMED, Evidence.DISCOVERED)]
-        together = self._together(shown, edition)
+        together = compatible(self._first_ways(shown))
         if len(together.parts) > 1 and together.keys not in self.refuted:
             yield together
         suspected = [one for one in loud if one.evidence is Evidence.SUSPECTED]
@@ -57,15 +71,9 @@ class Proposals:
                 if (one := Proposal(((finding, fix),))).keys not in self.refuted:
                     yield one
 
-    def _together(self, findings: Sequence[Finding], edition: Edition) -> Proposal:
-        """The first way of each that was not refuted; of those that overlap, the first."""
-        parts: tuple[tuple[Finding, Fix], ...] = ()
+    def _first_ways(self, findings: Sequence[Finding]) -> Iterator[tuple[Finding, Fix]]:
+        """The first way of each that was not refuted."""
         for finding in findings:
             ways = (fix for fix in finding.rewrites if Proposal(((finding, fix),)).keys not in self.refuted)
             if (fix := next(ways, None)) is not None:
-                try:
-                    Proposal((*parts, (finding, fix))).applied(edition)
-                except OverlappingEditsError:
-                    continue
-                parts = (*parts, (finding, fix))
-        return Proposal(parts)
+                yield finding, fix

@@ -89,7 +89,7 @@ def _runs(target: TargetReport) -> bool:
 
 
 def failed(target: TargetReport) -> list[StageResult]:
-    """The stages that say the model does not export, or exports as something else."""
+    """The stages that say that the model does not export, or exports as something else."""
     kinds = (StageKind.EXPORT, StageKind.COMPARE, StageKind.FROM_PROGRAM)
     return [one for one in target.stages if one.status in FAILED and one.row.kind in kinds]
 
@@ -103,7 +103,7 @@ def _round(
     state: Repaired[T], proposals: Proposals, attempt: Try[T], modes: Sequence[str], end: float
 ) -> Proposal | None:
     """Try proposals until one helps; None where none does."""
-    for proposal in proposals.of(state.after.findings, state.edition):
+    for proposal in proposals.of(state.after.findings):
         if time.monotonic() > end:
             state.out_of_time = True
             return None

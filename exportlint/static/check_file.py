@@ -71,7 +71,11 @@ def check_file(
         return _unread(path, files, None, f"cannot be parsed: {error or type(error).__name__}")
     if not relevant:
         return _unread(path, files)
-    unit = _Unit(path, parsed or Parsed(tree, text), files, rules, asked, targets, rewrites)
+    return _deep_down(_Unit(path, parsed or Parsed(tree, text), files, rules, asked, targets, rewrites))
+
+
+def _deep_down(unit: _Unit) -> Judgement:
+    """Judged with room for deep trees."""
     limit = sys.getrecursionlimit()
     try:
         sys.setrecursionlimit(max(limit, _DEPTH))

@@ -79,7 +79,7 @@ class MergedSuspicions:
         same_line = (suspicion.rule, suspicion.path, line.strip())
         seen[same_line] += 1
         place, advice = suspicion.place, measured.suggestion(suspicion.case, suspicion.suggestion)
-        rewrites = tuple(_fix(one, shown) for one in suspicion.rewrites)
+        rewrites = tuple(fix_of(one, shown) for one in suspicion.rewrites)
         return Finding(
             suspicion.rule,
             shown,
@@ -99,7 +99,8 @@ class MergedSuspicions:
         )
 
 
-def _fix(rewrite: SuspectedRewrite, shown: str) -> Fix:
+def fix_of(rewrite: SuspectedRewrite, shown: str) -> Fix:
+    """As findings carry it: a rewrite of the file that is `shown` by this name."""
     edits = tuple(Edit(shown, one.start, one.end, one.text) for one in rewrite.replacements)
     return Fix(rewrite.description, rewrite.applicability, edits)
 

@@ -130,7 +130,7 @@ def _judged(
     if jobs > 1:
         from exportlint.static.worker_pool import judged_by_pool  # noqa: PLC0415 (a small run needs none of it)
 
-        yield from judged_by_pool(files, asked, rules, options, jobs)
+        yield from judged_by_pool(files, asked, rules, options.targets, jobs, rewrites=options.rewrites)
         return
     from exportlint.static.check_file import check_file  # noqa: PLC0415 (libcst, which a run that remembers all does not need)
 

@@ -14,11 +14,12 @@ from exportlint.engine.source.parsed import Parsed
 from exportlint.engine.source.project import Project
 from exportlint.engine.values.abstract_value import SCALAR, SIZE, TENSOR, Instance, Value, exactly
 from exportlint.engine.values.beliefs import Belief
-from exportlint.finding import Edit, Evidence, Fix
+from exportlint.finding import Evidence
 from exportlint.registry import all_rules
 from exportlint.rule.code import CodePiece, SourceText
 from exportlint.rule.editing.edits import suspected_rewrites
 from exportlint.rule.patterns import called
+from exportlint.static.merging import fix_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,9 +49,7 @@ def with_rewrites(finding: Finding, path: Path, text: str) -> Finding:
         ways = list(_ways(rule.repair(piece), piece, finding.line)) if piece is not None else []
     except (SyntaxError, ValueError, RecursionError):
         return finding
-    edits = [tuple(Edit(finding.path, one.start, one.end, one.text) for one in way.replacements) for way in ways]
-    fixes = (Fix(way.description, way.applicability, changed) for way, changed in zip(ways, edits, strict=True))
-    return replace(finding, rewrites=tuple(fixes))
+    return replace(finding, rewrites=tuple(fix_of(way, finding.path) for way in ways))
 
 
 def _piece(path: Path, text: str, line: int) -> _Guessed | None:

@@ -15,9 +15,9 @@ from exportlint.static.judgement import Judgement
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from exportlint.engine.entry.declared_target import DeclaredTarget
     from exportlint.files import SourceFile
     from exportlint.registry import RuleInfo
-    from exportlint.static.static_pass import StaticOptions
 
 
 # A new interpreter, not a fork: threads and whatever the caller has open stay out of it.
@@ -32,11 +32,13 @@ def judged_by_pool(
     files: Sequence[SourceFile],
     asked: frozenset[str],
     rules: Sequence[RuleInfo],
-    options: StaticOptions,
+    targets: Sequence[DeclaredTarget],
     jobs: int,
+    *,
+    rewrites: bool,
 ) -> Iterator[tuple[SourceFile, Judgement]]:
     """The judgement of each file, in the order in which they are ready."""
-    crew = _Pool((asked, [rule.name for rule in rules], options.targets, options.rewrites))
+    crew = _Pool((asked, [rule.name for rule in rules], targets, rewrites))
     pool = ThreadPoolExecutor(jobs)
     try:
         futures = {pool.submit(crew.check_file, file): file for file in files}

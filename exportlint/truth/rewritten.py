@@ -10,12 +10,9 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from exportlint.edited_source import OverlappingEditsError
 from exportlint.files import SourceFile
-from exportlint.finding import Applicability
 from exportlint.registry import all_rules
-from exportlint.repair.edition import Edition
-from exportlint.repair.proposals import Proposal
+from exportlint.repair.proposals import compatible
 from exportlint.static.static_pass import StaticOptions, check
 from exportlint.trial.protocol.outcomes import MODES
 from exportlint.truth.fixture import read_fixture
@@ -24,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from exportlint.finding import Finding, Fix
+    from exportlint.finding import Finding
+    from exportlint.repair.proposals import Proposal
     from exportlint.truth.fixture import FixtureClass
 
 
@@ -43,18 +41,10 @@ class RewrittenClass:
     def proposals(self) -> tuple[Proposal, ...]:
         """First the best rewrite of every finding, then the second ones. Of those that overlap, the first."""
         most = max((len(one.rewrites) for one in self.findings), default=0)
-        return tuple(self._proposal(number) for number in range(min(most, _MOST_EDITIONS)))
-
-    def _proposal(self, number: int) -> Proposal:
-        parts: list[tuple[Finding, Fix]] = []
-        for one in self.findings:
-            part = (one, one.rewrites[min(number, len(one.rewrites) - 1)])
-            try:
-                Proposal((*parts, part)).applied(Edition())
-            except OverlappingEditsError:
-                continue
-            parts.append(part)
-        return Proposal(tuple(parts))
+        return tuple(
+            compatible((one, one.rewrites[min(number, len(one.rewrites) - 1)]) for one in self.findings)
+            for number in range(min(most, _MOST_EDITIONS))
+        )
 
     @property
     def digest(self) -> str:
@@ -71,11 +61,6 @@ class RewrittenClass:
     def key(self) -> tuple[str, str]:
         """By which a measurement of it is found again."""
         return self.cls.name, self.digest
-
-    @property
-    def has_safe_rewrite(self) -> bool:
-        """Is one of the rewrites said to be right by construction?"""
-        return any(fix.applicability is Applicability.SAFE for one in self.findings for fix in one.rewrites)
 
 
 def rewritten_classes(fixture: Path, torch: str) -> list[RewrittenClass]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import tempfile
-from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from exportlint.edited_source import OverlappingEditsError, edited
 from exportlint.files import Collected, SourceError, decode
-from exportlint.finding import Applicability
+from exportlint.finding import Applicability, Evidence
 from exportlint.repair.edition import Edition
-from exportlint.repair.proposals import Proposal
+from exportlint.repair.proposals import compatible
 from exportlint.repair.rounds import repair
 from exportlint.static.unforeseen_rewrites import with_rewrites
 from exportlint.trial.protocol.stages import SAME_BEHAVIOUR
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from exportlint.config.settings import Config
-    from exportlint.finding import Edit, Finding, Fix
+    from exportlint.finding import Finding
     from exportlint.output.report import Report
     from exportlint.repair.rounds import Repaired
     from exportlint.trial.protocol.options import TrialOptions
@@ -53,6 +51,8 @@ def mend(targets: Sequence[Target], config: Config, options: TrialOptions, budge
 
 def _seen(finding: Finding, edited: Mapping[str, str]) -> Finding:
     """With the rewrites of what no rule foresaw."""
+    if finding.evidence is not Evidence.DISCOVERED:
+        return finding
     path = Path(finding.path).resolve()
     try:
         return with_rewrites(finding, path, edited.get(str(path)) or decode(path.read_bytes()))
@@ -73,26 +73,11 @@ def _caveats(before: Report) -> dict[tuple[str, int], str]:
 def rewritten(findings: Sequence[Finding], *, unsafe: bool) -> tuple[Edition, list[Finding]]:
     """The files of the findings after every rewrite that is right by construction, and the findings that are left;
     `unsafe`: after every first rewrite, though nothing was tried."""
-    taken: list[tuple[Finding, Fix]] = []
-    left: list[Finding] = []
-    edits: defaultdict[str, list[Edit]] = defaultdict(list)
-    for finding in findings:
-        ways = [fix for fix in finding.rewrites if unsafe or fix.applicability is Applicability.SAFE]
-        if ways and _has_room(ways[0], edits):
-            taken.append((finding, ways[0]))
-            for edit in ways[0].edits:
-                edits[edit.path].append(edit)
-        else:
-            left.append(finding)
-    return Proposal(tuple(taken)).applied(Edition()), left
-
-
-def _has_room(fix: Fix, edits: Mapping[str, list[Edit]]) -> bool:
-    """Does it overlap with none of the edits?"""
-    try:
-        for path in {edit.path for edit in fix.edits}:
-            text = decode(Path(path).read_bytes())
-            edited(text, [*edits.get(path, ()), *(edit for edit in fix.edits if edit.path == path)])
-    except OverlappingEditsError:
-        return False
-    return True
+    ways = [
+        (one, fix)
+        for one in findings
+        for fix in [fix for fix in one.rewrites if unsafe or fix.applicability is Applicability.SAFE][:1]
+    ]
+    proposal = compatible(ways)
+    taken = {id(finding) for finding, _ in proposal.parts}
+    return proposal.applied(Edition()), [one for one in findings if id(one) not in taken]

@@ -27,7 +27,7 @@ _NO_TENSORS = frozenset({Kind.SCALAR, Kind.SIZE, Kind.NONE, Kind.MODULE})
 
 
 class FittingBranches(Repair):
-    """All that is wrong with one call is mended together, since torch names but the first."""
+    """All that is wrong with one call is mended together."""
 
     def rewrites(self, node: cst.CSTNode, case: str) -> Iterator[Rewrite]:
         call = CallWithFunctions.around(self.code, node, _PARAMETERS)
@@ -36,11 +36,7 @@ class FittingBranches(Repair):
         if case == "BadPredVector":
             yield from self._chosen(call)
             return
-        parts = {description: tuple(changes) for description, changes in self._mended(call)}
-        parts = {description: changes for description, changes in parts.items() if changes}
-        if parts:
-            changes = (one for several in parts.values() for one in several)
-            yield Rewrite(" and ".join(parts), (*dict.fromkeys(changes), ModuleImport("torch")))
+        yield from call.mended(self._mended(call))
 
     def _mended(self, call: CallWithFunctions) -> Iterator[tuple[str, Iterable[AnyChange]]]:
         functions = list(self._functions(call))

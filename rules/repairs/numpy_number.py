@@ -19,9 +19,6 @@ _ON_SELF = {
 }  # fmt: skip
 
 
-_BRANCHES = frozenset({"BadBranchOnNumber", "BadTernary", "BadBranchOnEntry"})
-
-
 class PythonNumber(Repair):
     def rewrites(self, node: cst.CSTNode, case: str) -> Iterator[Rewrite]:
         match node:
@@ -37,11 +34,6 @@ class PythonNumber(Repair):
                 yield from self._converted(sides, "float")
             case _ if case in _ON_SELF:
                 yield from self._kept(node, _ON_SELF[case])
-
-    def _is_converted(self, node: cst.CSTNode) -> bool:
-        """Is it what `bool(…)` is given?"""
-        call = self.code.parent(self.code.parent(node) or node)
-        return isinstance(call, cst.Call) and self.code.name(call.func) == "builtins.bool"
 
     def _arrays(self, node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
         """The arguments, or bounds, that are NumPy's."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from exportlint import Branch, Change, Elsewhere, Kind, ModuleImport, Repair, Results, Rewrite
+from exportlint import Branch, Change, Elsewhere, Kind, Repair, Results, Rewrite
 from exportlint.rewriting.interface.made_outside import made_outside
 from exportlint.rewriting.interface.operator_call import CallWithFunctions
 from exportlint.rewriting.interface.run_functions import RunFunction
@@ -23,18 +23,14 @@ _PARAMETERS = ("cond_fn", "body_fn", "carried_inputs")
 
 
 class FittingBody(Repair):
-    """All that is wrong with one call is mended together, since torch names but the first."""
+    """All that is wrong with one call is mended together."""
 
     def rewrites(self, node: cst.CSTNode, case: str) -> Iterator[Rewrite]:
         del case
         call = CallWithFunctions.around(self.code, node, _PARAMETERS)
         if call is None:
             return
-        parts = {description: tuple(changes) for description, changes in self._mended(call)}
-        parts = {description: changes for description, changes in parts.items() if changes}
-        if parts:
-            changes = (one for several in parts.values() for one in several)
-            yield Rewrite(" and ".join(parts), (*dict.fromkeys(changes), ModuleImport("torch")))
+        yield from call.mended(self._mended(call))
 
     def _mended(self, call: CallWithFunctions) -> Iterator[tuple[str, Iterable[AnyChange]]]:
         statement = statement_of(self.code, call.node)

@@ -111,7 +111,7 @@ def test_a_folder_is_never_run(net, tmp_path):
 def test_what_no_rule_was_asked_of_still_fails(net, tmp_path):
     done = fix("net.py:Gate", "--select", "tensor-in-string", folder=tmp_path)
     assert done.returncode == 1
-    assert "export-non-strict refused; no rule that was asked for says why" in done.stderr
+    assert "export-non-strict refused, and why is hidden, by --select" in done.stderr
 
 
 def test_what_computes_something_else_is_not_taken(tmp_path):

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from exportlint.rule.editing.repair import ModuleImport, Rewrite
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from exportlint.rule.code import Code
+    from exportlint.rule.editing.repair import AnyChange
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,14 @@ class CallWithFunctions:
                 words = {arg.keyword.value: arg.value for arg in above.args if arg.keyword}
                 return cls(above, dict(zip(parameters, places, strict=False)) | words)
         return None
+
+    @staticmethod
+    def mended(parts: Iterable[tuple[str, Iterable[AnyChange]]]) -> Iterator[Rewrite]:
+        """One rewrite of all parts, each with what it does, since torch names but the first thing that is wrong."""
+        made = {description: several for description, changes in parts if (several := tuple(changes))}
+        if made:
+            changes = dict.fromkeys(one for several in made.values() for one in several)
+            yield Rewrite(" and ".join(made), (*changes, ModuleImport("torch")))
 
     def functions(self, *names: str) -> list[cst.BaseExpression]:
         """The arguments of these names, as far as they are given."""

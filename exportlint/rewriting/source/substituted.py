@@ -1,4 +1,3 @@
-# libcst names its visitors visit_Call
 """The text of an expression with other expressions in the place of names."""
 
 from __future__ import annotations

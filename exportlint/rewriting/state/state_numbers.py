@@ -1,4 +1,3 @@
-# libcst names its visitors leave_Call
 """Functions of Python for numbers, of state that is in tensors: `min(1.0, self.step / 10)`, `math.cos(self.step)`."""
 
 from __future__ import annotations

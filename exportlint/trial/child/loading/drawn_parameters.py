@@ -45,7 +45,7 @@ def with_parameters(loaded: Loaded, drawn: Mapping[str, torch.Tensor]) -> Any:
         own = dict(model.named_parameters())
         for name in _differing(_snapshots(model), others):
             if name in drawn and drawn[name].shape == own[name].shape and drawn[name].dtype == own[name].dtype:
-                own[name].data.copy_(drawn[name])
+                own[name].detach().copy_(drawn[name])
     return model
 
 

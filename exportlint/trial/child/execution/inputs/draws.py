@@ -40,7 +40,8 @@ def further_inputs(loaded: Loaded) -> Iterator[tuple[str, Inputs]]:
 
 def training_inputs(loaded: Loaded) -> Iterator[tuple[str, Inputs]]:
     """For a model with layers that gather statistics where it is trained, which a branch may keep from them."""
-    parts = loaded.eager().modules() if isinstance(loaded.eager(), torch.nn.Module) else ()
+    model = loaded.eager()
+    parts = model.modules() if isinstance(model, torch.nn.Module) else ()
     if any(getattr(part, "track_running_stats", False) for part in parts):
         yield f"the sample{IN_TRAINING}", inputs_of(loaded, 0)
         negated = partial(_changed, change=torch.neg)
