@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         Where,
     )
     from exportlint.rule.functions_below import functions_below
-    from exportlint.rule.idempotence import adds_nothing, moves_only
+    from exportlint.rule.idempotence import adds_nothing, fills_own_tensors, moves_only
     from exportlint.rule.lifetimes import Use, has_modes, outlives_calls, use_of
     from exportlint.rule.operator_rule import OperatorRule
     from exportlint.rule.patterns import (
@@ -80,7 +80,7 @@ _NAMES_OF_MODULES = {
     "rule.code": "Code",
     "rule.demands": "demands_of",
     "rule.functions_below": "functions_below",
-    "rule.idempotence": "adds_nothing moves_only",
+    "rule.idempotence": "adds_nothing fills_own_tensors moves_only",
     "rule.lifetimes": "Use has_modes outlives_calls use_of",
     "rule.operator_rule": "OperatorRule",
     "rule.patterns": "CONTAINER_METHODS SHAPE_METHODS called dotted flat_targets is_part root_name text_argument"
@@ -159,6 +159,7 @@ __all__ = [
     "dims_of",
     "dotted",
     "extent_of",
+    "fills_own_tensors",
     "flat_targets",
     "functions_below",
     "has_modes",

@@ -82,7 +82,8 @@ class Edit:
 class Fix:
     """What to write instead. With no edits it is advice to read (applicability display).
 
-    `tried` is "verified", "failed" or "not tried".
+    `tried` is "verified", "failed" or "not tried". `needs_both_sides`: only inputs that take both sides of the decision
+    that the edits begin with can show that it is right.
 
     >>> Fix("Use `.detach()`.").tried
     'not tried'
@@ -92,6 +93,7 @@ class Fix:
     applicability: Applicability = Applicability.DISPLAY
     edits: tuple[Edit, ...] = ()
     tried: str = "not tried"
+    needs_both_sides: bool = False
 
 
 @dataclass(frozen=True, slots=True)

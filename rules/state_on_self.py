@@ -33,6 +33,7 @@ from exportlint import (
     ValuesUsed,
     adds_nothing,
     called,
+    fills_own_tensors,
     flat_targets,
     has_modes,
     made_from_inputs,
@@ -283,8 +284,10 @@ class StateOnSelf(Rule):
 
     def _steers(self, name: str) -> bool:
         """Does an `if` on the attribute compute, or return, something? (One that only warns once does no harm.)"""
-        tests = (node for method in self._methods().values() for node in ast.walk(method) if isinstance(node, ast.If))
-        return any(_reads(test.test, name) and any(map(_computes, test.body)) for test in tests)
+        own = self._methods()
+        tests = (node for method in own.values() for node in ast.walk(method) if isinstance(node, ast.If))
+        asking = (test for test in tests if _reads(test.test, name))
+        return any(_computes(one) or fills_own_tensors(one, own) for test in asking for one in test.body)
 
     def _held(self) -> bool:
         """Does some class of the file keep an object of this class, which is no module itself?"""

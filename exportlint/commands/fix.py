@@ -14,7 +14,7 @@ from exportlint.commands.reporting import CLEAN, FAILED, FINDINGS, render_option
 from exportlint.config.settings import CommandLine, load_config
 from exportlint.errors import UserError
 from exportlint.output.trials.repair_text import diff_text, ladders_text, left_text, rejected_text
-from exportlint.repair.rounds import failed, is_shown
+from exportlint.repair.improvement import failed, is_shown
 from exportlint.version import __version__
 from exportlint.workflow.messages import say
 
@@ -36,7 +36,7 @@ _BUDGET = 600.0
 @click.argument("paths", nargs=-1, metavar="[PATH]…")
 @target_options
 @click.option("--write/--diff", "writes", default=False, help="Write the files, or only show the diff (default).")
-@click.option("--unsafe", is_flag=True, help="Without a target: also rewrites that were not tried.")
+@click.option("--unsafe", is_flag=True, help="Also other random numbers; without a target: what was not tried.")
 @click.option(
     "--budget",
     type=click.FloatRange(min=0),
@@ -82,8 +82,6 @@ def _targets(paths: Sequence[str], names: Sequence[str], options: dict[str, Any]
         raise UserError(
             f"{rest[0]} is no target, and the others are tried as targets: run `exportlint fix {rest[0]}` by itself"
         )
-    if targets and options["unsafe"]:
-        raise UserError("--unsafe shows rewrites that nobody tried; with a target all are tried, so leave it out")
     return targets
 
 
@@ -98,6 +96,7 @@ def _tried(targets: Sequence[Target], config: Config, options: dict[str, Any]) -
         lower=chosen_lowerings(flat(options["lower"]), config),
         lowering=lowering_options(config),
         python=options["python"],
+        other_draws=options["unsafe"],
         **limits(options["timeout"], options["memory"], options["jobs"]),
     )
     done = mend(targets, config, how, options["budget"])

@@ -66,9 +66,11 @@ class Proposals:
         if len(together.parts) > 1 and together.keys not in self.refuted:
             yield together
         suspected = [one for one in loud if one.evidence is Evidence.SUSPECTED]
+        given = set[tuple[Edit, ...]]()  # several findings may have the same rewrite
         for finding in (*shown, *suspected):
             for fix in finding.rewrites:
-                if (one := Proposal(((finding, fix),))).keys not in self.refuted:
+                if (one := Proposal(((finding, fix),))).keys not in self.refuted and fix.edits not in given:
+                    given.add(fix.edits)
                     yield one
 
     def _first_ways(self, findings: Sequence[Finding]) -> Iterator[tuple[Finding, Fix]]:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+from typing import TYPE_CHECKING
+
 import libcst as cst
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 
 _MOVES = frozenset(
     {"to", "cuda", "cpu", "float", "half", "double", "bfloat16", "type", "type_as", "contiguous", "detach"}
@@ -48,3 +55,22 @@ def _is_own(node: cst.CSTNode, name: str) -> bool:
 
 def _is_none(node: cst.CSTNode) -> bool:
     return isinstance(node, cst.Name) and node.value == "None"
+
+
+def fills_own_tensors(statement: ast.AST, methods: Mapping[str, ast.FunctionDef]) -> bool:
+    """Is a tensor of self written in place there, or in a method of the class that is called there?
+
+    >>> fills_own_tensors(ast.parse("self.scale.copy_(x.std())"), {})
+    True
+    >>> fills_own_tensors(ast.parse("self.scale.mean()"), {})
+    False
+    """
+    for node in ast.walk(statement):
+        match node:
+            case ast.Call(func=ast.Attribute(value=owner, attr=method)) if ast.unparse(owner).startswith("self."):
+                if method.endswith("_") and not method.endswith("__"):
+                    return True
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=method)) if method in methods:
+                if any(fills_own_tensors(one, {}) for one in methods[method].body):
+                    return True
+    return False

@@ -68,6 +68,7 @@ class SuspectedRewrite:
     description: str
     applicability: Applicability
     replacements: tuple[Replacement, ...]
+    needs_both_sides: bool = False
 
 
 @dataclass(frozen=True, slots=True)

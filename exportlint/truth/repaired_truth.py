@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from exportlint.truth.rewritten import RewrittenClass
 
 
-NONE = "none"  # of a class for which no rewrite is known
+NONE = "none"  # of a class for which no rewrite is known that mends it by itself
 _LIMITS = Limits(seconds=60.0, memory_mb=8000)
 Repaired = Mapping[str, Any]
 
@@ -71,18 +71,24 @@ class _Trial:
             return {**dict.fromkeys(MODES, DIFFERS), "why": wrong}
         records = {mode: self._measured(edited, mode) for mode in MODES}
         why = next((record["error"] for record in records.values() if "error" in record), None)
-        return {**{mode: _outcome(record) for mode, record in records.items()}, **({"why": why} if why else {})}
+        outcomes = {mode: self._outcome(mode, record) for mode, record in records.items()}
+        return {**outcomes, **({"why": why} if why else {})}
+
+    def _outcome(self, mode: str, record: Mapping[str, Any]) -> str:
+        """A program that differs as it did before is not mended by this rewrite, and not made worse."""
+        found = _in_a_word(record)
+        return NONE if found == DIFFERS and _in_a_word(self._measured(None, mode)) == DIFFERS else found
 
     def _compared(self, edited: Mapping[str, str] | None) -> str | None:
         """Keep what the class computes, or say where the edited one computes something else."""
-        options = {"file": str(self.folder / self.rewritten.cls.name), "keep": edited is None}
+        options = {"file": str(self.folder / self.rewritten.cls.name), "keep": edited is None, "other_draws": True}
         with closing(self._process(edited)) as process:
             reply = process.stage(SAME_BEHAVIOUR, options, _LIMITS)
         if reply.final is None or reply.final["status"] != PASSED:
             return steady(short(reply.final["detail"] if reply.final else reply.end_in_words()))
         return None
 
-    def _measured(self, edited: Mapping[str, str], mode: str) -> dict[str, Any]:
+    def _measured(self, edited: Mapping[str, str] | None, mode: str) -> dict[str, Any]:
         with closing(self._process(edited)) as process:
             return record_of(process.stage(MEASURE, {"mode": mode}, _LIMITS), self.fixture)
 
@@ -95,7 +101,7 @@ class _Trial:
         return process
 
 
-def _outcome(record: Mapping[str, Any]) -> str:
+def _in_a_word(record: Mapping[str, Any]) -> str:
     return "fails later" if record.get("then") else str(record["outcome"])
 
 

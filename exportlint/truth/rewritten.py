@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exportlint.files import SourceFile
@@ -19,9 +21,8 @@ from exportlint.truth.fixture import read_fixture
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
-    from exportlint.finding import Finding
+    from exportlint.finding import Edit, Finding
     from exportlint.repair.proposals import Proposal
     from exportlint.truth.fixture import FixtureClass
 
@@ -50,7 +51,7 @@ class RewrittenClass:
     def digest(self) -> str:
         """The same as long as the same is written for the same source, wherever it stands; empty where nothing is."""
         edits = [
-            (edit.start[0] - self.cls.line, edit.start[1], edit.end[0] - self.cls.line, edit.end[1], edit.text)
+            (edit.start[0] - self.cls.line, edit.start[1], edit.end[0] - self.cls.line, edit.end[1], _placeless(edit))
             for proposal in self.proposals
             for _, fix in proposal.parts
             for edit in fix.edits
@@ -63,11 +64,17 @@ class RewrittenClass:
         return self.cls.name, self.digest
 
 
+def _placeless(edit: Edit) -> str:
+    """Its text with the file as a module at the top: in an installed exportlint it stands in a package."""
+    return re.sub(rf"[\w.]+\.(?={re.escape(Path(edit.path).stem)}\.)", "", edit.text)
+
+
 def rewritten_classes(fixture: Path, torch: str) -> list[RewrittenClass]:
     """Every Bad class of the fixture, as that torch version's findings say."""
     options = StaticOptions(torch, tuple(MODES))
     found = check([SourceFile(fixture, str(fixture))], tuple(all_rules().values()), options).findings
-    fixable = [one for one in found if one.rewrites]
+    plain = (replace(one, rewrites=tuple(fix for fix in one.rewrites if not fix.needs_both_sides)) for one in found)
+    fixable = [one for one in plain if one.rewrites]
     text = fixture.read_text("utf-8")
     functions = _Functions(ast.parse(text))
     lines = text.split("\n")

@@ -76,7 +76,8 @@ def rewritten(findings: Sequence[Finding], *, unsafe: bool) -> tuple[Edition, li
     ways = [
         (one, fix)
         for one in findings
-        for fix in [fix for fix in one.rewrites if unsafe or fix.applicability is Applicability.SAFE][:1]
+        for fix in [fix for fix in one.rewrites if not fix.needs_both_sides][:1]
+        if unsafe or fix.applicability is Applicability.SAFE
     ]
     proposal = compatible(ways)
     taken = {id(finding) for finding, _ in proposal.parts}

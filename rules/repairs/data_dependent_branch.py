@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from exportlint import Change, ModuleImport, Repair, Rewrite
+from exportlint.rewriting.as_tensors.function_numbers import function_numbers
 from exportlint.rewriting.context.handled import handles_errors
 from exportlint.rewriting.context.returned import is_result
 from exportlint.rewriting.decisions.kept_checks import checked_at_run_time
@@ -14,9 +15,11 @@ from exportlint.rewriting.decisions.kept_in_names import read_names
 from exportlint.rewriting.decisions.masked_block import does_nothing_where_nothing_is_chosen
 from exportlint.rewriting.decisions.ordering import chosen_by_value
 from exportlint.rewriting.decisions.selection import selected_expression, selected_statement
+from exportlint.rewriting.decisions.special_case import without_special_case
 from exportlint.rewriting.decisions.tensor_test import tensor_test
 from exportlint.rewriting.decisions.truth_values import chosen_by_truth, is_python_bool
-from exportlint.rewriting.iteration.loops_on_data import full_loop, operator_loop
+from exportlint.rewriting.iteration.loops_on_data import operator_loop
+from exportlint.rewriting.iteration.masked_steps import bounded_loop, full_loop, skipped_rest
 from exportlint.rewriting.made_once.listed_in_init import listed_in_init
 from exportlint.rewriting.numbers.unread import without_reads
 from exportlint.rewriting.source.assigned_names import every
@@ -49,6 +52,7 @@ class SelectedBranch(Repair):
                     "compute both sides and select", decision.test, selected_expression(self.code, decision)
                 )
             case cst.While():
+                yield from self._made("take every step of the loop", decision.test, bounded_loop(self.code, decision))
                 yield from self._made("loop with an operator", decision.test, operator_loop(self.code, decision))
             case cst.Assert() if (text := checked_at_run_time(self.code, decision)) is not None:
                 yield from self._check(decision, text)
@@ -78,8 +82,11 @@ class SelectedBranch(Repair):
             return
         yield from self._made("compute both sides and select", node.test, selected_statement(self.code, node))
         yield from self._made("take every step of the loop", node.test, full_loop(self.code, node))
+        yield from self._made("take the rest of every step", node.test, skipped_rest(self.code, node))
         if does_nothing_where_nothing_is_chosen(node):
             yield Rewrite("do it without the test", (Change(node, self._dedented(node)),))
+        yield from function_numbers(self.code)
+        yield from without_special_case(self.code, node)
 
     def _check(self, node: cst.Assert | cst.If, text: str) -> Iterator[Rewrite]:
         if not self._is_caught(node):
@@ -99,6 +106,10 @@ class SelectedBranch(Repair):
 
     def _value(self, node: cst.BaseExpression, case: str) -> Iterator[Rewrite]:
         """A tensor of one bool in the place of a Python bool."""
+        yield from self._of_value(node, case)
+        yield from function_numbers(self.code)
+
+    def _of_value(self, node: cst.BaseExpression, case: str) -> Iterator[Rewrite]:
         if isinstance(node, cst.Call) and self.code.name(node.func) in {"builtins.bool", "builtins.float"}:
             if is_result(self.code, node):
                 return

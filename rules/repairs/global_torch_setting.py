@@ -8,8 +8,9 @@ import libcst as cst
 
 from exportlint import Change, ModuleImport, Repair, Rewrite
 from exportlint.rewriting.made_once.made_before import asked_in_init
-from exportlint.rewriting.source.default_dtype import dtype_given
+from exportlint.rewriting.source.default_dtype import dtype_given, dtype_given_in_blocks
 from exportlint.rewriting.source.left_out import left_out
+from exportlint.rewriting.state.entered_context import written_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 _CONTEXTS = frozenset({
     "BadBackendFlags", "BadAttentionKernel", "BadAnomalyMode", "BadSavedTensors", "BadDispatchMode",
-    "BadWarningsFilter", "BadRedirect",
+    "BadWarningsFilter", "BadRedirect", "BadStatefulContext",
 })  # fmt: skip
 _STATEMENTS = frozenset({"BadDefaultTensorType", "BadThreads", "BadAnomalySwitch"})
 
@@ -32,7 +33,10 @@ class SettingsOutside(Repair):
             yield Rewrite("ask in `__init__`", changes)
         elif case == "BadDefaultDtype":
             yield from dtype_given(self.code, node)
+            yield from dtype_given_in_blocks(self.code, node)
         elif case in _CONTEXTS and isinstance(item := self.code.parent(node), cst.WithItem) and item.asname is None:
             text = f"contextlib.nullcontext() if torch.compiler.is_exporting() else {self.source(node)}"
             imports = ModuleImport("contextlib"), ModuleImport("torch")
             yield Rewrite("enter it in eager only", (Change(node, text), *imports))
+            if case == "BadStatefulContext":
+                yield from written_out(self.code, node)

@@ -1,65 +1,107 @@
-"""A coin that is thrown in every call, and looked at in training only, is thrown by torch."""
+"""What Python or NumPy draws in every call is drawn by torch, whose generator the program has, too."""
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from exportlint import Change, ModuleImport, Repair, Rewrite
-from exportlint.rewriting.source.assigned_names import every, name_set_to, reads
+from exportlint import ModuleImport, Repair, Rewrite
+from exportlint.rewriting.operations.drawn_arrays import Draw, drawn_with
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 
-_UNIT = frozenset({"random.random", "numpy.random.rand", "numpy.random.random", "numpy.random.random_sample"})
+_SEEDS = frozenset({"random.seed", "numpy.random.seed", "random.setstate", "numpy.random.set_state"})
+_UNIT = frozenset({"random.random", "numpy.random.random", "numpy.random.random_sample"})
 _BETWEEN = frozenset({"random.uniform", "numpy.random.uniform"})
+_NORMAL = frozenset({"random.gauss", "random.normalvariate", "numpy.random.normal"})
+_SPREAD = {"numpy.random.rand": "rand", "numpy.random.randn": "randn"}  # their arguments are sizes
+_CHOICES = frozenset({"random.choice", "numpy.random.choice"})
+_NAMES = {  # of the arguments, in their order
+    "random.uniform": ("a", "b"),
+    "random.gauss": ("mu", "sigma"),
+    "random.normalvariate": ("mu", "sigma"),
+    "random.randint": ("a", "b"),
+    "random.randrange": ("start", "stop"),
+    "random.choice": ("seq",),
+    "numpy.random.random": ("size",),
+    "numpy.random.random_sample": ("size",),
+    "numpy.random.standard_normal": ("size",),
+    "numpy.random.uniform": ("low", "high", "size"),
+    "numpy.random.normal": ("loc", "scale", "size"),
+    "numpy.random.randint": ("low", "high", "size"),
+    "numpy.random.choice": ("a",),
+}
+_WHAT = "draw with torch, which gives other numbers of the same distribution"
 
 
-class CoinOfTorch(Repair):
-    """Other numbers than Python's come out, so only where no output depends on them without `self.training`."""
+class DrawsOfTorch(Repair):
+    """Other numbers come out, so what is compared is what the model makes of the same numbers."""
 
     def rewrites(self, node: cst.CSTNode, case: str) -> Iterator[Rewrite]:
         del case
-        if not isinstance(node, cst.Call) or (text := self._drawn(node)) is None:
+        whole = self.code.cls.node if self.code.cls else self.code.module.tree
+        calls = (one for one in ast.walk(whole) if isinstance(one, ast.Call))
+        if not isinstance(node, cst.Call) or any(self.code.module.dotted(one.func) in _SEEDS for one in calls):
             return
-        name = name_set_to(self.code, node)
-        if name is not None and all(map(self._is_in_training, reads(self.code, name))):
-            yield Rewrite("draw with torch", (Change(node, text), ModuleImport("torch")))
+        name = self.code.name(node.func) or ""
+        drawn = self._spread(node, name) if name in _SPREAD else self._drawn(name, self._given(node, name))
+        changes = drawn_with(self.code, node, *drawn) if drawn else None
+        if changes:
+            yield Rewrite(_WHAT, (*changes, ModuleImport("torch")))
 
-    def _drawn(self, node: cst.Call) -> str | None:
-        function = self.code.name(node.func)
-        given = [self.source(arg.value) for arg in node.args if not arg.keyword and not arg.star]
-        if len(given) != len(node.args):
+    def _spread(self, node: cst.Call, name: str) -> tuple[Draw, str]:
+        sizes = ", ".join(arg.star + self.source(arg.value) for arg in node.args)
+        return Draw(f"torch.{_SPREAD[name]}({sizes or '()'}", is_array=bool(node.args)), "{}"
+
+    def _given(self, node: cst.Call, name: str) -> Mapping[str, str] | None:
+        """The sources of the arguments, by name."""
+        names = _NAMES.get(name, ())
+        places = [arg for arg in node.args if not arg.keyword]
+        if any(arg.star for arg in node.args) or len(places) > len(names):
             return None
-        if function in _UNIT and not given:
-            return "torch.rand(())"
-        match given:
-            case ["0" | "0.0", "1" | "1.0"] | [] if function in _BETWEEN:
-                return "torch.rand(())"
-            case [low, high] if function in _BETWEEN:
-                return f"torch.rand(()) * ({high} - {_closed(low)}) + {low}"
-        return None
+        by_place = {name: self._closed(arg.value) for name, arg in zip(names, places, strict=False)}
+        by_word = {arg.keyword.value: self._closed(arg.value) for arg in node.args if arg.keyword}
+        found = by_place | by_word
+        return {key: text for key, text in found.items() if text != "None"} if found.keys() <= {*names} else None
 
-    def _is_in_training(self, node: cst.CSTNode) -> bool:
-        """Does `self.training and …` stand before it?"""
-        now: cst.CSTNode | None = node
-        while now is not None and not isinstance(now, cst.BaseStatement):
-            above = self.code.parent(now)
-            match above:
-                case cst.BooleanOperation(operator=cst.And(), left=left, right=right) if right is now and _asks(left):
-                    return True
-                case cst.IfExp(test=test, body=body) if body is now and _asks(test):
-                    return True
-            now = above
-        return False
+    def _closed(self, node: cst.BaseExpression) -> str:
+        return f"({self.source(node)})" if node.lpar else self.source(node)
+
+    def _drawn(self, name: str, given: Mapping[str, str] | None) -> tuple[Draw, str] | None:
+        """The draw, and how its numbers are scaled."""
+        if given is None:
+            return None
+        size = given.get("size", "()")
+        first, second = (given.get(one) for one in (*_NAMES.get(name, ()), "", "")[:2])
+        unit, normal = (Draw(f"torch.{one}({size}", "size" in given) for one in ("rand", "randn"))
+        if name in _UNIT or (name in _BETWEEN and first in {None, "0", "0.0"} and second in {None, "1", "1.0"}):
+            return unit, "{}"
+        if name in _BETWEEN and first and second:
+            return unit, f"({{}} * ({_closed(second)} - {_closed(first)}) + {_closed(first)})"
+        if name == "numpy.random.standard_normal" or (name in _NORMAL and not given.keys() - {"size"}):
+            return normal, "{}"
+        if name in _NORMAL:
+            return normal, f"({{}} * {_closed(second or '1.0')} + {_closed(first or '0.0')})"
+        return _whole(name, first, second, size) if first else None
+
+
+def _whole(name: str, first: str, second: str | None, size: str) -> tuple[Draw, str] | None:
+    """Whole numbers; or one of a sequence of numbers, by a place that is drawn."""
+    if name in _CHOICES:
+        return Draw(f"torch.randint(len({first}), (1,)", is_array=False), f"torch.tensor({first})[{{}}].squeeze(0)"
+    if name == "random.randint" and second:
+        bounds = f"{first}, {_closed(second)} + 1"
+    elif name in {"random.randrange", "numpy.random.randint"}:
+        bounds = f"{first}, {second}" if second else first
+    else:
+        return None
+    return Draw(f"torch.randint({bounds}, {size}", size != "()", "torch.int64"), "{}"
 
 
 def _closed(text: str) -> str:
-    return text if text.replace(".", "").replace("_", "").isalnum() else f"({text})"
-
-
-def _asks(test: cst.BaseExpression) -> bool:
-    negated = any(isinstance(one, cst.Not | cst.Or) for one in every(test))
-    return not negated and any(isinstance(one, cst.Attribute) and one.attr.value == "training" for one in every(test))
+    plain = text.removeprefix("-").replace(".", "").replace("_", "").isalnum()
+    return text if plain and not text.startswith("-") else f"({text})"

@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from exportlint import Change, Repair, Rewrite, dotted, flat_targets
+from exportlint.rewriting.containers.recurrent_state import pair_in_buffers
 from exportlint.rewriting.containers.running_totals import RunningTotals
 from exportlint.rewriting.containers.window_buffer import WindowBuffer
+from exportlint.rewriting.containers.window_totals import WindowTotals
+from exportlint.rewriting.made_once.first_call import written_in_first_call
 from exportlint.rewriting.source.left_out import left_out
 from exportlint.rewriting.state.computed_names import ComputedNames
 from exportlint.rewriting.state.held_tensors import HeldTensors
+from exportlint.rewriting.state.helper_module import helper_module
 from exportlint.rewriting.state.own_attribute import OwnAttribute
 from exportlint.rewriting.state.recomputed import recomputed
 from exportlint.rewriting.state.registered import Registered
@@ -39,10 +43,16 @@ class StateInBuffers(Repair):
                 yield from self._computed(node)
             case "BadReassignedBuffer":
                 yield from self._in_place(node)
+            case "BadWarmUpFlag" if (filled := self._first(node)) is not None:
+                yield Rewrite("fill them in every call, and keep them after the first", filled)
             case _:
                 if case in {"BadFilledBuffer", "BadLazyCache"} and (found := recomputed(self.code, node)) is not None:
                     yield found
                 yield from self._registered(node)
+
+    def _first(self, node: cst.CSTNode) -> tuple[AnyChange, ...] | None:
+        names = list(_own_names(node))
+        return written_in_first_call(self.code.cls, names[0]) if names and self.code.cls else None
 
     def _computed(self, node: cst.Call) -> Iterator[Rewrite]:
         if self.code.cls is None or not self.code.cls.is_module or len(node.args) < _DEEP:
@@ -61,10 +71,13 @@ class StateInBuffers(Repair):
         if (part := self._in_part(node)) is not None:
             yield Rewrite("keep it in a registered buffer", part)
             return
+        if (helper := helper_module(self.code)) is not None:
+            yield Rewrite("make a module of it, with registered buffers", helper)
+            return
         for name in _own_names(node):
             changes = self._window(name) or self._totals(name)
             if changes is None and not isinstance(node, cst.Call):
-                changes = state_in_buffers(self.code, node, name) or self._held(name)
+                changes = self._pair(name) or state_in_buffers(self.code, node, name) or self._held(name)
             if changes is not None:
                 size = " of the example's size" if self._begins_empty(name) else ""
                 yield Rewrite(f"keep it in a registered buffer{size}", changes)
@@ -72,6 +85,10 @@ class StateInBuffers(Repair):
     def _begins_empty(self, name: str) -> bool:
         defined = OwnAttribute(self.code.cls, name).defined if self.code.cls else None
         return isinstance(defined, ast.Constant) and defined.value is None
+
+    def _pair(self, name: str) -> tuple[AnyChange, ...] | None:
+        cls = self.code.cls
+        return pair_in_buffers(self.code, OwnAttribute(cls, name)) if cls is not None and cls.is_module else None
 
     def _held(self, name: str) -> tuple[AnyChange, ...] | None:
         cls = self.code.cls
@@ -83,9 +100,10 @@ class StateInBuffers(Repair):
 
     def _totals(self, name: str) -> tuple[AnyChange, ...] | None:
         cls = self.code.cls
-        return (
-            RunningTotals(self.code, OwnAttribute(cls, name)).changes() if cls is not None and cls.is_module else None
-        )
+        if cls is None or not cls.is_module:
+            return None
+        own = OwnAttribute(cls, name)
+        return RunningTotals(self.code, own).changes() or WindowTotals(self.code, own).changes()
 
     def _in_part(self, node: cst.CSTNode) -> tuple[AnyChange, ...] | None:
         """`self.cell.hidden = …`, where the class of the cell is of this file."""

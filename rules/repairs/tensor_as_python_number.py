@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from exportlint import Change, ModuleImport, Repair, Rewrite, Where, called
+from exportlint.rewriting.as_tensors.function_numbers import function_numbers
 from exportlint.rewriting.decisions.kept_in_names import read_names
 from exportlint.rewriting.decisions.selection import selected_expression, selected_statement
 from exportlint.rewriting.iteration.counted_loop import counted_loop
@@ -49,6 +50,10 @@ _AS_SYMBOL = "read it with `.item()`"
 
 class NumberKeptInTensor(Repair):
     def rewrites(self, node: cst.CSTNode, case: str) -> Iterator[Rewrite]:
+        yield from self._of_node(node, case)
+        yield from function_numbers(self.code)
+
+    def _of_node(self, node: cst.CSTNode, case: str) -> Iterator[Rewrite]:
         match node:
             case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=index))]) if case != "BadIndexList":
                 yield from self._looked_up(node, index, case)

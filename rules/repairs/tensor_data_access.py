@@ -24,6 +24,8 @@ _IN_PLACE = {
 class DetachedAccess(Repair):
     def rewrites(self, node: cst.CSTNode, case: str) -> Iterator[Rewrite]:
         match node:
+            case cst.FunctionDef():
+                yield from self._everywhere(node)
             case cst.Attribute() if case in {"BadDataRead", "BadParameterDataRead"}:
                 yield Rewrite("read it with `.detach()`", (self._detached(node),), self._trusted(node))
             case cst.Call() if case == "BadDataNew":
@@ -32,6 +34,27 @@ class DetachedAccess(Repair):
                 yield from self._assigned(node, target)
             case cst.Assign() | cst.AugAssign() | cst.Call() if case != "BadDataNew":
                 yield from self._written(node)
+
+    def unforeseen(self, line: int) -> Iterator[tuple[cst.CSTNode, str]]:
+        """The function, which may read at one line what it writes at another."""
+        del line
+        self.code.sweep(found := _Functions())
+        yield from [(one, "") for one in found.nodes if any(map(_is_access, every(one)))][:1]
+
+    def _everywhere(self, function: cst.FunctionDef) -> Iterator[Rewrite]:
+        written = [one for one in every(function) if isinstance(one, cst.Assign | cst.AugAssign) and _writes_data(one)]
+        inside = {id(part) for one in written for part in every(one)}
+        read = [one for one in every(function) if _is_access(one) and id(one) not in inside]
+        changes = [change for one in written for way in self._written_whole(one) for change in way.changes]
+        changes += [self._detached(one) for one in read if isinstance(one, cst.Attribute)]
+        yield Rewrite("go through `.detach()` everywhere", tuple(changes))
+
+    def _written_whole(self, node: cst.Assign | cst.AugAssign) -> Iterator[Rewrite]:
+        match node:
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Attribute() as target)]):
+                yield from self._assigned(node, target)
+            case cst.AugAssign(target=cst.Attribute() as target):
+                yield from self._augmented(node, target)
 
     def _detached(self, node: cst.Attribute) -> Change:
         return Change(node.attr, "detach()")
@@ -77,6 +100,20 @@ class DetachedAccess(Repair):
 
 def _is_access(node: cst.CSTNode) -> bool:
     return isinstance(node, cst.Attribute) and node.attr.value == "data"
+
+
+def _writes_data(node: cst.Assign | cst.AugAssign) -> bool:
+    target = node.target if isinstance(node, cst.AugAssign) else node.targets[0].target
+    return _is_access(target)
+
+
+class _Functions(cst.CSTVisitor):
+    def __init__(self) -> None:
+        super().__init__()
+        self.nodes: list[cst.FunctionDef] = []
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        self.nodes.append(node)
 
 
 class _Detaching(cst.CSTTransformer):

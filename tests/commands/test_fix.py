@@ -124,6 +124,44 @@ def test_what_computes_something_else_is_not_taken(tmp_path):
     assert any("computes something else" in one["why"] for one in report["rejected"])
 
 
+SPECIAL = """\
+        floor = self.floor(x)
+        return x if floor is None else torch.maximum(x, floor)
+
+    def floor(self, x):
+        if TEST:
+            return None
+        return torch.zeros(())
+"""
+
+
+def test_a_special_case_goes_where_inputs_take_both_sides_and_agree(tmp_path):
+    head, _, tail = NET.replace("self.scale.data", "self.scale").partition("        if x.mean() > 0.2:\n")
+    text = head + SPECIAL + tail.partition("        return x\n")[2]
+    (tmp_path / "net.py").write_text(text.replace("TEST", "(x >= 0).all()"), "utf-8")
+    done = fix("net.py:Gate", folder=tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "[data-dependent-branch] leave the special case out" in done.stdout
+    (tmp_path / "net.py").write_text(text.replace("TEST", "(x * 0 == 1).any()"), "utf-8")
+    done = fix("net.py:Gate", folder=tmp_path)
+    assert done.returncode == 1
+    assert "no inputs that were tried take both sides of its test" in done.stdout
+
+
+def test_other_random_numbers_are_drawn_only_where_that_is_allowed(tmp_path):
+    drawn = "        x = x + random.random()\n"
+    plain = NET.replace("self.scale.data", "self.scale")
+    source = "import random\n\n" + plain.replace("        if x.mean() > 0.2:\n            x = x * 2\n", drawn)
+    (tmp_path / "net.py").write_text(source, "utf-8")
+    kept = json.loads(fix("net.py:Gate", "--output-format", "json", folder=tmp_path).stdout)
+    assert [one["rule"] for one in kept["left"]] == ["python-random"]
+    why = "it draws other numbers, and computes the same from the same numbers: --unsafe takes it (random)"
+    assert any(why in one["why"] for one in kept["rejected"])
+    done = fix("net.py:Gate", "--unsafe", folder=tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "+        x = x + torch.rand(())\n" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -9,6 +9,34 @@ from rewritten_text import forward, rewritten
     [
         (
             """
+            if x.min() < 0:
+                low = x - 1
+                parts = [low, x]
+            else:
+                parts = [x, -x]
+            return torch.stack(parts)
+            """,
+            """
+            condition = x.min() < 0
+            low_if = x - 1
+            parts_if = [low_if, x]
+            parts_else = [x, -x]
+            parts = [torch.where(condition, parts_if[index], parts_else[index]) for index in range(2)]
+            return torch.stack(parts)
+            """,
+        ),
+        (
+            """
+            weight = max(0.0, (x.sum().item() - 1) / 3)
+            return x * weight
+            """,
+            """
+            weight = ((x.sum() - 1) / 3).clamp(min=0.0)
+            return x * weight
+            """,
+        ),
+        (
+            """
             if x.sum() > 0:
                 return x * 2
             return x - 1

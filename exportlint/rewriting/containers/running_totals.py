@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from exportlint.rule.editing.repair import AnyChange
 
 
-_TOTAL, _COUNT, _LAST = "total", "count", "last"
-_SUM, _ROWS = "sum", "rows"  # over the first dim, of what is joined by `torch.cat`
+TOTAL, COUNT, LAST = "total", "count", "last"
+SUM, ROWS = "sum", "rows"  # over the first dim, of what is joined by `torch.cat`
 
 
 @dataclass
@@ -38,44 +38,58 @@ class RunningTotals:
 
     def changes(self) -> tuple[AnyChange, ...] | None:
         """None where the list begins with something, shrinks, or is read in another way."""
-        definition, append = self.own.definition, self._append
-        if definition is None or append is None or not _is_empty(self.own.defined) or self._taken():
+        definition, append = self.own.definition, self.append
+        if definition is None or append is None or not self.begins_empty() or self._taken():
             return None
-        reads = [self._read(node) for node in self._mentions if not self._is_of(append, node)]
+        reads = [self._read(node) for node in self.mentions if not self._is_of(append, node)]
         resets = {id(one): one for one in self._resets}
         if any(one is None and id(node) not in resets for one, node in zip(reads, self._others(append), strict=True)):
             return None
-        lines = list(self._lines(append))
+        lines = list(self.lines(append))
         if not self.needed or len(lines) != len(self.needed):
             return None
         return (
-            Elsewhere(definition, "\n".join(lines)),
-            Elsewhere(append, "\n".join(self._added(append))),
+            Elsewhere(definition, "\n".join([*self.beside(append), *lines])),
+            Elsewhere(append, "\n".join(self.added(append))),
             *(one for one in reads if one is not None),
             *self._emptied(),
             ModuleImport("torch"),
         )
 
+    def beside(self, append: ast.Expr) -> list[str]:  # noqa: ARG002 - for those that keep more
+        """Further buffers, which nothing reads but what fills the others."""
+        return []
+
+    @property
+    def buffers(self) -> list[str]:
+        return sorted(self.needed)
+
+    def begins_empty(self) -> bool:
+        return _is_empty(self.own.defined)
+
     @cached_property
-    def _append(self) -> ast.Expr | None:
+    def append(self) -> ast.Expr | None:
         """The only statement that makes it longer."""
         found = [
             node
             for methods in self.own.methods.values()
             for method in methods
             for node in ast.walk(method)
-            if isinstance(node, ast.Expr) and self._added_value(node) is not None
+            if isinstance(node, ast.Expr) and self.added_value(node) is not None
         ]
         return found[0] if len(found) == 1 else None
 
-    def _added_value(self, node: ast.Expr) -> ast.expr | None:
+    def added_value(self, node: ast.Expr) -> ast.expr | None:
         match node.value:
             case ast.Call(func=ast.Attribute(value=owner, attr="append"), args=[value], keywords=[]):
                 return value if self.own.is_own(owner) and not self.own.mentions(value) else None
         return None
 
     @cached_property
-    def _mentions(self) -> list[ast.Attribute]:
+    def mentions(self) -> list[ast.Attribute]:
+        return self.all_mentions()
+
+    def all_mentions(self) -> list[ast.Attribute]:
         """All reads of it in the file, but those of other classes on their own self."""
         lineage = {id(one) for cls in self.own.cls.lineage for one in ast.walk(cls.node)}
         definition = {id(one) for one in ast.walk(self.own.definition)} if self.own.definition else set()
@@ -87,13 +101,13 @@ class RunningTotals:
         ]
 
     def _others(self, append: ast.Expr) -> list[ast.Attribute]:
-        return [node for node in self._mentions if not self._is_of(append, node)]
+        return [node for node in self.mentions if not self._is_of(append, node)]
 
     def _is_of(self, append: ast.Expr, node: ast.Attribute) -> bool:
         return isinstance(append.value, ast.Call) and node in ast.walk(append.value.func)
 
     @cached_property
-    def _parents(self) -> dict[ast.AST, ast.AST]:
+    def parents(self) -> dict[ast.AST, ast.AST]:
         return {child: node for node in ast.walk(self.own.module.tree) for child in ast.iter_child_nodes(node)}
 
     def _read(self, node: ast.Attribute) -> Elsewhere | None:
@@ -102,24 +116,31 @@ class RunningTotals:
         is_other = owner.cls is not None and owner.cls.node not in [cls.node for cls in self.own.cls.lineage]
         if not isinstance(node.ctx, ast.Load) or is_other or self._decides(node):
             return None
-        whole = self._source(node)
-        match self._parents.get(node):
+        whole, read = self.source(node), self._as_list(node)
+        match self.parents.get(read):
             case ast.Call(func=ast.Name(id="len"), args=[_]) as call:
-                return Elsewhere(call, self._named(whole, _COUNT))
+                return Elsewhere(call, self._named(whole, COUNT))
             case ast.Call(func=ast.Name(id="sum"), args=[_]) as call:
-                return Elsewhere(call, f"{self._named(whole, _TOTAL)}.clone()")
+                return Elsewhere(call, f"{self._named(whole, TOTAL)}.clone()")
             case ast.Subscript(slice=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1))) as last:
-                return Elsewhere(last, f"{self._named(whole, _LAST)}.clone()")
-            case ast.Call(func=func, args=[first, *rest]) as joined if first is node:
+                return Elsewhere(last, f"{self._named(whole, LAST)}.clone()")
+            case ast.Call(func=func, args=[first, *rest]) as joined if first is read:
                 dim = _dim([*rest, *(one.value for one in joined.keywords if one.arg == "dim")])
                 name = self.own.module.dotted(func)
                 return self._reduced(joined, whole, name or "", dim)
         return None
 
+    def _as_list(self, node: ast.expr) -> ast.expr:
+        """`list(self.aux)`"""
+        match self.parents.get(node):
+            case ast.Call(func=ast.Name(id="list" | "tuple"), args=[_]) as call:
+                return call
+        return node
+
     def _reduced(self, joined: ast.Call, whole: str, name: str, dim: str | None) -> Elsewhere | None:
         """`torch.stack(self.aux).sum()`."""
-        method = self._parents.get(joined)
-        call = self._parents.get(method) if isinstance(method, ast.Attribute) else None
+        method = self.parents.get(joined)
+        call = self.parents.get(method) if isinstance(method, ast.Attribute) else None
         if not isinstance(method, ast.Attribute) or not isinstance(call, ast.Call) or call.func is not method:
             return None
         over = _dim([*call.args, *(one.value for one in call.keywords if one.arg == "dim")], "all")
@@ -127,11 +148,11 @@ class RunningTotals:
         if not plain or method.attr not in {"sum", "mean"} or name not in {"torch.stack", "torch.cat"}:
             return None
         stacked = name == "torch.stack"
-        total = self._named(whole, _TOTAL if stacked else _SUM)
+        total = self._named(whole, TOTAL if stacked else SUM)
         text = total if over == "0" else f"{total}.{method.attr}()"
         if method.attr == "sum":
             return Elsewhere(call, f"{text}.clone()" if over == "0" else text)
-        return Elsewhere(call, f"({text} / {self._named(whole, _COUNT if stacked else _ROWS)})")
+        return Elsewhere(call, f"({text} / {self._named(whole, COUNT if stacked else ROWS)})")
 
     def _named(self, whole: str, which: str) -> str:
         self.needed.add(which)
@@ -140,7 +161,7 @@ class RunningTotals:
     def _decides(self, node: ast.AST) -> bool:
         now: ast.AST | None = node
         while now is not None and not isinstance(now, ast.stmt):
-            above = self._parents.get(now)
+            above = self.parents.get(now)
             if isinstance(above, ast.If | ast.IfExp | ast.While | ast.Assert) and above.test is now:
                 return True
             now = above
@@ -150,62 +171,62 @@ class RunningTotals:
     def _resets(self) -> list[ast.Attribute]:
         """Where a method that forward does not run empties it."""
         run = {id(one) for method in self.own.run for one in ast.walk(method)}
-        return [node for node in self._mentions if id(node) not in run and self._emptying(node) is not None]
+        return [node for node in self.mentions if id(node) not in run and self._emptying(node) is not None]
 
     def _emptying(self, node: ast.Attribute) -> ast.stmt | None:
-        match self._parents.get(node):
+        match self.parents.get(node):
             case ast.Assign(targets=[_], value=value) as store if _is_empty(value) and self.own.is_own(node):
                 return store
             case ast.Attribute(attr="clear") as method if self.own.is_own(node):
-                call = self._parents.get(method)
-                line = self._parents.get(call) if call is not None else None
+                call = self.parents.get(method)
+                line = self.parents.get(call) if call is not None else None
                 return line if isinstance(line, ast.Expr) else None
         return None
 
     def _emptied(self) -> Iterator[Elsewhere]:
         for node in self._resets:
             if (line := self._emptying(node)) is not None:
-                yield Elsewhere(line, "\n".join(f"self.{self.own.name}_{one}.zero_()" for one in sorted(self.needed)))
+                yield Elsewhere(line, "\n".join(f"self.{self.own.name}_{one}.zero_()" for one in self.buffers))
 
-    def _lines(self, append: ast.Expr) -> Iterator[str]:
+    def lines(self, append: ast.Expr) -> Iterator[str]:
         """The buffers; fewer than are needed where their size is not known."""
-        value = self._added_value(append)
+        value = self.added_value(append)
         believed = self.code.sketch.value(value) if value is not None else None
         dims = sizes(believed) if believed is not None and believed.kind is Kind.TENSOR else None
         for which in sorted(self.needed):
-            kept = dims[1:] if dims is not None and which == _SUM else dims
-            if which in {_COUNT, _ROWS}:
+            kept = dims[1:] if dims is not None and which == SUM else dims
+            if which in {COUNT, ROWS}:
                 yield buffer_line(f"{self.own.name}_{which}", "torch.tensor(0)")
-            elif kept is not None and (which != _SUM or dims):
+            elif kept is not None and (which != SUM or dims):
                 size = ", ".join(map(str, kept)) or "()"
                 yield buffer_line(f"{self.own.name}_{which}", f"torch.zeros({size})")
 
-    def _added(self, append: ast.Expr) -> Iterator[str]:
-        value = self._added_value(append)
-        text = self._source(value) if value is not None else ""
+    def added(self, append: ast.Expr) -> Iterator[str]:
+        value = self.added_value(append)
+        text = self.source(value) if value is not None else ""
         name = f"self.{self.own.name}"
-        if _LAST in self.needed:
+        if LAST in self.needed:
             yield f"{name}_last.copy_({text})"
             text = f"{name}_last"
-        elif len(self.needed - {_COUNT}) > 1 and not isinstance(value, ast.Name):
+        elif len(self.needed - {COUNT}) > 1 and not isinstance(value, ast.Name):
             new = FreshNames(self.code).of(f"new_{self.own.name.lstrip('_')}")
             yield f"{new} = {text}"
             text = new
         whole = _as_operand(ast.parse(text, mode="eval").body, text)
         lines = {
-            _TOTAL: f"{name}_total.add_({text})",
-            _SUM: f"{name}_sum.add_({whole}.sum(0))",
-            _COUNT: f"{name}_count.add_(1)",
-            _ROWS: f"{name}_rows.add_({whole}.shape[0])",
+            TOTAL: f"{name}_total.add_({text})",
+            SUM: f"{name}_sum.add_({whole}.sum(0))",
+            COUNT: f"{name}_count.add_(1)",
+            ROWS: f"{name}_rows.add_({whole}.shape[0])",
         }
         yield from (line for which, line in lines.items() if which in self.needed)
 
     def _taken(self) -> bool:
-        names = {f"{self.own.name}_{one}" for one in (_TOTAL, _COUNT, _LAST, _SUM, _ROWS)}
+        names = {f"{self.own.name}_{one}" for one in (TOTAL, COUNT, LAST, SUM, ROWS)}
         nodes = (one for cls in self.own.cls.lineage for one in ast.walk(cls.node))
         return any(isinstance(one, ast.Attribute) and one.attr in names for one in nodes)
 
-    def _source(self, node: ast.AST) -> str:
+    def source(self, node: ast.AST) -> str:
         return Registered(self.code, self.own).source(node)
 
 

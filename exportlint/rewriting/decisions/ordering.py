@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from exportlint.rule.code import Code
 
 
+_CLOSED = (cst.Name, cst.Call, cst.Attribute, cst.Subscript)
 _ORDERINGS = {"builtins.min": ("argmin", "minimum", "min"), "builtins.max": ("argmax", "maximum", "max")}
 
 
@@ -48,9 +49,15 @@ def _by_key(code: Code, rows: cst.BaseExpression, key: cst.BaseExpression, posit
 def _of_two(code: Code, left: cst.BaseExpression, right: cst.BaseExpression, both: str) -> str | None:
     """A number that was read stays in its tensor, and the other one bounds it."""
     data = [code.value(side).is_data for side in (left, right)]
-    texts = [without_reads(code, side) for side in (left, right)]
+    texts = [_chosen_inside(code, side) or without_reads(code, side) for side in (left, right)]
     if all(data):
         return f"torch.{both}({texts[0]}, {texts[1]})"
-    tensor, bound = texts if data[0] else texts[::-1]
+    (tensor, bound), side = (texts, left) if data[0] else (texts[::-1], right)
     word = "min" if both == "maximum" else "max"
-    return f"{tensor}.clamp({word}={bound})" if any(data) else None
+    owner = tensor if isinstance(side, _CLOSED) else f"({tensor})"
+    return f"{owner}.clamp({word}={bound})" if any(data) else None
+
+
+def _chosen_inside(code: Code, node: cst.BaseExpression) -> str | None:
+    """Of the inner one of `min(max(t.item(), 1.0), 2.0)`."""
+    return chosen_by_value(code, node) if isinstance(node, cst.Call) else None

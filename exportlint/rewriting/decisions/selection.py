@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from exportlint.rewriting.context.effects import has_effects
 from exportlint.rewriting.decisions.tensor_test import tensor_test
+from exportlint.rewriting.source.assigned_names import is_read_later
 from exportlint.rewriting.source.fresh_names import FreshNames
 from exportlint.rewriting.source.straight_line import StraightLine, text_of
 from exportlint.rule.editing.repair import Change, ModuleImport
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from exportlint.rule.code import Code
     from exportlint.rule.editing.repair import AnyChange
@@ -52,7 +54,7 @@ def _sides(code: Code, node: cst.If | cst.Else) -> Iterator[_Side]:
     while now is not None:
         block = StraightLine.of(now.body.body)
         test = tensor_test(code, now.test) if isinstance(now, cst.If) else None
-        if block is None or (isinstance(now, cst.If) and test is None):
+        if block is None or (isinstance(now, cst.If) and test is None) or has_effects(code, now.body):
             return
         found.append(_Side(test, block))
         now = now.orelse if isinstance(now, cst.If) else None
@@ -77,8 +79,12 @@ class _Selecting:
     def __init__(self, code: Code, node: cst.If, sides: Sequence[_Side]) -> None:
         self.code, self.node, self.sides = code, node, sides
         self.returned = [side.block.returned for side in sides if side.block.returned is not None]
-        self.names = tuple(dict.fromkeys(name for side in sides for name in side.block.names))
+        names = dict.fromkeys(name for side in sides for name in side.block.names)
+        self.names = tuple(name for name in names if self.is_needed(name))
         self._fresh = FreshNames(code).of
+
+    def is_needed(self, name: str) -> bool:
+        return is_read_later(self.code, self.node, name)
 
     def changes(self) -> tuple[AnyChange, ...] | None:
         if not self.returned:
@@ -105,7 +111,7 @@ class _Selecting:
 
     def _inline(self) -> list[str]:
         """`x = torch.where(test, new, x)`, where every side is at most one assignment to the same name."""
-        if len(self.names) > 1 or any(len(side.block.statements) > 1 for side in self.sides):
+        if any(len(side.block.statements) > 1 or {*side.block.names} - {*self.names[:1]} for side in self.sides):
             return []
         (name,) = self.names
         values = [self._only_value(side.block, name) for side in self.sides]
@@ -119,7 +125,19 @@ class _Selecting:
         """Every side under names of its own, then the selection of each name."""
         conditions, lines, held = self._laid_out(self.sides)
         sides = [_Side(test, side.block) for test, side in zip(conditions, self.sides, strict=True)]
-        return lines + [f"{name} = {_where(sides, [now.get(name, name) for now in held])}" for name in self.names]
+        return lines + [f"{name} = {self._chosen(sides, name, held)}" for name in self.names]
+
+    def _chosen(self, sides: Sequence[_Side], name: str, held: Sequence[Mapping[str, str]]) -> str:
+        """Of lists or tuples that are equally long, one choice for each place."""
+        values = [now.get(name, name) for now in held]
+        shown = [_last_value(side.block, name) for side in sides]
+        lists = [one.elements for one in shown if isinstance(one, cst.List | cst.Tuple)]
+        starred = any(isinstance(element, cst.StarredElement) for one in lists for element in one)
+        if starred or len(lists) < len(sides) or len({len(one) for one in lists}) > 1:
+            return _where(sides, values)
+        index = self._fresh("index")
+        each = f"{_where(sides, [f'{value}[{index}]' for value in values])} for {index} in range({len(lists[0])})"
+        return f"[{each}]" if isinstance(shown[0], cst.List) else f"tuple({each})"
 
     def _laid_out(self, sides: Sequence[_Side]) -> tuple[list[str | None], list[str], list[dict[str, str]]]:
         """The names of the tests, the lines that compute them and the sides, and the names of what each sets."""
@@ -131,7 +149,9 @@ class _Selecting:
         held: list[dict[str, str]] = []
         for index, side in enumerate(sides):
             suffix = "if" if index == 0 else "else" if side.test is None else "elif"
-            computed, now = side.block.renamed({name: self._fresh(f"{name}_{suffix}") for name in side.block.names})
+            computed, now = side.block.renamed(
+                {name: self._fresh(f"{name}_{suffix}") for name in side.block.names if name != "_"}
+            )
             lines += computed
             held.append(dict(now))
         return conditions, lines, held
@@ -179,6 +199,15 @@ class _Selecting:
             if len({len(row) for row in rows}) == 1:
                 return ", ".join(_where(sides, [_text(one) for one in column]) for column in zip(*rows, strict=True))
         return _where(sides, [_text(value) for value in values if value is not None])
+
+
+def _last_value(block: StraightLine, name: str) -> cst.BaseExpression | None:
+    """What the block sets the name to, in the end."""
+    for one in reversed(block.statements):
+        match one:
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=target))], value=value) if target == name:
+                return value
+    return None
 
 
 def _where(sides: Sequence[_Side], values: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ from exportlint.rewriting.decisions.kept_in_names import read_names
 from exportlint.rewriting.decisions.masked_block import does_nothing_where_nothing_is_chosen
 from exportlint.rewriting.decisions.selection import selected_expression, selected_statement
 from exportlint.rewriting.decisions.size_tests import sized_tensor
+from exportlint.rewriting.decisions.special_case import without_special_case
 from exportlint.rewriting.decisions.tensor_test import tensor_test
 from exportlint.rewriting.numbers.rows import as_size
 from exportlint.rewriting.source.assigned_names import every
@@ -104,6 +105,7 @@ def _statement(code: Code, node: cst.If) -> Iterator[Rewrite]:
             yield Rewrite("do it without the test", (Change(node, _dedented(node.body)),))
         elif returned and len(node.body.body) == 1 and _is_empty(code, returned[0].value):
             yield Rewrite("leave the special case out", (Change(node, ""),))
+    yield from without_special_case(code, node)
 
 
 def _sizes_given(code: Code, node: cst.If) -> set[str]:

@@ -87,6 +87,8 @@ def _contained(code: Code, item: cst.BaseExpression, container: cst.BaseExpressi
         listed = ", ".join(code.source_of(one.value) for one in container.elements)
         tested = without_reads(code, item)
         text = f"torch.isin({tested}, torch.tensor([{listed}], device={tested}.device))"
+    elif code.value(item).is_data and code.value(container).container in {"tuple", "list", "set"}:
+        text = f"torch.isin({without_reads(code, item)}, torch.tensor(tuple({code.source_of(container)})))"
     else:
         return None
     return f"torch.logical_not({text})" if negated else text

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from exportlint.rewriting.as_tensors.number_tensors import NumbersAsTensors
 from exportlint.rewriting.made_once.endless_generator import Unrolled, counting_steps, endless_steps, given_arguments
 from exportlint.rewriting.made_once.made_before import free_attribute
 from exportlint.rewriting.source.fresh_names import FreshNames
+from exportlint.rewriting.source.replaced_parts import text_with
 from exportlint.rewriting.state.registered import buffer_line
 from exportlint.rule.editing.repair import Change, Elsewhere, ModuleImport, Rewrite, Where
 
@@ -58,8 +60,20 @@ def counter_buffer(code: Code, node: cst.Call) -> Iterator[Rewrite]:
     else:
         name = FreshNames(code).of(attribute.lstrip("_"))
         lines = "\n".join([*found.before, f"{name} = {found.value}", *moved])
-        changes = (made, Change(statement, lines, Where.BEFORE), Change(node, name), torch)
+        changes = (made, Change(statement, lines, Where.BEFORE), _in_tensors(code, node, name), torch)
     yield Rewrite("count in a buffer", changes)
+
+
+def _in_tensors(code: Code, node: cst.Call, name: str) -> Change:
+    """The name of the tensor in the place of the call; functions of numbers around it become those of torch."""
+    outer, above = node, code.parent(node)
+    while isinstance(above, cst.BaseExpression | cst.Arg):
+        if isinstance(above, cst.Call) and (code.name(above.func) or "").startswith(("math.", "builtins.")):
+            outer = above
+        above = code.parent(above)
+    tensors = NumbersAsTensors(frozenset({name}))
+    new = tensors.visit(ast.parse(text_with(code, outer, {node: name}), mode="eval"))
+    return Change(node, name) if tensors.refused or outer is node else Change(outer, ast.unparse(new))
 
 
 def _attribute(node: cst.Call) -> str | None:

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeGuard
 
-from exportlint.rewriting.made_once.number_tensors import NumbersAsTensors, is_exact
+from exportlint.rewriting.as_tensors.number_tensors import NumbersAsTensors, is_exact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

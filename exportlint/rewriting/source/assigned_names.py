@@ -35,6 +35,22 @@ def reads(code: Code, name: cst.Name) -> list[cst.Name]:
     return [one for one in found if not any(one is target for target in written) and not _is_word(code, one)]
 
 
+def is_read_later(code: Code, node: cst.CSTNode, name: str) -> bool:
+    """Is the name read behind the statement, in a loop around it, or in a function inside of its function?"""
+    whole = whole_function(code, node)
+    nodes, inside = list(every(whole)), {id(one) for one in every(node)}
+    first = next(index for index, one in enumerate(nodes) if one is node)
+    now, around = code.parent(node), list[cst.CSTNode]()
+    while now is not None:
+        around += [now] if isinstance(now, cst.For | cst.While) else []
+        now = code.parent(now)
+    scopes = [one for one in nodes if isinstance(one, _OWN_SCOPE) and one is not whole and id(one) not in inside]
+    places = [*nodes[first + len(inside) :], *(one for part in (*around[-1:], *scopes) for one in every(part))]
+    written = {id(target) for target, _ in _settings(whole) if not isinstance(code.parent(target), cst.AugAssign)}
+    names = (one for one in places if isinstance(one, cst.Name) and one.value == name)
+    return any(id(one) not in inside and id(one) not in written and not _is_word(code, one) for one in names)
+
+
 def name_set_to(code: Code, value: cst.BaseExpression) -> cst.Name | None:
     """`n` where the expression stands in `n = …` alone, and nothing else sets it."""
     match code.parent(value):

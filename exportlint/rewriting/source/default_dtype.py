@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+import textwrap
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from exportlint.rewriting.source.assigned_names import every
-from exportlint.rule.editing.repair import Change, Rewrite
+from exportlint.rewriting.source.left_statements import comments_of
+from exportlint.rule.editing.repair import Change, Elsewhere, Rewrite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from exportlint.engine.source.symbols import FunctionInfo
     from exportlint.rule.code import Code
 
 
@@ -65,3 +69,59 @@ def _with_dtype(code: Code, node: cst.CSTNode, dtype: str) -> str:
     inner = text[:-1].rstrip()
     comma = "" if inner.endswith((",", "(")) else ","
     return f"{inner}{comma} dtype={dtype})"
+
+
+def dtype_given_in_blocks(code: Code, node: cst.Call) -> Iterator[Rewrite]:
+    """`node` sets the default to an argument of a function that each `with` of the file enters: the blocks remain."""
+    function = code.function
+    match node.args:
+        case [cst.Arg(value=cst.Name(value=given))] if function and given in function.parameters:
+            pass
+        case _:
+            return
+    place = function.parameters.index(given)
+    blocks = [one for one in ast.walk(code.module.tree) if isinstance(one, ast.With)]
+    entered = [(block, call) for block in blocks if (call := _entry(block, function)) is not None]
+    texts = [(block, _block_with_dtype(code, block, _argument(call, place, given))) for block, call in entered]
+    changes = tuple(Elsewhere(block, text) for block, text in texts if text)
+    if changes and len(changes) == len(entered):
+        yield Rewrite("give the dtype at the calls in the block", changes)
+
+
+def _entry(block: ast.With, function: FunctionInfo) -> ast.Call | None:
+    """The call of the function, where the block enters nothing else."""
+    match block.items:
+        case [ast.withitem(context_expr=ast.Call(func=ast.Name(id=name)) as call, optional_vars=None)]:
+            return call if name == function.name else None
+    return None
+
+
+def _argument(call: ast.Call, place: int, keyword: str) -> ast.expr | None:
+    words = {word.arg: word.value for word in call.keywords}
+    given = call.args[place] if place < len(call.args) else words.get(keyword)
+    return None if isinstance(given, ast.Starred) else given
+
+
+def _block_with_dtype(code: Code, block: ast.With, dtype: ast.expr | None) -> str | None:
+    """The statements of the block, from column 0; None where none of its calls makes a tensor."""
+    first = block.body[0].lineno
+    made = [one for one in ast.walk(block) if isinstance(one, ast.Call) and _makes_by_default(code, one)]
+    if dtype is None or first == block.lineno or not made:
+        return None
+    lines = [line.encode() for line in code.module.parsed.lines[first - 1 : block.end_lineno]]
+    for call in sorted(made, key=lambda one: (one.end_lineno or 0, one.end_col_offset or 0), reverse=True):
+        row, column = (call.end_lineno or 0) - first, (call.end_col_offset or 0) - len(")")
+        before = lines[row][:column]
+        comma = b"" if before.rstrip().endswith((b",", b"(")) else b", "
+        lines[row] = before + comma + f"dtype={ast.unparse(dtype)}".encode() + lines[row][column:]
+    comments = comments_of(code.module.parsed.lines[block.lineno - 1 : first - 1])
+    return "\n".join([*comments, textwrap.dedent(b"\n".join(lines).decode())])
+
+
+def _makes_by_default(code: Code, call: ast.Call) -> bool:
+    """A tensor of the default dtype."""
+    if any(word.arg in {None, "dtype"} for word in call.keywords):
+        return False
+    name = code.module.dotted(call.func)
+    by_value = (one.value for one in ast.walk(call) if isinstance(one, ast.Constant))
+    return name in _FACTORIES or (name in _BY_VALUE and any(isinstance(one, float) for one in by_value))

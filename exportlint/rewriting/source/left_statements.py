@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import textwrap
+import tokenize
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -10,6 +12,8 @@ import libcst as cst
 from exportlint.rule.editing.repair import Change
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from exportlint.rule.code import Code
 
 
@@ -27,4 +31,12 @@ def without_with(code: Code, node: cst.CSTNode) -> Change | None:
         return None
     lines = code.source_of(block).split("\n")
     first = code.place(block.body.body[0]).line - code.place(block).line
-    return Change(block, textwrap.dedent("\n".join(lines[first:])))
+    indent = " " * (code.place(block.body.body[0]).column - 1)
+    comments = [indent + one for one in comments_of(lines[:first])]
+    return Change(block, textwrap.dedent("\n".join([*comments, *lines[first:]])))
+
+
+def comments_of(head: Sequence[str]) -> list[str]:
+    """The comments in the lines of the head of a block, which the head takes with it otherwise."""
+    tokens = tokenize.generate_tokens(io.StringIO("\n".join(head) + "\n").readline)
+    return [one.string for one in tokens if one.type == tokenize.COMMENT]

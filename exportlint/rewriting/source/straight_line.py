@@ -42,7 +42,7 @@ class StraightLine:
         lines: list[str] = []
         now: dict[str, str] = {}
         for one in self.statements:
-            wide = _without_augmented(one)
+            wide = as_assignment(one)
             value = _renamed(wide.value, now)
             now = {**now, **{name: new[name] for name in _targets(one) or () if name in new}}
             target = _renamed(wide.targets[0].target, new)
@@ -92,7 +92,7 @@ _OPERATORS = {
 _ATOMS = (cst.Name, cst.Call, cst.Attribute, cst.Subscript, cst.BaseNumber)
 
 
-def _without_augmented(one: cst.BaseSmallStatement) -> cst.Assign:
+def as_assignment(one: cst.CSTNode) -> cst.Assign:
     """`x *= 2` as `x = x * 2`: the sides of a choice must not write into what the other one reads."""
     match one:
         case cst.Assign():

@@ -111,8 +111,8 @@ class OwnAttribute:
 
     @cached_property
     def run(self) -> tuple[ast.FunctionDef, ...]:
-        """The methods that a call of forward can reach by `self.method`, forward among them."""
-        todo, done = ["forward"], set[str]()
+        """The methods that a call of forward can reach by `self.method`, forward among them; without a forward, all."""
+        todo, done = ["forward"] if "forward" in self.methods else [*self.methods.keys() - {"__init__"}], set[str]()
         while todo:
             name = todo.pop()
             if name in self.methods and name not in done:

@@ -12,6 +12,7 @@ from exportlint.rule.editing.repair import Elsewhere, ModuleImport
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from exportlint.engine.source.symbols import ClassInfo
     from exportlint.rewriting.state.own_attribute import OwnAttribute, Store
     from exportlint.rule.code import Code
     from exportlint.rule.editing.repair import AnyChange
@@ -72,6 +73,8 @@ class Registered:
                 return self._number(self.source(node))
             case ast.List(elts=elements) if elements and all(map(_is_number, elements)):
                 return f"torch.tensor({self.source(node)})"
+            case ast.Name(id=name) if type(number := _default(self.own.cls, name)) in {int, float}:
+                return f"torch.tensor({name}{'' if isinstance(number, int) else ', dtype=torch.float64'})"
             case ast.Call(func=function) if _makes_tensor(self.code, function):
                 return self.source(node)
         return None
@@ -174,6 +177,17 @@ def sizes(value: object) -> tuple[int, ...] | None:
     dims = getattr(getattr(value, "lead", None), "dims", None)
     numbers = [one.number if one is not None else None for one in dims] if dims is not None else [None]
     return tuple(one for one in numbers if one is not None) if None not in numbers else None
+
+
+def _default(cls: ClassInfo, name: str) -> object:
+    """Of an argument of `__init__`, where it is a constant."""
+    init = cls.methods.get("__init__")
+    given = init.node.args if init else None
+    if given is None or not given.defaults:
+        return None
+    places = given.args[-len(given.defaults) :]
+    values = [value for arg, value in zip(places, given.defaults, strict=True) if arg.arg == name]
+    return values[0].value if values and isinstance(values[0], ast.Constant) else None
 
 
 def _is_number(node: ast.expr) -> bool:

@@ -108,10 +108,12 @@ class _StateSelecting(_Selecting):
 
     def __init__(self, code: Code, node: cst.If, sides: Sequence[_Side], flags: Mapping[str, str]) -> None:
         super().__init__(code, node, sides)
-        self.names = tuple(name for name in self.names if name.startswith(OWN) or _is_read_after(code, node, name))
         self._set = {name: flags[name] for name in self.names if name in flags}
         fresh = self._fresh
         self._fresh = lambda name: fresh(name.removeprefix(OWN).lstrip("_"))
+
+    def is_needed(self, name: str) -> bool:
+        return name.startswith(OWN) or super().is_needed(name)
 
     @property
     def flags_follow(self) -> bool:
@@ -161,15 +163,6 @@ class _StateSelecting(_Selecting):
             if name.startswith(OWN):
                 values = [now.get(name, name) for now in held]
                 yield f"{name} = {_where(named, [*values, name][: len(named)])}"
-
-
-def _is_read_after(code: Code, node: cst.If, name: str) -> bool:
-    """Outside of the `if`, that is."""
-    root: cst.CSTNode = node
-    while (above := code.parent(root)) is not None:
-        root = above
-    counts = [sum(isinstance(one, cst.Name) and one.value == name for one in every(whole)) for whole in (root, node)]
-    return counts[0] > counts[1]
 
 
 def _constants_inlined(lines: Sequence[str], held: Sequence[dict[str, str]]) -> tuple[list[str], list[dict[str, str]]]:

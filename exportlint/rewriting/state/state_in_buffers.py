@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from exportlint.engine.source.parsed import last_name
+from exportlint.rewriting.containers.recurrent_state import recurrent_zeros
 from exportlint.rewriting.state.own_attribute import OwnAttribute
 from exportlint.rewriting.state.registered import Registered, sizes
 from exportlint.rewriting.state.state_as_names import OWN, StateAsNames
@@ -15,7 +16,7 @@ from exportlint.rewriting.state.state_branches import state_branches
 from exportlint.rule.editing.repair import Change, Elsewhere
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import libcst as cst
 
@@ -44,7 +45,27 @@ def state_in_buffers(code: Code, node: cst.CSTNode, name: str) -> tuple[AnyChang
         return None
     plain = [change for one in changes for change in one or ()]
     begun = [change for part in parts for change in part.begun()]
-    return (*branches, *(one for one in (*plain, *begun) if not _inside(code, one, branches)))
+    return _merged(code, branches, [one for one in (*plain, *begun) if not _inside(code, one, branches)])
+
+
+def _merged(code: Code, branches: Sequence[Change], others: Sequence[AnyChange]) -> tuple[AnyChange, ...]:
+    """A choice that is a part of a statement that changes too, as in `self.h = x if self.h is None else self.h + x`, is
+    written into that."""
+    left = list(branches)
+    merged: list[AnyChange] = []
+    for one in others:
+        text = one.text if isinstance(one, Elsewhere) else ""
+        for branch in [choice for choice in left if isinstance(one, Elsewhere) and _is_part(code, choice, one)]:
+            text = text.replace(code.source_of(branch.node), branch.text, 1)
+            left.remove(branch)
+        merged.append(Elsewhere(one.node, text) if isinstance(one, Elsewhere) else one)
+    return (*left, *merged)
+
+
+def _is_part(code: Code, choice: Change, whole: Elsewhere) -> bool:
+    place, node = code.place(choice.node), whole.node
+    starts = (node.lineno, node.col_offset + 1) <= (place.line, place.column)
+    return starts and (place.end_line, place.end_column) <= (node.end_lineno or 0, (node.end_col_offset or 0) + 1)
 
 
 def _together(code: Code, name: str) -> tuple[str, ...]:
@@ -143,15 +164,21 @@ class _StatePart:
     @property
     def first(self) -> str | None:
         """A tensor of the size that forward sets, as far as a sample shows it."""
-        values = [store.value for store in self.own.stores if store.value is not None]
+        values = [one for store in self.own.stores if store.value is not None for one in _sides(store.value)]
         made = [start.body[0].value for start in self.starts if isinstance(start.body[0], ast.Assign)]
         dims = next((d for one in (*made, *values) if (d := sizes(self.code.sketch.value(one))) is not None), None)
         if dims is None:
-            return None
+            zeros = recurrent_zeros(self.code, self.own)
+            return zeros[0] if len(zeros) == 1 else None
         maker = next((_FILLS[last_name(one.func)] for one in made if isinstance(one, ast.Call)), "torch.zeros")
         dtype = next((ast.unparse(w.value) for v in (*made, *values) for w in _words(v) if w.arg == "dtype"), "")
         kind = f", dtype={dtype}" if dtype.startswith("torch.") else ""
         return f"{maker}({', '.join(map(str, dims)) or '()'}{kind})"
+
+
+def _sides(node: ast.expr) -> list[ast.expr]:
+    """The expression, and what it chooses from."""
+    return [node, *_sides(node.body), *_sides(node.orelse)] if isinstance(node, ast.IfExp) else [node]
 
 
 def _words(node: ast.expr) -> list[ast.keyword]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
@@ -10,7 +11,17 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from exportlint.edited_source import OverlappingEditsError, edited
-from exportlint.rule.editing.repair import Beside, Change, Elsewhere, InClass, InInit, ModuleImport, Undecorated, Where
+from exportlint.rule.editing.repair import (
+    Beside,
+    Change,
+    Derived,
+    Elsewhere,
+    InClass,
+    InInit,
+    ModuleImport,
+    Undecorated,
+    Where,
+)
 from exportlint.rule.suspicion import Replacement, SuspectedRewrite
 
 if TYPE_CHECKING:
@@ -29,7 +40,7 @@ def suspected_rewrites(repair: Repair, code: CodePiece, node: cst.CSTNode, case:
     editing = _Editing(code)
     for rewrite in repair.rewrites(node, case):
         if (found := editing.replacements(rewrite)) is not None and _parses(code, found):
-            yield SuspectedRewrite(rewrite.description, rewrite.applicability, found)
+            yield SuspectedRewrite(rewrite.description, rewrite.applicability, found, rewrite.needs_both_sides)
 
 
 def _parses(code: CodePiece, replacements: Sequence[Replacement]) -> bool:
@@ -70,6 +81,8 @@ class _Editing:
                 return [self._near(node, text, where)]
             case Undecorated(decorator):
                 return [self._undecorated(decorator)]
+            case Derived(cls, base):
+                return self._derived(cls, base)
             case Change(node, text, Where.INSTEAD):
                 return [self._instead(node, text)]
             case Change(node, text, where):
@@ -198,6 +211,18 @@ class _Editing:
         if not self.code.source.lines[decorator.lineno - 1].lstrip().startswith("@"):
             raise _NoRoomError
         return Replacement((decorator.lineno, 1), ((decorator.end_lineno or decorator.lineno) + 1, 1), "")
+
+    def _derived(self, cls: ast.ClassDef, base: str) -> Iterator[Replacement]:
+        line = self.code.source.lines[cls.lineno - 1]
+        head = re.match(rf"\s*class\s+{cls.name}\s*(\(\s*\))?\s*:", line)
+        init = next((one for one in cls.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"), None)
+        body = init.body[ast.get_docstring(init, clean=False) is not None :] if init else []
+        if head is None or not body or init is None or body[0].lineno == init.lineno:
+            raise _NoRoomError
+        name_ends = line.index(cls.name) + len(cls.name) + 1
+        yield Replacement((cls.lineno, name_ends), (cls.lineno, head.end()), f"({base})")
+        at = body[0].lineno
+        yield Replacement((at, 1), (at, 1), " " * body[0].col_offset + "super().__init__()\n")
 
     def _column(self, line: int, before: int) -> int:
         """The column of libcst for one of ast, which counts bytes."""

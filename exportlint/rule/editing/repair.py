@@ -129,14 +129,28 @@ class Undecorated:
     decorator: ast.expr
 
 
-AnyChange: TypeAlias = Change | ModuleImport | InInit | Elsewhere | InClass | Beside | Undecorated
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A class without bases derives from `base`, whose `__init__` its own one calls first.
+
+    >>> import ast
+    >>> Derived(ast.parse("class Meter: ...").body[0], "torch.nn.Module").base
+    'torch.nn.Module'
+    """
+
+    cls: ast.ClassDef
+    base: str
+
+
+AnyChange: TypeAlias = Change | ModuleImport | InInit | Elsewhere | InClass | Beside | Undecorated | Derived
 
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
     """One way to write it: what it does in a few words, as an order, and the changes, which belong together.
 
-    safe: right by construction, whatever the inputs are; unsafe: a run has to show it.
+    safe: right by construction, whatever the inputs are; unsafe: a run has to show it. `needs_both_sides`: only
+    inputs can that take both sides of the decision that it begins with.
 
     >>> Rewrite("import torch", (ModuleImport("torch"),)).applicability.value
     'unsafe'
@@ -145,6 +159,7 @@ class Rewrite:
     description: str
     changes: tuple[AnyChange, ...]
     applicability: Applicability = Applicability.UNSAFE
+    needs_both_sides: bool = False
 
 
 class Repair:

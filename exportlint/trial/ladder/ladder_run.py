@@ -192,7 +192,8 @@ class LadderRun:
                 return {"refused": self._remedies()}
             case StageKind.ON_REQUEST if self.options.behaviour:
                 file = self.options.behaviour / f"{_key(self.target)}.pickle"
-                return {"file": str(file), "keep": not self.options.edited}
+                keep, other_draws = not self.options.edited, self.options.other_draws
+                return {"file": str(file), "keep": keep, "other_draws": other_draws}
         return {}
 
     def _following(self, stage: Stage) -> StageResult:

@@ -50,6 +50,7 @@ class TrialOptions:
     preload    modules that are imported once, before any target: compilers that many small targets would import anew.
                What they change in torch, every target sees
     behaviour  a folder where what each target computes is kept; with `edited`, it is compared with what was kept there
+    other_draws  the edited source may draw other random numbers, where it computes the same from the same numbers
     edited     path -> source that the targets' processes see in place of the file's; nothing on the disk changes
     """
 
@@ -70,6 +71,7 @@ class TrialOptions:
     kept_models: Path | None = None
     preload: tuple[str, ...] = ()
     behaviour: Path | None = None
+    other_draws: bool = False
     edited: Mapping[str, str] = field(default_factory=dict)
 
     @property

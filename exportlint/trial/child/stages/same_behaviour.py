@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import ItemsView, Iterator, KeysView, ValuesView
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +17,9 @@ from exportlint.trial.child.execution.inputs.draws import (
     further_inputs,
     training_inputs,
 )
+from exportlint.trial.child.execution.inputs.given_draws import generators, given_draws
 from exportlint.trial.child.execution.inputs.pytree_leaves import Leaves, snapshot
-from exportlint.trial.child.execution.inputs.taken_sides import one_sided, sides_taken
+from exportlint.trial.child.execution.inputs.taken_sides import one_sided, sides_taken, two_sided
 from exportlint.trial.child.execution.plain_operators import plain_operators
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.execution.side_effects import recorded_effects
@@ -28,13 +31,15 @@ from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.outcomes import DIFFERS, PASSED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from exportlint.trial.child.execution.inputs.input_sets import Inputs
     from exportlint.trial.child.execution.inputs.taken_sides import Side
     from exportlint.trial.child.loading.drawn_parameters import Parameters
     from exportlint.trial.child.loading.loaded import Loaded
 
+    Around = Callable[[], AbstractContextManager[Any]]
 
 _SEED = 100
 _SETS = (drawn_inputs, further_inputs, training_inputs)
@@ -68,16 +73,28 @@ def run(request: StageRequest) -> StageAnswer:
         kept = [one for one in tried if one.inputs not in made_up or not _refuses(one)]
         exit_if_forked_copy()
         file.write_bytes(pickle.dumps(kept))
-        return StageAnswer(PASSED, data={"one_sided": one_sided(taken)})
+        return StageAnswer(PASSED, data={"one_sided": one_sided(taken), "two_sided": two_sided(taken)})
     kept = pickle.loads(file.read_bytes())  # noqa: S301 - our own fork wrote it
-    known = {text: inputs for sets in _SETS for text, inputs in sets(request.loaded)}
-    ours = [_behaviour(request.loaded, one.inputs, known[one.inputs], one.drawn) for one in kept]
+    seen = _difference(request.loaded, kept, nullcontext)
+    if seen is None:
+        return StageAnswer(PASSED)
+    for one in generators():
+        if _difference(request.loaded, kept, partial(given_draws, one)) is None:
+            if request.options.get("other_draws"):
+                return StageAnswer(PASSED)
+            what = "it draws other numbers, and computes the same from the same numbers: --unsafe takes it"
+            return StageAnswer(DIFFERS, f"{what} ({one.name})")
+    request.emit(seen)
+    return StageAnswer(DIFFERS, _in_words(seen.details))
+
+
+def _difference(loaded: Loaded, kept: Sequence[Behaviour], around: Around) -> Observation | None:
+    """The first one; `around` is entered for each call of the edited model."""
+    known = {text: inputs for sets in _SETS for text, inputs in sets(loaded)}
+    ours = [_behaviour(loaded, one.inputs, known[one.inputs], one.drawn, around) for one in kept]
     exit_if_forked_copy()
-    for before, now in zip(kept, ours, strict=True):
-        if (seen := _first_difference(before, now)) is not None:
-            request.emit(seen)
-            return StageAnswer(DIFFERS, _in_words(seen.details))
-    return StageAnswer(PASSED)
+    pairs = zip(kept, ours, strict=True)
+    return next((seen for before, now in pairs if (seen := _first_difference(before, now)) is not None), None)
 
 
 def _sets_and_sides(loaded: Loaded) -> tuple[list[tuple[str, Inputs]], set[Side]]:
@@ -98,34 +115,36 @@ def _refuses(one: Behaviour) -> bool:
     return any(isinstance(call, str) for call in one.calls)
 
 
-def _behaviour(loaded: Loaded, text: str, inputs: Inputs, drawn: Parameters | None) -> Behaviour:
+def _behaviour(
+    loaded: Loaded, text: str, inputs: Inputs, drawn: Parameters | None, around: Around = nullcontext
+) -> Behaviour:
     """Where every call raises, that of a model whose branches and loops are plain Python: torch's operators refuse in
     eager what they refuse to export."""
-    first = _of_two_calls(loaded, text, inputs, drawn)
+    first = _of_two_calls(loaded, text, inputs, drawn, around)
     if not all(isinstance(call, str) for call in first.calls):
         return first
     with plain_operators():
-        again = _of_two_calls(loaded, text, inputs, drawn)
+        again = _of_two_calls(loaded, text, inputs, drawn, around)
     return first if any(isinstance(call, str) for call in again.calls) else again
 
 
-def _of_two_calls(loaded: Loaded, text: str, inputs: Inputs, drawn: Parameters | None) -> Behaviour:
+def _of_two_calls(loaded: Loaded, text: str, inputs: Inputs, drawn: Parameters | None, around: Around) -> Behaviour:
     """`drawn` is what the edited model is given; None for the unedited one, which may have made some in its calls."""
     model = with_parameters(loaded, drawn or {})
     if text.endswith(IN_TRAINING):
         model.train()
     begun = names_of_parameters(model)
-    calls = tuple(_call(model, copied(inputs), _SEED + index) for index in range(_CALLS))
+    calls = tuple(_call(model, copied(inputs), _SEED + index, around) for index in range(_CALLS))
     named = [*getattr(model, "named_buffers", list)(), *getattr(model, "named_parameters", list)()]
     if drawn is None:
         drawn = {} if names_of_parameters(model) <= begun else drawn_parameters(loaded, inputs, _SEED)
     return Behaviour(text, calls, {name: snapshot(value) for name, value in named}, drawn)
 
 
-def _call(model: Any, inputs: Inputs, number: int) -> tuple[Leaves, Leaves] | str:
+def _call(model: Any, inputs: Inputs, number: int, around: Around) -> tuple[Leaves, Leaves] | str:
     args, kwargs = inputs
     seed(number)
-    with recorded_effects():
+    with recorded_effects(), around():
         try:
             output = snapshot(_used_up(model(*args, **kwargs)))
         except BaseException as exc:  # noqa: BLE001 - SystemExit is an answer too

@@ -6,6 +6,7 @@ import ast
 import contextlib
 from collections import defaultdict
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from exportlint.trial.child.execution.executed_lines import Lines, recorded_lines
@@ -41,20 +42,34 @@ def one_sided(taken: set[Side]) -> list[Side]:
     return sorted((path, line, value) for path, line, value in taken if (path, line, not value) not in taken)
 
 
+def two_sided(taken: set[Side]) -> list[tuple[str, int]]:
+    """The places of those of which both sides were."""
+    return sorted((path, line) for path, line, value in taken if value and (path, line, False) in taken)
+
+
 def _sides(path: str, run: set[int]) -> Iterator[Side]:
-    for node in _decisions(path):
+    for node, behind in _decisions(path):
         if node.lineno in run:
             enters = node.body[0].lineno in run
-            passes = node.orelse[0].lineno in run if node.orelse else not enters
+            passes = node.orelse[0].lineno in run if node.orelse else behind in run if enters else True
             yield from ((path, node.lineno, value) for value, seen in ((True, enters), (False, passes)) if seen)
 
 
 @cache
-def _decisions(path: str) -> tuple[ast.If, ...]:
-    """Every `if` whose block stands on lines of its own."""
+def _decisions(path: str) -> tuple[tuple[ast.If, int], ...]:
+    """Every `if` whose block stands on lines of its own, with the line behind it that only the other side reaches in
+    the same step of a loop; 0 where there is none."""
     try:
         tree = ast.parse(source_of(path))
     except (OSError, SyntaxError, ValueError):
         return ()
+    behind = {
+        id(one): later.lineno
+        for node in ast.walk(tree)
+        for body in (getattr(node, "body", ()), getattr(node, "orelse", ()))
+        if isinstance(body, list)
+        for one, later in pairwise(body)
+        if isinstance(one, ast.If) and isinstance(one.body[-1], ast.Continue | ast.Break | ast.Return | ast.Raise)
+    }
     found = (node for node in ast.walk(tree) if isinstance(node, ast.If))
-    return tuple(node for node in found if node.body[0].lineno > node.lineno)
+    return tuple((node, behind.get(id(node), 0)) for node in found if node.body[0].lineno > node.lineno)

@@ -1,0 +1,128 @@
+"""What became of targets whose source was edited: better, worse, or as before."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Protocol
+
+from exportlint.finding import Evidence, Severity
+from exportlint.trial.protocol.outcomes import DIFFERS, FAILED, PASSED, REFUSED, SKIPPED
+from exportlint.trial.protocol.stages import EAGER, LOAD, SAME_BEHAVIOUR, StageKind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from exportlint.finding import Finding
+    from exportlint.trial.protocol.observation import Observation
+    from exportlint.trial.protocol.result import StageResult, TargetReport
+
+
+class Attempted(Protocol):
+    """What a trial of edited source gave."""
+
+    @property
+    def findings(self) -> Sequence[Finding]: ...
+    @property
+    def targets(self) -> Sequence[TargetReport]: ...
+
+
+AS_BEFORE = "what failed fails as before"
+_MISSING = frozenset({"KeyError", "NameError", "UnboundLocalError"})
+_LOOKING = (StageKind.INFORM, StageKind.DRAFT)  # they look for the cause of a failure
+_BESIDE = frozenset({"stdout", "log", "files", "observe", "outside-state"})
+
+
+def is_well(tried: Attempted) -> bool:
+    """Is there nothing that a trial showed to be wrong?"""
+    return not any(is_shown(one) for one in tried.findings)
+
+
+def runs(target: TargetReport) -> bool:
+    """Does it load, and come back from eager? What does not cannot be compared."""
+    return status(target, LOAD.name) == PASSED and status(target, EAGER.name) in (PASSED, REFUSED)
+
+
+def failed(target: TargetReport) -> list[StageResult]:
+    """The stages that say that the model does not export, or exports as something else."""
+    kinds = (StageKind.EXPORT, StageKind.COMPARE, StageKind.FROM_PROGRAM)
+    return [one for one in target.stages if one.status in FAILED and one.row.kind in kinds]
+
+
+def is_shown(finding: Finding) -> bool:
+    """Did a trial show it, and does it matter?"""
+    return finding.evidence in (Evidence.CONFIRMED, Evidence.DISCOVERED) and finding.severity is not Severity.NOTE
+
+
+def exports(tried: Attempted, modes: Sequence[str]) -> bool:
+    """Does every target export in every mode that is asked for?"""
+    return all(status(report, f"export-{mode}") == PASSED for report in tried.targets for mode in modes)
+
+
+def status(report: TargetReport, name: str) -> str:
+    stage = report.stage(name)
+    return stage.status if stage else SKIPPED
+
+
+def why_not(before: Attempted, now: Attempted) -> str | None:
+    """Why the edited source is not better; None where it is."""
+    better = False
+    for old, new in zip(before.targets, now.targets, strict=True):
+        if new.broken:
+            return new.broken
+        same = new.stage(SAME_BEHAVIOUR.name)
+        if same is None or not same.passed:
+            return f"the edited model computes something else: {same.full_detail if same else 'it was not compared'}"
+        for stage in new.stages:
+            was = old.stage(stage.name)
+            if was is not None and _is_worse(was, stage) and not _is_seen_first(stage, old, new):
+                how = f"was {was.status}, and now {stage.status}"
+                return f"{stage.name} {how}: {stage.full_detail}"
+        better = better or _is_better(old, new)
+    return None if better else AS_BEFORE
+
+
+def _is_worse(old: StageResult, new: StageResult) -> bool:
+    """Did it pass, or did torch say of it what is wrong, where now something is missing, or silently other?"""
+    if new.passed or new.status == SKIPPED or new.row.kind in _LOOKING:
+        return False
+    lost = new.error_class in _MISSING and old.error_class not in _MISSING
+    silent = new.status == DIFFERS and old.status != DIFFERS
+    return old.passed or (new.row.kind is StageKind.EXPORT and (lost or silent))
+
+
+def _is_seen_first(stage: StageResult, old: TargetReport, new: TargetReport) -> bool:
+    """Is it what the model does beside its results, which shows because only now there is a program?"""
+    exports = [one for one in new.stages if one.row.kind is StageKind.EXPORT and one.passed]
+    is_first = exports and not any(status(old, one.name) == PASSED for one in exports)
+    differ = [one for one in stage.observations if one.kind == "difference"]
+    return bool(is_first and differ) and stage.row.kind is StageKind.COMPARE and all(map(_is_beside, differ))
+
+
+def _is_beside(seen: Observation) -> bool:
+    return seen.check in _BESIDE or (seen.check == "input-effect" and seen.details.get("what") == "eager-only")
+
+
+def has_less(before: Attempted, now: Attempted) -> bool:
+    """Is something gone that was shown, and nothing there that was not?"""
+    was, left = (Counter(one.rule for one in tried.findings if is_shown(one)) for tried in (before, now))
+    return left < was
+
+
+def _is_better(old: TargetReport, new: TargetReport) -> bool:
+    return any(_failure(stage) != _failure(new.stage(stage.name)) for stage in old.stages if _counts(stage, new))
+
+
+def _counts(stage: StageResult, new: TargetReport) -> bool:
+    """A stage of the model's own that failed and ran again."""
+    again = new.stage(stage.name)
+    kinds = (StageKind.EXPORT, StageKind.COMPARE, StageKind.FROM_PROGRAM, StageKind.SIZES)
+    ran = again is not None and again.status != SKIPPED
+    return stage.row.kind in kinds and not stage.passed and stage.status != SKIPPED and ran
+
+
+def _failure(stage: StageResult | None) -> tuple[object, ...]:
+    """What fails, in a form that survives a move of lines."""
+    if stage is None or stage.passed:
+        return ()
+    seen = [(one.kind, one.check, one.error_class, one.user.text if one.user else "") for one in stage.observations]
+    return (stage.status, *seen)

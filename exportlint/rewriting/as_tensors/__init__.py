@@ -1,0 +1,1 @@
+"""Numbers of Python, written for the tensors that take their place."""
