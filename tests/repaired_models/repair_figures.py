@@ -19,6 +19,7 @@ HERE = Path(__file__).resolve().parent
 PAGE = HERE.parents[1] / "docs/repair.md"
 SETS = {
     "cases": "models written for measuring, one construct each",
+    "unseen": "such models, by a writer who had not seen the tool",
     "repositories": "models of public repositories",
 }
 BEFORE = {
@@ -29,7 +30,7 @@ BEFORE = {
 HEAD = """\
 What `exportlint fix` did with models that torch 2.13 does not export in the default mode, or exports as something else.
 A model counts as repaired if it exports, agrees with eager in every check of a trial, and computes in eager what it
-computed before."""
+computed before; the Bad models of fixtures as with `--unsafe`."""
 LEFT = """\
 None of the repairs changed what eager computes in a run: one that does is rejected, and where a fixture shows that, a
 test fails. What is left, and why:"""

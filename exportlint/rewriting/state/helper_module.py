@@ -71,8 +71,10 @@ def _is_kept_by_others(own: OwnAttribute) -> bool:
     inside = {id(one) for one in ast.walk(own.cls.node)}
     for node in ast.walk(own.module.tree):
         for child in ast.iter_child_nodes(node):
-            kept = isinstance(node, _KEEPS) or _grows(node)
-            if kept and isinstance(child, ast.Attribute) and child.attr == own.name and id(child) not in inside:
+            is_value = (
+                isinstance(child, ast.Attribute) and child.attr == own.name and ast.unparse(child.value) != "self"
+            )
+            if is_value and id(child) not in inside and (isinstance(node, _KEEPS) or _grows(node)):
                 return True
     return False
 
