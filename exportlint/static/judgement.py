@@ -67,6 +67,6 @@ def _suspicion(
     return Suspicion(path, rule, case, where, message, suggestion, Severity(at_most), pages, ways)
 
 
-def _rewrite(description: str, applicability: str, replacements: Any) -> SuspectedRewrite:
+def _rewrite(description: str, applicability: str, replacements: Any, needs_both_sides: bool) -> SuspectedRewrite:
     made = (Replacement((start[0], start[1]), (end[0], end[1]), text) for start, end, text in replacements)
-    return SuspectedRewrite(description, Applicability(applicability), tuple(made))
+    return SuspectedRewrite(description, Applicability(applicability), tuple(made), needs_both_sides)

@@ -20,7 +20,6 @@ _TAKING = frozenset({
     "abs", "add", "ceil", "clamp", "clip", "cos", "div", "exp", "floor", "log", "log1p", "log2", "lerp", "maximum",
     "minimum", "mul", "pow", "relu", "round", "rsqrt", "sigmoid", "sin", "sqrt", "sub", "tanh", "where",
 })  # fmt: skip
-_READS = frozenset({"item"})
 
 
 def function_numbers(code: Code) -> Iterator[Rewrite]:
