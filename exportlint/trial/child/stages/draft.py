@@ -10,6 +10,7 @@ from torch._logging import structured
 
 from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
+from exportlint.trial.child.export.real_parameters import real_parameters
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.protocol.exceptions import of_exception
 from exportlint.trial.protocol.frames import Frame
@@ -32,7 +33,8 @@ def run(request: StageRequest) -> StageAnswer:
     args, kwargs = inputs_of(request.loaded, 0)
     seed(0)
     try:
-        program = draft(model, args, kwargs or None, dynamic_shapes=request.loaded.dynamic_shapes(), strict=False)
+        with real_parameters():
+            program = draft(model, args, kwargs or None, dynamic_shapes=request.loaded.dynamic_shapes(), strict=False)
     except BaseException as exc:  # noqa: BLE001 - draft_export can end in a bare StopIteration
         seen = of_exception(exc)
         request.emit(seen)
