@@ -30,13 +30,14 @@ if TYPE_CHECKING:
 
 
 _BUDGET = 600.0
+_UNSAFE = "With a target: let torch draw what Python or NumPy drew, too. Without one: show what was not tried, too."
 
 
 @click.command("fix")
 @click.argument("paths", nargs=-1, metavar="[PATH]…")
 @target_options
 @click.option("--write/--diff", "writes", default=False, help="Write the files, or only show the diff (default).")
-@click.option("--unsafe", is_flag=True, help="Also other random numbers; without a target: what was not tried.")
+@click.option("--unsafe", is_flag=True, help=_UNSAFE)
 @click.option(
     "--budget",
     type=click.FloatRange(min=0),

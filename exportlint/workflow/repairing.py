@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from exportlint.config.settings import Config
-    from exportlint.finding import Finding
+    from exportlint.finding import Finding, Fix
     from exportlint.output.report import Report
     from exportlint.repair.rounds import Repaired
     from exportlint.trial.protocol.options import TrialOptions
@@ -74,11 +74,12 @@ def rewritten(findings: Sequence[Finding], *, unsafe: bool) -> tuple[Edition, li
     """The files of the findings after every rewrite that is right by construction, and the findings that are left;
     `unsafe`: after every first rewrite, though nothing was tried."""
     ways = [
-        (one, fix)
-        for one in findings
-        for fix in [fix for fix in one.rewrites if not fix.needs_both_sides][:1]
-        if unsafe or fix.applicability is Applicability.SAFE
+        (one, fix) for one in findings for fix in [fix for fix in one.rewrites if _is_offered(fix, unsafe=unsafe)][:1]
     ]
     proposal = compatible(ways)
     taken = {id(finding) for finding, _ in proposal.parts}
     return proposal.applied(Edition()), [one for one in findings if id(one) not in taken]
+
+
+def _is_offered(fix: Fix, *, unsafe: bool) -> bool:
+    return not fix.needs_both_sides and (unsafe or fix.applicability is Applicability.SAFE)

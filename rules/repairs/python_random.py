@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from exportlint import ModuleImport, Repair, Rewrite
-from exportlint.rewriting.operations.drawn_arrays import Draw, drawn_with
+from exportlint.rewriting.operations.drawn_arrays import DRAWN, Draw, drawn_with
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -55,7 +55,7 @@ class DrawsOfTorch(Repair):
 
     def _spread(self, node: cst.Call, name: str) -> tuple[Draw, str]:
         sizes = ", ".join(arg.star + self.source(arg.value) for arg in node.args)
-        return Draw(f"torch.{_SPREAD[name]}({sizes or '()'}", is_array=bool(node.args)), "{}"
+        return Draw(f"torch.{_SPREAD[name]}({sizes or '()'}", is_array=bool(node.args)), DRAWN
 
     def _given(self, node: cst.Call, name: str) -> Mapping[str, str] | None:
         """The sources of the arguments, by name."""
@@ -79,27 +79,27 @@ class DrawsOfTorch(Repair):
         first, second = (given.get(one) for one in (*_NAMES.get(name, ()), "", "")[:2])
         unit, normal = (Draw(f"torch.{one}({size}", "size" in given) for one in ("rand", "randn"))
         if name in _UNIT or (name in _BETWEEN and first in {None, "0", "0.0"} and second in {None, "1", "1.0"}):
-            return unit, "{}"
+            return unit, DRAWN
         if name in _BETWEEN and first and second:
-            return unit, f"({{}} * ({_closed(second)} - {_closed(first)}) + {_closed(first)})"
+            return unit, f"({DRAWN} * ({_closed(second)} - {_closed(first)}) + {_closed(first)})"
         if name == "numpy.random.standard_normal" or (name in _NORMAL and not given.keys() - {"size"}):
-            return normal, "{}"
+            return normal, DRAWN
         if name in _NORMAL:
-            return normal, f"({{}} * {_closed(second or '1.0')} + {_closed(first or '0.0')})"
+            return normal, f"({DRAWN} * {_closed(second or '1.0')} + {_closed(first or '0.0')})"
         return _whole(name, first, second, size) if first else None
 
 
 def _whole(name: str, first: str, second: str | None, size: str) -> tuple[Draw, str] | None:
     """Whole numbers; or one of a sequence of numbers, by a place that is drawn."""
     if name in _CHOICES:
-        return Draw(f"torch.randint(len({first}), (1,)", is_array=False), f"torch.tensor({first})[{{}}].squeeze(0)"
+        return Draw(f"torch.randint(len({first}), (1,)", is_array=False), f"torch.tensor({first})[{DRAWN}].squeeze(0)"
     if name == "random.randint" and second:
         bounds = f"{first}, {_closed(second)} + 1"
     elif name in {"random.randrange", "numpy.random.randint"}:
         bounds = f"{first}, {second}" if second else first
     else:
         return None
-    return Draw(f"torch.randint({bounds}, {size}", size != "()", "torch.int64"), "{}"
+    return Draw(f"torch.randint({bounds}, {size}", size != "()", "torch.int64"), DRAWN
 
 
 def _closed(text: str) -> str:

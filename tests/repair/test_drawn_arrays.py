@@ -15,6 +15,7 @@ def drawn(body):
         ("random.random()", "torch.rand(())"),
         ("random.uniform(0, 1)", "torch.rand(())"),
         ("random.uniform(-a, a)", "(torch.rand(()) * (a - (-a)) + (-a))"),
+        ('random.uniform(0, a.get("b", {}))', '(torch.rand(()) * ((a.get("b", {})) - 0) + 0)'),
         ("random.gauss(0.5, 2.0)", "(torch.randn(()) * 2.0 + 0.5)"),
         ("random.randint(1, 6)", "torch.randint(1, 6 + 1, ())"),
         ("random.choice(self.scales)", "torch.tensor(self.scales)[torch.randint(len(self.scales), (1,))].squeeze(0)"),

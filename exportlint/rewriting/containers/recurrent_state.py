@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from exportlint.rewriting.state.own_attribute import OwnAttribute
 from exportlint.rewriting.state.registered import Registered, buffer_line, sizes
 from exportlint.rule.editing.repair import Elsewhere, InClass, ModuleImport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from exportlint.rewriting.state.own_attribute import OwnAttribute
     from exportlint.rule.code import Code
     from exportlint.rule.editing.repair import AnyChange
 
@@ -38,7 +38,7 @@ def recurrent_zeros(code: Code, own: OwnAttribute) -> list[str]:
 
 
 def _zeros(code: Code, own: OwnAttribute, layer: str, given: ast.expr) -> list[str]:
-    made = type(own)(own.cls, layer).defined
+    made = OwnAttribute(own.cls, layer).defined
     name = code.module.dotted(made.func) if isinstance(made, ast.Call) else None
     if not isinstance(made, ast.Call) or name not in _LAYERS | _CELLS:
         return []

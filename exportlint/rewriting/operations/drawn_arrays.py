@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from exportlint.rule.code import Code
 
 
+DRAWN = "\0"  # stands for a draw in the text of what is made of it
 _BACK = frozenset({"torch.from_numpy", "torch.tensor", "torch.as_tensor"})
 _FLOATS = frozenset({"torch.Tensor", "torch.FloatTensor"})
 _NUMBERS = frozenset({"builtins.float", "builtins.int"})
@@ -38,7 +39,7 @@ class Draw:
 def drawn_with(code: Code, node: cst.Call, draw: Draw, scaled: str) -> tuple[Change, ...] | None:
     """Changes that put the draw in the place of the call and of what makes a tensor, or a Python number, of it.
 
-    scaled   the numbers as the call gives them, of those that are drawn: `{} * 2.0 + 1.0`
+    scaled   the numbers as the call gives them, with DRAWN for those that are drawn: `DRAWN * 2.0 + 1.0`
 
     None where an array is used otherwise.
     """
@@ -49,20 +50,20 @@ def drawn_with(code: Code, node: cst.Call, draw: Draw, scaled: str) -> tuple[Cha
         return (Change(around.outer, around.text(draw, around.words)),)
     name = name_set_to(code, around.outer)
     back = [_around_name(code, read) for read in reads(code, name)] if name is not None else []
-    if not back or None in back:
+    changes = [one for one in back if one is not None]
+    if not changes or len(changes) < len(back):
         return None
-    changes = (Change(outer, inner) for one in back if one for outer, inner in [one])
     return (Change(around.outer, around.text(draw, around.words)), *changes)
 
 
-def _around_name(code: Code, read: cst.Name) -> tuple[cst.BaseExpression, str] | None:
+def _around_name(code: Code, read: cst.Name) -> Change | None:
     """`torch.from_numpy(noise)`, which is `noise` now."""
     arg = code.parent(read)
     call = code.parent(arg) if isinstance(arg, cst.Arg) else None
     if not isinstance(call, cst.Call) or code.name(call.func) not in _BACK or call.args[0] is not arg:
         return None
     dtype = [code.source_of(one.value) for one in call.args[1:] if one.keyword and one.keyword.value == "dtype"]
-    return (call, f"{read.value}.to({dtype[0]})") if dtype else (call, read.value)
+    return Change(call, f"{read.value}.to({dtype[0]})" if dtype else read.value)
 
 
 class _Around:
@@ -82,7 +83,7 @@ class _Around:
         return f", dtype={self._dtype}"
 
     def text(self, draw: Draw, words: str) -> str:
-        return self._scaled.format(draw.text(words))
+        return self._scaled.replace(DRAWN, draw.text(words))
 
     def _step(self) -> cst.BaseExpression | None:
         """The next expression around; None where it is to stay."""

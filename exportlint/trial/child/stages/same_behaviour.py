@@ -91,10 +91,12 @@ def run(request: StageRequest) -> StageAnswer:
 def _difference(loaded: Loaded, kept: Sequence[Behaviour], around: Around) -> Observation | None:
     """The first one; `around` is entered for each call of the edited model."""
     known = {text: inputs for sets in _SETS for text, inputs in sets(loaded)}
-    ours = [_behaviour(loaded, one.inputs, known[one.inputs], one.drawn, around) for one in kept]
-    exit_if_forked_copy()
-    pairs = zip(kept, ours, strict=True)
-    return next((seen for before, now in pairs if (seen := _first_difference(before, now)) is not None), None)
+    for before in kept:
+        now = _behaviour(loaded, before.inputs, known[before.inputs], before.drawn, around)
+        exit_if_forked_copy()
+        if (seen := _first_difference(before, now)) is not None:
+            return seen
+    return None
 
 
 def _sets_and_sides(loaded: Loaded) -> tuple[list[tuple[str, Inputs]], set[Side]]:
