@@ -193,6 +193,20 @@ def test_a_comparison_tells_of_a_tensor_where_its_answer_is_kept(use: str, kind:
 
 
 @pytest.mark.parametrize(
+    ("use", "kind"),
+    [
+        ("valid = a != -100\nreturn b * valid.any()", Kind.TENSOR),
+        ("return b * (2 * a - 1).sum()", Kind.TENSOR),
+        ("return (a * b).sum()", Kind.UNKNOWN),  # either of them may be a number
+        ("return (a == 'sum').any()", Kind.UNKNOWN),
+    ],
+)
+def test_a_method_of_what_is_computed_with_a_number_tells_of_a_tensor(use: str, kind: Kind) -> None:
+    body = f"def pick(a, b):\n{indent(use, '    ')}\nreturn pick(other.first, other.second)"
+    assert value_of(body, "a").kind is kind
+
+
+@pytest.mark.parametrize(
     "body",
     [
         "f = self.helper\nout = f(x)",

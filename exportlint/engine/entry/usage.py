@@ -57,24 +57,45 @@ def _by_name(parsed: Parsed, part: ast.AST) -> dict[str, list[ast.AST]]:
 def _shown(node: ast.AST) -> set[str]:
     """The names that stand as owner, operand or first argument."""
     match node:
-        case ast.Attribute(value=ast.Name(id=name)) | ast.Subscript(value=ast.Name(id=name)):
+        case ast.Attribute(value=owner) if name := _operand(owner):
+            return {name}
+        case ast.Subscript(value=ast.Name(id=name)):
             return {name}
         case ast.Compare(left=ast.Name(id=name)):
             return {name}
         case ast.BinOp(left=left, right=right):
             return {part.id for part in (left, right) if isinstance(part, ast.Name)}
         case ast.Call(func=function, args=arguments):
-            owner = [function.value] if isinstance(function, ast.Attribute) else []
-            return {part.id for part in (*owner, *arguments[:1]) if isinstance(part, ast.Name)}
+            of = _operand(function.value) if isinstance(function, ast.Attribute) else None
+            given = (part.id for part in arguments[:1] if isinstance(part, ast.Name))
+            return {*given, of} if of else {*given}
     return set()
 
 
 def _aliases(by_type: Mapping[type[ast.AST], Sequence[ast.AST]], name: str) -> Iterator[str]:
-    """Other names that a function gives to it: `out = x`."""
+    """Other names that a function gives to it, or to what is computed from it: `out = x`, `valid = labels != -100`."""
     for node in by_type.get(ast.Assign, ()):
         match node:
-            case ast.Assign(targets=[ast.Name(id=alias)], value=ast.Name(id=of)) if of == name:
+            case ast.Assign(targets=[ast.Name(id=alias)], value=value) if _operand(value) == name:
                 yield alias
+
+
+def _operand(node: ast.expr) -> str | None:
+    """The `labels` of `labels`, `labels != -100` and `2 * labels`, which are tensors where it is one."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Compare(left=left, comparators=[right]) | ast.BinOp(left=left, right=right):
+            one, other = (right, left) if _is_number(left) else (left, right)
+            return _operand(one) if _is_number(other) else None
+    return None
+
+
+def _is_number(node: ast.expr) -> bool:
+    match node:
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)) | ast.Constant(value=value):
+            return isinstance(value, int | float)
+    return False
 
 
 def _asked(by_type: Mapping[type[ast.AST], Sequence[ast.AST]]) -> set[int]:
@@ -125,9 +146,9 @@ def _container_use(node: ast.AST, name: str) -> Value | None:
 
 def _is_tensor_use(node: ast.AST, name: str, module: ModuleInfo) -> bool:
     match node:
-        case ast.Attribute(value=ast.Name(id=n), attr=attr) if n == name:
+        case ast.Attribute(value=owner, attr=attr) if _operand(owner) == name:
             return attr in TENSOR_ONLY
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=n), attr=attr)) if n == name:
+        case ast.Call(func=ast.Attribute(value=owner, attr=attr)) if _operand(owner) == name:
             return attr in TENSOR_CALLED
         case ast.BinOp(op=ast.MatMult(), left=left, right=right):
             return _is_name(left, name) or _is_name(right, name)
