@@ -41,8 +41,9 @@ if TYPE_CHECKING:
         Where,
     )
     from exportlint.rule.functions_below import functions_below
-    from exportlint.rule.idempotence import adds_nothing, fills_own_tensors, moves_only
-    from exportlint.rule.lifetimes import Use, has_modes, outlives_calls, use_of
+    from exportlint.rule.lifetimes.attribute_use import Use, has_modes, outlives_calls, use_of
+    from exportlint.rule.lifetimes.idempotence import adds_nothing, fills_own_tensors, moves_only
+    from exportlint.rule.lifetimes.kept_objects import is_read_first, methods_of
     from exportlint.rule.operator_rule import OperatorRule
     from exportlint.rule.patterns import (
         CONTAINER_METHODS,
@@ -80,8 +81,9 @@ _NAMES_OF_MODULES = {
     "rule.code": "Code",
     "rule.demands": "demands_of",
     "rule.functions_below": "functions_below",
-    "rule.idempotence": "adds_nothing fills_own_tensors moves_only",
-    "rule.lifetimes": "Use has_modes outlives_calls use_of",
+    "rule.lifetimes.idempotence": "adds_nothing fills_own_tensors moves_only",
+    "rule.lifetimes.kept_objects": "is_read_first methods_of",
+    "rule.lifetimes.attribute_use": "Use has_modes outlives_calls use_of",
     "rule.operator_rule": "OperatorRule",
     "rule.patterns": "CONTAINER_METHODS SHAPE_METHODS called dotted flat_targets is_part root_name text_argument"
     " written_in_place",
@@ -165,9 +167,11 @@ __all__ = [
     "has_modes",
     "has_several_elements",
     "is_part",
+    "is_read_first",
     "last_name",
     "lint",
     "made_from_inputs",
+    "methods_of",
     "moves_only",
     "of_a_size",
     "outlives_calls",

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import ast
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import libcst as cst
 
@@ -36,17 +36,15 @@ from exportlint import (
     fills_own_tensors,
     flat_targets,
     has_modes,
+    is_read_first,
     made_from_inputs,
+    methods_of,
     moves_only,
     outlives_calls,
     path_on_self,
     text_argument,
     use_of,
 )
-
-if TYPE_CHECKING:
-    from exportlint import ClassInfo
-
 
 _BUFFER = "keep it in a registered buffer and write that in place"
 _IN_OUT = "keep it in a registered buffer, or take it as an argument and return it"
@@ -165,8 +163,8 @@ class StateOnSelf(Rule):
 
     def _set(self, node: cst.CSTNode, target: cst.BaseExpression, name: str, new: cst.BaseExpression) -> None:
         """`self.name = new`: does a later call read what this one leaves behind?"""
-        if self._held() and (self._mentions(new, name) or self._made_of(new, name)):
-            self._report(node, "BadHelperObject")
+        if self._held():
+            self._set_of_helper(node, name, new)
         if not self._use(name).early or moves_only(new, name):
             return
         old = self.code.value(target)
@@ -184,6 +182,12 @@ class StateOnSelf(Rule):
             self._report(node, "BadWarmUpFlag")
         else:
             self._fresh[name] = tuple(map(id, self._guards))
+
+    def _set_of_helper(self, node: cst.CSTNode, name: str, new: cst.BaseExpression) -> None:
+        if self._mentions(new, name) or self._made_of(new, name):
+            self._report(node, "BadHelperObject")
+        elif is_read_first(self.code, name) and self._carries(new, name):
+            self._report(node, "BadHelperObject", self._doubt(new))
 
     def _is_written_before(self, name: str) -> bool:
         """Did this call, on its way here, write what comes from no earlier one?"""
@@ -203,7 +207,7 @@ class StateOnSelf(Rule):
             return  # a parameter made in forward has a rule of its own
         elif owner.on_self and owner.cls:
             ran = any(call.func.deep_equals(target.value) for call in self._calls)
-            if ran and use_of(name, _methods_of(owner.cls)).early and self._carries(node.value, name):
+            if ran and use_of(name, methods_of(owner.cls)).early and self._carries(node.value, name):
                 self._report(node, "BadSubmoduleAttribute")
         elif (path := path_on_self(target)) and self._use(path).early and self._carries(node.value, path):
             self._report(node, "BadSubmoduleAttribute", self._doubt(node.value))
@@ -243,7 +247,7 @@ class StateOnSelf(Rule):
     # Questions about the code.
 
     def _methods(self) -> dict[str, ast.FunctionDef]:
-        return _methods_of(self.code.cls) if self.code.cls else {}
+        return methods_of(self.code.cls) if self.code.cls else {}
 
     def _use(self, name: str) -> Use:
         return use_of(name, self._methods())
@@ -368,12 +372,6 @@ def _is_constant(node: cst.CSTNode) -> bool:
         case cst.Name(value=name):
             return name in {"True", "False", "None"}
     return isinstance(node, cst.Integer | cst.Float | cst.SimpleString)
-
-
-def _methods_of(cls: ClassInfo) -> dict[str, ast.FunctionDef]:
-    """The methods by name, with those of the project's base classes."""
-    found = (method for base in reversed(cls.lineage) for method in base.methods.values())
-    return {method.name: method.node for method in found if isinstance(method.node, ast.FunctionDef)}
 
 
 def _empty_buffers(methods: dict[str, ast.FunctionDef]) -> set[str]:

@@ -2,7 +2,8 @@
 
 Why: hooks of modules run while tracing, so what they do to the values that pass through is in the program. What they
 do to Python objects happens once: a counter has its first value for ever, a list keeps what tracing put there. Torch
-says nothing. A hook that only keeps the last output under a name is fine.
+says nothing. A hook may be a function, a method, an object that is called, or what a function makes and returns.
+One that only keeps the last output under a name is fine, and so is a count that nothing reads.
 
 Instead: keep counts in a registered buffer; return intermediate results from forward; empty the list in forward
 before the hooks fill it.
@@ -48,12 +49,12 @@ class StatefulHook(Rule):
         return any(isinstance(node, ast.Call) and last_name(node.func) in _HOOKS for node in made)
 
     def visit_Module(self, node: cst.Module) -> None:
-        functions = _functions_in(node.body)
+        functions = {**_functions_in(node.body), **_called_objects(node.body)}
         for statement in node.body:
             if isinstance(statement, cst.ClassDef):
                 self._class(statement, functions)
 
-    def _class(self, node: cst.ClassDef, functions: Mapping[str, cst.FunctionDef]) -> None:
+    def _class(self, node: cst.ClassDef, functions: Mapping[str, cst.CSTNode]) -> None:
         methods = _functions_in(node.body.body)
         if "__init__" not in methods:
             return
@@ -62,31 +63,69 @@ class StatefulHook(Rule):
         if "forward" in methods:
             methods["forward"].visit(emptied)
         for hook in registered.found:
-            if function := _function(hook, methods, {**functions, **registered.functions}):
+            if function := _function(hook, methods, {**functions, **_functions_in(registered.functions)}):
                 self._check(function, emptied.found)
 
     def _check(self, function: cst.CSTNode, emptied: set[str]) -> None:
         function.visit(writes := _Writes())
         for node, written in writes.found:
-            if root_name(written) not in writes.own and _last(written) not in emptied:
-                self.report(node, "BadCountingHook" if isinstance(node, cst.AugAssign) else "BadGrabbingHook")
+            counts = isinstance(node, cst.AugAssign)
+            lives_on = root_name(written) not in writes.own and _last(written) not in emptied
+            if lives_on and (not counts or _is_read(self.code.module.tree, _last(written))):
+                self.report(node, "BadCountingHook" if counts else "BadGrabbingHook")
 
 
-def _functions_in(body: Sequence[cst.CSTNode]) -> dict[str, cst.FunctionDef]:
-    return {node.name.value: node for node in body if isinstance(node, cst.FunctionDef)}
+def _is_read(tree: ast.Module, name: str) -> bool:
+    """Does the file read it, beside where it counts?"""
+    counted = (node.target for node in ast.walk(tree) if isinstance(node, ast.AugAssign))
+    return _reads(name, tree) > sum(_reads(name, target) for target in counted)
+
+
+def _reads(name: str, part: ast.AST) -> int:
+    return sum(
+        isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load) and last_name(node) == name
+        for node in ast.walk(part)
+    )
+
+
+def _functions_in(body: Sequence[cst.CSTNode]) -> dict[str, cst.CSTNode]:
+    """The functions by name, and behind "name()" the function that one makes and returns."""
+    found = {node.name.value: node for node in body if isinstance(node, cst.FunctionDef)}
+    made = {f"{name}()": _returned(function) for name, function in found.items()}
+    return {**found, **{name: function for name, function in made.items() if function}}
+
+
+def _returned(factory: cst.FunctionDef) -> cst.CSTNode | None:
+    body = factory.body.body
+    match body[-1]:
+        case cst.SimpleStatementLine(body=[cst.Return(value=cst.Name(value=name))]):
+            return next((n for n in body if isinstance(n, cst.FunctionDef) and n.name.value == name), None)
+        case cst.SimpleStatementLine(body=[cst.Return(value=cst.Lambda() as made)]):
+            return made
+    return None
+
+
+def _called_objects(body: Sequence[cst.CSTNode]) -> dict[str, cst.CSTNode]:
+    """What runs where an object of a class of the file is called, behind "Class()"."""
+    classes = {node.name.value: _functions_in(node.body.body) for node in body if isinstance(node, cst.ClassDef)}
+    return {f"{name}()": methods["__call__"] for name, methods in classes.items() if "__call__" in methods}
 
 
 def _function(
-    hook: cst.BaseExpression, methods: Mapping[str, cst.FunctionDef], functions: Mapping[str, cst.FunctionDef]
+    hook: cst.BaseExpression, methods: Mapping[str, cst.CSTNode], functions: Mapping[str, cst.CSTNode], called: str = ""
 ) -> cst.CSTNode | None:
-    """The code of a hook: a lambda, a method, a function of the file or of `__init__`."""
+    """The code of a hook: a lambda, a method, a function of the file or of `__init__`, or what one of these makes."""
     match hook:
         case cst.Lambda():
             return hook
         case cst.Name(value=name):
-            return functions.get(name)
+            return functions.get(name + called)
         case cst.Attribute(value=cst.Name(value="self"), attr=cst.Name(value=name)):
-            return methods.get(name)
+            return methods.get(name + called)
+        case cst.Call(func=cst.Name(value="partial") | cst.Attribute(attr=cst.Name(value="partial")), args=[first, *_]):
+            return _function(first.value, methods, functions)
+        case cst.Call(func=maker) if not called:
+            return _function(maker, methods, functions, "()")
     return None
 
 
@@ -96,10 +135,10 @@ class _Registered(Visitor):
     def __init__(self) -> None:
         super().__init__()
         self.found: list[cst.BaseExpression] = []
-        self.functions: dict[str, cst.FunctionDef] = {}
+        self.functions: list[cst.FunctionDef] = []
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
-        self.functions[node.name.value] = node
+        self.functions.append(node)
 
     def visit_Call(self, node: cst.Call) -> None:
         if called(node) in _HOOKS and node.args:
@@ -129,6 +168,10 @@ class _Writes(Visitor):
         self.found: list[tuple[cst.CSTNode, cst.BaseExpression]] = []
         self.own: set[str | None] = set()
         self._shared: set[str] = set()
+        self._given: set[str] = set()
+
+    def visit_Param(self, node: cst.Param) -> None:
+        self._given.add(node.name.value)
 
     def visit_Nonlocal(self, node: cst.Nonlocal) -> None:
         self._shared.update(item.name.value for item in node.names)
@@ -141,9 +184,13 @@ class _Writes(Visitor):
             self.own.add(node.target.value)
 
     def visit_AugAssign(self, node: cst.AugAssign) -> None:
-        shared = isinstance(node.target, cst.Name) and node.target.value in self._shared
-        if shared or isinstance(node.target, cst.Attribute):
-            self.found.append((node, node.target))
+        match node.target:
+            case cst.Name(value=name) if name in self._shared:
+                self.found.append((node, node.target))
+            case cst.Attribute():
+                self.found.append((node, node.target))
+            case cst.Subscript(value=cst.Name(value=name) as owner) if name not in self._given:
+                self.found.append((node, owner))
 
     def visit_Call(self, node: cst.Call) -> None:
         if called(node) in _GROW and isinstance(node.func, cst.Attribute):

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 class CountedInBuffer(Repair):
     def rewrites(self, node: cst.CSTNode, case: str) -> Iterator[Rewrite]:
         cls = self._class_of(node)
-        if cls is None or not isinstance(node, cst.AugAssign) or "." in (name := path_on_self(node.target)) or not name:
+        if cls is None or not cls.is_module or not isinstance(node, cst.AugAssign):
+            return
+        if "." in (name := path_on_self(node.target)) or not name:
             return
         changes = Registered(self.code, OwnAttribute(cls, name)).changes()
         if changes is not None:

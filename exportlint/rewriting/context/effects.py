@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from exportlint.rewriting.source.assigned_names import every, set_to
-from exportlint.rule.idempotence import fills_own_tensors
+from exportlint.rule.lifetimes.idempotence import fills_own_tensors
 from exportlint.rule.patterns import CONTAINER_METHODS
 
 if TYPE_CHECKING:

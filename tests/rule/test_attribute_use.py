@@ -1,4 +1,4 @@
-"""Which attributes carry a value from one call to the next (exportlint/rule/lifetimes.py)."""
+"""Which attributes carry a value from one call to the next (exportlint/rule/lifetimes/attribute_use.py)."""
 
 import ast
 import textwrap
