@@ -184,9 +184,11 @@ class StateOnSelf(Rule):
             self._fresh[name] = tuple(map(id, self._guards))
 
     def _set_of_helper(self, node: cst.CSTNode, name: str, new: cst.BaseExpression) -> None:
+        if not is_read_first(self.code, name):
+            return
         if self._mentions(new, name) or self._made_of(new, name):
             self._report(node, "BadHelperObject")
-        elif is_read_first(self.code, name) and self._carries(new, name):
+        elif self._carries(new, name):
             self._report(node, "BadHelperObject", self._doubt(new))
 
     def _is_written_before(self, name: str) -> bool:
