@@ -112,19 +112,19 @@ def _called_objects(body: Sequence[cst.CSTNode]) -> dict[str, cst.CSTNode]:
 
 
 def _function(
-    hook: cst.BaseExpression, methods: Mapping[str, cst.CSTNode], functions: Mapping[str, cst.CSTNode], called: str = ""
+    hook: cst.BaseExpression, methods: Mapping[str, cst.CSTNode], functions: Mapping[str, cst.CSTNode], ending: str = ""
 ) -> cst.CSTNode | None:
     """The code of a hook: a lambda, a method, a function of the file or of `__init__`, or what one of these makes."""
     match hook:
         case cst.Lambda():
             return hook
         case cst.Name(value=name):
-            return functions.get(name + called)
+            return functions.get(name + ending)
         case cst.Attribute(value=cst.Name(value="self"), attr=cst.Name(value=name)):
-            return methods.get(name + called)
+            return methods.get(name + ending)
         case cst.Call(func=cst.Name(value="partial") | cst.Attribute(attr=cst.Name(value="partial")), args=[first, *_]):
             return _function(first.value, methods, functions)
-        case cst.Call(func=maker) if not called:
+        case cst.Call(func=maker) if not ending:
             return _function(maker, methods, functions, "()")
     return None
 

@@ -72,8 +72,19 @@ def _left(known: list[dict[str, Any]]) -> Iterator[str]:
     by_reason: defaultdict[str, list[str]] = defaultdict(list)
     for row in known:
         if row["after"] != "repaired":
-            by_reason[reasons.get(row["case"], "no rewrite is known")].append(row["case"])
+            by_reason[reasons.get(row["case"]) or _reason(row)].append(row["case"])
     yield from (f"- {reason} ({', '.join(cases)})" for reason, cases in sorted(by_reason.items()))
+
+
+def _reason(row: dict[str, Any]) -> str:
+    """What the run itself tells."""
+    if row["after"] == "exports":
+        return "it exports, and something else is left"
+    if any("--unsafe" in why for why in row["rejected"]):
+        return "random numbers of Python or NumPy decide: torch draws others, which `--unsafe` allows"
+    if row["rejected"]:
+        return "what was tried does not help, or computes something else"
+    return "a part is rewritten, and no rewrite is known for the rest" if row["rules"] else "no rewrite is known"
 
 
 if __name__ == "__main__":

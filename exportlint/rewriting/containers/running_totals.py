@@ -41,9 +41,9 @@ class RunningTotals:
         definition, append = self.own.definition, self.append
         if definition is None or append is None or not self.begins_empty() or self._taken():
             return None
-        reads = [self._read(node) for node in self.mentions if not self._is_of(append, node)]
-        resets = {id(one): one for one in self._resets}
-        if any(one is None and id(node) not in resets for one, node in zip(reads, self._others(append), strict=True)):
+        others = [node for node in self.mentions if not self._is_of(append, node)]
+        reads, resets = [self._read(node) for node in others], set(map(id, self._resets))
+        if any(one is None and id(node) not in resets for one, node in zip(reads, others, strict=True)):
             return None
         lines = list(self.lines(append))
         if not self.needed or len(lines) != len(self.needed):
@@ -99,9 +99,6 @@ class RunningTotals:
             if isinstance(node, ast.Attribute) and node.attr == self.own.name and id(node) not in definition
             if id(node) in lineage or ast.unparse(node.value) != "self"
         ]
-
-    def _others(self, append: ast.Expr) -> list[ast.Attribute]:
-        return [node for node in self.mentions if not self._is_of(append, node)]
 
     def _is_of(self, append: ast.Expr, node: ast.Attribute) -> bool:
         return isinstance(append.value, ast.Call) and node in ast.walk(append.value.func)

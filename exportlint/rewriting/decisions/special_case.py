@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from exportlint.rewriting.decisions.tensor_test import joined_tests
 from exportlint.rule.editing.repair import Change, Rewrite
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def _only_goes_another_way(node: cst.If) -> bool:
 
 
 def _change(code: Code, node: cst.If) -> Change | None:
-    parts = _parts(node.test)
+    parts = joined_tests(node.test, cst.Or)
     plain = [code.source_of(one) for one in parts if not code.value(one).may_be_data]
     if len(parts) > 1 and plain:
         return Change(node.test, " or ".join(plain)) if len(plain) < len(parts) else None
@@ -47,11 +48,3 @@ def _change(code: Code, node: cst.If) -> Change | None:
         lines = "".join(map(cst.Module([]).code_for_node, node.orelse.body.body))
         return Change(node, textwrap.dedent(lines).strip("\n"))
     return None
-
-
-def _parts(test: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """The tests that `or` joins."""
-    match test:
-        case cst.BooleanOperation(left=left, operator=cst.Or(), right=right):
-            return [*_parts(left), *_parts(right)]
-    return [test]

@@ -128,3 +128,11 @@ def _quantified(code: Code, name: str, over: cst.BaseExpression) -> str | None:
         case cst.List() | cst.Tuple():
             return f"torch.stack({text}).{name}()"
     return f"{text}.{name}()" if code.value(over).is_data else None
+
+
+def joined_tests(test: cst.BaseExpression, operator: type[cst.And | cst.Or]) -> list[cst.BaseExpression]:
+    """The tests that the operator joins, in their order; the test alone where it joins none."""
+    match test:
+        case cst.BooleanOperation(left=left, operator=joined, right=right) if isinstance(joined, operator):
+            return [*joined_tests(left, operator), *joined_tests(right, operator)]
+    return [test]

@@ -8,7 +8,7 @@ import libcst as cst
 
 from exportlint.engine.values.kinds import Kind
 from exportlint.rewriting.context.effects import has_effects
-from exportlint.rewriting.decisions.tensor_test import tensor_test
+from exportlint.rewriting.decisions.tensor_test import joined_tests, tensor_test
 from exportlint.rewriting.source.assigned_names import every, is_read_later, whole_function
 from exportlint.rewriting.source.fresh_names import FreshNames
 from exportlint.rewriting.source.straight_line import StraightLine, as_assignment
@@ -50,7 +50,7 @@ def skipped_rest(code: Code, node: cst.If) -> tuple[AnyChange, ...] | None:
 
 def bounded_loop(code: Code, node: cst.While) -> tuple[AnyChange, ...] | None:
     """`while step < 8 and test:` goes on as long as Python's part says; steps after the test failed change nothing."""
-    parts = _parts(node.test)
+    parts = joined_tests(node.test, cst.And)
     tests = [one for one in parts if code.value(one).may_be_data]
     texts = [tensor_test(code, one) for one in tests]
     plain = [code.source_of(one) for one in parts if one not in tests]
@@ -133,14 +133,6 @@ def _names_before(code: Code, loop: cst.CSTNode) -> frozenset[str]:
             break
         found |= {one.value} if isinstance(one, cst.Name) else set()
     return frozenset(found)
-
-
-def _parts(test: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """The tests that `and` joins."""
-    match test:
-        case cst.BooleanOperation(left=left, operator=cst.And(), right=right):
-            return [*_parts(left), *_parts(right)]
-    return [test]
 
 
 def _names(node: cst.CSTNode) -> Iterator[cst.Name]:

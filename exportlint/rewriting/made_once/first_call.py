@@ -7,6 +7,8 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from exportlint.engine.source.parsed import last_name
+from exportlint.rewriting.source.left_statements import comments_of
 from exportlint.rewriting.state.own_attribute import OwnAttribute
 from exportlint.rewriting.state.registered import buffer_line
 from exportlint.rule.editing.repair import Elsewhere, ModuleImport
@@ -80,6 +82,8 @@ def _body(method: ast.FunctionDef) -> Sequence[ast.stmt]:
 def _placed(own: OwnAttribute, decision: ast.If, rest: str, lines: Sequence[str]) -> Iterator[Elsewhere]:
     method = _called(own, decision)
     text = _rewritten(own, decision.body, lines) if method is None else _source(own, decision.body[0])
+    head = own.module.parsed.lines[decision.lineno - 1 : decision.body[0].lineno - 1]
+    text = "\n".join([*comments_of(head), text])
     yield Elsewhere(decision, f"if {rest}:\n{textwrap.indent(text, '    ')}" if rest else text)
     if method is not None:
         pairs = zip(_body(method), lines, strict=True)
@@ -111,7 +115,11 @@ def _is_not_set(own: OwnAttribute, node: ast.expr) -> bool:
     return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) and own.is_own(node.operand)
 
 
-_MAY_RAISE = ("linalg", "inv(", "inverse(", "cholesky", "svd(", "qr(", "solve(", "eig", "multinomial(")
+# What raises for some values: factorisations, solvers, and draws by weights.
+_MAY_RAISE = frozenset({
+    "cholesky", "cholesky_inverse", "cholesky_solve", "eig", "eigh", "eigvals", "eigvalsh", "inv", "inverse", "lobpcg",
+    "lstsq", "lu", "multinomial", "pinv", "pinverse", "qr", "solve", "svd", "svdvals", "tensorinv", "tensorsolve",
+})  # fmt: skip
 
 
 @dataclass
@@ -151,7 +159,7 @@ class _First:
 
     def _filled(self, target: ast.expr, value: ast.expr) -> str | None:
         """None of what may raise for later inputs."""
-        if any(word in ast.unparse(value) for word in _MAY_RAISE):
+        if any(isinstance(one, ast.Call) and last_name(one.func) in _MAY_RAISE for one in ast.walk(value)):
             return None
         whole = target.value if isinstance(target, ast.Attribute) and target.attr == "data" else target
         place = _source(self.own, whole)

@@ -112,7 +112,8 @@ class OwnAttribute:
     @cached_property
     def run(self) -> tuple[ast.FunctionDef, ...]:
         """The methods that a call of forward can reach by `self.method`, forward among them; without a forward, all."""
-        todo, done = ["forward"] if "forward" in self.methods else [*self.methods.keys() - {"__init__"}], set[str]()
+        others = [name for name in self.methods if name != "__init__"]
+        todo, done = ["forward"] if "forward" in self.methods else others, set[str]()
         while todo:
             name = todo.pop()
             if name in self.methods and name not in done:
