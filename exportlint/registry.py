@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import json
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from exportlint import stored_truth
 from exportlint.errors import UserError
 
 if TYPE_CHECKING:
@@ -73,17 +73,17 @@ class RuleInfo:
 
     def truth(self) -> Mapping[str, Mapping[str, Any]]:
         """torch version -> Bad or Good class -> mode -> what was measured."""
-        return {version: rules.get(self.name, {}) for version, rules in read_truth(self.truth_dir).items()}
+        return {
+            version: _tried(content.get("exported", {})) for version, content in _read_truth(self.truth_dir).items()
+        }
 
     def lowered(self) -> Mapping[str, Mapping[str, Any]]:
         """torch version -> Bad or Good class -> target of deployment -> what was measured."""
-        files = _truth_files(self.truth_dir)
-        return {version: content.get("lowered", {}).get(self.name, {}) for version, content in files.items()}
+        return {version: content.get("lowered", {}) for version, content in _read_truth(self.truth_dir).items()}
 
     def repaired(self) -> Mapping[str, Mapping[str, Any]]:
         """torch version -> Bad class -> mode -> what became of it after its `rewrites`, which are there in words."""
-        files = _truth_files(self.truth_dir)
-        return {version: content.get("repaired", {}).get(self.name, {}) for version, content in files.items()}
+        return {version: content.get("repaired", {}) for version, content in _read_truth(self.truth_dir).items()}
 
     def is_asked_for(self, shipped_to: Collection[str]) -> bool:
         """Has it anything to say of code that runs where torch does, or on one of these targets of deployment?"""
@@ -136,10 +136,9 @@ def _rules_of(package: ModuleType) -> Iterator[RuleInfo]:
     for folder in map(Path, package.__path__):
         for source in sorted(folder.glob("*.py")):
             if not source.name.startswith("_"):
-                module = f"{package.__name__}.{source.stem}"
-                yield RuleInfo(
-                    source.stem.replace("_", "-"), module, source, fixtures / source.name, fixtures / "truth"
-                )
+                name, module = source.stem.replace("_", "-"), f"{package.__name__}.{source.stem}"
+                fixture = fixtures / source.name
+                yield RuleInfo(name, module, source, fixture, stored_truth.folder_of(fixture))
 
 
 def _rule_in(module: ModuleType) -> type[Rule]:
@@ -163,32 +162,22 @@ def _only_class(module: ModuleType, base: type[Base]) -> type[Base]:
 
 
 @cache
-def read_truth(folder: Path) -> Mapping[str, Mapping[str, Any]]:
-    """torch version -> rule -> class -> mode -> measured; versions in ascending order.
-
-    A class that could not be tried under a version is not measured there, for every reader.
-    """
+def _read_truth(folder: Path) -> Mapping[str, Mapping[str, Any]]:
+    """torch version -> what is stored of a rule; versions in ascending order."""
     return {
-        version: {rule: _tried(classes) for rule, classes in content["rules"].items()}
-        for version, content in _truth_files(folder).items()
+        version: stored_truth.read(folder, version)
+        for version in sorted(stored_truth.versions(folder), key=version_key)
     }
 
 
-@cache
-def _truth_files(folder: Path) -> Mapping[str, Mapping[str, Any]]:
-    """torch version -> the content of its file; versions in ascending order."""
-    read = (json.loads(path.read_text("utf-8")) for path in folder.glob("torch-*.json"))
-    return {content["torch"]: content for content in sorted(read, key=lambda content: version_key(content["torch"]))}
-
-
 def measured_versions() -> list[str]:
-    """The torch versions that truth files are named after, in ascending order."""
-    folders = {info.truth_dir for info in all_rules().values()}
-    files = (path for folder in folders for path in folder.glob("torch-*.json"))
-    return sorted({path.stem.removeprefix("torch-") for path in files}, key=version_key)
+    """The torch versions that some rule was measured in, in ascending order."""
+    found = {version for info in all_rules().values() for version in stored_truth.versions(info.truth_dir)}
+    return sorted(found, key=version_key)
 
 
 def _tried(classes: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """A class that could not be tried under a version is not measured there, for every reader."""
     kept = {
         name: {mode: record for mode, record in modes.items() if record["outcome"] != UNTRIED}
         for name, modes in classes.items()

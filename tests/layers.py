@@ -28,7 +28,8 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.engine.values",
         "libcst",
     },
-    "exportlint.registry": {"exportlint.errors", "exportlint.rule"},
+    "exportlint.stored_truth": set(),
+    "exportlint.registry": {"exportlint.errors", "exportlint.rule", "exportlint.stored_truth"},
     # What repairs of rules are made of: like rules, they see a piece of code and the engine's beliefs.
     "exportlint.rewriting": {
         "exportlint.finding",
@@ -205,6 +206,7 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.trial.protocol",
         "exportlint.rule",
         "exportlint.registry",
+        "exportlint.stored_truth",
         "exportlint.repair",
         "exportlint.static",
         "exportlint.trial.parent",

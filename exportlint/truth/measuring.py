@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from exportlint.errors import UserError
 from exportlint.registry import UNTRIED
+from exportlint.stored_truth import folder_of
 from exportlint.trial.findings.wording.difference_messages import in_words
 from exportlint.trial.parent.session import search_path, session
 from exportlint.trial.protocol.observation import Observation
@@ -54,7 +55,10 @@ class Planned:
 
     name: str
     fixture: Path
-    truth_dir: Path
+
+    @property
+    def truth_dir(self) -> Path:
+        return folder_of(self.fixture)
 
 
 def measure(
@@ -63,21 +67,21 @@ def measure(
     jobs: int = 1,
     on_class: OnClass | None = None,
     on_rule: Callable[[Measurable, dict[str, Any]], None] | None = None,
-) -> dict[str, Any]:
-    """Run every Bad and Good class of the fixtures in both modes; the content of a truth file comes back.
+) -> dict[str, dict[str, Any]]:
+    """Run every Bad and Good class of the fixtures in both modes; name -> what a truth file says of torch comes back.
 
-    `on_rule` is given each rule's part of it as soon as it stands. Raises UserError for a fixture that cannot be read
+    `on_rule` is given each rule's as soon as it stands. Raises UserError for a fixture that cannot be read
     or imported, TrialUnavailable without torch.
     """
-    rules: dict[str, dict[str, Measured]] = {}
+    truth: dict[str, dict[str, Any]] = {}
     with session(python) as server, ThreadPoolExecutor(max(1, jobs)) as pool:
         version = str(server.facts["torch"]).partition("+")[0]
         head = {"torch": version, "python": server.facts["python"], "platform": server.facts["platform"]}
         for subject in subjects:
-            rules[subject.name] = _rule(server, subject, pool, on_class or _nobody)
+            truth[subject.name] = {**head, "exported": _rule(server, subject, pool, on_class or _nobody)}
             if on_rule:
-                on_rule(subject, {**head, "rules": {subject.name: rules[subject.name]}})
-    return {**head, "rules": rules}
+                on_rule(subject, truth[subject.name])
+    return truth
 
 
 def _nobody(_rule: str, _name: str, _modes: Measured) -> None:

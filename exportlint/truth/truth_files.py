@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import importlib
-import json
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exportlint.errors import UserError, nearest
 from exportlint.registry import UNTRIED
+from exportlint.stored_truth import changed, file_of, read
 from exportlint.trial.parent.session import session
 from exportlint.trial.protocol.outcomes import MODES
 from exportlint.truth.fixture import read_fixture
@@ -22,31 +19,17 @@ from exportlint.truth.repaired_truth import measure_repaired
 from exportlint.truth.rewritten import rewritten_classes
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from exportlint.registry import RuleInfo
 
 
-def write(truth: Mapping[str, Any], folder: Path) -> Path:
-    """Merge into the folder's file for that torch version, atomically; rules not measured stay as they are."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"torch-{truth['torch']}.json"
-    with _locked(folder):
-        before = json.loads(path.read_text("utf-8")) if path.exists() else {"rules": {}}
-        merged = {**truth, "rules": {**before["rules"], **truth["rules"]}}
-        merged |= {part: before[part] for part in ("lowered", "repaired") if part in before}
-        _replace(path, merged)
-    return path
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(fd)
+def write(measured: Mapping[str, Any], subject: Measurable) -> Path:
+    """Into the rule's file for that torch version; what targets of deployment and repairs make of it stays."""
+    torch = measured["torch"]
+    with changed(subject.truth_dir, torch) as truth:
+        truth.update(measured)
+    return file_of(subject.truth_dir, torch)
 
 
 def measure_rules(names: list[str], python: Path | None = None, jobs: int = 1, lowerings: Sequence[str] = ()) -> int:
@@ -59,12 +42,12 @@ def measure_rules(names: list[str], python: Path | None = None, jobs: int = 1, l
     """
 
     def on_rule(subject: Measurable, truth: dict[str, Any]) -> None:
-        path = write(truth, subject.truth_dir)
+        path = write(truth, subject)
         targets = lowerings or _lowerings_of(subject.name)
         if targets:
             _lower(subject, truth["torch"], targets, python)
         _repair(subject, truth["torch"], python, jobs, anew=True)
-        _print_verdict(subject.name, truth["rules"][subject.name], is_lowered=bool(targets))
+        _print_verdict(subject.name, truth["exported"], is_lowered=bool(targets))
         sys.stdout.write(f"{subject.name}: written to {path}\n")
 
     measure(_subjects(names), python, jobs, _print_class, on_rule)
@@ -119,25 +102,14 @@ def _repair(subject: Measurable, torch: str, python: Path | None, jobs: int, *, 
         outcomes = ", ".join(f"{mode} {record[mode]}" for mode in MODES)
         sys.stdout.write(f"{subject.name} {name} repaired: {outcomes} {record.get('why', '')}".rstrip() + "\n")
         sys.stdout.flush()
-    with _locked(subject.truth_dir):
-        truth = _read(subject, torch)
-        truth.setdefault("repaired", {})[subject.name] = records
-        _replace(_path(subject, torch), truth)
+    with changed(subject.truth_dir, torch) as truth:
+        truth["repaired"] = records
 
 
 def _known_repairs(subject: Measurable, torch: str) -> Mapping[tuple[str, str], Any]:
     """By the key of a rewritten class."""
-    records = _read(subject, torch).get("repaired", {}).get(subject.name, {})
+    records = read(subject.truth_dir, torch).get("repaired", {})
     return {(name, record.get("digest", "")): record for name, record in records.items()}
-
-
-def _path(subject: Measurable, torch: str) -> Path:
-    return subject.truth_dir / f"torch-{torch}.json"
-
-
-def _read(subject: Measurable, torch: str) -> dict[str, Any]:
-    truth: dict[str, Any] = json.loads(_path(subject, torch).read_text("utf-8"))
-    return truth
 
 
 def write_lowered(
@@ -151,26 +123,18 @@ def write_lowered(
 
     Of what is not among the fixture's `classes` any more, nothing stays.
     """
-    with _locked(subject.truth_dir):
-        truth = _read(subject, torch)
-        known = truth.setdefault("lowered", {}).get(subject.name, {})
+    with changed(subject.truth_dir, torch) as truth:
+        known = truth.get("lowered", {})
         for name, records in measured.items():
             kept = {target: record for target, record in known.get(name, {}).items() if target not in lowerings}
             known[name] = {**kept, **records}
-        truth["lowered"][subject.name] = {name: known[name] for name in known if name in classes}
-        _replace(_path(subject, torch), truth)
-
-
-def _replace(path: Path, truth: Mapping[str, Any]) -> None:
-    part = path.with_suffix(f".{os.getpid()}.part")
-    part.write_text(json.dumps(truth, indent=1, sort_keys=True, ensure_ascii=False) + "\n", "utf-8")
-    part.replace(path)
+        truth["lowered"] = {name: known[name] for name in known if name in classes}
 
 
 def _planned(name: str) -> Planned | None:
     folder = Path(next(iter(importlib.import_module("exportlint_rules.fixtures").__path__)))
     fixture = folder / f"{name.replace('-', '_')}.py"
-    return Planned(name, fixture, folder / "truth") if fixture.is_file() else None
+    return Planned(name, fixture) if fixture.is_file() else None
 
 
 def _registered(name: str, known: Mapping[str, RuleInfo]) -> RuleInfo:

@@ -28,7 +28,7 @@ PACKAGE = {
         [tool.setuptools]
         packages = ["acme_rules", "acme_rules.fixtures"]
         [tool.setuptools.package-data]
-        "acme_rules.fixtures" = ["truth/*.json"]
+        "acme_rules.fixtures" = ["truth/*/*.json"]
     """,
     "acme_rules/__init__.py": "",
     "acme_rules/acme_kernel_call.py": '''
@@ -58,14 +58,10 @@ PACKAGE = {
             def forward(self, x):
                 return acme.kernel(x)  # error: acme-kernel-call
     ''',
-    "acme_rules/fixtures/truth/torch-2.13.0.json": json.dumps(
+    "acme_rules/fixtures/truth/acme_kernel_call/torch-2.13.0.json": json.dumps(
         {
             "torch": "2.13.0",
-            "rules": {
-                "acme-kernel-call": {
-                    "BadKernel": {"non-strict": {"outcome": "refused"}, "strict": {"outcome": "refused"}}
-                }
-            },
+            "exported": {"BadKernel": {"non-strict": {"outcome": "refused"}, "strict": {"outcome": "refused"}}},
         }
     ),
 }

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from sources import ROOT
 
+from exportlint import stored_truth
 from exportlint.config.settings import CommandLine, Config, load_config
 from exportlint.config.torch_version import at_most
 from exportlint.errors import UserError
@@ -155,5 +156,7 @@ def test_the_tested_torch_is_the_one_that_the_tests_install() -> None:
 
 
 def test_truth_files_are_named_after_the_torch_in_them() -> None:
-    inside = {one for rule in all_rules().values() for one in rule.truth()}
-    assert measured_versions() == sorted(inside, key=version_key)
+    folders = [rule.truth_dir for rule in all_rules().values()]
+    named = [(one, folder) for folder in folders for one in stored_truth.versions(folder)]
+    assert [one for one, folder in named if stored_truth.read(folder, one)["torch"] != one] == []
+    assert measured_versions() == sorted({one for one, _ in named}, key=version_key)

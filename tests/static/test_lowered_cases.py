@@ -41,7 +41,7 @@ class _Sorts(Rule):
 
 def stored(folder: Path, classes: Mapping[str, Mapping[str, str]]) -> RuleInfo:
     lowered = {name: {on: {"status": status} for on, status in by.items()} for name, by in classes.items()}
-    text = json.dumps({"torch": "2.13.0", "rules": {}, "lowered": {"a-rule": lowered}})
+    text = json.dumps({"torch": "2.13.0", "lowered": lowered})
     (folder / "torch-2.13.0.json").write_text(text, "utf-8")
     rule = RuleInfo("a-rule", "no_module", folder / "a_rule.py", folder / "fixture.py", folder)
     rule.__dict__["cls"] = _Sorts

@@ -20,7 +20,7 @@ BOTH = ("non-strict", "strict")
 def stored(folder: Path, **versions: dict[str, object]) -> RuleInfo:
     for version, cases in versions.items():
         torch = version.lstrip("v").replace("_", ".")
-        text = json.dumps({"torch": torch, "rules": {"a-rule": cases}})
+        text = json.dumps({"torch": torch, "exported": cases})
         (folder / f"torch-{torch}.json").write_text(text, "utf-8")
     return RuleInfo("a-rule", "no_module", folder / "a_rule.py", folder / "fixture.py", folder)
 

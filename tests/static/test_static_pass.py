@@ -134,7 +134,7 @@ def test_the_number_of_processes_decides_nothing(project: Path, monkeypatch: pyt
 def rules_that_fail(tmp_path: Path) -> dict[str, str]:
     """A package with one rule that raises and one that kills its process, and the environment that has it."""
     site = tmp_path / "site"
-    for folder in ("failing_rules/fixtures/truth", "failing-1.0.dist-info"):
+    for folder in ("failing_rules/fixtures", "failing-1.0.dist-info"):
         (site / folder).mkdir(parents=True)
     head = '"""A rule."""\nimport os\nfrom exportlint import Rule\nclass R(Rule):\n'
     body = "    words = {!r}\n    def visit_Module(self, node):\n        {}\n"

@@ -1,12 +1,12 @@
 """A fixture is read without running it, measured by running it, and the truth keeps what was measured before."""
 
 import json
-from pathlib import Path
 
 import pytest
 
+from exportlint import stored_truth
 from exportlint.errors import UserError
-from exportlint.registry import UNTRIED, read_truth
+from exportlint.registry import UNTRIED, RuleInfo
 from exportlint.truth.fixture import read_fixture
 from exportlint.truth.measuring import Planned, measure
 from exportlint.truth.truth_files import write, write_lowered
@@ -144,8 +144,8 @@ def test_a_fixture_that_does_not_parse_is_a_sentence(tmp_path):
 
 @pytest.mark.slow
 def test_measuring_runs_every_class_in_both_modes(fixture):
-    truth = measure([Planned("my-rule", fixture, fixture.parent)])
-    mine = truth["rules"]["my-rule"]
+    truth = measure([Planned("my-rule", fixture)])
+    mine = truth["my-rule"]["exported"]
     outcomes = {(name, mode): record["outcome"] for name, modes in mine.items() for mode, record in modes.items()}
     assert outcomes["BadIf", "non-strict"] == outcomes["BadIf", "strict"] == "refused"
     assert outcomes["BadCrash", "non-strict"] == "crashed"
@@ -161,36 +161,51 @@ def test_measuring_runs_every_class_in_both_modes(fixture):
     assert str(fixture.parent) not in json.dumps(truth)
 
 
-def test_writing_keeps_the_rules_that_were_not_measured(tmp_path):
-    head = {"torch": "2.13.0", "python": "3.11", "platform": "linux-x86_64"}
-    first = write(
-        {**head, "rules": {"b-rule": {"Bad": {}}, "a-rule": {"Bad": {"strict": {"outcome": "refused"}}}}}, tmp_path
+@pytest.fixture
+def planned(tmp_path):
+    return Planned("a-rule", tmp_path / "a_rule.py")
+
+
+def test_a_rule_and_torch_version_has_a_file_of_its_own(planned, tmp_path):
+    file = write(
+        {"torch": "2.13.0", "python": "3.11", "exported": {"Bad": {"strict": {"outcome": "refused"}}}}, planned
     )
-    second = write({**head, "rules": {"a-rule": {"Good": {}}}}, tmp_path)
-    assert first == second == tmp_path / "torch-2.13.0.json"
-    assert json.loads(first.read_text())["rules"] == {"a-rule": {"Good": {}}, "b-rule": {"Bad": {}}}
-    assert list(tmp_path.iterdir()) == [Path(first)]
+    other = write({"torch": "2.6.0", "exported": {}}, planned)
+    assert file == tmp_path / "truth/a_rule/torch-2.13.0.json"
+    before = file.read_bytes()
+    write({"torch": "2.13.0", "exported": {}}, Planned("b-rule", tmp_path / "b_rule.py"))
+    assert file.read_bytes() == before, "measuring another rule leaves it alone"
+    write({"torch": "2.13.0", "exported": {"Good": {}}}, planned)
+    assert json.loads(file.read_text()) == {"torch": "2.13.0", "python": "3.11", "exported": {"Good": {}}}
+    assert set(file.parent.iterdir()) == {file, other}, "no file is left half written"
 
 
-def test_what_targets_of_deployment_did_is_kept_for_those_that_were_not_measured_again(tmp_path):
-    subject = Planned("a-rule", tmp_path / "a_rule.py", tmp_path)
-    file = write({"torch": "2.13.0", "rules": {"a-rule": {}}}, tmp_path)
+def test_a_file_stays_whole_where_its_new_content_cannot_be_written(planned):
+    file = write({"torch": "2.13.0", "exported": {"Bad": {}}}, planned)
+    with pytest.raises(TypeError), stored_truth.changed(planned.truth_dir, "2.13.0") as truth:
+        truth["exported"] = object()
+    assert json.loads(file.read_text())["exported"] == {"Bad": {}}
+
+
+def test_what_targets_of_deployment_did_is_kept_for_those_that_were_not_measured_again(planned):
     passed, refused = {"status": "passed"}, {"status": "refused"}
     write_lowered(
-        subject,
+        planned,
         "2.13.0",
         {"Bad": {"one": refused, "two": refused}, "Gone": {"one": passed}},
         ("one", "two"),
         {"Bad", "Gone"},
     )
-    write_lowered(subject, "2.13.0", {"Bad": {}}, ("two",), {"Bad"})
-    assert json.loads(file.read_text())["lowered"] == {"a-rule": {"Bad": {"one": refused}}}
-    write({"torch": "2.13.0", "rules": {"b-rule": {}}}, tmp_path)
-    assert json.loads(file.read_text())["lowered"] == {"a-rule": {"Bad": {"one": refused}}}
+    write_lowered(planned, "2.13.0", {"Bad": {}}, ("two",), {"Bad"})
+    assert stored_truth.read(planned.truth_dir, "2.13.0")["lowered"] == {"Bad": {"one": refused}}
+    write({"torch": "2.13.0", "exported": {}}, planned)
+    assert stored_truth.read(planned.truth_dir, "2.13.0")["lowered"] == {"Bad": {"one": refused}}
 
 
-def test_what_could_not_be_tried_reads_as_not_measured(tmp_path):
+def test_what_could_not_be_tried_reads_as_not_measured(planned):
     untried, refused = {"outcome": UNTRIED, "error": "no such name"}, {"outcome": "refused"}
     classes = {"BadNew": {"strict": untried}, "Bad": {"strict": refused}}
-    write({"torch": "2.6.0", "rules": {"a-rule": classes}}, tmp_path)
-    assert read_truth(tmp_path)["2.6.0"]["a-rule"] == {"Bad": {"strict": refused}}
+    write({"torch": "2.6.0", "exported": classes}, planned)
+    rule = RuleInfo("a-rule", "rules.a_rule", planned.fixture, planned.fixture, planned.truth_dir)
+    assert rule.truth() == {"2.6.0": {"Bad": {"strict": refused}}}
+    assert rule.lowered() == {"2.6.0": {}}
