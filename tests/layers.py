@@ -199,7 +199,10 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.trial.stop",
     },
     # What is made of both.
+    # In the server, before anything is measured.
+    "exportlint.truth.first_exports": {"exportlint.trial.protocol", "torch", "tqdm"},
     "exportlint.truth": {
+        "exportlint.cores",
         "exportlint.errors",
         "exportlint.finding",
         "exportlint.files",

@@ -20,8 +20,12 @@ from exportlint.commands.options import flat
     "--lower", multiple=True, metavar="NAMES", help="Of targets of deployment measure these (default: the rule's own)."
 )
 @click.option("--repaired", is_flag=True, help="Measure only what becomes of the Bad models after the rules' repairs.")
-@click.option("--jobs", type=click.IntRange(min=1), default=1, metavar="N", help="Models measured at the same time.")
-def command(rules: tuple[str, ...], python: Path | None, lower: tuple[str, ...], repaired: bool, jobs: int) -> int:
+@click.option(
+    "--jobs", type=click.IntRange(min=1), metavar="N", help="Models measured at the same time (default: one a core)."
+)
+def command(
+    rules: tuple[str, ...], python: Path | None, lower: tuple[str, ...], repaired: bool, jobs: int | None
+) -> int:
     """Measure what torch does with the fixtures of rules, and write it beside them; needs torch.
 
     What becomes of the Bad models after their repair is measured, too.

@@ -7,10 +7,12 @@ import re
 import tempfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from exportlint.cores import cores
 from exportlint.errors import UserError
 from exportlint.registry import UNTRIED
 from exportlint.stored_truth import folder_of
@@ -26,7 +28,7 @@ from exportlint.truth.definable import without
 from exportlint.truth.fixture import FixtureClass, read_fixture
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from exportlint.trial.parent.connection import Reply
     from exportlint.trial.parent.server import Server
@@ -61,26 +63,50 @@ class Planned:
         return folder_of(self.fixture)
 
 
+@dataclass(frozen=True, slots=True)
+class Laboratory:
+    """The process that has torch, of which every measurement is a fork, and threads that each wait for one."""
+
+    server: Server
+    pool: ThreadPoolExecutor
+
+    @property
+    def torch(self) -> str:
+        """The version, without what it was built for."""
+        return str(self.server.facts["torch"]).partition("+")[0]
+
+
+@contextmanager
+def laboratory(python: Path | None = None, jobs: int | None = None) -> Iterator[Laboratory]:
+    """One for all rules: to start it takes longer than to measure a class. `jobs`: as many as there are cores.
+
+    Raises TrialUnavailable without torch.
+    """
+    with session(python, preload=["exportlint.truth.first_exports"]) as server:
+        pool = ThreadPoolExecutor(jobs or cores())
+        try:
+            yield Laboratory(server, pool)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
 def measure(
+    where: Laboratory,
     subjects: Iterable[Measurable],
-    python: Path | None = None,
-    jobs: int = 1,
     on_class: OnClass | None = None,
     on_rule: Callable[[Measurable, dict[str, Any]], None] | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Run every Bad and Good class of the fixtures in both modes; name -> what a truth file says of torch comes back.
 
     `on_rule` is given each rule's as soon as it stands. Raises UserError for a fixture that cannot be read
-    or imported, TrialUnavailable without torch.
+    or imported.
     """
     truth: dict[str, dict[str, Any]] = {}
-    with session(python) as server, ThreadPoolExecutor(max(1, jobs)) as pool:
-        version = str(server.facts["torch"]).partition("+")[0]
-        head = {"torch": version, "python": server.facts["python"], "platform": server.facts["platform"]}
-        for subject in subjects:
-            truth[subject.name] = {**head, "exported": _rule(server, subject, pool, on_class or _nobody)}
-            if on_rule:
-                on_rule(subject, truth[subject.name])
+    head = {"torch": where.torch, **{what: where.server.facts[what] for what in ("python", "platform")}}
+    for subject in subjects:
+        truth[subject.name] = {**head, "exported": _rule(where, subject, on_class or _nobody)}
+        if on_rule:
+            on_rule(subject, truth[subject.name])
     return truth
 
 
@@ -88,13 +114,15 @@ def _nobody(_rule: str, _name: str, _modes: Measured) -> None:
     pass
 
 
-def _rule(server: Server, subject: Measurable, pool: ThreadPoolExecutor, on_class: OnClass) -> dict[str, Measured]:
+def _rule(where: Laboratory, subject: Measurable, on_class: OnClass) -> dict[str, Measured]:
     with tempfile.TemporaryDirectory() as folder:
-        path, measured = _tryable(server, subject.fixture, Path(folder))
+        path, measured = _tryable(where.server, subject.fixture, Path(folder))
         for name, modes in measured.items():
             on_class(subject.name, name, modes)
         classes = read_fixture(path).classes
-        for cls, modes in zip(classes, pool.map(lambda cls: _modes(server, path, cls), classes), strict=True):
+        for cls, modes in zip(
+            classes, where.pool.map(lambda cls: _modes(where.server, path, cls), classes), strict=True
+        ):
             measured[cls.name] = modes
             on_class(subject.name, cls.name, modes)
     return measured

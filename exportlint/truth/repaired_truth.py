@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exportlint.repair.edition import Edition
-from exportlint.trial.parent.session import search_path, session
+from exportlint.trial.parent.session import search_path
 from exportlint.trial.protocol.options import Limits
 from exportlint.trial.protocol.outcomes import DIFFERS, MODES, PASSED, Outcome
 from exportlint.trial.protocol.shortening import short
@@ -20,10 +17,13 @@ from exportlint.trial.protocol.target import Target, TargetKind
 from exportlint.truth.measuring import record_of, steady
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
+    from concurrent.futures import Future
+    from pathlib import Path
 
     from exportlint.trial.parent.server import Server
     from exportlint.trial.parent.target_process import TargetProcess
+    from exportlint.truth.measuring import Laboratory
     from exportlint.truth.rewritten import RewrittenClass
 
 
@@ -33,15 +33,13 @@ Repaired = Mapping[str, Any]
 
 
 def measure_repaired(
-    fixture: Path, classes: Sequence[RewrittenClass], python: Path | None = None, jobs: int = 1
-) -> Iterator[tuple[str, Repaired]]:
-    """Every class with what became of it; `digest` says of which rewrites.
+    where: Laboratory, fixture: Path, classes: Sequence[RewrittenClass]
+) -> dict[str, Future[Repaired]]:
+    """Name -> what becomes of the class, as soon as it is measured; `digest` says of which rewrites.
 
     mode -> `exports` (and agrees with eager), `differs` (the program, or eager itself), `refused` and so on, or `none`.
     """
-    with session(python) as server, ThreadPoolExecutor(max(1, jobs)) as pool, tempfile.TemporaryDirectory() as folder:
-        many = [_Trial(server, fixture, one, Path(folder)) for one in classes]
-        yield from zip((one.rewritten.cls.name for one in many), pool.map(_Trial.record, many), strict=True)
+    return {one.cls.name: where.pool.submit(_Trial(where.server, fixture, one).record) for one in classes}
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,6 @@ class _Trial:
     server: Server
     fixture: Path
     rewritten: RewrittenClass
-    folder: Path
 
     def record(self) -> Repaired:
         """Of the first proposal after which both modes export; where none does, of the best."""
@@ -81,7 +78,8 @@ class _Trial:
 
     def _compared(self, edited: Mapping[str, str] | None) -> str | None:
         """Keep what the class computes, or say where the edited one computes something else."""
-        options = {"file": str(self.folder / self.rewritten.cls.name), "keep": edited is None, "other_draws": True}
+        kept = self.server.folder / f"{self.fixture.stem}-{self.rewritten.cls.name}"
+        options = {"file": str(kept), "keep": edited is None, "other_draws": True}
         with closing(self._process(edited)) as process:
             reply = process.stage(SAME_BEHAVIOUR, options, _LIMITS)
         if reply.final is None or reply.final["status"] != PASSED:

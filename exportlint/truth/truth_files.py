@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 from exportlint.errors import UserError, nearest
 from exportlint.registry import UNTRIED
 from exportlint.stored_truth import changed, file_of, read
-from exportlint.trial.parent.session import session
 from exportlint.trial.protocol.outcomes import MODES
 from exportlint.truth.fixture import read_fixture
 from exportlint.truth.lowering_truth import Lowered, measure_lowered
-from exportlint.truth.measuring import Measurable, Measured, Planned, measure
+from exportlint.truth.measuring import Laboratory, Measurable, Measured, Planned, laboratory, measure
 from exportlint.truth.repaired_truth import measure_repaired
 from exportlint.truth.rewritten import rewritten_classes
 
@@ -32,13 +31,16 @@ def write(measured: Mapping[str, Any], subject: Measurable) -> Path:
     return file_of(subject.truth_dir, torch)
 
 
-def measure_rules(names: list[str], python: Path | None = None, jobs: int = 1, lowerings: Sequence[str] = ()) -> int:
+def measure_rules(
+    names: list[str], python: Path | None = None, jobs: int | None = None, lowerings: Sequence[str] = ()
+) -> int:
     """Measure the named rules (all, for none), write the truth after each, print what follows from it; an exit code.
 
     What a rule says of targets of deployment is measured there too: on those that it names, or on the `lowerings`
     alone, where what is known of the others stays. So is what becomes of the Bad classes after the rule's repair.
+    `jobs`: how many classes at the same time; as many as there are cores.
 
-    Raises UserError as `measure` does; what was measured before that is written.
+    Raises UserError as `measure` does, TrialUnavailable without torch; what was measured before that is written.
     """
 
     def on_rule(subject: Measurable, truth: dict[str, Any]) -> None:
@@ -46,11 +48,12 @@ def measure_rules(names: list[str], python: Path | None = None, jobs: int = 1, l
         targets = lowerings or _lowerings_of(subject.name)
         if targets:
             _lower(subject, truth["torch"], targets, python)
-        _repair(subject, truth["torch"], python, jobs, anew=True)
+        _Repairs(where, subject, anew=True).write()
         _print_verdict(subject.name, truth["exported"], is_lowered=bool(targets))
         sys.stdout.write(f"{subject.name}: written to {path}\n")
 
-    measure(_subjects(names), python, jobs, _print_class, on_rule)
+    with laboratory(python, jobs) as where:
+        measure(where, _subjects(names), _print_class, on_rule)
     return 0
 
 
@@ -82,28 +85,47 @@ def _lower(subject: Measurable, torch: str, lowerings: Sequence[str], python: Pa
         sys.stdout.flush()
 
 
-def measure_repairs(names: list[str], python: Path | None = None, jobs: int = 1) -> int:
+def measure_repairs(names: list[str], python: Path | None = None, jobs: int | None = None) -> int:
     """Only what becomes of the Bad classes after their repair: of the named rules, or of all what is not known yet."""
-    with session(python) as server:
-        torch = str(server.facts["torch"]).partition("+")[0]
-    for subject in _subjects(names):
-        _repair(subject, torch, python, jobs, anew=bool(names))
+    with laboratory(python, jobs) as where:
+        before: _Repairs | None = None
+        for subject in _subjects(names):
+            # While the classes of a rule are measured, the rewrites of the next one are made.
+            begun = _Repairs(where, subject, anew=bool(names))
+            if before:
+                before.write()
+            before = begun
+        if before:
+            before.write()
     return 0
 
 
-def _repair(subject: Measurable, torch: str, python: Path | None, jobs: int, *, anew: bool) -> None:
-    """What is known of the same rewrites of the same class stays, unless all is measured `anew`."""
-    classes = rewritten_classes(subject.fixture, torch)
-    known = {} if anew else _known_repairs(subject, torch)
-    records = {one.cls.name: known[one.key] for one in classes if one.key in known}
-    todo = [one for one in classes if one.cls.name not in records]
-    for name, record in measure_repaired(subject.fixture, todo, python, jobs) if todo else ():
-        records[name] = record
-        outcomes = ", ".join(f"{mode} {record[mode]}" for mode in MODES)
-        sys.stdout.write(f"{subject.name} {name} repaired: {outcomes} {record.get('why', '')}".rstrip() + "\n")
-        sys.stdout.flush()
-    with changed(subject.truth_dir, torch) as truth:
-        truth["repaired"] = records
+class _Repairs:
+    """The measurements of a rule's repairs, which run from here on.
+
+    What is known of the same rewrites of the same class stays, unless all is measured `anew`.
+    """
+
+    def __init__(self, where: Laboratory, subject: Measurable, *, anew: bool) -> None:
+        self._subject, self._torch = subject, where.torch
+        classes = rewritten_classes(subject.fixture, where.torch)
+        known = {} if anew else _known_repairs(subject, where.torch)
+        self._known = {one.cls.name: known[one.key] for one in classes if one.key in known}
+        todo = [one for one in classes if one.cls.name not in self._known]
+        self._begun = measure_repaired(where, subject.fixture, todo)
+
+    def write(self) -> None:
+        """Wait for them, and write what came out."""
+        records = dict(self._known)
+        for name, begun in self._begun.items():
+            record = records[name] = begun.result()
+            outcomes = ", ".join(f"{mode} {record[mode]}" for mode in MODES)
+            sys.stdout.write(
+                f"{self._subject.name} {name} repaired: {outcomes} {record.get('why', '')}".rstrip() + "\n"
+            )
+            sys.stdout.flush()
+        with changed(self._subject.truth_dir, self._torch) as truth:
+            truth["repaired"] = records
 
 
 def _known_repairs(subject: Measurable, torch: str) -> Mapping[tuple[str, str], Any]:

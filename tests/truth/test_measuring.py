@@ -8,7 +8,7 @@ from exportlint import stored_truth
 from exportlint.errors import UserError
 from exportlint.registry import UNTRIED, RuleInfo
 from exportlint.truth.fixture import read_fixture
-from exportlint.truth.measuring import Planned, measure
+from exportlint.truth.measuring import Planned, laboratory, measure
 from exportlint.truth.truth_files import write, write_lowered
 
 FIXTURE = '''
@@ -144,7 +144,8 @@ def test_a_fixture_that_does_not_parse_is_a_sentence(tmp_path):
 
 @pytest.mark.slow
 def test_measuring_runs_every_class_in_both_modes(fixture):
-    truth = measure([Planned("my-rule", fixture)])
+    with laboratory() as where:
+        truth = measure(where, [Planned("my-rule", fixture)])
     mine = truth["my-rule"]["exported"]
     outcomes = {(name, mode): record["outcome"] for name, modes in mine.items() for mode, record in modes.items()}
     assert outcomes["BadIf", "non-strict"] == outcomes["BadIf", "strict"] == "refused"

@@ -108,9 +108,9 @@ def _load_torch(with_torch_alone: Callable[[], None], preload: Sequence[str]) ->
     _import(_READER)
     with_torch_alone()
     torch.set_num_threads(1)
+    _count_no_devices(torch)
     for name in (*_PRELOAD, *_own_modules(), *preload):
         _import(name)
-    _count_no_devices(torch)
     return {"torch": torch.__version__, "python": ".".join(map(str, sys.version_info[:2])), "platform": _platform()}
 
 
