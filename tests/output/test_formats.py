@@ -1,9 +1,8 @@
-"""What people and programs see. `EXPORTLINT_WRITE_SNAPSHOTS=1 pytest tests/output` writes the snapshots anew."""
+"""What people and programs see."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
 from dataclasses import replace
 from importlib.resources import files
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from inline_snapshot import external_file, snapshot
 from sample import BRANCH, CLEAN, DATA, REPORT, TARGET
 
 from exportlint.finding import Finding, Severity
@@ -31,10 +31,7 @@ def _no_github(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def assert_snapshot(name: str, text: str) -> None:
-    path = SNAPSHOTS / name
-    if os.environ.get("EXPORTLINT_WRITE_SNAPSHOTS"):
-        path.write_text(text, "utf-8")
-    assert text == path.read_text("utf-8")
+    assert text == external_file(SNAPSHOTS / name, format=".txt")
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -143,7 +140,7 @@ def test_github_shows_ten_of_a_level_and_says_how_many_more() -> None:
     report = Report("2.13.0", "strict", 1, many(34, Severity.WARNING) + many(2, Severity.ERROR))
     lines = render("github", report, RenderOptions()).splitlines()
     assert [line.split(" ")[0] for line in lines[:12]] == ["::error"] * 2 + ["::warning"] * 10
-    assert lines[12] == "24 more at level warning: GitHub shows 10 of a level; the job summary has them all"
+    assert lines[12] == snapshot("24 more at level warning: GitHub shows 10 of a level; the job summary has them all")
 
 
 def test_github_text_cannot_break_out_of_its_command() -> None:

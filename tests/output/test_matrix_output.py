@@ -1,4 +1,4 @@
-"""The matrix as people and programs see it. `EXPORTLINT_WRITE_SNAPSHOTS=1` writes the snapshots anew."""
+"""The matrix as people and programs see it."""
 
 from __future__ import annotations
 

@@ -1,15 +1,12 @@
-"""Twelve reports as a person reads them, each of a model that was really tried.
-
-`EXPORTLINT_WRITE_SNAPSHOTS=1 pytest tests/output` writes them anew.
-"""
+"""Twelve reports as a person reads them, each of a model that was really tried."""
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
 import pytest
+from inline_snapshot import external_file
 from processes import exportlint
 from sources import MODELS, ROOT
 
@@ -50,11 +47,7 @@ def _steady(text: str) -> str:
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_the_report_reads_as_it_did(reports: dict[str, str], file: Path) -> None:
-    snapshot = SNAPSHOTS / f"{file.stem}.txt"
-    if os.environ.get("EXPORTLINT_WRITE_SNAPSHOTS"):
-        snapshot.parent.mkdir(exist_ok=True)
-        snapshot.write_text(reports[file.stem], "utf-8")
-    assert reports[file.stem] == snapshot.read_text("utf-8")
+    assert reports[file.stem] == external_file(SNAPSHOTS / f"{file.stem}.txt")
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

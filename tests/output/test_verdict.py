@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from inline_snapshot import snapshot
 
 from exportlint.output.verdict import verdict
 from exportlint.trial.protocol.frames import Frame
@@ -35,23 +36,29 @@ def refused(line: int, **details: str) -> Observation:
 @pytest.mark.parametrize(
     ("stages", "sentence"),
     [
-        pytest.param((*RAN, *BOTH, COMPARED), "exports and agrees with eager in either mode", id="all is well"),
-        pytest.param((*RAN, *BOTH), "exports in either mode", id="nothing was compared"),
+        pytest.param(
+            (*RAN, *BOTH, COMPARED), snapshot("exports and agrees with eager in either mode"), id="all is well"
+        ),
+        pytest.param((*RAN, *BOTH), snapshot("exports in either mode"), id="nothing was compared"),
         pytest.param(
             (*RAN, *BOTH, StageResult("soundness", "differs", observations=(OTHER_VALUES,))),
-            "exports and agrees with eager in non-strict mode; exports and differs from eager in strict mode",
+            snapshot("exports and agrees with eager in non-strict mode; exports and differs from eager in strict mode"),
             id="one mode differs",
         ),
         pytest.param(
             (*RAN, *BOTH, StageResult("soundness", "differs", observations=(NEW_ENTRY,))),
-            "exports and agrees with eager in non-strict mode; exports and agrees with eager in its outputs, not in "
-            "what it does to its arguments in strict mode",
+            snapshot(
+                "exports and agrees with eager in non-strict mode; exports and agrees with eager in its outputs, not in "
+                "what it does to its arguments in strict mode"
+            ),
             id="eager adds an entry to a dict that it is given",
         ),
         pytest.param(
             (*RAN, *BOTH, StageResult("soundness", "differs", observations=(LEFT_IN_MODEL,))),
-            "exports and agrees with eager, and breaks the model itself in non-strict mode; exports and agrees with "
-            "eager in strict mode",
+            snapshot(
+                "exports and agrees with eager, and breaks the model itself in non-strict mode; exports and agrees with "
+                "eager in strict mode"
+            ),
             id="the program is right, and eager no longer works",
         ),
         pytest.param(
@@ -62,32 +69,32 @@ def refused(line: int, **details: str) -> Observation:
                 StageResult("further", "refused", observations=(refused(3, mode="strict"), refused(5, mode="strict"))),
                 COMPARED,
             ),
-            "exports and agrees with eager in non-strict mode; is refused at 2 lines in strict mode",
+            snapshot("exports and agrees with eager in non-strict mode; is refused at 2 lines in strict mode"),
             id="one mode is refused",
         ),
         pytest.param(
             (*RAN, *BOTH, StageResult("soundness", "passed", observations=(UNSTEADY,))),
-            "exports in either mode",
+            snapshot("exports in either mode"),
             id="eager does not repeat itself",
         ),
         pytest.param(
             (*RAN, *BOTH, COMPARED, StageResult("dynamic-shapes", "differs", observations=(OTHER_SIZES,))),
-            "exports in either mode; not for all declared sizes",
+            snapshot("exports in either mode; not for all declared sizes"),
             id="other sizes differ",
         ),
         pytest.param(
             (*RAN, BOTH[0], StageResult("export-strict", "crashed"), COMPARED),
-            "exports and agrees with eager in non-strict mode; crashes the export in strict mode",
+            snapshot("exports and agrees with eager in non-strict mode; crashes the export in strict mode"),
             id="one mode crashes",
         ),
         pytest.param(
             (*RAN, *BOTH, COMPARED, StageResult("save-load", "refused"), StageResult("lower-aotinductor", "passed")),
-            "exports and agrees with eager in either mode; cannot be saved; runs in aotinductor",
+            snapshot("exports and agrees with eager in either mode; cannot be saved; runs in aotinductor"),
             id="what comes after the export",
         ),
         pytest.param(
             (StageResult("load", "passed", data={"wrapped": True}), RAN[1], *BOTH, COMPARED),
-            "once wrapped in a module, exports and agrees with eager in either mode",
+            snapshot("once wrapped in a module, exports and agrees with eager in either mode"),
             id="a method or function, which torch.export does not take",
         ),
         pytest.param(
@@ -97,12 +104,12 @@ def refused(line: int, **details: str) -> Observation:
                 StageResult("soundness", "differs", observations=(OTHER_LENGTH,)),
                 StageResult("dynamic-shapes", "differs", observations=(UNDECLARED,)),
             ),
-            "exports and agrees with eager in either mode; takes no other sizes than the sample's",
+            snapshot("exports and agrees with eager in either mode; takes no other sizes than the sample's"),
             id="the other inputs have other sizes, and nothing is declared",
         ),
         pytest.param(
             (*RAN, *BOTH, StageResult("soundness", "differs", observations=(WRONG_KERNEL,))),
-            "exports and agrees with eager in either mode; the fake kernel of shop::cut is wrong",
+            snapshot("exports and agrees with eager in either mode; the fake kernel of shop::cut is wrong"),
             id="the tracer was told something wrong",
         ),
         pytest.param(
@@ -114,12 +121,16 @@ def refused(line: int, **details: str) -> Observation:
                 StageResult("lower-executorch", "passed"),
                 StageResult("lower-openvino", "crashed"),
             ),
-            "exports and agrees with eager in either mode; runs in executorch; compiled for tvm, not run here; "
-            "fails in openvino",
+            snapshot(
+                "exports and agrees with eager in either mode; runs in executorch; compiled for tvm, not run here; "
+                "fails in openvino"
+            ),
             id="what is only compiled does not run",
         ),
-        pytest.param((StageResult("load", "refused", detail="no module"),), "does not load: no module", id="no target"),
-        pytest.param((RAN[0], StageResult("eager", "crashed")), "does not run in eager", id="eager crashes"),
+        pytest.param(
+            (StageResult("load", "refused", detail="no module"),), snapshot("does not load: no module"), id="no target"
+        ),
+        pytest.param((RAN[0], StageResult("eager", "crashed")), snapshot("does not run in eager"), id="eager crashes"),
         pytest.param((StageResult("script", "passed"),), "", id="a script is no model"),
     ],
 )
