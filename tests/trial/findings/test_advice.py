@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from inline_snapshot import snapshot
 
 from exportlint.finding import Severity
 from exportlint.trial.findings.trial_finding import TrialFinding
@@ -59,8 +60,8 @@ def test_the_refused_line_decides(tmp_path: Path, line: int | None, text: str, k
 def test_distributions_check_their_arguments() -> None:
     frame = Frame("/x/site-packages/torch/distributions/normal.py", 60, "__init__", "super().__init__()")
     seen = Observation("exception", GUARD).at([frame])
-    assert (
-        advised(Words("refused", "use where"), seen).suggestion == "build the distribution with `validate_args=False`"
+    assert advised(Words("refused", "use where"), seen).suggestion == snapshot(
+        "build the distribution with `validate_args=False`"
     )
 
 

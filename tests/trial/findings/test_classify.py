@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from inline_snapshot import snapshot
 from torch import nn
 from torch.export import Dim
 
@@ -157,7 +158,7 @@ def test_an_older_torch_says_why_on_the_line_after():
         "Failed running call_module L__self___fc(*(FakeTensor(..., size=(1, 16)),), **{}):\na and b do not fit.\n\nfr"
     )
     words = torch_words(Observation("exception", text))
-    assert words.message == "torch cannot trace through `L__self___fc`: a and b do not fit"
+    assert words.message == snapshot("torch cannot trace through `L__self___fc`: a and b do not fit")
 
 
 def test_eager_that_a_rule_explains_is_not_blamed_on_the_inputs():
@@ -169,8 +170,10 @@ def test_eager_that_a_rule_explains_is_not_blamed_on_the_inputs():
 
 def test_violated_constraints_name_the_dimension_and_what_to_declare():
     words = torch_words(refusal(Frozen(), dynamic_shapes={"x": {0: Dim("batch")}}))
-    assert words.message == "the declared dynamic shapes do not hold (batch): the code makes `batch` the constant 3"
-    assert words.suggestion == "change the code, or declare what it demands: `batch = 3`"
+    assert words.message == snapshot(
+        "the declared dynamic shapes do not hold (batch): the code makes `batch` the constant 3"
+    )
+    assert words.suggestion == snapshot("change the code, or declare what it demands: `batch = 3`")
 
 
 def test_a_function_that_dynamo_skips_is_named():

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from inline_snapshot import snapshot
 
 from exportlint.finding import Link, Severity
 from exportlint.trial.findings.deduplicate import findings_of, without_repetitions
@@ -80,7 +81,7 @@ def test_what_only_repeats_is_left_out(findings: list[TrialFinding], left: list[
 def test_the_refusal_keeps_the_pages_of_the_break_and_the_name_of_the_submodule() -> None:
     (one,) = without_repetitions([REFUSED, BREAK, SUBMODULE])
     assert one.links == (PAGE,)
-    assert one.message == "refused; the submodule `a` (A) is refused by itself with x"
+    assert one.message == snapshot("refused; the submodule `a` (A) is refused by itself with x")
 
 
 def test_what_eager_raises_itself_is_said_once_and_in_its_words() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from inline_snapshot import snapshot
 
 from exportlint.finding import Evidence, Finding, Link, Severity
 from exportlint.trial.findings.merge import merge
@@ -190,7 +191,7 @@ def test_a_suspicion_on_the_refused_line_is_confirmed(net: str, tmp_path: Path) 
         "net.py",
         "export-non-strict",
     )
-    assert met.message == "the static message; tried: RuntimeError: no idea (refused in either mode)"
+    assert met.message == snapshot("the static message; tried: RuntimeError: no idea (refused in either mode)")
     assert met.severity is Severity.ERROR, "the louder of both"
     assert met.effect == BOTH
 

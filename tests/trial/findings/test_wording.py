@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from inline_snapshot import snapshot
 
 from exportlint.finding import Severity
 from exportlint.trial.findings.classify import StageContext, classify
@@ -23,9 +24,6 @@ from exportlint.trial.protocol.stages import stage_named
 if TYPE_CHECKING:
     from pathlib import Path
 
-OTHER = "the exported program gives other values than eager"
-DIFFER = "values differ by up to 0.25"
-BAKED = "a value of the moment of the export is fixed in the program: "
 VALUES = {"what": "values", "max_error": 0.25, "output": "", "input_set": 0, "call": 0}
 
 
@@ -38,68 +36,82 @@ def difference(check: str, **details: Any) -> Observation:
     [
         (
             difference("output", **VALUES),
-            "the exported program gives other values than eager: values differ by up to 0.25",
+            snapshot("the exported program gives other values than eager: values differ by up to 0.25"),
         ),
         (
             difference("output", **{**VALUES, "input_set": 1, "output": "scores[0]"}),
-            f"{OTHER} on other inputs than the sample: scores[0]: {DIFFER}",
+            snapshot(
+                "the exported program gives other values than eager on other inputs than the sample: scores[0]: values differ by up to 0.25"
+            ),
         ),
         (
             difference("state", **{**VALUES, "what": "value", "ours": "2", "theirs": "1"}),
-            "the second call of the exported program differs from eager's: eager 2, exported 1",
+            snapshot("the second call of the exported program differs from eager's: eager 2, exported 1"),
         ),
         (
             difference("input-effect", what="eager-only", output="[0][0]['_Rij']", ours="float32[3]"),
-            "only eager puts a value into its argument 0['_Rij']",
+            snapshot("only eager puts a value into its argument 0['_Rij']"),
         ),
         (
             difference("input-effect", **{**VALUES, "what": "shape", "ours": "[3]", "theirs": "[2]"}),
-            "the program leaves its arguments otherwise than eager: shape: eager [3], exported [2]",
+            snapshot("the program leaves its arguments otherwise than eager: shape: eager [3], exported [2]"),
         ),
         (
             difference("output", **{**VALUES, "what": "eager-only", "ours": "None"}),
-            "the exported program gives other values than eager: only eager returns a value (None)",
+            snapshot("the exported program gives other values than eager: only eager returns a value (None)"),
         ),
         (
             difference("stdout", ours="here\n", theirs=""),
-            "eager printed 'here\\n', the exported program ''",
+            snapshot("eager printed 'here\\n', the exported program ''"),
         ),
-        (difference("log", ours=2, theirs=0), "eager logged 2 times, the exported program 0"),
+        (difference("log", ours=2, theirs=0), snapshot("eager logged 2 times, the exported program 0")),
         (
             difference("files", ours=1, theirs=0, events=["open"]),
-            "eager reaches outside once (open), the exported program 0 times",
+            snapshot("eager reaches outside once (open), the exported program 0 times"),
         ),
         (
             difference("baked", operator="aten.mul.Tensor", ours=1.5, theirs=2.5),
-            f"{BAKED}traced once it is 1.5, traced again 2.5 (an argument of aten.mul.Tensor)",
+            snapshot(
+                "a value of the moment of the export is fixed in the program: traced once it is 1.5, traced again 2.5 (an argument of aten.mul.Tensor)"
+            ),
         ),
         (
             difference("baked", constant="seed", ours="[0.5, 2]", theirs="[0.7, 2]"),
-            f"{BAKED}traced once it is [0.5, 2], traced again [0.7, 2] (the constant 'seed')",
+            snapshot(
+                "a value of the moment of the export is fixed in the program: traced once it is [0.5, 2], traced again [0.7, 2] (the constant 'seed')"
+            ),
         ),
         (
             difference("baked", constant="seed", ours="[0, …]", theirs="[0, …]"),
-            f"{BAKED}the constant 'seed' has other values in every export",
+            snapshot(
+                "a value of the moment of the export is fixed in the program: the constant 'seed' has other values in every export"
+            ),
         ),
         (
             difference("fake-tensor-left", where="model", name="cache"),
-            "the export left a FakeTensor in the model's attribute 'cache': eager is broken from now on",
+            snapshot("the export left a FakeTensor in the model's attribute 'cache': eager is broken from now on"),
         ),
         (
             difference("eager-after-export", **{**VALUES, "what": "value", "ours": "1", "theirs": "2"}),
-            "the export changed the model itself: eager after the export is not eager before: eager 1, then 2",
+            snapshot(
+                "the export changed the model itself: eager after the export is not eager before: eager 1, then 2"
+            ),
         ),
         (
             difference("output", **VALUES, divergence={"why": "operation", "name": "mul"}),
-            f"{OTHER}: {DIFFER}; `mul` is the first operation whose result the program does not have",
+            snapshot(
+                "the exported program gives other values than eager: values differ by up to 0.25; `mul` is the first operation whose result the program does not have"
+            ),
         ),
         (
             difference("aliasing", output="scores", ours=2, theirs=1, mode="strict"),
-            "aliasing: output scores, ours 2, theirs 1",
+            snapshot("aliasing: output scores, ours 2, theirs 1"),
         ),
         (
             difference("output", **VALUES, tolerant=True),
-            f"{OTHER}: {DIFFER}, as a trace shows that went on after the refusals",
+            snapshot(
+                "the exported program gives other values than eager: values differ by up to 0.25, as a trace shows that went on after the refusals"
+            ),
         ),
     ],
 )
@@ -129,10 +141,11 @@ def test_a_lowering_says_its_name_and_what_differs() -> None:
     lost = {"cause": "forgets", "buffers": ["count"]}
     words = difference_words(stage_named("lower-executorch"), difference("state", **again, **lost))
     assert words.message == (
-        f"lower-executorch, compare: the output of the second call, after an equal first one: {DIFFER}; "
-        "what a call writes to the buffer `count` is lost before the next one"
+        snapshot(
+            "lower-executorch, compare: the output of the second call, after an equal first one: values differ by up to 0.25; what a call writes to the buffer `count` is lost before the next one"
+        )
     )
-    assert words.suggestion == "give the state to the model as an input and return it"
+    assert words.suggestion == snapshot("give the state to the model as an input and return it")
 
 
 def test_a_guard_that_a_target_dropped_is_a_note(tmp_path: Path) -> None:
@@ -143,7 +156,7 @@ def test_a_guard_that_a_target_dropped_is_a_note(tmp_path: Path) -> None:
     assert found.words.message.startswith(
         "lower-aotinductor, the argument `n` is fixed at 2: the exported program refuses 3 (Guard failed"
     )
-    assert found.words.suggestion == "lower one program for each value that callers give"
+    assert found.words.suggestion == snapshot("lower one program for each value that callers give")
 
 
 @pytest.mark.parametrize(
@@ -153,57 +166,63 @@ def test_a_guard_that_a_target_dropped_is_a_note(tmp_path: Path) -> None:
             "export-strict",
             Observation("exception", "the process was ended by SIGSEGV", details={"ended": "crashed"}),
             False,
-            "export-strict crashed: the process was ended by SIGSEGV",
+            snapshot("export-strict crashed: the process was ended by SIGSEGV"),
             None,
         ),
         (
             "soundness",
             Observation("exception", "still running after 5 s", details={"ended": "timed-out"}),
             False,
-            "soundness timed out: still running after 5 s",
+            snapshot("soundness timed out: still running after 5 s"),
             None,
         ),
         (
             "eager",
             Observation("exception", "size mismatch", "builtins.RuntimeError"),
             False,
-            "eager itself raises: RuntimeError: size mismatch",
-            "give example inputs that the model accepts",
+            snapshot("eager itself raises: RuntimeError: size mismatch"),
+            snapshot("give example inputs that the model accepts"),
         ),
         (
             "eager",
             Observation("exception", "module 'torch.func' has no attribute 'each'", "AttributeError"),
             False,
-            "eager itself raises: this torch has no `torch.func.each`",
-            "write it with what the installed torch has, or install the one that it was written for",
+            snapshot("eager itself raises: this torch has no `torch.func.each`"),
+            snapshot("write it with what the installed torch has, or install the one that it was written for"),
         ),
         (
             "eager",
             Observation("exception", "expected a number, got tensor([[ True, False],\n        [False, True]]) here"),
             True,
-            "eager itself raises: expected a number, got tensor(…) here",
+            snapshot("eager itself raises: expected a number, got tensor(…) here"),
             None,
         ),
         (
             "eager",
             Observation("exception", "Expected pred to be bool or single-element tensor, but got tensor([True, True])"),
             True,
-            "eager itself raises: `torch.cond` chooses by one element, and its predicate has several",
-            "give it one, as in `(x > 0).all()`; to choose for each element, use `torch.where`",
+            snapshot("eager itself raises: `torch.cond` chooses by one element, and its predicate has several"),
+            snapshot("give it one, as in `(x > 0).all()`; to choose for each element, use `torch.where`"),
         ),
-        ("eager", Observation("exception", "size mismatch"), True, "eager itself raises: size mismatch", None),
+        (
+            "eager",
+            Observation("exception", "size mismatch"),
+            True,
+            snapshot("eager itself raises: size mismatch"),
+            None,
+        ),
         (
             "draft",
             Observation("exception", details={"draft": "GUARD_ADDED", "subject": "Eq(s0, 3)"}),
             False,
-            "guard added: Eq(s0, 3)",
+            snapshot("guard added: Eq(s0, 3)"),
             None,
         ),
         (
             "lower-aotinductor",
             Observation("exception", "a long story", details={"summary": "compile: no such operator"}),
             False,
-            "lower-aotinductor, compile: no such operator",
+            snapshot("lower-aotinductor, compile: no such operator"),
             None,
         ),
     ],
@@ -218,16 +237,19 @@ def test_what_was_raised_or_ended_a_stage(
 @pytest.mark.parametrize(
     ("details", "message"),
     [
-        ({"note": "unused-input", "input": "mask"}, "the exported program never uses its input 'mask'"),
-        ({"note": "training-mode", "modules": ["norm", "drop"]}, "exported in training mode: norm, drop"),
-        ({"note": "training-mode", "modules": list("abcdefg")}, "exported in training mode: a, b, c, d, e and 2 more"),
+        ({"note": "unused-input", "input": "mask"}, snapshot("the exported program never uses its input 'mask'")),
+        ({"note": "training-mode", "modules": ["norm", "drop"]}, snapshot("exported in training mode: norm, drop")),
+        (
+            {"note": "training-mode", "modules": list("abcdefg")},
+            snapshot("exported in training mode: a, b, c, d, e and 2 more"),
+        ),
         (
             {"note": "steering-input", "steers": "several", "value": "True"},
-            "the argument `several` decides this branch, and its value `True` is fixed in the program",
+            snapshot("the argument `several` decides this branch, and its value `True` is fixed in the program"),
         ),
         (
             {"note": "non-core", "operator": "aten.linalg_svd"},
-            "`aten.linalg_svd` is not in the Core ATen operator set: a backend for devices may not have it",
+            snapshot("`aten.linalg_svd` is not in the Core ATen operator set: a backend for devices may not have it"),
         ),
     ],
 )
@@ -238,12 +260,12 @@ def test_a_note_is_one_sentence(details: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize(
     ("effect", "words"),
     [
-        ({"non-strict": "refused", "strict": "refused"}, "refused in either mode"),
+        ({"non-strict": "refused", "strict": "refused"}, snapshot("refused in either mode")),
         (
             {"non-strict": "refused", "strict": "exports"},
-            "refused in non-strict mode, exports and agrees with eager in strict mode",
+            snapshot("refused in non-strict mode, exports and agrees with eager in strict mode"),
         ),
-        ({"strict": "differs"}, "differs in strict mode"),
+        ({"strict": "differs"}, snapshot("differs in strict mode")),
     ],
 )
 def test_what_the_modes_did(effect: dict[str, str], words: str) -> None:
@@ -262,10 +284,10 @@ DIVERGING = difference("output", **VALUES, mode="strict", divergence={"why": "br
     ("stage", "detail"),
     [
         (result("export-strict", "refused", RAISED), ("no idea", "torch.Oops")),
-        (result("export-strict", "differs", RAISED, DIVERGING), ("values differ by up to 0.25", None)),
+        (result("export-strict", "differs", RAISED, DIVERGING), (snapshot("values differ by up to 0.25"), None)),
         (
             result("soundness", "differs", DIVERGING),
-            ("strict: values differ by up to 0.25; eager and the trace diverge here", None),
+            (snapshot("strict: values differ by up to 0.25; eager and the trace diverge here"), None),
         ),
         (
             result(
@@ -274,7 +296,7 @@ DIVERGING = difference("output", **VALUES, mode="strict", divergence={"why": "br
                 difference("baked", constant="k", ours="1", theirs="2", mode="non-strict", tolerant=True),
             ),
             (
-                "without what is refused: traced once it is 1, traced again 2 (the constant 'k')",
+                snapshot("without what is refused: traced once it is 1, traced again 2 (the constant 'k')"),
                 None,
             ),
         ),
