@@ -7,6 +7,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
+from inline_snapshot import snapshot
 
 from exportlint.files import MAX_BYTES, SourceError, collect, decode, from_stdin
 
@@ -102,10 +103,10 @@ def test_what_cannot_be_checked_is_said_and_the_rest_is_taken(here: Path) -> Non
     (here / "huge.py").write_text("#" * (MAX_BYTES + 1), "utf-8")
     assert shown(".") == ["good.py"]
     assert problems(".", "missing.py", "/dev/null") == {
-        "gone.py": "is a broken link to nowhere.py",
-        "huge.py": "is skipped: 2.0 MB is more than the limit of 2 MB for one source file",
+        "gone.py": snapshot("is a broken link to nowhere.py"),
+        "huge.py": snapshot("is skipped: 2.0 MB is more than the limit of 2 MB for one source file"),
         "missing.py": "does not exist",
-        os.path.relpath("/dev/null"): "is not a regular file; pipe its content to `exportlint -` instead",
+        os.path.relpath("/dev/null"): snapshot("is not a regular file; pipe its content to `exportlint -` instead"),
     }
 
 

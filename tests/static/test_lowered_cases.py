@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, ClassVar
 
 import pytest
+from inline_snapshot import snapshot
 from processes import exportlint
 
 from exportlint.finding import Severity
@@ -84,9 +85,9 @@ def test_a_case_is_about_the_targets_that_fail_and_are_shipped_to(
 
 def test_the_message_says_which_target_does_what(tmp_path: Path) -> None:
     cases = LoweredCases(stored(tmp_path, CLASSES), "2.13.0", ("mobile", "server"))
-    assert cases.sentence("BadSort") == "torch exports it, and mobile refuses it"
-    assert (
-        cases.sentence("BadMix") == "torch exports it, and mobile refuses it; server computes something else, silently"
+    assert cases.sentence("BadSort") == snapshot("torch exports it, and mobile refuses it")
+    assert cases.sentence("BadMix") == snapshot(
+        "torch exports it, and mobile refuses it; server computes something else, silently"
     )
 
 

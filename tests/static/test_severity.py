@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from inline_snapshot import snapshot
 
 from exportlint.finding import Severity
 from exportlint.registry import RuleInfo, all_rules
@@ -36,25 +37,24 @@ def test_a_case_that_a_version_could_not_try_is_judged_by_the_nearest_older_one(
         v2_10_0={"Bad": both("untried"), "BadNew": both("differs")},
     )
     old, new = MeasuredCases(rule, "2.6.0", BOTH), MeasuredCases(rule, "2.10.0", BOTH)
-    assert new.sentence("Bad") == "torch 2.6 refuses to export it in either mode"
+    assert new.sentence("Bad") == snapshot("torch 2.6 refuses to export it in either mode")
     assert new.severity("Bad") is Severity.ERROR
     assert old.effect("BadNew") == {}
     assert old.severity("BadNew") is Severity.WARNING, "an error is what was measured"
-    assert old.sentence("BadNew") == "what torch 2.6 does with it is not measured"
+    assert old.sentence("BadNew") == snapshot("what torch 2.6 does with it is not measured")
 
 
 def test_a_case_that_nothing_fitting_measured_is_said_so(tmp_path: Path) -> None:
     rule = stored(tmp_path, v2_13_0={"Bad": both("refused")})
-    assert MeasuredCases(rule, "2.6.0", BOTH).sentence("Bad") == "what torch 2.6 does with it is not measured"
-    assert MeasuredCases(rule, None, BOTH).sentence("Bad") == "torch 2.13 refuses to export it in either mode"
+    assert MeasuredCases(rule, "2.6.0", BOTH).sentence("Bad") == snapshot("what torch 2.6 does with it is not measured")
+    assert MeasuredCases(rule, None, BOTH).sentence("Bad") == snapshot("torch 2.13 refuses to export it in either mode")
 
 
 def test_a_program_that_raises_is_not_said_to_be_wrong_silently(tmp_path: Path) -> None:
     raises = {mode: {"outcome": "differs", "check": "raises"} for mode in BOTH}
     rule = stored(tmp_path, v2_13_0={"Bad": raises})
-    assert (
-        MeasuredCases(rule, None, BOTH).sentence("Bad")
-        == "torch 2.13 exports it, and the program raises in either mode"
+    assert MeasuredCases(rule, None, BOTH).sentence("Bad") == snapshot(
+        "torch 2.13 exports it, and the program raises in either mode"
     )
 
 
@@ -62,7 +62,7 @@ def test_what_torch_will_drop_is_a_note_in_its_own_words(tmp_path: Path) -> None
     warns = {mode: {"outcome": "exports", "deprecated": "`torch.old` is deprecated."} for mode in BOTH}
     cases = MeasuredCases(stored(tmp_path, v2_13_0={"Bad": warns}), None, BOTH)
     assert cases.severity("Bad") is Severity.NOTE
-    assert cases.sentence("Bad") == 'torch 2.13 takes it, and warns "`torch.old` is deprecated."'
+    assert cases.sentence("Bad") == snapshot('torch 2.13 takes it, and warns "`torch.old` is deprecated."')
 
 
 def test_a_case_that_only_names_what_export_has_is_a_note(tmp_path: Path) -> None:
