@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from inline_snapshot import snapshot
 from processes import EXPORTLINT, exportlint
 
 from exportlint import __version__
@@ -200,7 +201,7 @@ def test_bad_input_is_one_sentence_and_2(project: Path, arguments: list[str], se
 
 def test_a_folder_without_python_is_said(tmp_path: Path) -> None:
     done = exportlint(tmp_path, ".")
-    assert (done.returncode, done.stderr) == (0, "exportlint: there is no Python file in .\n")
+    assert (done.returncode, done.stderr) == (0, snapshot("exportlint: there is no Python file in .\n"))
 
 
 def test_version_and_help(project: Path) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
+from inline_snapshot import snapshot
 from processes import exportlint
 
 if TYPE_CHECKING:
@@ -112,10 +113,10 @@ def test_a_script_is_run_with_what_follows_the_dashes(tmp_path: Path) -> None:
     (tmp_path / "save.py").write_text(SCRIPT, "utf-8")
     code, data = report(tmp_path, "trial", "save.py", "--output-format", "json", "--", "5")
     script, target = data["targets"]
-    assert script["stages"][0]["detail"] == "the script ended with exit code 0; gave 1 target"
+    assert script["stages"][0]["detail"] == snapshot("the script ended with exit code 0; gave 1 target")
     assert (target["name"], target["stages"][0]["detail"]) == (
         "save.py:14",
-        "bound method Net.forward(float32[2, 5]), wrapped in a module, given to torch.export.export",
+        snapshot("bound method Net.forward(float32[2, 5]), wrapped in a module, given to torch.export.export"),
     )
     (method,) = (one for one in data["findings"] if one["severity"] != "note")
     assert (method["rule"], method["path"], method["line"]) == ("export-of-non-module", "save.py", 14)

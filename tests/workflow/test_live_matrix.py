@@ -6,6 +6,8 @@ import io
 import sys
 from typing import TYPE_CHECKING
 
+from inline_snapshot import snapshot
+
 from exportlint.output.lowerings.matrix import Matrix
 from exportlint.trial.protocol.result import Event
 from exportlint.workflow.lowerings.live_matrix import live_matrix
@@ -40,7 +42,10 @@ def told(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_elsewhere_each_stage_of_the_matrix_that_ends_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = told(io.StringIO(), monkeypatch).splitlines()
-    assert lines == ["exportlint: net.py: eager passed, 0.2 s", "exportlint: script.py:3: eager refused, 1.2 s"]
+    assert lines == [
+        snapshot("exportlint: net.py: eager passed, 0.2 s"),
+        snapshot("exportlint: script.py:3: eager refused, 1.2 s"),
+    ]
 
 
 def test_on_a_terminal_the_table_fills_and_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
