@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from inline_snapshot import snapshot
 
 from exportlint.trial.ladder.ladder_run import LadderRun
 from exportlint.trial.protocol.frames import Frame
@@ -173,7 +174,7 @@ def test_a_refused_declaration_is_looked_into_without_a_program() -> None:
 def test_submodules_are_searched_only_where_torch_names_no_line() -> None:
     placed = Observation("exception", "no").at([Frame("/net.py", 3, "forward", "if x:")])
     report, asked = ladder_run({"export-strict": StageResult("", "refused", observations=(placed,))})
-    assert skipped(report)["submodules"] == "torch names the line of each refusal"
+    assert skipped(report)["submodules"] == snapshot("torch names the line of each refusal")
     assert "submodules" not in asked
     _, asked = ladder_run({"export-strict": REFUSED})
     assert asked["submodules"] == {"modes": ["strict"]}
@@ -206,8 +207,8 @@ def test_a_run_that_is_stopped_keeps_what_it_knows() -> None:
 
     report = LadderRun(Recorded({}), NET, TrialOptions(), {}, listen, stop=stop).report()
     assert [stage.status for stage in report.stages[:3]] == ["passed", "passed", "passed"]
-    assert skipped(report)["export-strict"] == "the run was stopped by Ctrl-C meanwhile"
-    assert skipped(report)["soundness"] == "the run was stopped by Ctrl-C"
+    assert skipped(report)["export-strict"] == snapshot("the run was stopped by Ctrl-C meanwhile")
+    assert skipped(report)["soundness"] == snapshot("the run was stopped by Ctrl-C")
 
 
 def test_modes_and_lowerings_are_those_that_are_asked_for() -> None:

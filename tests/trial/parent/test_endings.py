@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from inline_snapshot import snapshot
 
 from exportlint.trial.parent.connection import Overrun, Reply
 from exportlint.trial.parent.endings import died, process_missing, result_of
@@ -36,19 +37,24 @@ def test_an_exit_code_in_words(code: int, words: str) -> None:
 @pytest.mark.parametrize(
     ("reply", "status", "detail", "ended"),
     [
-        ({"exit_code": -11, "stack": STACK}, "crashed", "the process was ended by SIGSEGV at net.py:7", "crashed"),
-        ({"exit_code": 0}, "crashed", "the process ended itself with exit code 0", "crashed"),
+        (
+            {"exit_code": -11, "stack": STACK},
+            "crashed",
+            snapshot("the process was ended by SIGSEGV at net.py:7"),
+            "crashed",
+        ),
+        ({"exit_code": 0}, "crashed", snapshot("the process ended itself with exit code 0"), "crashed"),
         ({}, "crashed", "the process is gone", "crashed"),
         (
             {"overrun": Overrun("timed-out", "still running after 5 s"), "exit_code": -9, "stack": STACK},
             "timed-out",
-            "still running after 5 s at net.py:7",
+            snapshot("still running after 5 s at net.py:7"),
             "timed-out",
         ),
         (
             {"overrun": Overrun("crashed", "more than the memory limit of 1500 MB")},
             "crashed",
-            "more than the memory limit of 1500 MB",
+            snapshot("more than the memory limit of 1500 MB"),
             "crashed",
         ),
     ],
@@ -79,12 +85,12 @@ def test_an_answer_that_is_left_to_be_worded_stays_so() -> None:
 
 def test_a_stage_that_says_it_crashed_without_an_exception_gets_one() -> None:
     result = result_of("soundness", Reply(messages=[{"status": "crashed", "detail": "a fork ended"}], stack=STACK))
-    assert result.detail == "a fork ended at net.py:7"
+    assert result.detail == snapshot("a fork ended at net.py:7")
     assert [seen.details["ended"] for seen in result.observations] == ["crashed"]
 
 
 def test_nobody_there() -> None:
     assert (process_missing("load").status, process_missing("load").detail) == (
         "crashed",
-        "the target's process is gone",
+        snapshot("the target's process is gone"),
     )
