@@ -14,10 +14,9 @@ from exportlint.version import __version__ as __version__
 if TYPE_CHECKING:
     from exportlint.engine.source.parsed import Parsed, last_name
     from exportlint.engine.source.symbols import ClassInfo, FunctionInfo, ModuleInfo
-    from exportlint.engine.values.abstract_value import Value
-    from exportlint.engine.values.dims.extents import Declaration
-    from exportlint.engine.values.dims.needs import Demand, Need, dims_of, extent_of, has_several_elements
-    from exportlint.engine.values.kinds import Kind, Source
+    from exportlint.engine.values.abstract_value import Kind, Source, Value
+    from exportlint.engine.values.extents import Declaration
+    from exportlint.engine.values.shapes import Demand, Need, dims_of, extent_of, has_several_elements
     from exportlint.errors import UserError
     from exportlint.finding import Applicability, Edit, Finding, Fix, Link, Severity
     from exportlint.rule.base import Rule, Scope
@@ -68,10 +67,9 @@ if TYPE_CHECKING:
 _NAMES_OF_MODULES = {
     "engine.source.parsed": "Parsed last_name",
     "engine.source.symbols": "ClassInfo FunctionInfo ModuleInfo",
-    "engine.values.abstract_value": "Value",
-    "engine.values.dims.extents": "Declaration",
-    "engine.values.kinds": "Kind Source",
-    "engine.values.dims.needs": "Demand Need dims_of extent_of has_several_elements",
+    "engine.values.abstract_value": "Kind Source Value",
+    "engine.values.extents": "Declaration",
+    "engine.values.shapes": "Demand Need dims_of extent_of has_several_elements",
     "errors": "UserError",
     "finding": "Applicability Edit Finding Fix Link Severity",
     "rule.base": "Rule Scope",

@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exportlint.engine.interpreter.engine import Engine
-from exportlint.engine.source.file_store import FileStore, text_of
-from exportlint.engine.source.parsed import Parsed
-from exportlint.engine.source.project import Project
-from exportlint.engine.values.beliefs import span_of
+from exportlint.engine.source.parsed import FileStore, Parsed, text_of
+from exportlint.engine.source.symbols import Project
+from exportlint.engine.values.abstract_value import span_of
 from exportlint.files import SourceError, SourceFile, shown
 from exportlint.rule.base import Scope
 from exportlint.rule.code import CodePiece, SourceText

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from exportlint.engine.entry.declared_target import DeclaredTarget
-    from exportlint.engine.source.file_store import FileStore
+    from exportlint.engine.source.parsed import FileStore
     from exportlint.files import SourceFile
     from exportlint.registry import RuleInfo
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from exportlint.engine.source.file_store import FileStore
+from exportlint.engine.source.parsed import FileStore
 from exportlint.finding import Finding, Problem
 from exportlint.static.judgement_cache import JudgementCache
 from exportlint.static.lowered_cases import LoweredCases

@@ -8,7 +8,7 @@ import pickle
 import signal
 import sys
 
-from exportlint.engine.source.file_store import FileStore
+from exportlint.engine.source.parsed import FileStore
 from exportlint.registry import all_rules
 from exportlint.static.check_file import check_file
 

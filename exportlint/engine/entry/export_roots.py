@@ -11,8 +11,7 @@ from exportlint.engine.source.symbols import FunctionInfo
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from exportlint.engine.source.project import Project
-    from exportlint.engine.source.symbols import ClassInfo, ModuleInfo
+    from exportlint.engine.source.symbols import ClassInfo, ModuleInfo, Project
 
 
 # What people call a second way into a model, which a wrapper's forward calls when it is exported.
