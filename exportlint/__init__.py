@@ -60,8 +60,7 @@ if TYPE_CHECKING:
     from exportlint.rule.suspicion import Case, Place
     from exportlint.rule.syntax.walk import Visitor
     from exportlint.rule.taint import ValuesUsed, made_from_inputs, path_on_self
-    from exportlint.workflow.diagnosis import Diagnosis
-    from exportlint.workflow.python_api import diagnose, lint
+    from exportlint.workflow.python_api import Diagnosis, diagnose, lint
 
 
 _NAMES_OF_MODULES = {
@@ -93,8 +92,7 @@ _NAMES_OF_MODULES = {
     "rule.taint": "ValuesUsed made_from_inputs path_on_self",
     "rule.conditions.truthiness": "Asked TruthRule of_a_size",
     "rule.syntax.walk": "Visitor",
-    "workflow.diagnosis": "Diagnosis",
-    "workflow.python_api": "diagnose lint",
+    "workflow.python_api": "Diagnosis diagnose lint",
 }
 _MODULE_OF = {name: f"exportlint.{module}" for module, names in _NAMES_OF_MODULES.items() for name in names.split()}
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from exportlint.rule.code import Code
-    from exportlint.workflow.diagnosis import Diagnosis
+    from exportlint.workflow.python_api import Diagnosis
 
 
 def assert_exports(

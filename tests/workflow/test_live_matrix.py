@@ -6,9 +6,9 @@ import io
 import sys
 from typing import TYPE_CHECKING
 
-from exportlint.output.lowerings.matrix import Matrix
+from exportlint.output.matrix import Matrix
 from exportlint.trial.protocol.result import Event
-from exportlint.workflow.lowerings.live_matrix import live_matrix
+from exportlint.workflow.matrix_run import live_matrix
 
 if TYPE_CHECKING:
     import pytest
