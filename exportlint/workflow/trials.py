@@ -83,10 +83,11 @@ def examine(
         read = _with_edited(found if stop.reason else _with_executed(found, reports), options.edited)
         named = [(one.source, one.args, one.kwargs) for one in targets if one.kind is TargetKind.CALLABLES and one.args]
         gathered = lint_files(read, config, jobs=jobs, cache=cache, targets=named)
+        untried = (Problem(r.path or r.name, r.line, r.broken) for r in reports if r.broken)
         gathered = replace(
             gathered,
             findings=tuple(merge(gathered.findings, reports, mode=config.mode)),
-            problems=(*gathered.problems, *_untried(reports), *_not_done(reports)),
+            problems=(*gathered.problems, *untried, *_not_done(reports)),
             targets=tuple(reports),
             only_what_ran=not found.files,
             stopped_by=stop.signal_number,
@@ -110,11 +111,6 @@ def _with_files(gathered: Gathered, scripts: Path | None, artifacts: Path | None
     """With the places of what was written for the user."""
     gathered = _save_scripts(gathered, scripts) if scripts else gathered
     return _keep_artefacts(gathered, artifacts) if artifacts else gathered
-
-
-def _untried(reports: Sequence[TargetReport]) -> Iterator[Problem]:
-    """The targets that could not be tried at all."""
-    return (Problem(r.path or r.name, r.line, r.broken) for r in reports if r.broken)
 
 
 def _for_installed(reports: Sequence[TargetReport], config: Config) -> Config:
@@ -371,14 +367,21 @@ def next_step(report: Report) -> NextStep | None:
     failing = [(target, group[0]) for target in report.targets for group in causes(report.findings, target)]
     # A target that did not load is reported as a problem, with what to do.
     loud = [
-        (t, finding) for t, finding in failing if finding.severity is not Severity.NOTE and not _is_of_loading(finding)
+        (target, one)
+        for target, one in failing
+        if one.severity is not Severity.NOTE
+        and not (one.stage is not None and stage_named(one.stage).kind is StageKind.LOAD)
     ]
     if loud:
         return _after_failure(*min(loud, key=lambda pair: pair[1].severity.rank))
-    exported = [target for target in report.targets if target.command_line and _exports(target)]
+    exported = [
+        target
+        for target in report.targets
+        if target.command_line and any(s.row.kind is StageKind.EXPORT and s.passed for s in target.stages)
+    ]
     if report.problems or not exported:
         return None
-    if plain := [target for target in exported if not _was_lowered(target)]:
+    if plain := [target for target in exported if not any(stage.row.lowering for stage in target.stages)]:
         return _another_trial("Exported. Next, compile it for where it is to run", "--lower all", plain)
     if frozen := [target for target in exported if not target.dynamic_shapes]:
         return _another_trial("Next, see which sizes need not be the sample's", "--dynamic auto", frozen)
@@ -408,15 +411,3 @@ def _after_failure(target: TargetReport, finding: Finding) -> NextStep | None:
     why = f"Next, {place}: {first}take the failure out into a script of its own"
     lower = f"--lower {stage.row.lowering} " if stage.row.lowering else ""
     return NextStep(why, f"exportlint trial {lower}--save-repro repro {target.command_line or target.name}")
-
-
-def _is_of_loading(finding: Finding) -> bool:
-    return finding.stage is not None and stage_named(finding.stage).kind is StageKind.LOAD
-
-
-def _was_lowered(target: TargetReport) -> bool:
-    return any(stage.row.lowering for stage in target.stages)
-
-
-def _exports(target: TargetReport) -> bool:
-    return any(stage.row.kind is StageKind.EXPORT and stage.passed for stage in target.stages)

@@ -70,9 +70,11 @@ if TYPE_CHECKING:
     from exportlint.engine.source.symbols import Project
 
 
+# Calls in calls, and kinds of arguments that one function is run for: beyond them a call gives what is not known.
 MAX_DEPTH = 14
 MAX_CONTEXTS = 6
-_CONTEXTS_WITH_DIMS = 3  # after so many kinds of arguments a function is run for any sizes
+# Sizes multiply contexts (a block that is called for each of six widths); after so many, a function is run for any.
+_CONTEXTS_WITH_DIMS = 3
 _OBJECTS = frozenset({Kind.MODULE, Kind.INSTANCE, Kind.CLASS, Kind.FUNCTION})
 _MADE_OPERATORS = frozenset({"torch.library.custom_op", "torch.library.triton_op", "torch.library.impl"})
 
@@ -224,7 +226,7 @@ class Engine(Interpreter):
         """Run the function that a decorator puts in the place of a forward; the decorator itself runs before export."""
         wrapper: FunctionInfo | None = decorator
         with self._silently():
-            for _ in range(2 if isinstance(node, ast.Call) else 1):
+            for _ in range(2 if isinstance(node, ast.Call) else 1):  # `@cached(8)`: what makes the decorator, too
                 wrapper = self.invoke(wrapper, None, (UNKNOWN,), {}).function if wrapper else None
         if wrapper:
             self.invoke(wrapper, None, (owner,), {}, root=True)
@@ -288,7 +290,7 @@ class Engine(Interpreter):
         """What the function returns for these arguments; its body is judged on the way."""
         if not isinstance(function.node, ast.Lambda):
             if function.cls and function.cls.is_autograd_function and function.name == "forward":
-                args = (UNKNOWN, *args)
+                args = (UNKNOWN, *args)  # `ctx`, which `apply` puts before the arguments
             if "typing.overload" in function.decorators or (function.cls and function.cls.is_loss):
                 return UNKNOWN
             if not _MADE_OPERATORS.isdisjoint(function.decorators):
@@ -362,9 +364,11 @@ class Engine(Interpreter):
             belief.reached.setdefault(env.function)
         found = env.beliefs()
         for span, value in found.items():
+            # Of several contexts the one counts in which it is data: there export fails, whatever the others do.
             old = belief.values.get(span)
             if old is None or old.kind is Kind.UNKNOWN or _says_more(value, old):
                 belief.values[span] = value
+        # Counted, since code is dead only where it was cut off in every context (`runs`).
         for span in env.unreached() - found.keys():
             belief.dead[span] = belief.dead.get(span, 0) + 1
         whole = span_of(env.function.node)
@@ -433,7 +437,7 @@ class Engine(Interpreter):
     def attributes(self, cls: ClassInfo) -> dict[str, Value]:
         """What `__init__` (and the class body) puts on the object."""
         if cls not in self._attributes:
-            self._attributes[cls] = {}
+            self._attributes[cls] = {}  # a constructor that reads its own attributes ends here
             found: dict[str, Value] = {}
             for base in reversed(cls.lineage):
                 found.update(self.class_levels(base))

@@ -148,12 +148,14 @@ class Environment:
         self.function = function
         self.module = function.module
         self.names = names
-        self.earlier: dict[str, Value] = {}  # what attributes and items held before they were assigned
+        # What attributes and items held before they were assigned: what they still hold on a path that assigns nothing.
+        self.earlier: dict[str, Value] = {}
         self.returned: list[Value] = []
         self.yielded: list[Value] = []
         self.values: dict[ast.expr, Value] = {}
+        # Dead is what a settled test cut off. A loop runs twice: what one round reached is not dead.
         self.dead: set[ast.AST] = set()
-        self.alive: set[ast.AST] = set()  # statements that ran, be it in one round of a loop only
+        self.alive: set[ast.AST] = set()
 
     def believe(self, node: ast.expr, value: Value) -> None:
         self.values[node] = value
@@ -500,7 +502,10 @@ class Expressions:
         return None
 
     def narrow(self, test: ast.expr, truth: bool) -> None:
-        """Note what a test shows about a name in the branch where it came out as `truth`."""
+        """Note what a test shows about a name in the branch where it came out as `truth`.
+
+        Only tests that Python decides whatever the data is: for None and for classes.
+        """
         match test:
             case ast.UnaryOp(op=ast.Not(), operand=inner):
                 self.narrow(inner, not truth)
@@ -546,6 +551,7 @@ class Expressions:
     def index_tensor(self, owner: Tensor, node: ast.expr, index: Value) -> Value:
         parts = [self.value(p) for p in node.elts] if isinstance(node, ast.Tuple) else [index]
         masked = any(p.kind is Kind.TENSOR and p.boolean and p.certain for p in parts)
+        # An index with a mask copies. Any other is taken for a view: a write to a part of a buffer writes to the buffer.
         view = owner.source is not Source.INPUT and not masked
         source = owner.source if view else Source.COMPUTED
         dims = self._indexed_dims(owner.dims, node) if owner.dims is not None else None
@@ -599,7 +605,7 @@ class Expressions:
             case ast.Slice(step=None, lower=lower, upper=upper):
                 low, high = (extent_of(self.value(end)) or UNCLEAR if end else None for end in (lower, upper))
                 return Piece(low, high)
-            case ast.Slice():
+            case ast.Slice():  # with a step
                 return Piece(UNCLEAR, UNCLEAR)
         found = self.value(node)
         if found.kind in {Kind.SCALAR, Kind.SIZE, Kind.UNBACKED} and found.certain and found.container != "bool":
@@ -746,6 +752,7 @@ class Expressions:
         function = self.value(node.func)
         if function.name == "builtins.zip" and len(node.args) == 1 and isinstance(node.args[0], ast.Starred):
             return self._transposed(self.value(node.args[0].value))
+        # `places`: the arguments that are names, since a callee may fill a container that a name of ours holds.
         args: list[Value] = []
         named = ((k.arg, k.value) for k in node.keywords)
         places: dict[int | str, str] = {arg: v.id for arg, v in named if arg and isinstance(v, ast.Name)}
@@ -753,13 +760,17 @@ class Expressions:
             found = self.value(arg)
             if isinstance(arg, ast.Name):
                 places[len(args)] = arg.id
-            args.extend(self._spread(found) if isinstance(arg, ast.Starred) else [found])
+            if isinstance(arg, ast.Starred):
+                args.extend(found.items if found.items is not None else [self.element_of(found)])
+            else:
+                args.append(found)
         keywords = {k.arg: self.value(k.value) for k in node.keywords if k.arg}
         for k in node.keywords:
             if k.arg is None:
                 keywords = {**dict(self.value(k.value).fields), **keywords}
         result = self._with_dims(self.result(function, tuple(args), keywords, node), function, tuple(args), keywords)
         self._take_back(function, args, keywords, places)
+        # The message of a finding shows the way that data took: where it was read, and through which function it came.
         if result.kind is Kind.UNBACKED and not result.trail:
             result = result.because(f"`{ast.unparse(node)[:40]}`", node.lineno)
         if result.kind in {Kind.TENSOR, Kind.UNBACKED} and function.function is not None:
@@ -815,9 +826,6 @@ class Expressions:
             items = tuple(exactly(Container("tuple", item)) for item in row.items)
             return exactly(Container("list", join_all(items), items))
         return exactly(Container("list", exactly(Container("tuple", self.element_of(row)))))
-
-    def _spread(self, value: Value) -> tuple[Value, ...]:
-        return value.items if value.items is not None else (self.element_of(value),)
 
     def _super(self) -> Value:
         owner, cls = self.env.names.get("self", UNKNOWN), self.env.function.cls
@@ -1032,6 +1040,7 @@ class Expressions:
 
     def _by_operator(self, functions: Sequence[Value], operands: tuple[Value, ...]) -> Value:
         """All of the functions run under export, on the operands."""
+        # A rule about operators asks whether a function ran otherwise as well, so a call knows that it runs for one.
         self.engine.operators += 1
         results = [self.apply(function, operands) for function in functions]
         self.engine.operators -= 1

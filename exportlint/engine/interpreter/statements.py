@@ -113,6 +113,7 @@ class FunctionRun(Expressions):
         old = self.value(node.target)
         new = operators.combine(old, self.value(node.value), node.op)
         if isinstance(node.target, ast.Name):
+            # `x += 1` writes to the tensor that x is, so that it stays an input or a buffer.
             in_place = old.kind is Kind.TENSOR and new.kind is Kind.TENSOR
             self.env.names[node.target.id] = new.but(source=old.source) if in_place else new
 
@@ -132,6 +133,7 @@ class FunctionRun(Expressions):
         else_ends = self.run(node.orelse)
         if body_ends and else_ends:
             return True
+        # What follows is met by the sides that do not end: after `if x is None: return`, x is not None.
         if else_ends:
             self.env.names = after_body
         elif not body_ends:
@@ -185,6 +187,7 @@ class FunctionRun(Expressions):
     def _try(self, node: ast.Try) -> bool:
         before = dict(self.env.names)
         body_ends = self.run(node.body) or self.run(node.orelse)
+        # `try: return torch.compiler.is_compiling()` with a handler for old versions of torch: it never runs.
         if body_ends and self._cannot_raise(node.body):
             self.env.mark_unreachable([statement for handler in node.handlers for statement in handler.body])
             return True
@@ -259,6 +262,8 @@ class FunctionRun(Expressions):
                 ):
                     self.engine.invoke(f, None, args, keywords)
                     return TENSOR
+        # In a constructor, `self.build()` and `super().__init__()` set attributes of the object that is being made, so
+        # their bodies run on our names; as calls of their own they would set them on an object that nobody keeps.
         if self.engine.silent and (method := self._method_of_self(function, node)):
             found = self.engine.on_self(method, args, keywords, self.env)
             if found is not None or not self.engine.watching or sets_attributes(method.node):

@@ -1,6 +1,6 @@
 """The files that are read: each is read and parsed once, and its tree is walked once for all who ask.
 
-Every part of the static pass reads the same files: the engine, some thirty rules, the repairs. What costs time is to
+Every part of the static pass reads the same files: the engine, every rule, the repairs. What costs time is to
 walk a tree, so a `Parsed` keeps its nodes by type, and whatever else a reader makes of a part of the tree (`kept`). A
 `FileStore` holds the files of one run; it forgets the least used trees, since a project may have more than fit into
 memory.

@@ -266,6 +266,7 @@ class ModuleInfo:
     def _absolute(self, node: ast.ImportFrom) -> str:
         if not node.level:
             return node.module or ""
+        # One dot is the package of the file, which an `__init__.py` is itself; each more is the one above.
         package = self.name.split(".") if self.is_package else self.name.split(".")[:-1]
         kept = package[: len(package) - node.level + 1]
         return ".".join([*kept, *([node.module] if node.module else [])])
@@ -343,7 +344,7 @@ class Project:
     def find(self, dotted: str) -> Symbol | None:
         """The project's class, function or module of that dotted name, followed through re-exports."""
         if dotted not in self._found:
-            self._found[dotted] = None  # a cycle of re-exports ends here
+            self._found[dotted] = None  # two files that import a name from each other end here
             self._found[dotted] = self._search(dotted)
         return self._found[dotted]
 

@@ -512,7 +512,11 @@ def _united_options(a: tuple[Possibility, ...], b: tuple[Possibility, ...]) -> t
 
 
 def _merge(a: Possibility, b: Possibility) -> Possibility | None:
-    """One possibility for two of a kind; None for two that are followed apart."""
+    """One possibility for two of a kind; None for two that are followed apart.
+
+    What differs becomes what is weaker: a tensor is boolean where both are, and has a size from data where either has.
+    Objects of two classes, or made in two ways, stay apart, since their forwards are two.
+    """
     match a, b:
         case Tensor(), Tensor():
             source = a.source if a.source is b.source else Source.COMPUTED
