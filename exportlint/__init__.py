@@ -14,10 +14,9 @@ from exportlint.version import __version__ as __version__
 if TYPE_CHECKING:
     from exportlint.engine.source.parsed import Parsed, last_name
     from exportlint.engine.source.symbols import ClassInfo, FunctionInfo, ModuleInfo
-    from exportlint.engine.values.abstract_value import Value
-    from exportlint.engine.values.dims.extents import Declaration
-    from exportlint.engine.values.dims.needs import Demand, Need, dims_of, extent_of, has_several_elements
-    from exportlint.engine.values.kinds import Kind, Source
+    from exportlint.engine.values.abstract_value import Kind, Source, Value
+    from exportlint.engine.values.extents import Declaration
+    from exportlint.engine.values.shapes import Demand, Need, dims_of, extent_of, has_several_elements
     from exportlint.errors import UserError
     from exportlint.finding import Applicability, Edit, Finding, Fix, Link, Severity
     from exportlint.rule.base import Rule, Scope
@@ -61,17 +60,15 @@ if TYPE_CHECKING:
     from exportlint.rule.suspicion import Case, Place
     from exportlint.rule.syntax.walk import Visitor
     from exportlint.rule.taint import ValuesUsed, made_from_inputs, path_on_self
-    from exportlint.workflow.diagnosis import Diagnosis
-    from exportlint.workflow.python_api import diagnose, lint
+    from exportlint.workflow.python_api import Diagnosis, diagnose, lint
 
 
 _NAMES_OF_MODULES = {
     "engine.source.parsed": "Parsed last_name",
     "engine.source.symbols": "ClassInfo FunctionInfo ModuleInfo",
-    "engine.values.abstract_value": "Value",
-    "engine.values.dims.extents": "Declaration",
-    "engine.values.kinds": "Kind Source",
-    "engine.values.dims.needs": "Demand Need dims_of extent_of has_several_elements",
+    "engine.values.abstract_value": "Kind Source Value",
+    "engine.values.extents": "Declaration",
+    "engine.values.shapes": "Demand Need dims_of extent_of has_several_elements",
     "errors": "UserError",
     "finding": "Applicability Edit Finding Fix Link Severity",
     "rule.base": "Rule Scope",
@@ -95,8 +92,7 @@ _NAMES_OF_MODULES = {
     "rule.taint": "ValuesUsed made_from_inputs path_on_self",
     "rule.conditions.truthiness": "Asked TruthRule of_a_size",
     "rule.syntax.walk": "Visitor",
-    "workflow.diagnosis": "Diagnosis",
-    "workflow.python_api": "diagnose lint",
+    "workflow.python_api": "Diagnosis diagnose lint",
 }
 _MODULE_OF = {name: f"exportlint.{module}" for module, names in _NAMES_OF_MODULES.items() for name in names.split()}
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from exportlint.rule.code import Code
-    from exportlint.workflow.diagnosis import Diagnosis
+    from exportlint.workflow.python_api import Diagnosis
 
 
 def assert_exports(
@@ -54,7 +54,7 @@ def code_of(source: str, function: str | None = None) -> Code:
     """
     from exportlint.engine.interpreter.engine import Engine  # noqa: PLC0415 (not for assert_exports)
     from exportlint.engine.source.parsed import Parsed  # noqa: PLC0415 (as above)
-    from exportlint.engine.source.project import Project  # noqa: PLC0415 (as above)
+    from exportlint.engine.source.symbols import Project  # noqa: PLC0415 (as above)
     from exportlint.rule.code import CodePiece, SourceText  # noqa: PLC0415 (as above)
 
     path, parsed, engine = Path("/nowhere/source.py"), Parsed(ast.parse(source), source), Engine(Project())

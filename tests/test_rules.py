@@ -8,9 +8,8 @@ import pytest
 
 from exportlint.files import SourceFile
 from exportlint.registry import TESTED_TORCH, RuleInfo, all_rules
-from exportlint.static.lowered_cases import shown_in
-from exportlint.static.rule_links import links_of
-from exportlint.static.severity import is_advice
+from exportlint.static.check_file import links_of
+from exportlint.static.severity import is_advice, shown_in
 from exportlint.static.static_pass import StaticOptions, check
 from exportlint.trial.protocol.outcomes import PASSED
 from exportlint.truth.fixture import read_fixture

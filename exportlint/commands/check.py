@@ -21,7 +21,7 @@ from exportlint.config.settings import CommandLine, load_config
 from exportlint.errors import UserError
 from exportlint.output import CARRY_EDITS
 from exportlint.workflow.linting import collect_files, lint_files
-from exportlint.workflow.lowerings.lowering_choice import for_linting
+from exportlint.workflow.lowering_choice import for_linting
 
 _WITHOUT_TRIAL = ("jobs", "lower")
 

@@ -13,10 +13,10 @@ from exportlint.commands.options import NearChoice, flat, lower_option, means_op
 from exportlint.commands.reporting import CLEAN, FAILED, FINDINGS, render_options, say_problems, write
 from exportlint.config.settings import CommandLine, load_config
 from exportlint.errors import UserError
-from exportlint.output.trials.repair_text import diff_text, ladders_text, left_text, rejected_text
+from exportlint.output.repair_text import diff_text, ladders_text, left_text, rejected_text
 from exportlint.repair.improvement import failed, is_shown
 from exportlint.version import __version__
-from exportlint.workflow.messages import say
+from exportlint.workflow.progress import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -89,7 +89,7 @@ def _targets(paths: Sequence[str], names: Sequence[str], options: dict[str, Any]
 def _tried(targets: Sequence[Target], config: Config, options: dict[str, Any]) -> int:
     from exportlint.commands.trial_run import limits  # noqa: PLC0415 (as above)
     from exportlint.trial.protocol.options import TrialOptions  # noqa: PLC0415
-    from exportlint.workflow.lowerings.lowering_choice import chosen_lowerings, lowering_options  # noqa: PLC0415
+    from exportlint.workflow.lowering_choice import chosen_lowerings, lowering_options  # noqa: PLC0415
     from exportlint.workflow.repairing import mend  # noqa: PLC0415
 
     how = TrialOptions(

@@ -20,10 +20,10 @@ from exportlint.commands.options import (
 from exportlint.commands.reporting import CLEAN, FAILED, FINDINGS, SIGNALLED, render_options, write, write_file
 from exportlint.config.settings import CommandLine, Config, load_config
 from exportlint.errors import UserError
-from exportlint.output.lowerings.matrix_table import render_matrix
+from exportlint.output.matrix import as_json, as_markdown, render_matrix
 
 if TYPE_CHECKING:
-    from exportlint.output.lowerings.matrix import Matrix
+    from exportlint.output.matrix import Matrix
     from exportlint.trial.protocol.options import TrialOptions
 
 
@@ -48,7 +48,7 @@ def command(words: tuple[str, ...], **options: Any) -> int:
 
     TARGET is what `exportlint trial` takes, or the name of a target in pyproject.toml; without any, all of these.
     """
-    from exportlint.workflow.lowerings.matrix_run import run_matrix  # noqa: PLC0415 (the trial's modules, when they are needed)
+    from exportlint.workflow.matrix_run import run_matrix  # noqa: PLC0415 (the trial's modules, when they are needed)
     from exportlint.workflow.target_choice import chosen_by_name  # noqa: PLC0415 (as above)
 
     how: MatrixSettings = split(options, MatrixSettings)
@@ -71,7 +71,7 @@ def _options(how: MatrixSettings, config: Config) -> tuple[TrialOptions, tuple[s
     """Those of the trials, and the lowerings that are required, which are tried in any case."""
     from exportlint.commands.trial_run import limits  # noqa: PLC0415 (as above)
     from exportlint.trial.protocol.options import TrialOptions  # noqa: PLC0415 (as above)
-    from exportlint.workflow.lowerings.lowering_choice import (  # noqa: PLC0415 (as above)
+    from exportlint.workflow.lowering_choice import (  # noqa: PLC0415 (as above)
         chosen_lowerings,
         known_lowerings,
         lowering_options,
@@ -89,8 +89,6 @@ def _options(how: MatrixSettings, config: Config) -> tuple[TrialOptions, tuple[s
 
 
 def _print(matrix: Matrix, how: MatrixSettings) -> None:
-    from exportlint.output.lowerings.matrix_text import as_json, as_markdown  # noqa: PLC0415 (tabulate, where it is used)
-
     match how.output_format:
         case "markdown":
             text = as_markdown(matrix)

@@ -14,7 +14,7 @@ from exportlint.errors import UserError
 from exportlint.finding import Severity
 from exportlint.output import render
 from exportlint.output.report import RenderOptions, Report, Shown
-from exportlint.workflow.messages import say
+from exportlint.workflow.progress import say
 from exportlint.workflow.report_building import Gathered, build_report
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def finish(gathered: Gathered, config: Config, output: Output, *, operators: boo
     shown = Shown(output.show_cleared, output.show_suppressed, output.show_suspected, output.coverage, operators)
     made = build_report(gathered, config, shown)
     if made.targets:
-        from exportlint.workflow.next_step import next_step  # noqa: PLC0415 (the trial's modules, after trials only)
+        from exportlint.workflow.trials import next_step  # noqa: PLC0415 (the trial's modules, after trials only)
 
         made = replace(made, next_step=next_step(made))
     options = replace(render_options(output.output_file), statistics=output.statistics)

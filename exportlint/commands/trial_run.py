@@ -10,7 +10,7 @@ from exportlint.commands.options import flat
 from exportlint.commands.reporting import finish
 from exportlint.errors import UserError
 from exportlint.trial.protocol.options import TrialOptions
-from exportlint.workflow.lowerings.lowering_choice import chosen_lowerings, lowering_options
+from exportlint.workflow.lowering_choice import chosen_lowerings, lowering_options
 from exportlint.workflow.trials import examine
 
 if TYPE_CHECKING:

@@ -1,4 +1,8 @@
-"""Join `[tool.exportlint]` and the command line into one configuration."""
+"""Join `[tool.exportlint]` and the command line into one configuration, and choose the torch version to judge for.
+
+The command line overrules the file, but for `ignore`, to which it adds. pyproject.toml is looked for from what all
+paths share upwards, and parsed only where it has a table of ours.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,12 @@ import os
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from exportlint.config.torch_version import default_version, measured_version
 from exportlint.errors import UserError, nearest
-from exportlint.registry import all_rules
+from exportlint.registry import TESTED_TORCH, all_rules, measured_versions, version_key
 from exportlint.static.suppressions import UNUSED
 from exportlint.trial.protocol.outcomes import MODES, NON_STRICT
 
@@ -160,3 +164,32 @@ def _upwards(paths: Sequence[str]) -> Iterable[Path]:
     except ValueError:  # several drives of a Windows machine
         shared = Path.cwd()
     return (shared, *shared.parents)
+
+
+# The measured torch version that is used for the one that was asked for.
+
+
+def default_version() -> str | None:
+    """The one for the torch that is installed beside exportlint, as a trial would have it; without one the tested."""
+    try:
+        return measured_version(version("torch"))[0]
+    except PackageNotFoundError:
+        return measured_version(TESTED_TORCH)[0]
+
+
+def measured_version(asked: str) -> tuple[str | None, tuple[str, ...]]:
+    """The torch version whose measurements are used, and remarks for the user about the choice."""
+    measured = measured_versions()
+    if not re.fullmatch(r"\d+(\.\d+)+\S*", asked):
+        raise UserError(f"torch version `{asked}`: write it as in 2.13 or 2.13.0; measured are {', '.join(measured)}")
+    return at_most(asked, measured)
+
+
+def at_most(asked: str, measured: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
+    wanted = version_key(asked)
+    older = [version for version in measured if version_key(version)[: len(wanted)] <= wanted]
+    used = older[-1] if older else next(iter(measured), None)
+    if used is None or version_key(used)[: len(wanted)] == wanted:
+        return used, ()
+    which = "the nearest that is not newer" if older else "the oldest that was measured"
+    return used, (f"torch {asked} was not measured; the measurements of {used} are used, {which}",)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from exportlint.lowering.arrays import array_leaves, torch_leaves
 from exportlint.lowering.backend import Call, Lowering, OperatorUse, Raised, Ran, Reason
-from exportlint.lowering.explaining.edge_operators import edge_operators
-from exportlint.lowering.explaining.executorch_reasons import Emitted, reason_of
-from exportlint.lowering.explaining.program_graph import predicates_of_numbers
+from exportlint.lowering.converters import predicates_of_numbers
+from exportlint.lowering.executorch_reasons import Emitted, edge_operators, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

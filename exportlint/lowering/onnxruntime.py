@@ -9,25 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 from exportlint.lowering.arrays import BFLOAT16, TensorBytes, numpy_bits
 from exportlint.lowering.backend import Call, Lowering, OperatorUse, Raised, Ran, Reason
-from exportlint.lowering.explaining.program_graph import (
-    interface_of,
-    last_outputs,
-    operator_uses,
-    origins,
-    predicates_of_numbers,
-    users_of_complex_inputs,
-    with_constants,
-    write_inputs,
-)
-from exportlint.lowering.explaining.usual_reasons import (
+from exportlint.lowering.converters import (
     BOOL_PREDICATE,
     OTHER_DTYPE,
     REAL_NUMBERS,
     SMALLER_STEPS,
     TENSORS_ONLY,
+    interface_of,
+    last_outputs,
     no_converter,
+    operator_uses,
+    origins,
+    predicates_of_numbers,
+    quiet,
+    users_of_complex_inputs,
+    with_constants,
+    write_inputs,
 )
-from exportlint.lowering.quiet import quiet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

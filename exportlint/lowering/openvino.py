@@ -8,25 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 from exportlint.lowering.arrays import BFLOAT16, TensorBytes, numpy_bits
 from exportlint.lowering.backend import Call, Lowering, OperatorUse, Raised, Ran, Reason
-from exportlint.lowering.explaining.program_graph import (
-    constant_arguments,
-    duplicate_outputs,
-    interface_of,
-    last_outputs,
-    operator_uses,
-    origins,
-    users_of_complex_inputs,
-    with_constants,
-    write_inputs,
-)
-from exportlint.lowering.explaining.usual_reasons import (
+from exportlint.lowering.converters import (
     REAL_NUMBERS,
     SMALLER_STEPS,
     TENSOR_ARGUMENTS,
     TENSORS_ONLY,
+    constant_arguments,
+    duplicate_outputs,
+    interface_of,
+    last_outputs,
     no_converter,
+    operator_uses,
+    origins,
+    quiet,
+    users_of_complex_inputs,
+    with_constants,
+    write_inputs,
 )
-from exportlint.lowering.quiet import quiet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

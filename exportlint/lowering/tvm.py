@@ -9,17 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from exportlint.lowering.arrays import TensorBytes, array_leaves
 from exportlint.lowering.backend import Call, Lowering, OperatorUse, Raised, Ran, Reason
-from exportlint.lowering.explaining.program_graph import (
-    constant_arguments,
-    interface_of,
-    last_outputs,
-    operator_uses,
-    origins,
-    users_of_complex_inputs,
-    with_constants,
-    write_inputs,
-)
-from exportlint.lowering.explaining.usual_reasons import (
+from exportlint.lowering.converters import (
     KNOWN_SIZES,
     OTHER_DTYPE,
     REAL_NUMBERS,
@@ -27,7 +17,15 @@ from exportlint.lowering.explaining.usual_reasons import (
     SMALLER_STEPS,
     TENSOR_ARGUMENTS,
     TENSORS_ONLY,
+    constant_arguments,
+    interface_of,
+    last_outputs,
     no_converter,
+    operator_uses,
+    origins,
+    users_of_complex_inputs,
+    with_constants,
+    write_inputs,
 )
 
 if TYPE_CHECKING:

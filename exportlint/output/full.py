@@ -1,12 +1,19 @@
-"""The format `full`, for people: each target's ladder, then its findings by cause: source line, why, what instead."""
+"""The format `full`, for people: each target's ladder, then its findings by cause: source line, why, what instead.
+
+What was asked for with --show or --coverage stands between the ladder and the findings, or behind them: the exported
+program, the operators of a dry run, the lines that no sample ran. rich takes 50 ms to import, so it is imported where
+something is printed: most runs of a commit hook find nothing.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
 
 from exportlint.finding import Evidence, Finding
-from exportlint.output.causes import (
+from exportlint.output.console import printed, text_console
+from exportlint.output.verdict import (
     BESIDE,
     Cause,
     Part,
@@ -14,23 +21,24 @@ from exportlint.output.causes import (
     names_only_its_stage,
     never_ran_in_words,
     parts,
+    shown_seconds,
+    verdict,
 )
-from exportlint.output.console import printed, text_console
-from exportlint.output.graph import print_graph
-from exportlint.output.lowerings.operator_table import print_operators
-from exportlint.output.trials.coverage_listing import print_never_ran
-from exportlint.output.trials.ladder_table import print_ladder
+from exportlint.trial.protocol.frames import from_here
+from exportlint.trial.protocol.lowerings.operator_support import OperatorSupport
+from exportlint.trial.protocol.outcomes import SKIPPED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rich.console import Console
     from rich.text import Text
 
     from exportlint.output.report import RenderOptions, Report
+    from exportlint.trial.protocol.result import StageResult, TargetReport
 
 
-LEAST, MOST_LINKS = 40, 3
+_LEAST_WIDTH, _MOST_LINKS = 40, 3
 _SEE = "see"
 
 
@@ -55,11 +63,11 @@ def _print_part(console: Console, report: Report, part: Part, links: set[tuple[s
     from rich.text import Text  # noqa: PLC0415
 
     if part.target:
-        print_ladder(console, part.target, report.other_torch(part.target), shapes=not _says_shapes(part))
+        _print_ladder(console, part.target, report.other_torch(part.target), shapes=not _says_shapes(part))
         if part.target.graph:
-            print_graph(console, part.target.graph)
+            _print_graph(console, part.target.graph)
         if report.also.operators:
-            print_operators(console, part.target)
+            _print_operators(console, part.target)
     elif report.targets:
         console.print(BESIDE, style="headline", soft_wrap=True)
     for cause in part.causes:
@@ -72,7 +80,7 @@ def _print_part(console: Console, report: Report, part: Part, links: set[tuple[s
     if told:
         console.print()
     if report.also.coverage:
-        print_never_ran(console, report, part.never_ran)
+        _print_never_ran(console, report, part.never_ran)
 
 
 def _says_shapes(part: Part) -> bool:
@@ -88,7 +96,7 @@ def _print_cause(console: Console, report: Report, cause: Cause, links: set[tupl
         console.print(cause.head, style="headline", soft_wrap=True)
     printed: set[tuple[str, str]] = set()
     for finding in cause.findings:
-        facts = [fact for fact in _facts(finding) if fact not in printed | links]
+        facts = [fact for fact in _facts_of(finding) if fact not in printed | links]
         _print_finding(console, finding, report, facts)
         printed.update(facts)
         links.update(fact for fact in facts if fact[0] == _SEE)
@@ -127,7 +135,7 @@ def _print_source(console: Console, finding: Finding, line: str | None) -> None:
         console.print(text, soft_wrap=True)
 
 
-def _facts(finding: Finding) -> Iterator[tuple[str, str]]:
+def _facts_of(finding: Finding) -> Iterator[tuple[str, str]]:
     """What is known beside the message, each as label and text."""
     if finding.effect and finding.evidence is not Evidence.SUSPECTED:
         outcomes = ", ".join(f"{outcome} in {mode}" for mode, outcome in finding.effect.items())
@@ -139,7 +147,7 @@ def _facts(finding: Finding) -> Iterator[tuple[str, str]]:
     if finding.fix:
         tried = "" if finding.fix.tried == "not tried" else f" ({finding.fix.tried})"
         yield f"instead{tried}", finding.fix.description
-    most = len(finding.links) if names_only_its_stage(finding) else MOST_LINKS
+    most = len(finding.links) if names_only_its_stage(finding) else _MOST_LINKS
     for link in finding.links[:most]:
         yield _SEE, f"{link.kind} {link.id} {link.url}"
     if more := len(finding.links[most:]):
@@ -149,7 +157,7 @@ def _facts(finding: Finding) -> Iterator[tuple[str, str]]:
 def _print_hanging(console: Console, prefix: str, text: Text) -> None:
     """Print `text` after `prefix`, later lines indented under the first; links and long names stay whole, and so do all
     lines of code, which stand below the first line."""
-    room = max(LEAST, console.width - len(prefix))
+    room = max(_LEAST_WIDTH, console.width - len(prefix))
     first, *code = text.split("\n")
     lines = [*first.divide(_breaks(first.plain, room)), *code]
     for number, line in enumerate(lines):
@@ -166,3 +174,194 @@ def _breaks(text: str, room: int) -> Iterator[int]:
         if word.start() > start and cell_len(text[start : word.end()]) > room:
             start = word.start()
             yield start
+
+
+# The ladder: one line a stage, under the verdict.
+
+
+def _print_ladder(console: Console, target: TargetReport, other_torch: str = "", *, shapes: bool = True) -> None:
+    """Print the ladder of a target under its verdict. `other_torch` stands behind its name, where the report is about
+    another torch; without `shapes` its dynamic shapes are left out, as where a finding says them."""
+    from rich.table import Table  # noqa: PLC0415 (50 ms)
+    from rich.text import Text  # noqa: PLC0415
+
+    console.print(f"target {target.name}{other_torch}", style="headline", soft_wrap=True)
+    if sentence := verdict(target):
+        console.print(f"  {sentence}", style="label", soft_wrap=True)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="label")
+    for head in ("  stage", "status", "seconds", "detail"):
+        table.add_column(
+            head, justify="right" if head == "seconds" else "left", no_wrap=head != "detail", overflow="fold"
+        )
+    for stage in target.stages:
+        if stage.status != SKIPPED or stage.support:
+            status = Text(stage.status, style=f"status.{stage.status}")
+            # Of a lowering, below the detail, how much of the program the target takes, unless the detail is that.
+            detail = "\n".join(dict.fromkeys(line for line in (stage.brief_detail, stage.support) if line))
+            table.add_row(f"  {stage.name}", status, shown_seconds(stage), Text(detail))
+    console.print(table)
+    for why, names in _skipped(target).items():
+        console.print(f"  skipped: {', '.join(names)} ({why})", soft_wrap=True)
+    if target.dynamic_shapes and shapes:
+        _print_shapes(console, target.dynamic_shapes)
+    for stage in target.stages:
+        _print_beside(console, stage)
+    console.print()
+
+
+def _skipped(target: TargetReport) -> dict[str, list[str]]:
+    """Why -> the stages that had nothing to do."""
+    found: dict[str, list[str]] = {}
+    for stage in target.stages:
+        if stage.status == SKIPPED and not stage.support:
+            found.setdefault(stage.brief_detail, []).append(stage.name)
+    return found
+
+
+def _print_beside(console: Console, stage: StageResult) -> None:
+    if swapped := stage.data.get("swapped"):
+        _print_swapped(console, swapped)
+    for repro in stage.repros:
+        console.print(f"  {stage.name} again: python {repro}", soft_wrap=True)
+    if stage.artifact:
+        console.print(f"  {stage.name} kept: {stage.artifact}", soft_wrap=True)
+
+
+def _print_swapped(console: Console, swapped: Sequence[tuple[str, int, int]]) -> None:
+    """How often each operator occurs that decompositions of the user's change."""
+    from rich.table import Table  # noqa: PLC0415 (50 ms)
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="label")
+    table.add_column("  operator")
+    for head in ("torch's table", "yours"):
+        table.add_column(head, justify="right")
+    for name, before, after in swapped:
+        table.add_row(f"  {name}", str(before), str(after))
+    console.print(table)
+
+
+def _print_shapes(console: Console, text: str) -> None:
+    """On lines of their own, to be copied, where there are several."""
+    if "\n" not in text:
+        console.print(f"  dynamic shapes: {text}", soft_wrap=True)
+        return
+    console.print("  dynamic shapes:", style="label")
+    for line in text.split("\n"):
+        console.print(f"    {line}".rstrip(), soft_wrap=True)
+
+
+# The dry run of a lowering: each operator, and what the target would do with it.
+
+
+def _print_operators(console: Console, target: TargetReport) -> None:
+    """A table for each lowering that says what it would do with the operators."""
+    from rich.table import Table  # noqa: PLC0415 (50 ms)
+    from rich.text import Text  # noqa: PLC0415
+
+    for stage in target.stages:
+        support = OperatorSupport.from_dict(stage.data.get("operators", {})) if stage.row.lowering else None
+        if support is None or not support.rows:
+            continue
+        console.print(f"  operators of {stage.name}", style="headline", soft_wrap=True)
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="label")
+        for head in ("  operator", "count", "support", "first line", "reason"):
+            table.add_column(head, justify="right" if head == "count" else "left", overflow="fold")
+        for row in support.in_order:
+            how = Text(row.support, style=f"support.{row.support}")
+            place = f"{from_here(row.path)}:{row.line}" if row.path else ""
+            table.add_row(f"  {row.name}", str(row.count), how, place, Text(row.reason))
+        console.print(table)
+        console.print()
+
+
+# The exported program, by source line; `trial/child/stages/graph.py` describes the data.
+
+
+def _print_graph(console: Console, graph: Mapping[str, Any]) -> None:
+    from rich.text import Text  # noqa: PLC0415 (50 ms)
+
+    operations = [operation for _, blocks in graph["graphs"] for _, _, block in blocks for operation in block]
+    head = f"  exported program ({graph['mode']}): {len(operations)} operations"
+    console.print(head, style="headline", soft_wrap=True)
+    for label, items in _graph_facts(graph):
+        for number, item in enumerate(items):
+            start = "" if number else label
+            console.print(Text.assemble((f"  {start:<12}", "label"), item), soft_wrap=True)
+    for name, blocks in graph["graphs"]:
+        if name:
+            console.print(f"  {name}", style="label", soft_wrap=True)
+        for place, source, block in blocks:
+            console.print(Text.assemble((f"  {_place_in_words(place)}", "gutter"), f"  {source}"), soft_wrap=True)
+            for operation in block:
+                console.print(f"      {_operation(*operation)}", soft_wrap=True)
+    console.print()
+
+
+def _graph_facts(graph: Mapping[str, Any]) -> Iterator[tuple[str, Iterable[str]]]:
+    yield "inputs", (_typed(*item) for item in graph["inputs"])
+    yield "ranges", graph["ranges"]
+    yield "lifted", (f"{kind} {_typed(name, type_)}{_at(place)}" for kind, name, type_, place in graph["lifted"])
+    yield "mutated", (f"{kind} {name}{_at(place)}" for kind, name, place in graph["mutated"])
+    replaced = ((old, f"becomes {new}" if new else "is not needed", place) for old, new, place in graph["functional"])
+    yield "functional", (f"{old} {what}{_at(place)}" for old, what, place in replaced)
+    yield "returns", (_typed(*item) for item in graph["outputs"])
+
+
+def _typed(name: str, type_: str) -> str:
+    return f"{name}: {type_}" if type_ else name
+
+
+def _operation(name: str, type_: str, call: str, in_place: bool) -> str:
+    return f"{_typed(name, type_)} = {call}{'  (in place)' if in_place else ''}"
+
+
+def _at(place: list[Any] | None) -> str:
+    return f" at {_place_in_words(place)}" if place else ""
+
+
+def _place_in_words(place: list[Any] | None) -> str:
+    return f"{from_here(place[0])}:{place[1]}" if place else "no line"
+
+
+# What the samples never ran.
+
+
+# Lines of a long region: its first ones say what it is.
+_MOST_LINES = 12
+_BEFORE = 2
+_UNRUN = "!"
+
+
+def _print_never_ran(console: Console, report: Report, regions: Sequence[Finding]) -> None:
+    """Each region with the lines before it; `!` marks what never ran."""
+    for path, group in groupby(regions, key=lambda finding: finding.path):
+        console.print(path, style="headline", soft_wrap=True)
+        done = 0
+        for region in group:
+            for line, mark in _listing(report, region, done):
+                console.print(line, soft_wrap=True, style="severity.note" if mark == _UNRUN else None)
+            done = region.end_line
+        console.print()
+
+
+def _listing(report: Report, region: Finding, done: int) -> Iterator[tuple[str, str]]:
+    """Lines with their marks. `done`: the last line that was shown."""
+    for number in range(max(done + 1, region.line - _BEFORE), region.line):
+        yield _numbered(report, region.path, number, " ")
+    last = min(region.end_line, region.line + _MOST_LINES - 1)
+    for number in range(region.line, last + 1):
+        yield _numbered(report, region.path, number, _UNRUN)
+        for rule in _suspected(report, region.path, number):
+            yield f"{'':6}   | suspected, not known: {rule}", ""
+    if last < region.end_line:
+        yield f"{'':6} {_UNRUN} | … to line {region.end_line}", _UNRUN
+    yield f"{'':6}   = {region.message}", ""
+
+
+def _numbered(report: Report, path: str, number: int, mark: str) -> tuple[str, str]:
+    return f"{number:>6} {mark} | {report.source(path, number) or ''}".rstrip(), mark
+
+
+def _suspected(report: Report, path: str, line: int) -> list[str]:
+    every = (*report.findings, *report.unreached)
+    return [f.rule for f in every if f.evidence is Evidence.SUSPECTED and (f.path, f.line) == (path, line)]

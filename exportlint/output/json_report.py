@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from exportlint.finding import Finding, Fix, Severity
-from exportlint.output.lowerings.operator_table import operators_as_data, support_of
 from exportlint.trial.protocol.frames import from_here
+from exportlint.trial.protocol.lowerings.operator_support import OperatorSupport
 from exportlint.version import __version__
 
 if TYPE_CHECKING:
@@ -93,10 +93,26 @@ def _stage(stage: StageResult, target: TargetReport, shown: tuple[Finding, ...])
         "detail": stage.full_detail,
         "findings": [i for i, f in enumerate(shown) if (f.target, f.stage) == (target.name, stage.name)],
     }
-    if (support := support_of(stage)).rows:
-        data["operators"] = operators_as_data(support)
+    if stage.row.lowering and (support := OperatorSupport.from_dict(stage.data.get("operators", {}))).rows:
+        data["operators"] = _operators_as_data(support)
     if stage.row.lowering and "recalled" in stage.data:
         data["recalled"] = True
     if stage.artifact:
         data["artifact"] = stage.artifact
     return data
+
+
+def _operators_as_data(support: OperatorSupport) -> dict[str, Any]:
+    """As JSON has it: paths are relative to the working directory."""
+    rows = [
+        {
+            "name": row.name,
+            "count": row.count,
+            "support": row.support,
+            "path": from_here(row.path) if row.path else None,
+            "line": row.line,
+            "reason": row.reason,
+        }
+        for row in support.in_order
+    ]
+    return {"total": support.total, "rows": rows}

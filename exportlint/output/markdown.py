@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
-from exportlint.output.causes import BESIDE, Cause, breaks_in_words, never_ran_in_words, parts
-from exportlint.output.trials.ladder_table import shown_seconds
+from exportlint.output.verdict import BESIDE, Cause, breaks_in_words, never_ran_in_words, parts, shown_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from exportlint.engine.source.parsed import Parsed
     from exportlint.engine.source.symbols import ClassInfo, FunctionInfo, ModuleInfo
-    from exportlint.engine.values.beliefs import Belief, Span
+    from exportlint.engine.values.abstract_value import Belief, Span
 
 
 class Code(Protocol):

@@ -6,15 +6,23 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from exportlint.engine.values.dims.layers import layer_effect
-from exportlint.engine.values.dims.needs import Demand, dims_of, extent_of
-from exportlint.engine.values.dims.reshaping import NEW_DIM, Piece, effect, indexed
-from exportlint.engine.values.dims.shapes import broadcast, matmul
+from exportlint.engine.values.shapes import (
+    NEW_DIM,
+    Demand,
+    Piece,
+    broadcast,
+    dims_of,
+    effect,
+    extent_of,
+    indexed,
+    layer_effect,
+    matmul,
+)
 from exportlint.rule.patterns import called
 
 if TYPE_CHECKING:
     from exportlint.engine.values.abstract_value import Value
-    from exportlint.engine.values.dims.extents import Extent
+    from exportlint.engine.values.extents import Extent
     from exportlint.rule.code import Code
 
 

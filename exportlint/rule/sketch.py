@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from exportlint.engine.source.parsed import last_name
 from exportlint.engine.source.symbols import BUILTINS
-from exportlint.engine.values.abstract_value import UNKNOWN, Value
-from exportlint.engine.values.beliefs import span_of
-from exportlint.engine.values.kinds import Kind
+from exportlint.engine.values.abstract_value import UNKNOWN, Kind, Value, span_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from exportlint.engine.source.symbols import FunctionInfo, ModuleInfo
-    from exportlint.engine.values.beliefs import Belief
+    from exportlint.engine.values.abstract_value import Belief
 
 
 _Node = TypeVar("_Node", bound=ast.AST)

@@ -12,19 +12,20 @@ import re
 import sys
 import traceback
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exportlint.engine.interpreter.engine import Engine
-from exportlint.engine.source.file_store import FileStore, text_of
-from exportlint.engine.source.parsed import Parsed
-from exportlint.engine.source.project import Project
-from exportlint.engine.values.beliefs import span_of
+from exportlint.engine.source.parsed import FileStore, Parsed, text_of
+from exportlint.engine.source.symbols import Project
+from exportlint.engine.values.abstract_value import span_of
 from exportlint.files import SourceError, SourceFile, shown
+from exportlint.finding import Link
+from exportlint.registry import all_rules
 from exportlint.rule.base import Scope
 from exportlint.rule.code import CodePiece, SourceText
 from exportlint.static.judgement import Judgement
-from exportlint.static.rule_links import links_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -38,10 +39,10 @@ if TYPE_CHECKING:
 
 
 # Python's own limit is 1000 calls; a text of 500 strings in a row is as deep a tree.
-_DEPTH = 5000
+_MOST_CALLS_DEEP = 5000
 # A file that mentions none of these defines no module, exports nothing and is not looked into.
 _RELEVANT = re.compile(r"\btorch\b|\bforward\b")
-_REPORT = "please report it at https://github.com/exportlint/exportlint/issues"
+_PLEASE_REPORT = "please report it at https://github.com/exportlint/exportlint/issues"
 
 
 def check_file(
@@ -64,34 +65,36 @@ def check_file(
         parsed = files.parsed(path) if relevant else None
         tree = ast.parse(text) if parsed is None else parsed.tree
     except SourceError as error:
-        return _unread(path, files, error.line, str(error))
+        return _judgement_without_rules(path, files, error.line, str(error))
     except SyntaxError as error:
-        return _unread(path, files, error.lineno, f"is not valid Python: {error.msg}")
+        return _judgement_without_rules(path, files, error.lineno, f"is not valid Python: {error.msg}")
     except (ValueError, RecursionError, MemoryError) as error:
-        return _unread(path, files, None, f"cannot be parsed: {error or type(error).__name__}")
+        return _judgement_without_rules(path, files, None, f"cannot be parsed: {error or type(error).__name__}")
     if not relevant:
-        return _unread(path, files)
-    return _deep_down(_Unit(path, parsed or Parsed(tree, text), files, rules, asked, targets, rewrites))
+        return _judgement_without_rules(path, files)
+    return _deep_down(_FileJudge(path, parsed or Parsed(tree, text), files, rules, asked, targets, rewrites))
 
 
-def _deep_down(unit: _Unit) -> Judgement:
+def _deep_down(unit: _FileJudge) -> Judgement:
     """Judged with room for deep trees."""
     limit = sys.getrecursionlimit()
     try:
-        sys.setrecursionlimit(max(limit, _DEPTH))
+        sys.setrecursionlimit(max(limit, _MOST_CALLS_DEEP))
         return unit.judged()
     finally:
         sys.setrecursionlimit(limit)
         unit.project.close()
 
 
-def _unread(path: Path, files: FileStore, line: int | None = None, message: str | None = None) -> Judgement:
+def _judgement_without_rules(
+    path: Path, files: FileStore, line: int | None = None, message: str | None = None
+) -> Judgement:
     wrong = ((line, message),) if message else ()
     return Judgement(str(path), wrong=wrong, read={str(path): files.digest(str(path))})
 
 
 @dataclass
-class _Unit:
+class _FileJudge:
     """One file being judged."""
 
     path: Path
@@ -150,7 +153,7 @@ class _Unit:
             words = rule.cls.words
             if words is None or re.search(words, text):
                 try:
-                    found = _found(rule, piece)
+                    found = _reported(rule, piece)
                 except Exception as error:  # noqa: BLE001 - whatever a rule does wrong must not stop the others
                     self._fail(f"the rule {rule.name}", error)
                 else:
@@ -177,10 +180,10 @@ class _Unit:
             traceback.print_exception(error)
         where = traceback.extract_tb(error.__traceback__)[-1]
         text = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
-        self.failed.append(f"{who} failed on this file, {_REPORT}: {' '.join(text.split())}")
+        self.failed.append(f"{who} failed on this file, {_PLEASE_REPORT}: {' '.join(text.split())}")
 
 
-def _found(rule: RuleInfo, piece: CodePiece) -> list[tuple[Suspicion, cst.CSTNode]]:
+def _reported(rule: RuleInfo, piece: CodePiece) -> list[tuple[Suspicion, cst.CSTNode]]:
     """What the rule reports, each with its node; libcst parses the piece only if the rule concerns it."""
     if not rule.cls.concerns(piece):
         return []
@@ -199,3 +202,13 @@ def _outermost(functions: Iterable[FunctionInfo]) -> list[FunctionInfo]:
             found.append(function)
             end = spans[function][2:]
     return found
+
+
+@cache
+def links_of(rule: str) -> tuple[Link, ...]:
+    """ExportDB cases, graph breaks and documents that the rule declares, in that order."""
+    from exportlint.reference.lookup import link_for_case, link_for_graph_break  # noqa: PLC0415 (only for files with findings)
+
+    cls = all_rules()[rule].cls
+    found = [*map(link_for_case, cls.exportdb), *map(link_for_graph_break, cls.graph_breaks)]
+    return (*(link for link in found if link), *(Link("docs", title, url) for title, url in cls.docs))

@@ -11,7 +11,7 @@ from exportlint.finding import Applicability, Edit, Finding, Fix, Severity, fing
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from exportlint.engine.source.file_store import FileStore
+    from exportlint.engine.source.parsed import FileStore
     from exportlint.rule.suspicion import SuspectedRewrite, Suspicion
     from exportlint.static.judgement import Judgement
 

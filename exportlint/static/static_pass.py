@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from exportlint.engine.source.file_store import FileStore
+from exportlint.engine.source.parsed import FileStore
 from exportlint.finding import Finding, Problem
-from exportlint.static.judgement_cache import JudgementCache
-from exportlint.static.lowered_cases import LoweredCases
+from exportlint.static.judgement import JudgementCache
 from exportlint.static.merging import CaseJudge, MergedSuspicions
-from exportlint.static.severity import MeasuredCases
+from exportlint.static.severity import LoweredCases, MeasuredCases
 from exportlint.trial.protocol.outcomes import NON_STRICT
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from exportlint.engine.source.parsed import Parsed
-from exportlint.engine.source.project import Project
-from exportlint.engine.values.abstract_value import SCALAR, SIZE, TENSOR, Instance, Value, exactly
-from exportlint.engine.values.beliefs import Belief
+from exportlint.engine.source.symbols import Project
+from exportlint.engine.values.abstract_value import SCALAR, SIZE, TENSOR, Belief, Instance, Value, exactly
 from exportlint.finding import Evidence
 from exportlint.registry import all_rules
 from exportlint.rule.code import CodePiece, SourceText

@@ -1,8 +1,15 @@
-"""Judging in several processes: one file at a time each; one that dies costs the file that it died of."""
+"""Judging in several processes: one file at a time each; one that dies costs the file that it died of.
+
+The parent never imports the engine: it sends files to its processes and takes judgements back, both pickled, over the
+pipes of stdin and stdout. What the processes need is imported in `serve`.
+"""
 
 from __future__ import annotations
 
+import gc
+import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -23,7 +30,7 @@ if TYPE_CHECKING:
 # A new interpreter, not a fork: threads and whatever the caller has open stay out of it.
 _START = (
     "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); "
-    "from exportlint.static.worker_process import serve; serve()"
+    "from exportlint.static.worker_pool import serve; serve()"
 )
 _TRIES = 2
 
@@ -70,7 +77,8 @@ class _Pool:
                 code = process.wait()
             else:
                 return answer
-        message = f"judging this file ended the process ({_ending(code)}); please report it with the file"
+        ending = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+        message = f"judging this file ended the process ({ending}); please report it with the file"
         return Judgement(str(file.absolute), failed=(message,))
 
     def stop(self) -> None:
@@ -105,5 +113,26 @@ def _receive(process: subprocess.Popen[bytes]) -> Judgement:
     return answer
 
 
-def _ending(code: int | None) -> str:
-    return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+def serve() -> None:
+    """What a process does: judge files until stdin ends.
+
+    A rule that prints does so on stderr, and Ctrl-C is the parent's affair.
+    """
+    from exportlint.engine.source.parsed import FileStore  # noqa: PLC0415 (not in the parent, which only waits)
+    from exportlint.registry import all_rules  # noqa: PLC0415 (as above)
+    from exportlint.static.check_file import check_file  # noqa: PLC0415 (as above)
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.set_threshold(5_000_000, 50, 10_000)  # as in the command line: syntax trees live long and hold no cycles
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    asked, names, targets, rewrites = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own parent
+    rules = [all_rules()[name] for name in names]
+    files = FileStore()
+    while True:
+        try:
+            file = pickle.load(sys.stdin.buffer)  # noqa: S301 - as above
+        except EOFError:
+            return
+        pickle.dump(check_file(file, files, rules, asked, targets, rewrites=rewrites), out)
+        out.flush()

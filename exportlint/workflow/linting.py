@@ -11,8 +11,7 @@ from exportlint.cores import cores
 from exportlint.engine.entry.declared_target import DeclaredTarget
 from exportlint.errors import UserError
 from exportlint.files import Collected, collect, from_stdin
-from exportlint.workflow.messages import say
-from exportlint.workflow.progress import progress
+from exportlint.workflow.progress import progress, say
 from exportlint.workflow.report_building import Gathered
 
 if TYPE_CHECKING:

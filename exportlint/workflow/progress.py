@@ -1,4 +1,4 @@
-"""Show a sign of life on stderr: on terminals only, and only when the wait is longer than a second."""
+"""What is said on stderr, beside the report: messages, and a sign of life where the wait is longer than a second."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from exportlint.workflow.messages import say
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rich.progress import Progress, TaskID
     from rich.status import Status
+
+
+def say(text: str) -> None:
+    """Print a message for the person, beside the report."""
+    print(f"exportlint: {text}", file=sys.stderr)  # noqa: T201
 
 
 PATIENCE = 1.0

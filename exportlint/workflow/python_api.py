@@ -1,4 +1,7 @@
-"""The Python API: `exportlint.diagnose` tries a live model, `exportlint.lint` checks files."""
+"""The Python API: `exportlint.diagnose` tries a live model, `exportlint.lint` checks files.
+
+What a trial needs is imported inside of the functions, since whoever lints files needs no part of it.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +9,86 @@ import linecache
 import os
 import sys
 import tempfile
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exportlint.config.settings import CommandLine, load_config
 from exportlint.errors import UserError
 from exportlint.files import Collected
-from exportlint.finding import Evidence, Finding
+from exportlint.finding import Evidence, Finding, Severity
+from exportlint.output import full
+from exportlint.output.json_report import as_data
+from exportlint.output.report import RenderOptions
 from exportlint.trial.protocol.frames import is_own_path
 from exportlint.trial.protocol.options import DEFAULT_MEMORY_GB, DEFAULT_SECONDS
-from exportlint.workflow.diagnosis import Diagnosis
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rich.console import Console, ConsoleOptions
+    from rich.text import Text
 
     from exportlint.config.settings import Config
     from exportlint.output.report import Report
     from exportlint.trial.protocol.options import TrialOptions
-    from exportlint.trial.protocol.result import TargetReport
+    from exportlint.trial.protocol.result import StageResult, TargetReport
     from exportlint.trial.protocol.target import Target
+
+
+_WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What the trial of one model found. Prints as text; a notebook shows it in colour.
+
+    >>> import torch
+    >>> from exportlint import diagnose
+    >>> diagnosis = diagnose(torch.nn.Linear(3, 2).eval(), (torch.ones(4, 3),))
+    >>> diagnosis.ok, [stage.status for stage in diagnosis.ladder if stage.name == "export-strict"]
+    (True, ['passed'])
+    """
+
+    report: Report
+
+    @property
+    def ok(self) -> bool:
+        """Nothing that is an error or a warning: `exportlint trial` would exit with 0."""
+        return not (self.report.count(Severity.ERROR) or self.report.count(Severity.WARNING))
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return self.report.findings
+
+    @property
+    def ladder(self) -> tuple[StageResult, ...]:
+        """Each stage with its status, seconds and one line."""
+        return self.report.targets[0].stages
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `--output-format json` prints."""
+        return as_data(self.report)
+
+    def __str__(self) -> str:
+        return full.render(self.report, RenderOptions(width=_WIDTH)).rstrip()
+
+    __repr__ = __str__
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        from rich.text import Text  # noqa: PLC0415 (50 ms)
+
+        text = full.render(self.report, RenderOptions(color=True, width=options.max_width)).rstrip()
+        yield Text.from_ansi(text, no_wrap=True, overflow="ignore")
+
+    def _repr_html_(self) -> str:
+        from io import StringIO  # noqa: PLC0415
+
+        from rich.console import Console  # noqa: PLC0415 (50 ms)
+
+        console = Console(record=True, width=_WIDTH, file=StringIO(), legacy_windows=False)
+        console.print(self)
+        return console.export_html(inline_styles=True, code_format='<pre style="line-height: 1.2">{code}</pre>')
 
 
 def diagnose(
@@ -79,7 +142,7 @@ def diagnose(
 
 def _options(lower: str | Sequence[str] | None, config: Config, timeout: float, memory_gb: float) -> TrialOptions:
     from exportlint.trial.protocol.options import TrialOptions  # noqa: PLC0415 (the trial's modules, for a trial only)
-    from exportlint.workflow.lowerings.lowering_choice import chosen_lowerings, lowering_options  # noqa: PLC0415 (as above)
+    from exportlint.workflow.lowering_choice import chosen_lowerings, lowering_options  # noqa: PLC0415 (as above)
 
     return TrialOptions(
         lower=chosen_lowerings(_words(lower), config),
@@ -166,7 +229,7 @@ def lint(
     [('net.py', 4, 'tensor-data-access')]
     """
     from exportlint.workflow.linting import collect_files, lint_files  # noqa: PLC0415 (not for a diagnosis)
-    from exportlint.workflow.lowerings.lowering_choice import for_linting  # noqa: PLC0415 (as above)
+    from exportlint.workflow.lowering_choice import for_linting  # noqa: PLC0415 (as above)
     from exportlint.workflow.report_building import build_report  # noqa: PLC0415 (as above)
 
     names = [str(path) for path in ([paths] if isinstance(paths, (str, Path)) else paths)]

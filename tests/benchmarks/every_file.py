@@ -18,7 +18,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
-from exportlint.engine.source.file_store import FileStore
+from exportlint.engine.source.parsed import FileStore
 from exportlint.files import SourceFile
 from exportlint.registry import all_rules
 from exportlint.static.check_file import check_file

@@ -9,8 +9,7 @@ import pytest
 from sources import ROOT
 
 from exportlint import stored_truth
-from exportlint.config.settings import CommandLine, Config, load_config
-from exportlint.config.torch_version import at_most
+from exportlint.config.settings import CommandLine, Config, at_most, load_config
 from exportlint.errors import UserError
 from exportlint.registry import TESTED_TORCH, all_rules, measured_versions, version_key
 

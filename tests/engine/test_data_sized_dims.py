@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from exportlint.engine.interpreter.engine import Engine
-from exportlint.engine.source.project import Project
-from exportlint.engine.values.abstract_value import UNKNOWN, Value
-from exportlint.engine.values.beliefs import span_of
-from exportlint.engine.values.kinds import Kind
+from exportlint.engine.source.symbols import Project
+from exportlint.engine.values.abstract_value import UNKNOWN, Kind, Value, span_of
 
 MODEL = """
 import torch

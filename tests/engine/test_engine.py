@@ -11,10 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exportlint.engine.interpreter.engine import Engine
-from exportlint.engine.source.project import Project
-from exportlint.engine.values.abstract_value import UNKNOWN, Value
-from exportlint.engine.values.beliefs import span_of
-from exportlint.engine.values.kinds import Kind, Source
+from exportlint.engine.source.symbols import Project
+from exportlint.engine.values.abstract_value import UNKNOWN, Kind, Source, Value, span_of
 
 MODEL = """
 import torch

@@ -12,12 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exportlint.engine.interpreter.engine import Engine
-from exportlint.engine.source.project import Project
+from exportlint.engine.source.symbols import Project
 from exportlint.engine.values import abstract_value as values
-from exportlint.engine.values.abstract_value import NONE, UNKNOWN, Tensor, Value, exactly
-from exportlint.engine.values.beliefs import Belief, span_of
-from exportlint.engine.values.joining import join
-from exportlint.engine.values.kinds import Kind, Source
+from exportlint.engine.values.abstract_value import (
+    NONE,
+    UNKNOWN,
+    Belief,
+    Kind,
+    Source,
+    Tensor,
+    Value,
+    exactly,
+    join,
+    span_of,
+)
 
 NET = """
 class Net(nn.Module):

@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exportlint.engine.interpreter.engine import Engine
-from exportlint.engine.source.project import Project
-from exportlint.engine.values.abstract_value import UNKNOWN, Value
-from exportlint.engine.values.beliefs import span_of
-from exportlint.engine.values.dims import extents
-from exportlint.engine.values.dims.extents import DeclaredDim, Extent, declared, number
-from exportlint.engine.values.dims.needs import dims_of, extent_of
+from exportlint.engine.source.symbols import Project
+from exportlint.engine.values import extents
+from exportlint.engine.values.abstract_value import UNKNOWN, Value, span_of
+from exportlint.engine.values.extents import DeclaredDim, Extent, declared, number
+from exportlint.engine.values.shapes import dims_of, extent_of
 
 MODEL = """
 import torch

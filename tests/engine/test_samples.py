@@ -13,10 +13,8 @@ from processes import exportlint
 from exportlint.engine.entry.samples import as_input
 from exportlint.engine.interpreter.engine import Engine
 from exportlint.engine.source.parsed import Parsed
-from exportlint.engine.source.project import Project
-from exportlint.engine.values.abstract_value import SIZE, UNKNOWN, Shape, exactly
-from exportlint.engine.values.beliefs import span_of
-from exportlint.engine.values.kinds import Kind
+from exportlint.engine.source.symbols import Project
+from exportlint.engine.values.abstract_value import SIZE, UNKNOWN, Kind, Shape, exactly, span_of
 
 if TYPE_CHECKING:
     from exportlint.engine.values.abstract_value import Value

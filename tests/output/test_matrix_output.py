@@ -9,9 +9,7 @@ import jsonschema
 import pytest
 from test_formats import assert_snapshot
 
-from exportlint.output.lowerings.matrix import Matrix, MatrixRow, WhyNot
-from exportlint.output.lowerings.matrix_table import render_matrix
-from exportlint.output.lowerings.matrix_text import as_json, as_markdown
+from exportlint.output.matrix import Matrix, MatrixRow, WhyNot, as_json, as_markdown, render_matrix
 from exportlint.output.report import RenderOptions
 
 STAGES = ("eager", "export-non-strict", "export-strict", "soundness", "dynamic-shapes", "decompose", "save-load")

@@ -19,7 +19,7 @@ from exportlint.repro.script import scripts
 from exportlint.trial.discovery import from_text, from_zoo
 from exportlint.trial.run import run_trials
 from exportlint.workflow.report_building import Gathered
-from exportlint.workflow.repro_files import folder_for_models, save
+from exportlint.workflow.trials import folder_for_models, save_scripts
 
 if TYPE_CHECKING:
     from exportlint.trial.protocol.result import TargetReport
@@ -61,7 +61,7 @@ def saved(tmp_path_factory):
         zoo = from_zoo("gated:gate", {"gated": "gated_zoo"})
         options = replace(NON_STRICT, jobs=2, kept_models=models)
         _, *reports = run_trials([*from_text(str(HERE / "exporting.py")), zoo], options)
-        written = save(Gathered((), 0, (), targets=tuple(reports)), home / "repro").targets
+        written = save_scripts(Gathered((), 0, (), targets=tuple(reports)), home / "repro").targets
     calls = ["Scaled", "Counts", "Locked", "halved", "gate"]
     paths = [[Path(path).absolute() for stage in report.stages for path in stage.repros] for report in written]
     return Saved(dict(zip(calls, reports, strict=True)), dict(zip(calls, paths, strict=True)))

@@ -21,7 +21,7 @@ from exportlint.trial.protocol.result import StageResult, TargetReport
 from exportlint.trial.protocol.stages import LOWERINGS
 from exportlint.trial.protocol.target import Target, TargetKind
 from exportlint.workflow.report_building import Gathered
-from exportlint.workflow.repro_files import folder_for_models, save
+from exportlint.workflow.trials import folder_for_models, save_scripts
 
 HERE = Path(__file__).parent
 MODELS = HERE / "failing.py"
@@ -104,7 +104,7 @@ def test_a_lowering_says_how_to_do_without_exportlint(lowering: str) -> None:
 
 
 def saved(folder: Path, *reports: TargetReport) -> Gathered:
-    return save(Gathered((), 0, (), targets=reports), folder)
+    return save_scripts(Gathered((), 0, (), targets=reports), folder)
 
 
 def test_what_the_user_has_in_the_folder_stays(tmp_path: Path) -> None:
@@ -132,5 +132,5 @@ def test_two_targets_of_one_name_get_two_scripts(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_is_said_before_the_trial(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match=r"--save-repro: .*file"), folder_for_models(tmp_path / "file"):
+    with pytest.raises(UserError, match=r"--save_scripts-repro: .*file"), folder_for_models(tmp_path / "file"):
         pass

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from exportlint.engine.source.file_store import FileStore
+from exportlint.engine.source.parsed import FileStore
 from exportlint.files import SourceFile
 from exportlint.registry import RuleInfo, all_rules
 from exportlint.static.check_file import check_file

@@ -13,7 +13,7 @@ from exportlint.finding import Severity
 from exportlint.registry import RuleInfo
 from exportlint.rule.base import Rule
 from exportlint.rule.suspicion import Case
-from exportlint.static.lowered_cases import LoweredCases
+from exportlint.static.severity import LoweredCases
 from exportlint.workflow.python_api import lint
 
 if TYPE_CHECKING:

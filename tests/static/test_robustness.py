@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from exportlint.engine.source.file_store import FileStore
+from exportlint.engine.source.parsed import FileStore
 from exportlint.files import SourceFile
 from exportlint.registry import all_rules
 from exportlint.static.check_file import check_file

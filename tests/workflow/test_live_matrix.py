@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from inline_snapshot import snapshot
 
-from exportlint.output.lowerings.matrix import Matrix
+from exportlint.output.matrix import Matrix
 from exportlint.trial.protocol.result import Event
-from exportlint.workflow.lowerings.live_matrix import live_matrix
+from exportlint.workflow.matrix_run import live_matrix
 
 if TYPE_CHECKING:
     import pytest

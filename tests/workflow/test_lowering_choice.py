@@ -10,7 +10,7 @@ from plugin_lowering import install
 
 from exportlint.config.settings import CommandLine, Config, load_config
 from exportlint.errors import UserError
-from exportlint.workflow.lowerings.lowering_choice import chosen_lowerings, known_lowerings, lowering_options
+from exportlint.workflow.lowering_choice import chosen_lowerings, known_lowerings, lowering_options
 from exportlint.workflow.python_api import diagnose
 
 BUILT_IN = ("aotinductor", "executorch", "executorch-xnnpack", "onnxruntime", "openvino", "tvm")
@@ -58,7 +58,7 @@ def test_neither_torch_nor_a_package_of_a_target_is_imported_for_settings(here: 
     tables = "\n".join(f"[tool.exportlint.lowerings.{name}]\ntolerance = 0.1" for name in BUILT_IN)
     code = (
         "import sys; from exportlint.config.settings import CommandLine, load_config;"
-        "from exportlint.workflow.lowerings.lowering_choice import lowering_options;"
+        "from exportlint.workflow.lowering_choice import lowering_options;"
         f"(open('pyproject.toml', 'w')).write('''{tables}''');"
         "assert len(lowering_options(load_config(['.'], CommandLine())).settings) == 6;"
         "print(sorted({'torch', 'executorch', 'onnx', 'onnxruntime', 'openvino', 'tvm', 'numpy'} & set(sys.modules)))"

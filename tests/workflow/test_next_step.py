@@ -11,7 +11,7 @@ from exportlint.finding import Evidence, Finding, Severity
 from exportlint.output.report import Report
 from exportlint.trial.protocol.result import StageResult, TargetReport
 from exportlint.trial.protocol.target import Target, TargetKind
-from exportlint.workflow.next_step import next_step
+from exportlint.workflow.trials import next_step
 
 NET = Target("net.py", TargetKind.MODULE, "net.py")
 PASSED = TargetReport("net.py", "net.py", 1, (StageResult("export-non-strict", "passed", 1.0),), {}, target=NET)

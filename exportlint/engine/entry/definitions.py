@@ -1,4 +1,9 @@
-"""Read a definition without running it: its defaults, a class body, and what attributes are in later calls."""
+"""What definitions say without being run: defaults, class bodies, constructors, and dictionaries that decorators fill.
+
+Export meets a model after its constructor has run, so an attribute is not what the constructor assigned to it: a tensor
+on a plain attribute outlives the call, a number read out of a tensor has become an ordinary number, and a truth value
+may have been set from outside. `attributes_after_init` says what is left of its values.
+"""
 
 from __future__ import annotations
 
@@ -7,38 +12,35 @@ import functools
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from exportlint.engine.source.parsed import walked
+from exportlint.engine.source.parsed import last_name, walked
+from exportlint.engine.source.symbols import ClassInfo
 from exportlint.engine.values.abstract_value import (
     NONE,
     SCALAR,
     UNKNOWN,
+    Class,
     Container,
+    Function,
     NoneObject,
     NumberFromData,
     Scalar,
     Shape,
     Size,
+    Source,
     Super,
     Tensor,
     Unknown,
     Value,
     exactly,
+    join,
+    join_all,
 )
-from exportlint.engine.values.joining import join
-from exportlint.engine.values.kinds import Source
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from exportlint.engine.source.symbols import ClassInfo, FunctionInfo
+    from exportlint.engine.source.symbols import FunctionInfo, ModuleInfo
     from exportlint.engine.values.abstract_value import Possibility
-
-
-def nothing() -> ast.Lambda:
-    """The body of a scope that is no function: a module, a class."""
-    return ast.Lambda(
-        args=ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[]), body=ast.Constant(None)
-    )
 
 
 def defaults(node: ast.AST) -> list[tuple[str, ast.expr]]:
@@ -78,41 +80,6 @@ def class_constants(cls: ClassInfo) -> dict[str, Value]:
     return {n: exactly(Scalar(type(v).__name__, bool(v))) for n, v in plain if isinstance(v, bool | int | float)}
 
 
-def on_self(names: dict[str, Value], written: Collection[str] | None = None, outlives: bool = True) -> dict[str, Value]:
-    """The attributes of an object as later calls meet them. `written`: those that are written after `__init__`, where
-    the arguments of `__init__` are known, so that the constants among the others hold. `outlives`: the object was made
-    before export, so that its tensors are there in every call."""
-    found = {n.removeprefix("self."): v for n, v in names.items() if n.startswith("self.")}
-    settled = {n for n in found if written is not None and n not in written}
-    return {
-        n: v.but(on_self=True) if n in settled and _is_constant(v) else kept(v, n in settled, outlives)
-        for n, v in found.items()
-    }
-
-
-def before_export(value: Value) -> Value:
-    """A value that a constructor made: what it read from a tensor was a plain number before export began."""
-    options = tuple(_before_export(option) for option in value.options)
-    return value if options == value.options else functools.reduce(join, map(exactly, options))
-
-
-def _before_export(option: Possibility) -> Possibility:
-    match option:
-        case NumberFromData():
-            return Scalar(on_self=True)
-        case Container(element=element, items=items):
-            return replace(
-                option,
-                element=before_export(element) if element else None,
-                items=tuple(map(before_export, items)) if items else items,
-            )
-    return option
-
-
-def _is_constant(value: Value) -> bool:
-    return all(isinstance(option, Scalar | NoneObject) for option in value.options)
-
-
 def written_later(cls: ClassInfo) -> frozenset[str]:
     """The attributes that methods other than `__init__` assign to."""
     methods = (m.node for c in cls.lineage for name, m in c.methods.items() if name != "__init__")
@@ -125,7 +92,7 @@ def constructors(cls: ClassInfo) -> list[FunctionInfo]:
     found: list[FunctionInfo] = []
     for base in cls.lineage:
         init = base.methods.get("__init__")
-        if init and not any(_hands_on(known.node) for known in found):
+        if init and not any(_calls_super_init(known.node) for known in found):
             found.append(init)
         elif init is None and (made := base.methods.get("__post_init__")):
             found.append(made)
@@ -133,7 +100,7 @@ def constructors(cls: ClassInfo) -> list[FunctionInfo]:
 
 
 @functools.lru_cache(maxsize=256)
-def _hands_on(function: ast.AST) -> bool:
+def _calls_super_init(function: ast.AST) -> bool:
     for node in walked(function):
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr="__init__")):
@@ -141,13 +108,9 @@ def _hands_on(function: ast.AST) -> bool:
     return False
 
 
-def sets_attributes(function: FunctionInfo) -> bool:
-    """Does it, by its text, give its object attributes?"""
-    return _sets_attributes(function.node)
-
-
 @functools.lru_cache(maxsize=256)  # the methods of shared base classes run for each class that inherits them
-def _sets_attributes(function: ast.AST) -> bool:
+def sets_attributes(function: ast.AST) -> bool:
+    """Does a method, by its text, give its object attributes?"""
     for node in walked(function):
         match node:
             case ast.Attribute(value=ast.Name(id="self"), ctx=ast.Store()):
@@ -157,17 +120,36 @@ def _sets_attributes(function: ast.AST) -> bool:
     return False
 
 
-def kept(value: Value, settled: bool = False, outlives: bool = True) -> Value:
+# Attributes, as later calls meet them.
+
+
+def attributes_after_init(
+    names: dict[str, Value], written: Collection[str] | None = None, outlives: bool = True
+) -> dict[str, Value]:
+    """The attributes of an object as later calls meet them. `written`: those that are written after `__init__`, where
+    the arguments of `__init__` are known, so that the constants among the others hold. `outlives`: the object was made
+    before export, so that its tensors are there in every call."""
+    found = {n.removeprefix("self."): v for n, v in names.items() if n.startswith("self.")}
+    settled = {n for n in found if written is not None and n not in written}
+    return {
+        n: v.but(on_self=True)
+        if n in settled and all(isinstance(option, Scalar | NoneObject) for option in v.options)
+        else as_attribute(v, n in settled, outlives)
+        for n, v in found.items()
+    }
+
+
+def as_attribute(value: Value, settled: bool = False, outlives: bool = True) -> Value:
     """How a value looks from later calls: its truth is open, a tensor is an attribute unless it is registered.
 
-    `settled`: nobody writes it later, so that None stays None. `outlives`: as in `on_self`.
+    `settled`: nobody writes it later, so that None stays None. `outlives`: as in `attributes_after_init`.
     """
     none_stays = settled and len(value.options) > 1
-    options = (o if none_stays and isinstance(o, NoneObject) else _kept(o, outlives) for o in value.options)
+    options = (o if none_stays and isinstance(o, NoneObject) else _attribute_of(o, outlives) for o in value.options)
     return functools.reduce(join, map(exactly, options))
 
 
-def _kept(option: Possibility, outlives: bool) -> Possibility:
+def _attribute_of(option: Possibility, outlives: bool) -> Possibility:
     match option:
         case Tensor() if not outlives:
             return option
@@ -181,9 +163,9 @@ def _kept(option: Possibility, outlives: bool) -> Possibility:
                 option,
                 source=None,
                 on_self=True,
-                element=kept(option.element, outlives=outlives) if option.element else None,
-                items=tuple(kept(item, outlives=outlives) for item in option.items) if option.items else None,
-                fields=tuple((k, kept(v, outlives=outlives)) for k, v in option.fields),
+                element=as_attribute(option.element, outlives=outlives) if option.element else None,
+                items=tuple(as_attribute(item, outlives=outlives) for item in option.items) if option.items else None,
+                fields=tuple((k, as_attribute(v, outlives=outlives)) for k, v in option.fields),
             )
         case Scalar():
             return Scalar(option.container, on_self=True)
@@ -191,3 +173,72 @@ def _kept(option: Possibility, outlives: bool) -> Possibility:
             return option
         case _:
             return replace(option, on_self=True)
+
+
+def read_before_export(value: Value) -> Value:
+    """A value that a constructor made: what it read from a tensor was a plain number before export began."""
+    options = tuple(_option_read_before_export(option) for option in value.options)
+    return value if options == value.options else functools.reduce(join, map(exactly, options))
+
+
+def _option_read_before_export(option: Possibility) -> Possibility:
+    match option:
+        case NumberFromData():
+            return Scalar(on_self=True)
+        case Container(element=element, items=items):
+            return replace(
+                option,
+                element=read_before_export(element) if element else None,
+                items=tuple(map(read_before_export, items)) if items else items,
+            )
+    return option
+
+
+# Dictionaries that decorators fill: `@register("mean")` above a function or class.
+
+
+def with_registered(module: ModuleInfo, name: str, held: Value) -> Value:
+    """The dictionary `name` with what decorators of the file put into it."""
+    found = [
+        (key, exactly(Class(what) if isinstance(what, ClassInfo) else Function(what, name=what.name)))
+        for key, what in _registered(module, name)
+    ]
+    if not found:
+        return held
+    element = join_all((held.element, *(value for _, value in found)))
+    fields = {**dict(held.fields), **{key: value for key, value in found if key is not None}}
+    return held.but(element=element, fields=tuple(fields.items()))
+
+
+def _registered(module: ModuleInfo, name: str) -> Iterator[tuple[str | None, FunctionInfo | ClassInfo]]:
+    """The functions and classes of the file that its own decorators store in the dictionary `name`, by their keys."""
+    if not module.parsed.mentions([f"{name}["]):
+        return
+    stores = {function.name for function in module.functions.values() if _stores(function.node, name)}
+    if not stores:
+        return
+    defined: list[FunctionInfo | ClassInfo] = [*module.functions.values(), *module.classes.values()]
+    for decorated in defined:
+        for node in getattr(decorated.node, "decorator_list", ()):
+            if last_name(node.func if isinstance(node, ast.Call) else node) in stores:
+                yield _registered_key(node, decorated.name), decorated
+
+
+def _stores(node: ast.AST, name: str) -> bool:
+    """`NAME[key] = fn`."""
+    return any(
+        isinstance(part, ast.Subscript)
+        and isinstance(part.ctx, ast.Store)
+        and isinstance(part.value, ast.Name)
+        and part.value.id == name
+        for part in walked(node)
+    )
+
+
+def _registered_key(decorator: ast.expr, own: str) -> str | None:
+    match decorator:
+        case ast.Call(args=[ast.Constant(value=str(key)), *_]):
+            return key
+        case ast.Call(args=[]) | ast.Name():
+            return own
+    return None

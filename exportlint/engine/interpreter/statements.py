@@ -1,44 +1,57 @@
-"""Follow statements: how names change along a function, and which statements export can reach at all."""
+"""Runs the body of one function: how names change along it, and which statements export can reach at all.
+
+Branches that the code alone settles are not run, since export does not run them either: what stands there is dead, and
+no rule speaks of it. Of others both sides run, each with what the test shows, and their names are joined. A loop runs
+twice: what the first round leaves behind is what the second one meets, and a third would find nothing that rules ask
+for.
+"""
 
 from __future__ import annotations
 
 import ast
 from typing import TYPE_CHECKING
 
-from exportlint.engine.entry.argument_parts import parts_of_arguments
-from exportlint.engine.entry.usage import used
-from exportlint.engine.interpreter.evaluation.expressions import Expressions
+from exportlint.engine.entry.definitions import sets_attributes
+from exportlint.engine.entry.parameters import parts_of_arguments, used
+from exportlint.engine.interpreter.evaluation import Expressions
 from exportlint.engine.source.symbols import FunctionInfo
 from exportlint.engine.values import operators
-from exportlint.engine.values.abstract_value import NONE, UNKNOWN, Function, Value, exactly
-from exportlint.engine.values.joining import join
-from exportlint.engine.values.kinds import Kind
+from exportlint.engine.values.abstract_value import (
+    NONE,
+    TENSOR,
+    UNKNOWN,
+    Function,
+    Kind,
+    Source,
+    Tensor,
+    Value,
+    exactly,
+    join,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-_LOOPS = 5
+_MOST_LOOPS_TWICE = 5
 
 
-class Statements(Expressions):
-    """Runs the statements of one function in one context. `run` returns True when the block ends the function."""
+class FunctionRun(Expressions):
+    """The run of one function in one context; `engine` knows all other functions, `env` holds the names."""
 
     loops = 0
     # The expression of the last statement that takes no value, or gives it to an attribute of another object.
     dropped: ast.expr | None = None
 
     def run(self, statements: list[ast.stmt]) -> bool:
+        """Follow a block; True where it ends the function, or the round of a loop, on every path."""
         for i, statement in enumerate(statements):
             self.env.alive.add(statement)
-            if self._one(statement):
+            handler: Callable[[ast.stmt], bool | None] | None = getattr(self, _HANDLERS.get(type(statement), ""), None)
+            if handler and handler(statement):
                 self.env.mark_unreachable(statements[i + 1 :])
                 return True
         return False
-
-    def _one(self, node: ast.stmt) -> bool:
-        handler: Callable[[ast.stmt], bool | None] | None = getattr(self, _HANDLERS.get(type(node), ""), None)
-        return bool(handler(node)) if handler else False
 
     def _expression(self, node: ast.Expr) -> None:
         self.dropped = node.value
@@ -100,6 +113,7 @@ class Statements(Expressions):
         old = self.value(node.target)
         new = operators.combine(old, self.value(node.value), node.op)
         if isinstance(node.target, ast.Name):
+            # `x += 1` writes to the tensor that x is, so that it stays an input or a buffer.
             in_place = old.kind is Kind.TENSOR and new.kind is Kind.TENSOR
             self.env.names[node.target.id] = new.but(source=old.source) if in_place else new
 
@@ -119,10 +133,11 @@ class Statements(Expressions):
         else_ends = self.run(node.orelse)
         if body_ends and else_ends:
             return True
+        # What follows is met by the sides that do not end: after `if x is None: return`, x is not None.
         if else_ends:
             self.env.names = after_body
         elif not body_ends:
-            self.env.names = self._merged(after_body, self.env.names)
+            self.env.names = self._names_of_both(after_body, self.env.names)
         return False
 
     def _rounds(self) -> Iterator[None]:
@@ -130,7 +145,7 @@ class Statements(Expressions):
         self.loops += 1
         try:
             yield
-            if self.loops <= _LOOPS:
+            if self.loops <= _MOST_LOOPS_TWICE:
                 yield
         finally:
             self.loops -= 1
@@ -143,7 +158,7 @@ class Statements(Expressions):
             self.assign(node.target, element)
             self._read_by_item(node.target)
             self.run(node.body)
-            self.env.names = self._merged(before, self.env.names)
+            self.env.names = self._names_of_both(before, self.env.names)
         self.run(node.orelse)
 
     def _while(self, node: ast.While) -> None:
@@ -155,10 +170,10 @@ class Statements(Expressions):
                 return
             self.narrow(node.test, True)
             self.run(node.body)
-            self.env.names = self._merged(before, self.env.names)
+            self.env.names = self._names_of_both(before, self.env.names)
         self.run(node.orelse)
 
-    def _with(self, node: ast.With | ast.AsyncWith) -> bool:
+    def _enter(self, node: ast.With | ast.AsyncWith) -> bool:
         for item in node.items:
             found = self.value(item.context_expr)
             if found.kind is Kind.INSTANCE and found.cls:
@@ -172,16 +187,17 @@ class Statements(Expressions):
     def _try(self, node: ast.Try) -> bool:
         before = dict(self.env.names)
         body_ends = self.run(node.body) or self.run(node.orelse)
+        # `try: return torch.compiler.is_compiling()` with a handler for old versions of torch: it never runs.
         if body_ends and self._cannot_raise(node.body):
             self.env.mark_unreachable([statement for handler in node.handlers for statement in handler.body])
             return True
         after = self.env.names
         ends = [body_ends]
         for handler in node.handlers:
-            self.env.names = self._merged(before, after) if not body_ends else dict(before)
+            self.env.names = self._names_of_both(before, after) if not body_ends else dict(before)
             ends.append(self.run(handler.body))
             if not ends[-1]:
-                after = self._merged(after, self.env.names) if not all(ends[:-1]) else self.env.names
+                after = self._names_of_both(after, self.env.names) if not all(ends[:-1]) else self.env.names
         self.env.names = after
         return self.run(node.finalbody) or all(ends)
 
@@ -203,10 +219,10 @@ class Statements(Expressions):
             if case.guard:
                 self.value(case.guard)
             if not self.run(case.body):
-                after = self.env.names if after is None else self._merged(after, self.env.names)
-        self.env.names = self._merged(before, after) if after is not None else before
+                after = self.env.names if after is None else self._names_of_both(after, self.env.names)
+        self.env.names = self._names_of_both(before, after) if after is not None else before
 
-    def _merged(self, a: dict[str, Value], b: dict[str, Value]) -> dict[str, Value]:
+    def _names_of_both(self, a: dict[str, Value], b: dict[str, Value]) -> dict[str, Value]:
         """What holds after either of two paths. A name bound on one path only is in doubt nowhere it can be read; an
         attribute or item that one path assigns holds what it did before on the other."""
         both = {name: join(a[name], b[name]) for name in a.keys() & b.keys()}
@@ -214,18 +230,63 @@ class Statements(Expressions):
         earlier = {name: value for name, value in self.env.earlier.items() if value.kind is not Kind.UNKNOWN}
         return both | {name: join(value, earlier[name]) if name in earlier else value for name, value in alone.items()}
 
-    def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    def _function_defined(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         closure = {**self.env.function.closure, **self.env.names}
         function = FunctionInfo(
             node.name, node, self.env.module, self.env.function.cls, closure, made_before=self.engine.silent
         )
         self.env.names[node.name] = exactly(Function(function, name=node.name))
 
+    # What only constructors do, and what is noted of a call.
+
+    def result(self, function: Value, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.Call) -> Value:
+        """Also what only matters in constructors: register_buffer and its kin, and `Function.apply`."""
+        match node.func:
+            case ast.Attribute(value=ast.Name(id="self"), attr="register_buffer") if args and args[0].name:
+                new = args[1] if len(args) > 1 else keywords.get("tensor", UNKNOWN)
+                kept = new.but(source=Source.BUFFER, on_self=True) if new.kind is Kind.TENSOR else new
+                self.env.names[f"self.{args[0].name}"] = (
+                    kept if new.kind is not Kind.UNKNOWN else exactly(Tensor(Source.BUFFER))
+                )
+            case ast.Attribute(
+                value=ast.Name(id="self"), attr="register_parameter" | "add_module" | "register_module"
+            ) if args and args[0].name:
+                self.env.names[f"self.{args[0].name}"] = args[1] if len(args) > 1 else UNKNOWN
+            case ast.Attribute(value=owner, attr="apply"):
+                base = self.env.believed(owner)
+                if (
+                    base.kind is Kind.CLASS
+                    and base.cls
+                    and base.cls.is_autograd_function
+                    and (f := base.cls.method("forward"))
+                ):
+                    self.engine.invoke(f, None, args, keywords)
+                    return TENSOR
+        # In a constructor, `self.build()` and `super().__init__()` set attributes of the object that is being made, so
+        # their bodies run on our names; as calls of their own they would set them on an object that nobody keeps.
+        if self.engine.silent and (method := self._method_of_self(function, node)):
+            found = self.engine.on_self(method, args, keywords, self.env)
+            if found is not None or not self.engine.watching or sets_attributes(method.node):
+                return UNKNOWN if found is None else found
+        if node is self.dropped and self.engine.silent and function.function is not None:
+            return UNKNOWN  # nobody takes the value, and what the callee sets is not seen here
+        self.engine.watch(function, args, keywords, self.env)
+        return super().result(function, args, keywords, node)
+
+    def _method_of_self(self, function: Value, node: ast.Call) -> FunctionInfo | None:
+        """The method of the object under construction that is called, its base's or its own."""
+        match node.func:
+            case ast.Attribute(value=ast.Call()) as func:
+                return self._super_method(func)
+            case ast.Attribute(value=ast.Name(id="self")):
+                return function.function
+        return None
+
 
 _HANDLERS: dict[type[ast.stmt], str] = {
     ast.Expr: "_expression", ast.Assign: "_assign", ast.AugAssign: "_augment", ast.AnnAssign: "_annotated",
     ast.Return: "_return", ast.Raise: "_raise", ast.Break: "_leave_loop", ast.Continue: "_leave_loop",
-    ast.If: "_if", ast.For: "_for", ast.AsyncFor: "_for", ast.While: "_while", ast.With: "_with",
-    ast.AsyncWith: "_with", ast.Try: "_try", ast.Match: "_match", ast.Assert: "_assert",
-    ast.FunctionDef: "_define", ast.AsyncFunctionDef: "_define", ast.Delete: "_delete",
+    ast.If: "_if", ast.For: "_for", ast.AsyncFor: "_for", ast.While: "_while", ast.With: "_enter",
+    ast.AsyncWith: "_enter", ast.Try: "_try", ast.Match: "_match", ast.Assert: "_assert",
+    ast.FunctionDef: "_function_defined", ast.AsyncFunctionDef: "_function_defined", ast.Delete: "_delete",
 }  # fmt: skip

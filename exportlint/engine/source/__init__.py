@@ -1,1 +1,1 @@
-"""Files in, parsed modules with their classes, functions and imports out; nothing is imported or run."""
+"""Files in; parsed modules, their classes and functions, and what a name means in them, out. Nothing is run."""

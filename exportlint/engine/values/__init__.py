@@ -1,1 +1,1 @@
-"""The abstract domain: values of operands and arguments in, what operators and library calls make of them out."""
+"""The abstract domain: values in, what operators, sizes and calls of libraries make of them out."""

@@ -1,18 +1,91 @@
-"""What an expression may be, as far as reading the code can tell: a small set of possibilities."""
+"""The abstract domain: what an expression may be, as far as reading the code can tell.
+
+A `Value` is a small set of possibilities, each with a `Kind`: a tensor, a size, a module of a known class, None … Rules
+ask what it may be and what it surely is, because that decides what they may say: what must be data makes an error,
+what may be data a warning at most, what is unknown nothing. So where two paths meet nothing is forgotten: `join` keeps
+what the value is on either. (The last common word of "a tensor or None" would be "anything", and `if mask is not None:`
+would be a branch on data.) Only possibilities of one kind are made one, so that a value stays as small as there are
+kinds.
+
+A `Belief` is what the engine hands to the rules: the value of every expression of a file, by the place where it stands.
+"""
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from exportlint.engine.values.kinds import Kind, Source, Step, Transform
+from exportlint.engine.values import extents
 
 if TYPE_CHECKING:
+    import ast
+    from collections.abc import Callable, Iterable
+
     from exportlint.engine.source.symbols import ClassInfo, FunctionInfo
-    from exportlint.engine.values.dims.extents import Extent
+    from exportlint.engine.values.extents import Dims, Extent
 
 
-# One small type for each kind. `on_self`: reached through `self.`, so it outlives the call. `name`: the dotted origin
+class Kind(enum.Enum):
+    """What sort of thing an expression is. UNKNOWN never makes an error.
+
+    >>> Kind("tensor").name
+    'TENSOR'
+    """
+
+    TENSOR = "tensor"
+    CONTAINER = "container"  # list, tuple, set, dict … ; `element` says of what, if known
+    SHAPE = "shape"  # x.shape, x.size()
+    SIZE = "size"  # one size of an input: a symbolic int when the dim is declared dynamic, otherwise a constant
+    UNBACKED = "unbacked"  # a number or size that is read out of tensor data (`.item()`, rows of `x[mask]`)
+    SCALAR = "scalar"  # Python bool, int, float, str, dtype, device …
+    NONE = "None"
+    MODULE = "module"  # an nn.Module instance
+    INSTANCE = "instance"  # an instance of some other class
+    CLASS = "class"
+    FUNCTION = "function"
+    CONFIG = "config"  # a configuration object or an attribute read from one
+    ARRAY = "array"  # numpy
+    UNKNOWN = "unknown"
+
+    __hash__ = object.__hash__  # that of Enum is not built in; kinds are looked up in sets all the time
+
+
+class Source(enum.Enum):
+    """Where a tensor comes from; rules about state and in-place writes ask for it.
+
+    >>> Source("computed").name
+    'COMPUTED'
+    """
+
+    COMPUTED = "computed"
+    INPUT = "input"
+    PARAMETER = "parameter"
+    BUFFER = "buffer"
+    ATTRIBUTE = "plain tensor attribute"
+    CONSTANT = "constant"  # torch.tensor(1.0), torch.zeros(3): made from Python values only
+
+    __hash__ = object.__hash__  # as that of Kind
+
+
+class Transform(enum.Enum):
+    """What a function of `torch.func` makes of a function, and so what it is given when that is called."""
+
+    OF_ROWS = "a function of rows"  # torch.vmap
+    OF_SLICES = "a function of slices along dims that are given"  # torch.vmap with in_dims
+    OF_DERIVATIVES = "a derivative"  # torch.func.grad, jacrev …
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a trail: what was read, and on which line."""
+
+    text: str
+    line: int
+
+
+# What an expression may be: one small type for each kind, so that a possibility carries what is known of its kind and
+# nothing else. `on_self`: reached through `self.`, so it outlives the call. `name`: the dotted origin
 # of what libraries define ("torch.cond").
 
 
@@ -28,7 +101,7 @@ class Tensor:
     boolean: bool = False
     data_dim: int | None = None
     on_self: bool = False
-    dims: tuple[Extent | None, ...] | None = None
+    dims: Dims | None = None
 
     @property
     def unbacked(self) -> bool:
@@ -61,7 +134,7 @@ class Shape:
 
     kind: ClassVar[Kind] = Kind.SHAPE
     data_dim: int | None = None
-    dims: tuple[Extent | None, ...] | None = None
+    dims: Dims | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,3 +467,173 @@ def _changed(option: Possibility, changes: dict[str, Any]) -> Possibility:
     own = {name: value for name, value in changes.items() if name in type(option).__slots__}
     same = all(getattr(option, name) == value for name, value in own.items())
     return option if same else replace(option, **own)
+
+
+# More than so many objects, functions or classes that an expression may be are not followed one by one.
+_MOST_FOLLOWED = 4
+
+
+def join(a: Value, b: Value) -> Value:
+    """What holds where two paths meet: what it may be on either."""
+    trail = a.trail if a.trail and (a.may_be_data or not b.trail) else b.trail
+    if a.options == b.options:
+        return a if a.trail == trail else Value(a.options, trail)
+    return Value(_united_options(a.options, b.options), trail)
+
+
+def each_option(value: Value, judge: Callable[[Possibility], Value]) -> Value:
+    """What holds for each thing that the value may be, None aside."""
+    options = value.present
+    return judge(options[0]) if len(options) == 1 else join_all(map(judge, options)) or UNKNOWN
+
+
+def join_all(values: Iterable[Value | None]) -> Value | None:
+    """What holds for each of several values; None where there is none."""
+    whole: Value | None = None
+    for value in values:
+        if value is not None:
+            whole = value if whole is None else join(whole, value)
+    return whole
+
+
+def _united_options(a: tuple[Possibility, ...], b: tuple[Possibility, ...]) -> tuple[Possibility, ...]:
+    found = list(a)
+    for option in b:
+        if option not in found:
+            merged = ((i, _merge(other, option)) for i, other in enumerate(found))
+            at, whole = next(((i, one) for i, one in merged if one is not None), (len(found), option))
+            found[at : at + 1] = [whole]
+    followed = [option for option in found if isinstance(option, Module | Instance | Class | Function)]
+    if len(followed) <= _MOST_FOLLOWED:
+        return tuple(found)
+    # A registry of twenty classes would be run twenty times wherever its entry is called.
+    kinds = {option.kind: type(option)() for option in followed}
+    return (*(option for option in found if option not in followed), *kinds.values())
+
+
+def _merge(a: Possibility, b: Possibility) -> Possibility | None:
+    """One possibility for two of a kind; None for two that are followed apart.
+
+    What differs becomes what is weaker: a tensor is boolean where both are, and has a size from data where either has.
+    Objects of two classes, or made in two ways, stay apart, since their forwards are two.
+    """
+    match a, b:
+        case Tensor(), Tensor():
+            source = a.source if a.source is b.source else Source.COMPUTED
+            dims = _joined_dims(a.dims, b.dims)
+            return Tensor(
+                source, a.boolean and b.boolean, _joined_place(a.data_dim, b.data_dim), a.on_self or b.on_self, dims
+            )
+        case Container(), Container():
+            return _merged_containers(a, b)
+        case Shape(), Shape():
+            return Shape(_joined_place(a.data_dim, b.data_dim), _joined_dims(a.dims, b.dims))
+        case Size(), Size():
+            return Size(extents.joined(a.extent, b.extent))
+        case Scalar(), Scalar():
+            return Scalar(
+                _if_same(a.container, b.container),
+                a.truth if a.truth is b.truth else None,
+                _if_same(a.name, b.name),
+                a.on_self or b.on_self,
+            )
+        case ConfigObject(), ConfigObject():
+            return ConfigObject(_if_same(a.name, b.name), a.on_self or b.on_self)
+        case Array(), Array():
+            return Array(_if_same(a.name, b.name), a.on_self or b.on_self)
+        case Unknown(), Unknown():
+            owner = a.owner if a.owner == b.owner else None
+            return Unknown(_if_same(a.name, b.name), owner, a.on_self or b.on_self)
+    return _merged_objects(a, b)
+
+
+def _merged_objects(a: Possibility, b: Possibility) -> Possibility | None:
+    """Of two objects of one class, made in the same way."""
+    match a, b:
+        case Module(), Module() if a.cls is b.cls and a.name == b.name and a.made is b.made:
+            return replace(
+                a,
+                element=_joined_parts(a.element, b.element),
+                items=_joined_items(a.items, b.items),
+                fields=a.fields if a.fields == b.fields else (),
+                source=a.source if a.source is b.source else None,
+                on_self=a.on_self or b.on_self,
+            )
+        case Instance(), Instance() if a.cls is b.cls and a.name == b.name:
+            fields = a.fields if a.fields == b.fields else ()
+            given = a.source if a.source is b.source else None
+            return Instance(a.cls, a.name, fields, given, a.on_self or b.on_self)
+    return None
+
+
+def _merged_containers(a: Container, b: Container) -> Container:
+    return Container(
+        _if_same(a.container, b.container),
+        _joined_parts(a.element, b.element),
+        _joined_items(a.items, b.items),
+        _joined_fields(a.fields, b.fields),
+        a.source if a.source is b.source else None,
+        a.unbacked or b.unbacked,
+        a.on_self or b.on_self,
+        _if_same(a.name, b.name),
+    )
+
+
+def _joined_place(a: int | None, b: int | None) -> int | None:
+    """The place of the dim with a size from data that either has; the first where both have one."""
+    return min((place for place in (a, b) if place is not None), default=None)
+
+
+def _joined_dims(a: Dims | None, b: Dims | None) -> Dims | None:
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return a if a == b else tuple(map(extents.joined, a, b))
+
+
+def _joined_parts(a: Value | None, b: Value | None) -> Value | None:
+    return join(a, b) if a and b else a or b
+
+
+def _joined_items(a: tuple[Value, ...] | None, b: tuple[Value, ...] | None) -> tuple[Value, ...] | None:
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return tuple(join(x, y) for x, y in zip(a, b, strict=True))
+
+
+def _joined_fields(a: tuple[tuple[str, Value], ...], b: tuple[tuple[str, Value], ...]) -> tuple[tuple[str, Value], ...]:
+    """Of two dicts. A key that only one has is there wherever it is read without an error."""
+    if a == b:
+        return a
+    others = dict(b)
+    both = {name: join(value, others.pop(name)) if name in others else value for name, value in a}
+    return (*both.items(), *others.items())
+
+
+def _if_same(a: str | None, b: str | None) -> str | None:
+    return a if a == b else None
+
+
+# The place of an expression: line and column of its start and of its end. Rules read a file with libcst and the engine
+# with `ast`; a place is what both trees know, so it is by places that a rule asks.
+Span = tuple[int, int, int, int]
+
+
+@dataclass(slots=True)
+class Belief:
+    """What is known about one file: values by span (ast's byte columns), functions that ran, what never ran."""
+
+    values: dict[Span, Value] = field(default_factory=dict)
+    reached: dict[FunctionInfo, None] = field(default_factory=dict)
+    dead: dict[Span, int] = field(default_factory=dict)  # span -> in how many contexts it was cut off
+    sampled: frozenset[ClassInfo] = frozenset()  # classes that were judged by what samples give them, and by no guess
+    runs: dict[Span, int] = field(default_factory=dict)  # span of a function -> contexts
+    called: set[Span] = field(default_factory=set)  # functions that ran otherwise than for an operator (`torch.cond`)
+    declares_dims: bool = False  # did it run for a sample whose `dynamic_shapes` say something?
+
+
+def span_of(node: ast.AST) -> Span | None:
+    """Lines and byte columns, as `ast` counts them; None for a node without a place."""
+    end = getattr(node, "end_lineno", None)
+    if end is None:
+        return None
+    return (node.lineno, node.col_offset, end, node.end_col_offset)  # type: ignore[attr-defined]

@@ -1,9 +1,15 @@
-"""What calls into torch, numpy and Python give back, by dotted name. Facts of the libraries' documentation."""
+"""What calls into torch, numpy and Python give back. Facts of the libraries' documentation.
+
+Two tables: methods of tensors, by their last name, and functions and classes, by their dotted name. A name that is in
+neither is not known, with one exception: what torch has in small letters, and what else a tensor can be asked, gives a
+tensor, since nearly all of torch does. What gives something else therefore has to be listed here.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from exportlint.engine.values import shapes
 from exportlint.engine.values.abstract_value import (
     ROWS,
     SCALAR,
@@ -14,29 +20,26 @@ from exportlint.engine.values.abstract_value import (
     Array,
     Container,
     Instance,
+    Kind,
     Module,
     Scalar,
+    Shape,
+    Source,
     Tensor,
     Unknown,
     Value,
     exactly,
-)
-from exportlint.engine.values.dims import needs
-from exportlint.engine.values.dims.data_sized_dim import FOLLOWED
-from exportlint.engine.values.joining import join
-from exportlint.engine.values.kinds import Kind, Source
-from exportlint.engine.values.tensor_methods import (
-    BOOLEAN_METHODS,
-    METHOD_LIKE,
-    TENSORS,
-    TUPLE_METHODS,
-    each_tensor,
+    join,
+    sized,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MODULE_CONTAINERS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ModuleDict"})
+
+# Methods of tensors.
+
+
 _WORDS = str.split
 # Attributes and methods of a tensor that are not tensors.
 SCALAR_ATTRIBUTES = frozenset(
@@ -45,6 +48,7 @@ SCALAR_ATTRIBUTES = frozenset(
         "requires_grad layout names itemsize is_mkldnn output_nr grad_fn"
     )
 )
+# … and of a NumPy array.
 ARRAY_SCALARS = frozenset(_WORDS("shape ndim size dtype itemsize nbytes"))
 # Methods that only tensors have, as evidence that a parameter is one. (`size`, `split`, `copy` … others have as well.)
 TENSOR_ONLY = frozenset(
@@ -66,6 +70,143 @@ TENSOR_CALLED = frozenset(
         "index_add index_fill masked_scatter dot outer mm mv addmm cross sign erf rsqrt square neg floor ceil trunc"
     )
 )
+# Methods that neither numpy nor Python has: what they are called on is a tensor.
+TORCH_ONLY = frozenset(
+    _WORDS(
+        "unsqueeze softmax log_softmax detach masked_fill permute contiguous expand bmm sigmoid relu type_as "
+        "float long half bfloat16 masked_select index_select unbind new_zeros new_ones new_full new_tensor "
+        "expand_as"
+    )
+)
+_SCALAR_METHODS = frozenset(
+    _WORDS(
+        "dim ndimension is_contiguous is_floating_point is_complex is_signed is_inference element_size "
+        "get_device type storage untyped_storage data_ptr storage_offset has_names is_shared is_pinned "
+        "dense_dim sparse_dim is_same_size is_set_to __hash__ is_coalesced is_neg is_conj retain_grad "
+        "backward register_hook share_memory_"
+    )
+)
+_UNBACKED_METHODS = frozenset(_WORDS("item equal allclose is_nonzero __bool__ __int__ __float__ __index__"))
+TUPLE_METHODS = frozenset(
+    _WORDS(
+        "split chunk unbind topk sort tensor_split split_with_sizes hsplit vsplit dsplit mode kthvalue "
+        "aminmax qr svd eig eigh lu slogdet unsafe_chunk unsafe_split frexp histogram"
+    )
+)
+_TUPLE_WITH_DIM = frozenset(_WORDS("max min median cummax cummin nanmedian"))
+_DATA_SIZED = frozenset(_WORDS("nonzero argwhere masked_select unique unique_consecutive repeat_interleave bincount"))
+_MAY_GIVE_ITSELF = frozenset(_WORDS("to cpu cuda float double half long int bool bfloat16 type type_as contiguous"))
+_SPLITS = frozenset(_WORDS("split split_with_sizes tensor_split unsafe_split"))
+BOOLEAN_METHODS = frozenset(
+    _WORDS(
+        "bool eq ne lt le gt ge isnan isinf isfinite logical_and logical_or logical_not logical_xor any all "
+        "isclose signbit isin less greater less_equal greater_equal not_equal isposinf isneginf isreal"
+    )
+)
+# Views keep where a tensor lives.
+VIEWS = frozenset(
+    _WORDS(
+        "view t transpose permute detach squeeze unsqueeze expand expand_as narrow select diagonal view_as T "
+        "mT data swapaxes movedim real imag unfold as_strided"
+    )
+)
+TENSORS = exactly(Container("tuple", TENSOR))
+
+METHOD_LIKE = TUPLE_METHODS | _TUPLE_WITH_DIM | _DATA_SIZED | shapes.KEEP_TRACK_OF_DATA_DIM | VIEWS
+
+
+def _method_as_function(tensors: Value, name: str, args: tuple[Value, ...], keywords: Mapping[str, Value]) -> Value:
+    """A function of torch, on what is a tensor on one path at least; what is none there raises."""
+    tensor = next(option for option in tensors.options if isinstance(option, Tensor))
+    found = tensor_method(tensor, name, args, keywords)
+    return found if tensors.certain else found.doubted()
+
+
+def tensor_method(tensor: Tensor, name: str, args: tuple[Value, ...], keywords: Mapping[str, Value]) -> Value:
+    """What a method of a tensor gives. Unknown methods of a tensor give tensors."""
+    if name == "size":
+        return _size_of(tensor, args[0] if args else None) if args else shape_of(tensor)
+    if name in {"numel", "nelement", "__len__"}:
+        return _counted(tensor, name)
+    if name in _UNBACKED_METHODS:
+        return UNBACKED
+    if name == "tolist":
+        return exactly(Container("list", UNBACKED))
+    if name == "numpy":
+        return exactly(Array("torch.Tensor.numpy"))
+    if name in _SCALAR_METHODS or name == "stride":
+        return SCALAR
+    if (
+        name in _SPLITS
+        and args
+        and (args[0].is_unbacked or (args[0].element is not None and args[0].element.is_unbacked))
+    ):
+        return exactly(Container("tuple", ROWS))
+    if name in TUPLE_METHODS or (name in _TUPLE_WITH_DIM and (args or "dim" in keywords)):
+        return TENSORS
+    if name in _DATA_SIZED:
+        return _sized_by_data(name, args, keywords)
+    return _made_by_method(tensor, name, _data_dim_after_method(tensor, name, args, keywords))
+
+
+def _counted(tensor: Tensor, name: str) -> Value:
+    if tensor.data_dim is not None and (name != "__len__" or tensor.unbacked):
+        return UNBACKED
+    counted = tensor.dims[:1] if name == "__len__" and tensor.dims else tensor.dims
+    return SIZE if counted is None else sized(shapes.product(counted))
+
+
+def _data_dim_after_method(
+    tensor: Tensor, name: str, args: tuple[Value, ...], keywords: Mapping[str, Value]
+) -> int | None:
+    if name in {"view", "reshape"}:
+        sizes = args or tuple(value for key, value in keywords.items() if key == "shape")
+        return shapes.data_dim_of_view(sizes) if tensor.data_dim is not None else None
+    if name == "narrow" and len(args) > 2 and args[2].is_unbacked:  # noqa: PLR2004 - dim, start and length
+        place = shapes.extent_of(args[0])
+        return place.number if place else None
+    return shapes.data_dim_after(tensor.data_dim, name, args, keywords) if tensor.data_dim is not None else None
+
+
+def _made_by_method(tensor: Tensor, name: str, data_dim: int | None) -> Value:
+    """A tensor that a method makes of another: its storage, its rows, whether it holds booleans."""
+    boolean = name in BOOLEAN_METHODS or (
+        tensor.boolean and name not in {"float", "long", "int", "to", "sum", "cumsum", "type"}
+    )
+    source = tensor.source if name in VIEWS or name.endswith("_") else Source.COMPUTED
+    if name in _MAY_GIVE_ITSELF and tensor.source is Source.ATTRIBUTE:
+        source = tensor.source
+    if tensor.source is Source.CONSTANT:
+        source = Source.CONSTANT
+    return exactly(Tensor(source, boolean, data_dim))
+
+
+def _sized_by_data(name: str, args: tuple[Value, ...], keywords: Mapping[str, Value]) -> Value:
+    if name == "repeat_interleave":
+        by_data = bool(args) and args[0].kind is Kind.TENSOR and "output_size" not in keywords
+        return ROWS if by_data else TENSOR
+    if not keywords.keys().isdisjoint({"as_tuple", "return_counts", "return_inverse"}):
+        return exactly(Container("tuple", ROWS))
+    return ROWS
+
+
+def shape_of(tensor: Tensor) -> Value:
+    return exactly(Shape(tensor.data_dim, tensor.dims))
+
+
+def _size_of(tensor: Tensor, dim: Value | None) -> Value:
+    place = shapes.extent_of(dim) if dim is not None else None
+    if place is not None and place.number is not None and place.number == tensor.data_dim:
+        return UNBACKED
+    if tensor.dims is None or place is None or place.number is None:
+        return SIZE
+    return sized(tensor.dims[place.number]) if -len(tensor.dims) <= place.number < len(tensor.dims) else SIZE
+
+
+# Functions and classes.
+
+
+MODULE_CONTAINERS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ModuleDict"})
 RETURN_THE_MODULE = frozenset(_WORDS("eval train to cuda cpu half float double bfloat16 requires_grad_ to_empty"))
 # Functions of torch that give the module that they are given.
 _WRAPPERS_OF_MODULES = (
@@ -81,14 +222,6 @@ _TAKES_OTHERS = frozenset(
         "column_stack row_stack block_diag meshgrid broadcast_tensors cartesian_prod einsum Generator no_grad "
         "autocast typename sym_int sym_float sym_max sym_min sym_not sym_sum promote_types can_cast tril_indices "
         "triu_indices broadcast_shapes chain_matmul frombuffer asarray enable_grad inference_mode"
-    )
-)
-# Methods that neither numpy nor Python has: what they are called on is a tensor.
-TORCH_ONLY = frozenset(
-    _WORDS(
-        "unsqueeze softmax log_softmax detach masked_fill permute contiguous expand bmm sigmoid relu type_as "
-        "float long half bfloat16 masked_select index_select unbind new_zeros new_ones new_full new_tensor "
-        "expand_as"
     )
 )
 # Methods of a module that go through its tensors.
@@ -200,11 +333,11 @@ def call(name: str, args: tuple[Value, ...], keywords: Mapping[str, Value]) -> V
     if name.startswith(_WRAPPERS_OF_MODULES):
         return args[0] if args else UNKNOWN
     if name.startswith("torch."):
-        return _torch(name, args, keywords)
+        return _of_torch(name, args, keywords)
     if name.startswith("numpy."):
         return exactly(Array(name))
     if name.startswith(("math.", "operator.index", "copy.")):
-        return _math(name, args)
+        return _number_or_copy(name, args)
     if name.startswith("einops.") and name.rpartition(".")[2] in {"rearrange", "repeat", "reduce", "einsum", "pack"}:
         return TENSOR if any(a.kind is Kind.TENSOR for a in args) else UNKNOWN
     if name.startswith("collections."):
@@ -214,41 +347,43 @@ def call(name: str, args: tuple[Value, ...], keywords: Mapping[str, Value]) -> V
     return exactly(Unknown(name))
 
 
-def _torch(name: str, args: tuple[Value, ...], keywords: Mapping[str, Value]) -> Value:
+def _number_or_copy(name: str, args: tuple[Value, ...]) -> Value:
+    if any(a.is_data for a in args):
+        return UNBACKED
+    if name.startswith("copy."):
+        return args[0] if args else UNKNOWN
+    return SIZE if any(a.kind is Kind.SIZE for a in args) else SCALAR
+
+
+def _of_torch(name: str, args: tuple[Value, ...], keywords: Mapping[str, Value]) -> Value:
     last = name.rpartition(".")[2]
     if name in _FROM_DATA:
         return UNBACKED if any(a.kind is Kind.TENSOR for a in args) else SCALAR
     if last == "disable":  # torch.compiler.disable(f), torch._dynamo.disable(f): f behind a graph break
         return exactly(Unknown(name))
-    if _is_scalar(name, last):
+    asks_or_sets = name.count(".") == 1 and last.startswith(("get_", "set_", "is_", "use_"))
+    if asks_or_sets or name in _SCALAR_FUNCTIONS or name in _DTYPES or name.startswith(_SCALAR_PACKAGES):
         return SCALAR
     if name == "torch.numel":
         return SIZE
     if name.startswith("torch.nn.") and last in {"Parameter", "Buffer"}:
         source = Source.PARAMETER if last == "Parameter" else Source.BUFFER
-        return exactly(Tensor(source, dims=needs.dims_of(args[0]) if args else None))
+        return exactly(Tensor(source, dims=shapes.dims_of(args[0]) if args else None))
     if name.startswith("torch.nn.") and last[:1].isupper():
-        return _nn(name, args, keywords)
+        return _layer(name, args, keywords)
     if name.startswith(("torch.optim.", "torch.distributions.", "torch.utils.", "torch.autograd.", "torch.Generator")):
         return exactly(Instance(name=name))
     if name in _CONSTANT_MAKERS or (name.count(".") == 1 and last.endswith("Tensor")):  # torch.LongTensor(…)
-        return _made(name, args)
+        return _constant_or_computed(name, args)
     if name.startswith(_TENSOR_PACKAGES) or (name.count(".") == 1 and last[:1].islower()):
-        return _function(name, last, args, keywords)
+        return _tensor_function(name, last, args, keywords)
     return exactly(Unknown(name))
 
 
-def _is_scalar(name: str, last: str) -> bool:
-    """Settings, questions and dtypes: what they give is no tensor."""
-    if name.count(".") == 1 and last.startswith(("get_", "set_", "is_", "use_")):
-        return True
-    return name in _SCALAR_FUNCTIONS or name in _DTYPES or name.startswith(_SCALAR_PACKAGES)
-
-
-def _nn(name: str, args: tuple[Value, ...], keywords: Mapping[str, Value]) -> Value:
+def _layer(name: str, args: tuple[Value, ...], keywords: Mapping[str, Value]) -> Value:
     canonical = f"torch.nn.{name.rpartition('.')[2]}"
     if canonical not in MODULE_CONTAINERS:
-        return exactly(Module(name=canonical, fields=_sizes(canonical, args, keywords)))
+        return exactly(Module(name=canonical, fields=_settings_of_layer(canonical, args, keywords)))
     items = args if canonical.endswith("Sequential") else args[0].items if args else ()
     element = args[0].element if args else None
     for item in items or ():
@@ -257,7 +392,9 @@ def _nn(name: str, args: tuple[Value, ...], keywords: Mapping[str, Value]) -> Va
     return exactly(Module(name=canonical, items=items or None, element=element, fields=fields))
 
 
-def _sizes(name: str, args: tuple[Value, ...], keywords: Mapping[str, Value]) -> tuple[tuple[str, Value], ...]:
+def _settings_of_layer(
+    name: str, args: tuple[Value, ...], keywords: Mapping[str, Value]
+) -> tuple[tuple[str, Value], ...]:
     """How many features a layer takes and gives, where they are plain numbers, and how a convolution goes."""
     last = name.rpartition(".")[2]
     if last in {"Conv1d", "Conv2d", "Conv3d"}:
@@ -266,20 +403,20 @@ def _sizes(name: str, args: tuple[Value, ...], keywords: Mapping[str, Value]) ->
         return tuple((part, value.plain) for part, value in (given | named).items() if part in _OF_CONVOLUTION)
     parts = _FEATURES.get(last, ())
     pairs = zip(parts, args, strict=False)
-    return tuple((part, value.plain) for part, value in pairs if part and needs.extent_of(value) is not None)
+    return tuple((part, value.plain) for part, value in pairs if part and shapes.extent_of(value) is not None)
 
 
-def _made(name: str, args: tuple[Value, ...]) -> Value:
+def _constant_or_computed(name: str, args: tuple[Value, ...]) -> Value:
     """A tensor made from Python values is a constant; made from tensors or sizes it is computed."""
     flat = (*args, *(i for a in args for i in a.items or ()), *(a.element for a in args if a.element))
     if name in {"torch.tensor", "torch.as_tensor"} and args and args[0].kind is Kind.TENSOR:
         return args[0].but(source=Source.COMPUTED)
     computed = any(a.kind in {Kind.TENSOR, Kind.UNBACKED} for a in flat)
     boolean = name == "torch.tensor" and bool(args) and args[0].container == "bool"
-    return exactly(Tensor(Source.COMPUTED if computed else Source.CONSTANT, boolean, _data_dim(name, args)))
+    return exactly(Tensor(Source.COMPUTED if computed else Source.CONSTANT, boolean, _data_dim_of_maker(name, args)))
 
 
-def _data_dim(name: str, args: tuple[Value, ...]) -> int | None:
+def _data_dim_of_maker(name: str, args: tuple[Value, ...]) -> int | None:
     """The place of a size that was read: `torch.zeros(3, n)`, `torch.arange(1, n)`."""
     sizes = args[0].items or args if args else ()
     at = next((i for i, size in enumerate(sizes) if size.kind is Kind.UNBACKED), None)
@@ -288,15 +425,20 @@ def _data_dim(name: str, args: tuple[Value, ...]) -> int | None:
     return 0 if name in _ONE_DIM else at
 
 
-def _function(name: str, last: str, args: tuple[Value, ...], keywords: Mapping[str, Value]) -> Value:
+def _tensor_function(name: str, last: str, args: tuple[Value, ...], keywords: Mapping[str, Value]) -> Value:
     if last == "where" and len(args) == 1 and not keywords:
         return exactly(Container("tuple", ROWS))
     tensor = next((a for a in args if a.kind is Kind.TENSOR), None)
-    if name.startswith("torch.nn.functional.") and last in FOLLOWED and args and args[0].kind is Kind.TENSOR:
-        return each_tensor(args[0], last, args[1:], keywords)
+    if (
+        name.startswith("torch.nn.functional.")
+        and last in shapes.KEEP_TRACK_OF_DATA_DIM
+        and args
+        and args[0].kind is Kind.TENSOR
+    ):
+        return _method_as_function(args[0], last, args[1:], keywords)
     if tensor is not None and name.count(".") == 1 and args[0].kind is Kind.TENSOR:
         return (
-            each_tensor(args[0], last, args[1:], keywords)
+            _method_as_function(args[0], last, args[1:], keywords)
             if last in METHOD_LIKE
             else exactly(Tensor(boolean=last in BOOLEAN_METHODS))
         )
@@ -329,11 +471,3 @@ def registered(name: str) -> Value:
     tensor = exactly(Tensor(REGISTERED[name], on_self=True))
     pair = exactly(Container("tuple", items=(SCALAR, tensor)))
     return exactly(Container("generator", pair if name.startswith("named_") else tensor))
-
-
-def _math(name: str, args: tuple[Value, ...]) -> Value:
-    if any(a.is_data for a in args):
-        return UNBACKED
-    if name.startswith("copy."):
-        return args[0] if args else UNKNOWN
-    return SIZE if any(a.kind is Kind.SIZE for a in args) else SCALAR

@@ -5,28 +5,29 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from exportlint.engine.values import extents, shapes
 from exportlint.engine.values.abstract_value import (
     UNBACKED,
     UNKNOWN,
     Array,
     Container,
+    Kind,
     Scalar,
     Shape,
+    Source,
     Tensor,
     Value,
     exactly,
+    join,
+    join_all,
     sized,
 )
-from exportlint.engine.values.dims import extents, needs, shapes
-from exportlint.engine.values.joining import join
-from exportlint.engine.values.kinds import Kind, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from exportlint.engine.values.abstract_value import Possibility
-    from exportlint.engine.values.dims.extents import Extent
-    from exportlint.engine.values.dims.needs import Dims
+    from exportlint.engine.values.extents import Dims, Extent
 
 
 _NUMBERS = {Kind.UNBACKED, Kind.SIZE, Kind.SCALAR}
@@ -37,7 +38,7 @@ _BOOL = exactly(Scalar("bool"))
 
 def combine(left: Value, right: Value, op: ast.operator) -> Value:
     """Arithmetic and bitwise operators."""
-    whole = joined(_combined(a, b, op) for a in left.present for b in right.present) or UNKNOWN
+    whole = join_all(_combined(a, b, op) for a in left.present for b in right.present) or UNKNOWN
     trail = next((side.trail for side in (left, right) if side.may_be_data and side.trail), ())
     return whole.with_trail(trail) if whole.may_be_data else whole
 
@@ -48,7 +49,11 @@ def _combined(left: Possibility, right: Possibility, op: ast.operator) -> Value:
     if tensors := [side for side in sides if isinstance(side, Tensor)]:
         return _of_tensors(tensors, op).but(dims=_dims(left, right, op))
     if containers := [side for side in sides if isinstance(side, Container | Shape)]:
-        return _of_containers(containers)
+        first = containers[0]
+        if isinstance(first, Shape):
+            return exactly(first)
+        element = join_all(exactly(side).element for side in containers)
+        return exactly(Container(first.container, element, on_self=first.on_self))
     if Kind.UNBACKED in kinds:
         return UNBACKED if kinds <= _NUMBERS else UNBACKED.doubted()
     if arrays := [side for side in sides if isinstance(side, Array)]:
@@ -77,7 +82,7 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[Extent, Extent], Extent | None]]
 
 
 def _extent(left: Possibility, right: Possibility, op: ast.operator) -> Extent | None:
-    a, b = needs.extent_of(exactly(left)), needs.extent_of(exactly(right))
+    a, b = shapes.extent_of(exactly(left)), shapes.extent_of(exactly(right))
     compute = _ARITHMETIC.get(type(op))
     return compute(a, b) if compute is not None and a is not None and b is not None else None
 
@@ -88,13 +93,6 @@ def _of_constants(left: Possibility, right: Possibility, op: ast.operator) -> Va
     if found is None or found.number is None or abs(found.number) > _LARGEST:
         return exactly(Scalar())
     return exactly(Scalar("int", bool(found.number), str(found.number)))
-
-
-def _of_containers(containers: Sequence[Container | Shape]) -> Value:
-    first = containers[0]
-    if isinstance(first, Shape):
-        return exactly(first)
-    return exactly(Container(first.container, joined(exactly(c).element for c in containers), on_self=first.on_self))
 
 
 def _of_tensors(tensors: Sequence[Tensor], op: ast.operator) -> Value:
@@ -128,7 +126,7 @@ def _settled(left: Value, right: Value, op: ast.cmpop) -> bool | None:
             return _equality(a == b, op)
         case Shape() | Container(), Shape() | Container() if left.items is not None and right.items is not None:
             return _same_sizes(left.items, right.items, op)
-    one, other = needs.extent_of(left), needs.extent_of(right)
+    one, other = shapes.extent_of(left), shapes.extent_of(right)
     if one is None or other is None:
         return None
     return _order(one, other, op)
@@ -137,7 +135,7 @@ def _settled(left: Value, right: Value, op: ast.cmpop) -> bool | None:
 def _same_sizes(left: tuple[Value, ...], right: tuple[Value, ...], op: ast.cmpop) -> bool | None:
     if len(left) != len(right) or not isinstance(op, ast.Eq | ast.NotEq):
         return None
-    pairs = [(needs.extent_of(a), needs.extent_of(b)) for a, b in zip(left, right, strict=True)]
+    pairs = [(shapes.extent_of(a), shapes.extent_of(b)) for a, b in zip(left, right, strict=True)]
     answers = [extents.equal(a, b) if a is not None and b is not None else None for a, b in pairs]
     same = False if False in answers else None if None in answers else True
     return _equality(same, op)
@@ -169,24 +167,9 @@ def _mask(values: Sequence[Value], tensors: Sequence[Value]) -> Value:
     constant = tensors[0].source is Source.CONSTANT
     source = Source.CONSTANT if constant else Source.COMPUTED
     plain = all(value.kind in _NUMBERS for value in values if not value.is_tensor)
-    dims = shapes.broadcast(needs.dims_of(t) for t in tensors).dims if plain else None
+    dims = shapes.broadcast(shapes.dims_of(t) for t in tensors).dims if plain else None
     return exactly(Tensor(source, boolean=True, data_dim=_data_dim(tensors), dims=dims))
 
 
 def _data_dim(tensors: Sequence[Value | Tensor]) -> int | None:
     return next((tensor.data_dim for tensor in tensors if tensor.data_dim is not None), None)
-
-
-def each(value: Value, judge: Callable[[Possibility], Value]) -> Value:
-    """What holds for each thing that the value may be, None aside."""
-    options = value.present
-    return judge(options[0]) if len(options) == 1 else joined(map(judge, options)) or UNKNOWN
-
-
-def joined(values: Iterable[Value | None]) -> Value | None:
-    """What holds for each of several values; None where there is none."""
-    whole: Value | None = None
-    for value in values:
-        if value is not None:
-            whole = value if whole is None else join(whole, value)
-    return whole

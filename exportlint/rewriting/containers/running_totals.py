@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from exportlint.engine.source.parsed import last_name
-from exportlint.engine.values.kinds import Kind
+from exportlint.engine.values.abstract_value import Kind
 from exportlint.rewriting.source.fresh_names import FreshNames
 from exportlint.rewriting.state.registered import Registered, buffer_line, sizes
 from exportlint.rule.editing.repair import Elsewhere, ModuleImport

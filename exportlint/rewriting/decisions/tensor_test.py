@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from exportlint.engine.values.kinds import Kind
+from exportlint.engine.values.abstract_value import Kind
 from exportlint.rewriting.decisions.size_tests import size_test
 from exportlint.rewriting.numbers.rows import rows_source
 from exportlint.rewriting.numbers.unread import without_reads

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from exportlint.engine.values.kinds import Kind
+from exportlint.engine.values.abstract_value import Kind
 from exportlint.rewriting.context.effects import has_effects
 from exportlint.rewriting.decisions.tensor_test import joined_tests, tensor_test
 from exportlint.rewriting.source.assigned_names import every, is_read_later, whole_function

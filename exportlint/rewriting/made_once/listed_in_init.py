@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from exportlint.engine.values.kinds import Source
+from exportlint.engine.values.abstract_value import Source
 from exportlint.rewriting.source.assigned_names import every
 from exportlint.rewriting.state.own_attribute import OwnAttribute
 from exportlint.rule.editing.repair import Change, InInit

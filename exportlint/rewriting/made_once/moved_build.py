@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from exportlint.engine.values.kinds import Kind
+from exportlint.engine.values.abstract_value import Kind
 from exportlint.rule.editing.repair import Elsewhere, InInit, Rewrite
 
 if TYPE_CHECKING:

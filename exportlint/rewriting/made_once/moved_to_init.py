@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from exportlint.engine.values.kinds import Kind
+from exportlint.engine.values.abstract_value import Kind
 from exportlint.rewriting.state.own_attribute import OwnAttribute
 from exportlint.rule.editing.repair import Change, Elsewhere, InInit, Rewrite
 from exportlint.rule.patterns import called, dotted, text_argument

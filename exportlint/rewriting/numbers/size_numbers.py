@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from exportlint.engine.values.kinds import Kind
+from exportlint.engine.values.abstract_value import Kind
 from exportlint.rewriting.numbers.numbers_of_tensors import as_owner, is_whole
 from exportlint.rewriting.numbers.rows import as_size
 from exportlint.rule.editing.repair import Change, ModuleImport, Rewrite

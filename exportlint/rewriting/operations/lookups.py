@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from exportlint.engine.values.kinds import Kind
+from exportlint.engine.values.abstract_value import Kind
 from exportlint.rewriting.numbers.numbers_of_tensors import as_owner, as_whole_tensor, read_from
 from exportlint.rewriting.source.assigned_names import name_set_to, only_value, reads
 from exportlint.rewriting.source.fresh_names import FreshNames

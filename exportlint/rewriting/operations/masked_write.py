@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from exportlint.engine.values.kinds import Kind
+from exportlint.engine.values.abstract_value import Kind
 from exportlint.rewriting.numbers.numbers_of_tensors import as_owner, read_from
 from exportlint.rule.editing.repair import Change, ModuleImport, Rewrite
 

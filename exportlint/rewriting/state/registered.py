@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from exportlint.engine.values.kinds import Kind
+from exportlint.engine.values.abstract_value import Kind
 from exportlint.rule.editing.repair import Elsewhere, ModuleImport
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from exportlint.engine.values.kinds import Kind
+from exportlint.engine.values.abstract_value import Kind
 from exportlint.finding import Severity
 from exportlint.rule.base import Rule
 from exportlint.rule.branches.branch_function import Branch

@@ -9,7 +9,7 @@ from libcst._nodes.internal import CodegenState
 if TYPE_CHECKING:
     import libcst as cst
 
-    from exportlint.engine.values.beliefs import Span
+    from exportlint.engine.values.abstract_value import Span
 
 
 def positions(tree: cst.Module) -> dict[int, Span]:

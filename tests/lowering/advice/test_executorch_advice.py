@@ -9,7 +9,7 @@ pytest.importorskip("executorch")
 from executorch.exir import to_edge_transform_and_lower
 from executorch.runtime import Runtime
 
-from exportlint.lowering.explaining.executorch_reasons import INSTEAD
+from exportlint.lowering.executorch_reasons import INSTEAD
 
 pytestmark = pytest.mark.slow
 

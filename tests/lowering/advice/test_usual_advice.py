@@ -8,7 +8,7 @@ from torch import nn
 from torch._higher_order_ops.scan import scan
 from torch.export import Dim
 
-from exportlint.lowering.explaining.usual_reasons import (
+from exportlint.lowering.converters import (
     KNOWN_SIZES,
     NO_LOOP,
     NO_NOISE,

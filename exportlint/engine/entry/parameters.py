@@ -1,13 +1,35 @@
-"""Infer what a name is from how the function uses it."""
+"""What a parameter is when nobody has passed anything: what its annotation promises, else what the function does with
+it.
+
+An annotation is believed. Most code has none, or `Any`, so the body is asked: what has `.masked_fill()`, is multiplied
+by `@` or given to a layer is a tensor, since the forward of a module is written for tensors. The same is asked of names
+that hold a part of an argument (`mask = batch["mask"]`). Whatever many things have (`.copy()`, `.split()`, `+`) shows
+nothing, and what is compared with a word (`mask == "causal"`) is no tensor: a wrong guess here would make every branch
+on the name a finding.
+"""
 
 from __future__ import annotations
 
 import ast
 from typing import TYPE_CHECKING
 
-from exportlint.engine.entry.annotations import INPUT
-from exportlint.engine.values.abstract_value import UNKNOWN, Container, Value, exactly
-from exportlint.engine.values.kinds import Source
+from exportlint.engine.source.parsed import last_name
+from exportlint.engine.source.symbols import ClassInfo
+from exportlint.engine.values.abstract_value import (
+    NONE,
+    UNKNOWN,
+    ConfigObject,
+    Container,
+    Instance,
+    Kind,
+    Module,
+    Scalar,
+    Source,
+    Tensor,
+    Value,
+    exactly,
+    join,
+)
 from exportlint.engine.values.library import TENSOR_CALLED, TENSOR_ONLY, takes_tensor
 
 if TYPE_CHECKING:
@@ -15,6 +37,99 @@ if TYPE_CHECKING:
 
     from exportlint.engine.source.parsed import Parsed
     from exportlint.engine.source.symbols import FunctionInfo, ModuleInfo
+
+
+INPUT = exactly(Tensor(Source.INPUT))
+_SCALARS = frozenset(
+    {"int", "float", "bool", "str", "bytes", "complex", "dtype", "device", "Size", "Number", "Literal"}
+)
+_CONTAINERS = {
+    "list": "list", "List": "list", "Sequence": "list", "Iterable": "list", "tuple": "tuple", "Tuple": "tuple",
+    "dict": "dict", "Dict": "dict", "Mapping": "dict", "set": "set", "Set": "set", "OrderedDict": "dict",
+}  # fmt: skip
+_WRAPPERS = frozenset({"Annotated", "Final", "ClassVar", "Required", "NotRequired"})
+_TENSOR_NAMES = (
+    "Tensor",
+    "LongTensor",
+    "FloatTensor",
+    "BoolTensor",
+    "IntTensor",
+    "HalfTensor",
+    "DoubleTensor",
+    "ByteTensor",
+)
+
+
+def annotated(node: ast.expr | None, module: ModuleInfo, depth: int = 0) -> Value:
+    """The value an annotation promises; UNKNOWN where it promises nothing we know."""
+    match node:
+        case None:
+            return UNKNOWN
+        case ast.Constant(value=None):
+            return NONE
+        case ast.Constant(value=str(text)):
+            return _quoted(text, module, depth)
+        case ast.BinOp(op=ast.BitOr(), left=left, right=right):
+            return _union(annotated(left, module, depth), annotated(right, module, depth))
+        case ast.Subscript(value=base, slice=inside):
+            return _generic(last_name(base), inside, module, depth)
+    return _named_class(node, module)
+
+
+def _union(a: Value, b: Value) -> Value:
+    if Kind.UNKNOWN in {a.kind, b.kind}:
+        known = a if b.kind is Kind.UNKNOWN else b
+        return known.doubted() if known.kind is Kind.TENSOR else UNKNOWN
+    return join(a, b)
+
+
+def _quoted(text: str, module: ModuleInfo, depth: int) -> Value:
+    if depth > 4:  # noqa: PLR2004 - strings within strings within strings
+        return UNKNOWN
+    try:
+        return annotated(ast.parse(text, mode="eval").body, module, depth + 1)
+    except SyntaxError:
+        return UNKNOWN
+
+
+def _generic(name: str, inside: ast.expr, module: ModuleInfo, depth: int) -> Value:
+    parts = inside.elts if isinstance(inside, ast.Tuple) else [inside]
+    if name == "Optional":
+        return _union(annotated(parts[0], module, depth), NONE)
+    if name == "Union":
+        values = [annotated(p, module, depth) for p in parts]
+        whole = values[0]
+        for value in values[1:]:
+            whole = _union(whole, value)
+        return whole
+    if name in _WRAPPERS:
+        return annotated(parts[0], module, depth)
+    if name in _CONTAINERS:
+        values = [annotated(p, module, depth) for p in parts if not isinstance(p, ast.Constant) or p.value is not ...]
+        return exactly(Container(_CONTAINERS[name], values[-1] if values else None, source=Source.INPUT))
+    if parts and last_name(parts[0]) in _TENSOR_NAMES:  # jaxtyping: Float[Tensor, "batch dim"]
+        return exactly(Tensor(Source.INPUT, boolean=name == "Bool"))
+    return exactly(Scalar()) if name == "Literal" else UNKNOWN
+
+
+def _named_class(node: ast.expr, module: ModuleInfo) -> Value:
+    name = last_name(node)
+    if name in _TENSOR_NAMES:
+        return exactly(Tensor(Source.INPUT, boolean=name in {"BoolTensor", "ByteTensor"}))
+    if name in _SCALARS:
+        return exactly(Scalar(name))
+    if name in _CONTAINERS:
+        return exactly(Container(_CONTAINERS[name], source=Source.INPUT))
+    if name.endswith(("Config", "Args", "Arguments")):
+        return exactly(ConfigObject())
+    found = module.project.find(module.dotted(node) or "")
+    if isinstance(found, ClassInfo):
+        kind = Module if found.is_module else Instance
+        return exactly(kind(found, source=Source.INPUT))
+    return UNKNOWN
+
+
+# By use.
 
 
 _ASKING = (ast.If, ast.IfExp, ast.While, ast.Assert)
@@ -25,12 +140,13 @@ _INFORMATIVE = (ast.Attribute, ast.Call, ast.BinOp, ast.Subscript, ast.Compare)
 def used(function: FunctionInfo, name: str, layers: frozenset[str]) -> Value:
     """What a parameter is by its use; `layers` are the attributes of self that hold layers of torch.nn."""
     parsed = function.module.parsed
-    by_type, by_name = parsed.by_type(function.node), parsed.kept(function.node, _by_name)
+    by_type, by_name = parsed.by_type(function.node), parsed.kept(function.node, _nodes_by_name)
     nodes = by_name.get(name, ())
     if any(_is_compared_with_word(node, name) for node in nodes):
         return UNKNOWN
+    # `keep = scores > 0.5` shows a tensor, `if scale > 0.5` a number; constructors compare numbers all the time.
     compared = [node for node in nodes if _is_compared(node, name)] if function.name != "__init__" else []
-    asked = _asked(by_type) if compared else set()
+    asked = _asked_for_truth(by_type) if compared else set()
     if any(id(node) not in asked for node in compared) or any(
         _is_tensor_use(node, name, function.module) or _passed_to_layer(node, name, layers) for node in nodes
     ):
@@ -44,17 +160,17 @@ def used(function: FunctionInfo, name: str, layers: frozenset[str]) -> Value:
     )
 
 
-def _by_name(parsed: Parsed, part: ast.AST) -> dict[str, list[ast.AST]]:
+def _nodes_by_name(parsed: Parsed, part: ast.AST) -> dict[str, list[ast.AST]]:
     """The nodes that may show what a name is, by the names they would show it of."""
     found: dict[str, list[ast.AST]] = {}
     by_type = parsed.by_type(part)
     for node in (node for each in _INFORMATIVE for node in by_type.get(each, ())):
-        for name in _shown(node):
+        for name in _names_spoken_of(node):
             found.setdefault(name, []).append(node)
     return found
 
 
-def _shown(node: ast.AST) -> set[str]:
+def _names_spoken_of(node: ast.AST) -> set[str]:
     """The names that stand as owner, operand or first argument."""
     match node:
         case ast.Attribute(value=owner) if name := _operand(owner):
@@ -98,7 +214,7 @@ def _is_number(node: ast.expr) -> bool:
     return False
 
 
-def _asked(by_type: Mapping[type[ast.AST], Sequence[ast.AST]]) -> set[int]:
+def _asked_for_truth(by_type: Mapping[type[ast.AST], Sequence[ast.AST]]) -> set[int]:
     """What is asked for its truth, or given to a call: parts of tests, and what the names in them are assigned."""
     tests = (node.test for each in _ASKING for node in by_type.get(each, ()))  # type: ignore[attr-defined] # all have
     parts = [part for test in tests for part in ast.walk(test)]
@@ -151,7 +267,7 @@ def _is_tensor_use(node: ast.AST, name: str, module: ModuleInfo) -> bool:
         case ast.Call(func=ast.Attribute(value=owner, attr=attr)) if _operand(owner) == name:
             return attr in TENSOR_CALLED
         case ast.BinOp(op=ast.MatMult(), left=left, right=right):
-            return _is_name(left, name) or _is_name(right, name)
+            return any(isinstance(side, ast.Name) and side.id == name for side in (left, right))
         case ast.Subscript(value=ast.Name(id=n), slice=ast.Tuple(elts=parts)) if n == name:
             return any(
                 isinstance(p, ast.Slice) or (isinstance(p, ast.Constant) and p.value in (None, ...)) for p in parts
@@ -161,5 +277,34 @@ def _is_tensor_use(node: ast.AST, name: str, module: ModuleInfo) -> bool:
     return False
 
 
-def _is_name(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
+# Parts of arguments.
+
+
+_HOLDING_PARTS = (ast.Name, ast.Tuple, ast.Subscript, ast.Call)
+_GIVING = frozenset({"get", "pop"})
+
+
+def parts_of_arguments(assign: ast.Assign, function: FunctionInfo) -> Iterator[tuple[str, bool]]:
+    """The names that `mask = batch["mask"]`, `x, mask = inputs` or `mask = kwargs.get("mask")` bind to a part of an
+    argument, each with: may it be None?"""
+    if not isinstance(assign.value, _HOLDING_PARTS):
+        return
+    spec = function.node.args
+    rest = [arg for arg in (spec.vararg, spec.kwarg) if arg]
+    given = {arg.arg for arg in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *rest)} - {"self", "cls"}
+    for target in assign.targets:
+        yield from _bound_names(target, assign.value, given)
+
+
+def _bound_names(target: ast.expr, value: ast.expr, given: set[str]) -> Iterator[tuple[str, bool]]:
+    match target, value:
+        case ast.Tuple(elts=targets), ast.Name(id=name) if name in given:
+            yield from ((part.id, False) for part in targets if isinstance(part, ast.Name))
+        case ast.Tuple(elts=targets), ast.Tuple(elts=values) if len(targets) == len(values):
+            for one, its in zip(targets, values, strict=True):
+                yield from _bound_names(one, its, given)
+        case ast.Name(id=bound), ast.Subscript(value=ast.Name(id=name)) if name in given:
+            yield bound, False
+        case ast.Name(id=bound), ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if name in given:
+            if method in _GIVING:
+                yield bound, True

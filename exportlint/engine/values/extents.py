@@ -1,10 +1,16 @@
-"""How many elements a dim has: a number, or what is known of one that `dynamic_shapes` declares dynamic."""
+"""How many elements a dim has: a number, or what is known of one that `dynamic_shapes` declares dynamic.
+
+An `Extent` is an interval, and a linear sum of declared dims as long as it can be one: `2 * time + 1` and `1 + time *
+2` are then seen to be equal for every size, which intervals alone never show. Answers have three values: for every size
+of the range, for none, or for some of them.
+"""
 
 from __future__ import annotations
 
 import enum
 import math
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 
 class Declaration(enum.Enum):
@@ -51,6 +57,9 @@ class Extent:
     def plain(self) -> bool:
         """Is it a declared dim as it is?"""
         return self.terms is not None and len(self.terms) == 1 and self.terms[0][1] == 1 and self.offset == 0
+
+
+Dims: TypeAlias = "tuple[Extent | None, ...]"  # of a tensor
 
 
 def number(n: int) -> Extent:

@@ -1,30 +1,35 @@
-"""Try several targets on every stage and lowering, and put what became of them into a matrix."""
+"""Try several targets on every stage and lowering: a matrix of what became of them, shown while it fills."""
 
 from __future__ import annotations
 
+import sys
+import threading
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exportlint.errors import UserError
 from exportlint.finding import Severity
-from exportlint.output.lowerings.matrix import Matrix, MatrixRow, WhyNot
+from exportlint.output.matrix import Matrix, MatrixRow, WhyNot
 from exportlint.trial.findings.deduplicate import findings_of
 from exportlint.trial.findings.wording.finding_messages import lowering_text
 from exportlint.trial.protocol.frames import from_here
-from exportlint.trial.protocol.outcomes import FAILED, MODES, SKIPPED
+from exportlint.trial.protocol.outcomes import FAILED, MODES, RUNNING, SKIPPED
 from exportlint.trial.protocol.stages import LADDER, LOAD, READ_ELSEWHERE, SWAP, StageKind, lowering
 from exportlint.trial.protocol.target import TargetError
 from exportlint.trial.run import run_trials
 from exportlint.trial.stop import Stop
-from exportlint.workflow.lowerings.live_matrix import live_matrix
-from exportlint.workflow.messages import say
+from exportlint.workflow.progress import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    from rich.console import RenderableType
+    from rich.live import Live
 
     from exportlint.trial.protocol.observation import Observation
     from exportlint.trial.protocol.options import TrialOptions
-    from exportlint.trial.protocol.result import StageResult, TargetReport
+    from exportlint.trial.protocol.result import Event, StageResult, TargetReport
     from exportlint.trial.protocol.target import Target
 
 
@@ -116,3 +121,53 @@ def _one_of_each(reasons: Sequence[WhyNot]) -> list[WhyNot]:
         stages = (*joined[key].stages, *why.stages) if key in joined else why.stages
         joined[key] = WhyNot(stages, why.status, why.text, why.path, why.line)
     return list(joined.values())
+
+
+# On stderr while it fills: a table on a terminal, else a line for each stage that ends.
+
+
+@contextmanager
+def live_matrix(empty: Matrix, names: Sequence[str]) -> Iterator[Callable[[Event], None]]:
+    """What is yielded is told of every event. The table goes away at the end."""
+    filling = _Filling(empty, names)
+    if not sys.stderr.isatty():
+        yield filling.say
+        return
+    from rich.console import Console  # noqa: PLC0415 (50 ms that other commands do not need)
+    from rich.live import Live  # noqa: PLC0415
+    from rich.theme import Theme  # noqa: PLC0415
+
+    from exportlint.output.console import STYLES  # noqa: PLC0415
+
+    console = Console(stderr=True, theme=Theme(STYLES), highlight=False)
+    with Live(filling.shown(console.width), console=console, transient=True, refresh_per_second=4) as live:
+        yield lambda event: filling.show(event, live)
+
+
+class _Filling:
+    """The statuses so far."""
+
+    def __init__(self, empty: Matrix, names: Sequence[str]) -> None:
+        self._empty = empty
+        self._statuses: dict[str, dict[str, str]] = {name: {} for name in names}
+        self._lock = threading.Lock()
+
+    def say(self, event: Event) -> None:
+        """A line for a stage that ended."""
+        if event.status not in (RUNNING, SKIPPED) and event.stage in self._empty.stages:
+            say(f"{event.target}: {event.stage} {event.status}, {event.seconds:.1f} s")
+
+    def show(self, event: Event, live: Live) -> None:
+        """Into the table."""
+        with self._lock:
+            self._statuses.setdefault(event.target, {})[event.stage] = event.status
+            live.update(self.shown(live.console.width))
+
+    def shown(self, width: int) -> RenderableType:
+        from rich.console import Group  # noqa: PLC0415 (as above)
+
+        from exportlint.output.matrix import matrix_tables  # noqa: PLC0415 (as above)
+
+        rows = tuple(MatrixRow(name, dict(statuses), {}) for name, statuses in self._statuses.items())
+        matrix = Matrix(self._empty.torch, self._empty.stages, rows)
+        return Group(*matrix_tables(matrix, width))

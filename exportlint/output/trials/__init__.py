@@ -1,1 +1,0 @@
-"""What trials saw and what was rewritten in, tables and lists of a report out."""
