@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import io
 import os
 import tempfile
@@ -17,22 +18,29 @@ from exportlint.errors import UserError
 from exportlint.files import decode, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from exportlint.finding import Edit
+
+
+BY_CONSTRUCTION, TRIED = "right by construction", "tried"
+BOTH_SIDES, ONE_SIDE = "tried on both sides", "only one side was seen"
+THIS_CONFIGURATION = "this configuration only"
 
 
 @dataclass(frozen=True, slots=True)
 class HunkReason:
     """Why something was rewritten: the rule's name, what was done, and where, by the lines before all edits.
 
-    caveat   what no run could show of it
+    shown    what is known of it: one of the phrases above; "" where nothing ran
+    caveat   what no run could show of it, or what it takes away
     """
 
     path: str
     line: int
     rule: str
     description: str
+    shown: str = ""
     caveat: str = ""
 
 
@@ -46,13 +54,13 @@ class Edition:
     reasons: tuple[HunkReason, ...] = ()
     began: float = field(default_factory=time.time, compare=False)
 
-    def with_edits(self, edits: Sequence[Edit], why: Sequence[tuple[str, int, str, str]]) -> Edition:
-        """After further edits of these texts. `why`: path, line, rule and description of each rewrite.
+    def with_edits(self, edits: Sequence[Edit], why: Sequence[HunkReason]) -> Edition:
+        """After further edits of these texts. `why`: of each rewrite, with the line of these texts.
 
         Raises OverlappingEditsError; SourceError where a file cannot be read.
         """
         read, texts = dict(self.read), dict(self.texts)
-        reasons = [HunkReason(path, self.line_before(path, line), rule, text) for path, line, rule, text in why]
+        reasons = [replace(one, line=self.line_before(one.path, one.line)) for one in why]
         for path in {edit.path for edit in edits}:
             key = str(Path(path).resolve())
             if key not in read:
@@ -63,12 +71,30 @@ class Edition:
             texts[key] = edited(texts[key], [edit for edit in edits if edit.path == path])
         return replace(self, read=read, texts=texts, reasons=tuple(dict.fromkeys((*self.reasons, *reasons))))
 
-    def with_caveats(self, caveats: Mapping[tuple[str, int], str]) -> Edition:
-        """`caveats`: real path and line, before all edits -> what no run could show."""
-        reasons = (
-            replace(one, caveat=caveats.get((str(Path(one.path).resolve()), one.line), "")) for one in self.reasons
-        )
-        return replace(self, reasons=tuple(reasons))
+    def with_caveats_since(self, before: Edition, caveats: Sequence[str], shown: str | None = None) -> Edition:
+        """`caveats`, and what was `shown`, are told of every rewrite that `before` did not have."""
+
+        def told(one: HunkReason) -> HunkReason:
+            caveat = "; ".join(filter(None, dict.fromkeys((one.caveat, *caveats))))
+            return replace(one, caveat=caveat, shown=shown or one.shown)
+
+        return replace(self, reasons=tuple(one if one in before.reasons else told(one) for one in self.reasons))
+
+    def with_sides(self, both: Collection[tuple[str, int]], one_sided: Mapping[tuple[str, int], str]) -> Edition:
+        """Of each rewrite what inputs showed. `both`: real path and line, before all edits, of every `if` of which
+        inputs took both sides; `one_sided`: of the others -> which side none took."""
+        return replace(self, reasons=tuple(_with_sides(one, both, one_sided) for one in self.reasons))
+
+    @property
+    def found(self) -> dict[str, str]:
+        """The texts before all edits."""
+        return {key: decode(data) for key, data in self.read.items()}
+
+    @property
+    def digest(self) -> str:
+        """The same for the same texts."""
+        changed = sorted((key, text) for key, text in self.texts.items() if text != decode(self.read[key]))
+        return hashlib.sha256(repr(changed).encode()).hexdigest()
 
     def line_before(self, path: str, line: int) -> int:
         """The line of the file as it was found that a line of its text comes from."""
@@ -111,9 +137,22 @@ class Edition:
         return [shown(Path(key)) for key in changed]
 
 
+def _with_sides(
+    reason: HunkReason, both: Collection[tuple[str, int]], one_sided: Mapping[tuple[str, int], str]
+) -> HunkReason:
+    place = (str(Path(reason.path).resolve()), reason.line)
+    if reason.shown in (BY_CONSTRUCTION, THIS_CONFIGURATION):
+        return reason
+    if place in one_sided:
+        caveat = "; ".join(filter(None, (one_sided[place], reason.caveat)))
+        return replace(reason, shown=ONE_SIDE, caveat=caveat)
+    return replace(reason, shown=BOTH_SIDES if place in both else TRIED)
+
+
 def _in_words(reason: HunkReason, name: str) -> str:
+    shown = f" ({reason.shown})" if reason.shown else ""
     caveat = f"; {reason.caveat}" if reason.caveat else ""
-    return f"{name}:{reason.line} [{reason.rule}] {reason.description}{caveat}"
+    return f"{name}:{reason.line} [{reason.rule}] {reason.description}{shown}{caveat}"
 
 
 def _lines(text: str) -> list[str]:

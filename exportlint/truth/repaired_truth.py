@@ -81,7 +81,7 @@ class _Trial:
 
     def _compared(self, edited: Mapping[str, str] | None) -> str | None:
         """Keep what the class computes, or say where the edited one computes something else."""
-        options = {"file": str(self.folder / self.rewritten.cls.name), "keep": edited is None, "other_draws": True}
+        options = {"file": str(self.folder / self.rewritten.cls.name), "keep": edited is None, "unsafe": True}
         with closing(self._process(edited)) as process:
             reply = process.stage(SAME_BEHAVIOUR, options, _LIMITS)
         if reply.final is None or reply.final["status"] != PASSED:

@@ -29,10 +29,23 @@ if TYPE_CHECKING:
     from exportlint.config.settings import Config
     from exportlint.trial.protocol.options import TrialOptions
     from exportlint.trial.protocol.result import Event, TargetReport
+    from exportlint.trial.run import Judge
     from exportlint.workflow.report_building import Gathered
 
 
 _LAST_LINES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Edited source that is tried.
+
+    goes_on  asked of each target after its exports, whether the other stages are worth it; None: they are
+    what     was edited, in words, for those who wait
+    """
+
+    goes_on: Judge | None = None
+    what: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +67,7 @@ def examine(
     artifacts: Path | None = None,
     jobs: int | None = None,
     cache: bool = True,
+    candidate: Candidate | None = None,
 ) -> Examined:
     """Try the targets, and lint `found` and what the targets ran of the project.
 
@@ -61,17 +75,17 @@ def examine(
     artifacts    the folder for what lowerings made and proved
     jobs         processes for the static pass; None: as many as there are cores
     cache        may the static pass use its judgements of earlier runs?
+    candidate    what is tried in the options' edited source
 
     Raises UserError where no trial can run.
     """
     stop = Stop()
     with repro_files.folder_for_models(save_repro) as models, artifact_files.folder_for_artefacts(artifacts) as kept:
         options = replace(options, kept_models=models, lowering=replace(options.lowering, kept=kept))
-        reports = _tried(targets, options, stop)
+        reports = _tried(targets, options, stop, candidate or Candidate())
         config = replace(_for_installed(reports, config), lower=options.lower)
         read = _edited(found if stop.reason else _with_executed(found, reports), options.edited)
-        named = [(one.source, one.args, one.kwargs) for one in targets if one.kind is TargetKind.CALLABLES and one.args]
-        gathered = lint_files(read, config, jobs=jobs, cache=cache, targets=named)
+        gathered = lint_files(read, config, jobs=jobs, cache=cache, targets=_named(targets))
         gathered = replace(
             gathered,
             findings=tuple(merge(gathered.findings, reports, mode=config.mode)),
@@ -82,6 +96,10 @@ def examine(
         )
         gathered = _written(gathered, None if stop.reason else save_repro, artifacts)
     return Examined(gathered, config, gathered.targets)
+
+
+def _named(targets: Sequence[Target]) -> list[tuple[str, str, str | None]]:
+    return [(one.source, one.args, one.kwargs) for one in targets if one.kind is TargetKind.CALLABLES and one.args]
 
 
 def _not_done(reports: Sequence[TargetReport]) -> Iterator[Problem]:
@@ -114,21 +132,22 @@ def _for_installed(reports: Sequence[TargetReport], config: Config) -> Config:
     return replace(config, torch=measured_version(installed)[0])
 
 
-def _tried(targets: Sequence[Target], options: TrialOptions, stop: Stop) -> list[TargetReport]:
+def _tried(targets: Sequence[Target], options: TrialOptions, stop: Stop, candidate: Candidate) -> list[TargetReport]:
     if not targets:
         say("the files declare no target (`model` and `example_args`), so there is nothing to try")
         return []
-    with spinner(f"trying {len(targets)} target{'s' * (len(targets) > 1)}") as sign:
+    beside = f", {candidate.what}" if candidate.what else ""
+    with spinner(f"trying {len(targets)} target{'s' * (len(targets) > 1)}{beside}") as sign:
         ended: set[str] = set()
 
         def show(event: Event) -> None:
             ended.add(event.target)
-            sign.update(f"target {len(ended)} of {len(targets)}, {event.target}: {event.stage} {event.status}")
+            sign.update(f"target {len(ended)} of {len(targets)}, {event.target}: {event.stage} {event.status}{beside}")
             if event.status not in (RUNNING, SKIPPED) and (event.stage != LOAD.name or event.status == PASSED):
                 sign.line(f"{event.target}: {event.stage} {event.status}, {event.seconds:.1f} s")
 
         try:
-            reports = run_trials(targets, options, show, stop)
+            reports = run_trials(targets, options, show, stop, candidate.goes_on)
         except TargetError as error:
             raise UserError(str(error)) from error
     if stop.reason:

@@ -7,11 +7,11 @@ import pytest
 from exportlint.edited_source import OverlappingEditsError, edited
 from exportlint.errors import UserError
 from exportlint.finding import Edit
-from exportlint.repair.edition import Edition
+from exportlint.repair.edition import Edition, HunkReason
 
 
 def edition_of(path, start=(2, 5), end=(2, 11), text="x.detach()"):
-    why = [(str(path), start[0], "tensor-data-access", "read it with `.detach()`")]
+    why = [HunkReason(str(path), start[0], "tensor-data-access", "read it with `.detach()`")]
     return Edition().with_edits([Edit(str(path), start, end, text)], why)
 
 
