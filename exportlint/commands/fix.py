@@ -17,6 +17,7 @@ from exportlint.errors import UserError
 from exportlint.output.trials.repair_text import diff_text, ladders_text, left_text, rejected_text
 from exportlint.repair.improvement import failed, is_shown
 from exportlint.repair.rounds import Stopped
+from exportlint.trial.protocol.frames import is_installed
 from exportlint.version import __version__
 from exportlint.workflow.messages import say
 
@@ -165,6 +166,8 @@ def _shown(
         write(json.dumps(_data(lines, edition, left, done), indent=2) + "\n")
     else:
         write(diff_text(lines, render_options(None)) + left_text(left))
+    if (root := edition.root) != Path.cwd().resolve() and lines:
+        say(f"the paths of the diff are relative to {root}: `patch -p1 -d {root}` takes it")
     if options["writes"]:
         for path in edition.write():
             say(f"wrote {path}; the diff, given to `patch -R {path}`, brings the old text back")
@@ -182,6 +185,7 @@ def _data(
         "version": 1,
         "exportlint": __version__,
         "diff": "\n".join(lines),
+        "root": str(edition.root),
         "rewrites": [
             {
                 "path": one.path,
@@ -199,8 +203,14 @@ def _data(
             {"rewrites": [fix.description for _, fix in one.proposal.parts], "tried": "failed", "why": one.why}
             for one in (done.rejected if done else [])
         ],
-        "left": [{"path": one.path, "line": one.line, "rule": one.rule, "message": one.message} for one in left],
+        "left": [_left(one) for one in left],
     }
+
+
+def _left(finding: Finding) -> dict[str, Any]:
+    installed = is_installed(str(Path(finding.path).absolute()))
+    place = {"path": finding.path, "line": finding.line, "rule": finding.rule}
+    return {**place, "message": finding.message, "installed": installed}
 
 
 def _ladders(done: Repaired[Report]) -> Iterator[dict[str, Any]]:

@@ -6,9 +6,11 @@ import difflib
 import hashlib
 import io
 import os
+import re
 import tempfile
 import time
 import tokenize
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -108,16 +110,28 @@ class Edition:
         return line
 
     def diff(self) -> Iterator[str]:
-        """One unified diff, without line ends. The reasons stand above the file's, where git and patch skip them."""
+        """One unified diff with the line ends of the files, each line without its last `\\n`; its paths are relative to
+        `root`. The reasons stand above the file's, where git and patch skip them."""
         for key in sorted(self.texts):
-            name = shown(Path(key))
-            old, new = _lines(decode(self.read[key])), _lines(self.texts[key])
+            name = Path(key).relative_to(self.root).as_posix()
+            old = _lines(_as_in_file(decode(self.read[key]), self.read[key]))
+            new = _lines(_as_in_file(self.texts[key], self.read[key]))
             lines = list(difflib.unified_diff(old, new, f"a/{name}", f"b/{name}"))
             yield from (f"# {_in_words(one, name)}" for one in self._reasons_of(key) if lines)
             for line in lines:
                 yield line.removesuffix("\n")
                 if not line.endswith("\n"):
                     yield "\\ No newline at end of file"
+
+    @property
+    def root(self) -> Path:
+        """The folder that the paths of the diff are relative to, and where it can be applied: the working directory;
+        where a file lies outside of it, the repository, and else the folder above all."""
+        here = Path.cwd().resolve()
+        above = [here, *(one for one in (here, *here.parents) if (one / ".git").exists())][:2]
+        keys = [Path(key) for key in self.texts]
+        fits = (one for one in above if all(key.is_relative_to(one) for key in keys))
+        return next(fits, None) or Path(os.path.commonpath([key.parent for key in keys]))
 
     def _reasons_of(self, key: str) -> list[HunkReason]:
         return sorted((one for one in self.reasons if str(Path(one.path).resolve()) == key), key=lambda one: one.line)
@@ -163,13 +177,31 @@ def _lines(text: str) -> list[str]:
 
 def _encoded(key: str, before: bytes, text: str) -> bytes:
     encoding, _ = tokenize.detect_encoding(io.BytesIO(before).readline)
-    lines, windows = before.count(b"\n"), before.count(b"\r\n")
-    if windows not in (0, lines):
-        raise UserError(f"{shown(Path(key))} has line ends of both kinds; nothing is written: give it one kind first")
     try:
-        return text.replace("\n", "\r\n" if windows else "\n").encode(encoding)
+        return _as_in_file(text, before).removeprefix(_MARK).encode(encoding)
     except UnicodeEncodeError as error:
         raise UserError(f"{shown(Path(key))} is {encoding}, which cannot hold the edited text: {error}") from error
+
+
+_MARK = "\ufeff"
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
+
+
+def _as_in_file(text: str, before: bytes) -> str:
+    """With the line ends, and the mark of the encoding, that the file has: each line its own, new ones most lines'."""
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(before).readline)
+    found = before.decode(encoding)
+    mark = _MARK if encoding == "utf-8-sig" else ""
+    if "\r" not in found:
+        return mark + text
+    ends = [line[len(line.rstrip("\r\n")) :] for line in _LINE.findall(found)]
+    usual = Counter(end for end in ends if end).most_common(1)[0][0]
+    old, new = decode(before).split("\n"), text.split("\n")
+    of_new = [usual] * (len(new) - 1) + [""]
+    for _, first, last, start, end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        for line, was in zip(range(start, min(end, len(new) - 1)), ends[first:last], strict=False):
+            of_new[line] = was or usual
+    return mark + "".join(line + end for line, end in zip(new, of_new, strict=True))
 
 
 def _replace(path: Path, data: bytes) -> None:

@@ -12,7 +12,7 @@ from exportlint.edited_source import OverlappingEditsError
 from exportlint.repair.edition import THIS_CONFIGURATION, Edition
 from exportlint.repair.improvement import AS_BEFORE, Attempted, exports, has_less, is_well, runs, why_not
 from exportlint.repair.proposals import Proposals
-from exportlint.repair.wellformed import what_is_broken
+from exportlint.repair.wellformed import lost_names, what_is_broken
 from exportlint.trial.protocol.stages import SAME_BEHAVIOUR
 
 if TYPE_CHECKING:
@@ -220,6 +220,7 @@ class _Rounds(Generic[T]):
         found = self.settings(edited)
         if found.why:
             return edited, found.why
+        caveats += [f"`{name}` is gone" for name in lost_names(edited.found, edited.texts)]
         new = [text for text in caveats if text not in told]
         shown = None
         if found.differs and found.differs not in told:

@@ -35,12 +35,23 @@ def _broken(path: str, before: str, after: str) -> str | None:
         return f"the edited file does not compile: {error}"
     if missing := sorted(_undefined(after) - _undefined(before)):
         return f"the edited file reads `{missing[0]}`, which nothing defines"
-    old, new = ast.parse(before), ast.parse(after)
-    if lost := sorted(_lost_names(old, new)):
-        return f"the edited file no longer defines `{lost[0]}`"
-    if lost := sorted(_attributes(old) - _attributes(new)):
-        return f"the edited file no longer sets the attribute `{lost[0]}`"
+    new = ast.parse(after)
+    read = {node.attr for node in ast.walk(new) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)}
+    if lost := sorted(read & (_attributes(ast.parse(before)) - _attributes(new))):
+        return f"the edited file reads the attribute `{lost[0]}`, which nothing sets any more"
     return None
+
+
+def lost_names(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """What the edited files no longer define, and other files may read: names of the module, attributes of objects.
+
+    >>> lost_names({"a.py": "x = 1\nfactor = 2\n"}, {"a.py": "x = 1\n"})
+    ['factor']
+    """
+    pairs = [(ast.parse(before[path]), ast.parse(text)) for path, text in after.items()]
+    lost = {name for old, new in pairs for name in _defined(old, imports=False) - _defined(new, imports=True)}
+    lost |= {name for old, new in pairs for name in _attributes(old) - _attributes(new)}
+    return sorted(name for name in lost if not name.startswith("_"))
 
 
 def _undefined(text: str) -> set[str]:
@@ -67,12 +78,6 @@ def _scopes(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
     for child in table.get_children():
         yield child
         yield from _scopes(child)
-
-
-def _lost_names(old: ast.Module, new: ast.Module) -> set[str]:
-    """Of the module: functions, classes and values. An import that nothing reads any more may go with its reader."""
-    lost = _defined(old, imports=False) - _defined(new, imports=True)
-    return {name for name in lost if not name.startswith("_")}
 
 
 def _defined(module: ast.Module, *, imports: bool) -> set[str]:

@@ -22,6 +22,7 @@ from exportlint.repair.settings_read import settings_read
 from exportlint.static.unforeseen_rewrites import with_rewrites
 from exportlint.trial.parent.session import kept_session
 from exportlint.trial.parent.stage_runner import StageRunner
+from exportlint.trial.protocol.frames import is_installed
 from exportlint.trial.protocol.stages import SAME_BEHAVIOUR
 from exportlint.workflow.messages import say
 from exportlint.workflow.progress import PATIENCE
@@ -64,7 +65,7 @@ def mend(
             none = Collected((), ())
             examined = examine(targets, none, config, how, cache=not edited, candidate=Candidate(goes_on, what))
             report = build_report(examined.gathered, examined.config)
-            return replace(report, findings=tuple(_seen(one, edited) for one in report.findings))
+            return replace(report, findings=tuple(_of_own_files(_seen(one, edited)) for one in report.findings))
 
         done = repair(attempt, partial(under_other_settings, targets, options), config.modes, budget)
         done.edition = done.edition.with_sides(*_sides(done.before))
@@ -127,6 +128,12 @@ def _seen(finding: Finding, edited: Mapping[str, str]) -> Finding:
         return with_rewrites(finding, path, edited.get(str(path)) or decode(path.read_bytes()))
     except (OSError, SourceError):
         return finding
+
+
+def _of_own_files(finding: Finding) -> Finding:
+    """Without rewrites that edit an installed package: it is not the project's, and the next install undoes them."""
+    own = (fix for fix in finding.rewrites if not any(is_installed(str(Path(e.path).resolve())) for e in fix.edits))
+    return replace(finding, rewrites=tuple(own)) if finding.rewrites else finding
 
 
 def _sides(before: Report) -> tuple[set[tuple[str, int]], dict[tuple[str, int], str]]:

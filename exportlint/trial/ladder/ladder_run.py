@@ -95,8 +95,8 @@ class LadderRun:
         self.results = {stage.name: self.results[stage.name] for stage in stages}
 
     def _in_steps(self, stages: Sequence[Stage]) -> Iterator[list[Stage]]:
-        """Each step's stages need only what the steps before gave. Edited source is compared with the unedited one before
-        it is exported: where they differ, nothing else matters."""
+        """Each step's stages need only what the steps before gave. Edited source is compared with the unedited one at
+        first: where they differ, nothing else matters."""
         first = [stage for stage in stages if stage.kind in _FIRST and stage.kind is not StageKind.EXPORT]
         first += [SAME_BEHAVIOUR] if self.options.behaviour and self.options.edited else []
         yield from ([stage] for stage in first)
