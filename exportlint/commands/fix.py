@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exportlint.commands.options import NearChoice, flat, lower_option, means_options, rule_options, target_options
-from exportlint.commands.reporting import CLEAN, FAILED, FINDINGS, render_options, say_problems, write
+from exportlint.commands.reporting import CLEAN, FAILED, FINDINGS, SIGNALLED, render_options, say_problems, write
 from exportlint.config.settings import CommandLine, load_config
 from exportlint.errors import UserError
 from exportlint.output.repair_text import diff_text, ladders_text, left_text, rejected_text
 from exportlint.repair.improvement import failed, is_shown
+from exportlint.repair.rounds import Stopped
+from exportlint.trial.protocol.frames import is_installed
 from exportlint.version import __version__
 from exportlint.workflow.progress import say
 
@@ -29,7 +32,6 @@ if TYPE_CHECKING:
     from exportlint.trial.protocol.target import Target
 
 
-_BUDGET = 600.0
 _UNSAFE = "With a target: let torch draw what Python or NumPy drew, too. Without one: show what was not tried, too."
 
 
@@ -41,10 +43,9 @@ _UNSAFE = "With a target: let torch draw what Python or NumPy drew, too. Without
 @click.option(
     "--budget",
     type=click.FloatRange(min=0),
-    default=_BUDGET,
-    show_default=True,
+    default=None,
     metavar="SECONDS",
-    help="After which no further round begins.",
+    help="After which no further rewrite is tried; else twice as long as the trial takes, after the last that helped.",
 )
 @rule_options
 @means_options
@@ -97,10 +98,14 @@ def _tried(targets: Sequence[Target], config: Config, options: dict[str, Any]) -
         lower=chosen_lowerings(flat(options["lower"]), config),
         lowering=lowering_options(config),
         python=options["python"],
-        other_draws=options["unsafe"],
+        unsafe=options["unsafe"],
         **limits(options["timeout"], options["memory"], options["jobs"]),
     )
-    done = mend(targets, config, how, options["budget"])
+    try:
+        done = mend(targets, config, how, options["budget"])
+    except Stopped as stop:
+        say(f"the run was stopped by {_signal_in_words(stop.number)} before anything was found")
+        return SIGNALLED + stop.number
     left = [one for one in done.after.findings if is_shown(one)]
     if not options["writes"]:  # the lines of what a person has before the eyes
         left = [replace(one, line=done.edition.line_before(one.path, one.line)) for one in left]
@@ -108,10 +113,23 @@ def _tried(targets: Sequence[Target], config: Config, options: dict[str, Any]) -
         ladders = ladders_text(done.before.targets, done.after.targets, render_options(None))
         write(ladders + rejected_text(done.rejected))
     say_problems(done.after.problems)
-    if done.out_of_time:
-        say(f"the budget of {options['budget']:g} seconds is spent: --budget gives more")
     shown = _shown(done.edition, left, options, done)
+    return _ended(done, options, shown)
+
+
+def _ended(done: Repaired[Report], options: dict[str, Any], shown: int) -> int:
+    """The exit code, and why the run ended where something is left that was not tried."""
+    if done.out_of_time:
+        spent = "" if options["budget"] is None else f" of {options['budget']:g} seconds"
+        say(f"the budget{spent} is spent, after {done.tried} rewrites that were tried: --budget SECONDS gives more")
+    if done.stopped:
+        say(f"the run was stopped by {_signal_in_words(done.stopped)}: this is what was found by then")
+        return SIGNALLED + done.stopped
     return FAILED if done.after.problems else max(shown, _hidden(done.after))
+
+
+def _signal_in_words(number: int) -> str:
+    return "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
 
 
 def _hidden(after: Report) -> int:
@@ -148,6 +166,8 @@ def _shown(
         write(json.dumps(_data(lines, edition, left, done), indent=2) + "\n")
     else:
         write(diff_text(lines, render_options(None)) + left_text(left))
+    if (root := edition.root) != Path.cwd().resolve() and lines:
+        say(f"the paths of the diff are relative to {root}: `patch -p1 -d {root}` takes it")
     if options["writes"]:
         for path in edition.write():
             say(f"wrote {path}; the diff, given to `patch -R {path}`, brings the old text back")
@@ -165,6 +185,7 @@ def _data(
         "version": 1,
         "exportlint": __version__,
         "diff": "\n".join(lines),
+        "root": str(edition.root),
         "rewrites": [
             {
                 "path": one.path,
@@ -172,6 +193,7 @@ def _data(
                 "rule": one.rule,
                 "description": one.description,
                 "tried": tried,
+                "shown": one.shown,
                 "caveat": one.caveat,
             }
             for one in edition.reasons
@@ -181,8 +203,14 @@ def _data(
             {"rewrites": [fix.description for _, fix in one.proposal.parts], "tried": "failed", "why": one.why}
             for one in (done.rejected if done else [])
         ],
-        "left": [{"path": one.path, "line": one.line, "rule": one.rule, "message": one.message} for one in left],
+        "left": [_left(one) for one in left],
     }
+
+
+def _left(finding: Finding) -> dict[str, Any]:
+    installed = is_installed(str(Path(finding.path).absolute()))
+    place = {"path": finding.path, "line": finding.line, "rule": finding.rule}
+    return {**place, "message": finding.message, "installed": installed}
 
 
 def _ladders(done: Repaired[Report]) -> Iterator[dict[str, Any]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exportlint.output.console import printed, text_console
+from exportlint.trial.protocol.frames import is_installed
 from exportlint.trial.protocol.outcomes import SKIPPED
 from exportlint.trial.protocol.stages import SAME_BEHAVIOUR, StageKind
 
@@ -52,11 +54,17 @@ def _print_both(console: Console, old: TargetReport, new: TargetReport) -> None:
 
 
 def diff_text(lines: Sequence[str], options: RenderOptions) -> str:
-    """A unified diff; coloured where the options ask for it."""
-    console, file = text_console(options)
-    for line in lines:
-        console.print(line, style=_STYLES.get(line[:1]), soft_wrap=True)
-    return file.getvalue()
+    """A unified diff; coloured where the options ask for it. Tabs and carriage returns stay, so that it applies."""
+    if not options.color:
+        return "".join(f"{line}\n" for line in lines)
+    from rich.color import ColorSystem  # noqa: PLC0415 (50 ms)
+
+    console, _ = text_console(options)
+    styles = {mark: console.get_style(name) for mark, name in _STYLES.items()}
+    return "".join(
+        f"{styles[line[:1]].render(line, color_system=ColorSystem.STANDARD) if line[:1] in styles else line}\n"
+        for line in lines
+    )
 
 
 def rejected_text(rejected: Sequence[Rejected]) -> str:
@@ -75,6 +83,8 @@ def left_text(findings: Sequence[Finding]) -> str:
     lines = []
     for finding in findings:
         lines.append(f"{finding.path}:{finding.line}: {finding.severity.value}[{finding.rule}] {finding.message}")
-        if finding.fix:
+        if is_installed(str(Path(finding.path).absolute())):
+            lines.append("    the line is in an installed package, which is not rewritten")
+        elif finding.fix:
             lines.append(f"    {finding.fix.description}")
     return "\n".join(lines) + "\n" if lines else ""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from exportlint.edited_source import overlap
 from exportlint.finding import Applicability, Edit, Evidence, Finding, Fix, Severity
+from exportlint.repair.edition import BY_CONSTRUCTION, HunkReason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -34,7 +35,16 @@ class Proposal:
     def applied(self, edition: Edition) -> Edition:
         """Raises OverlappingEditsError."""
         edits = [edit for _, fix in self.parts for edit in fix.edits]
-        why = [(finding.path, finding.line, finding.rule, fix.description) for finding, fix in self.parts]
+        why = [
+            HunkReason(
+                finding.path,
+                finding.line,
+                finding.rule,
+                fix.description,
+                BY_CONSTRUCTION if fix.applicability is Applicability.SAFE else "",
+            )
+            for finding, fix in self.parts
+        ]
         return edition.with_edits(edits, why)
 
 

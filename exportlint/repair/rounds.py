@@ -9,33 +9,55 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from exportlint.edited_source import OverlappingEditsError
-from exportlint.repair.edition import Edition
+from exportlint.repair.edition import THIS_CONFIGURATION, Edition
 from exportlint.repair.improvement import AS_BEFORE, Attempted, exports, has_less, is_well, runs, why_not
 from exportlint.repair.proposals import Proposals
+from exportlint.repair.wellformed import lost_names, what_is_broken
 from exportlint.trial.protocol.stages import SAME_BEHAVIOUR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from exportlint.repair.proposals import Proposal
+    from exportlint.trial.protocol.result import TargetReport
 
 
 # Of the rewrites that do no harm, how many are tried with another one on top, and with how many others.
 _STONES = 2
 _STEPS_AFTER = 4
+# How long rewrites are tried after the last one that helped: so many times as long as the trial took.
+PATIENCE = 2.0
 T = TypeVar("T", bound=Attempted)
 R_co = TypeVar("R_co", bound=Attempted, covariant=True)
 
 
 class Try(Protocol[R_co]):
-    """Try the targets on edited source; `quick`: only whether they export and compute what they computed."""
+    """Try the targets on edited source (path -> text). `goes_on` is asked of each after its exports, whether the other
+    stages are worth it; `what` says what is tried, for those who wait."""
 
-    def __call__(self, edited: Mapping[str, str], *, quick: bool) -> R_co: ...
+    def __call__(
+        self, edited: Mapping[str, str], goes_on: Callable[[TargetReport], bool] | None = None, what: str = ""
+    ) -> R_co: ...
+
+
+@dataclass(frozen=True, slots=True)
+class OtherSettings:
+    """What the edited model does under other settings than the sample's. `why` it is not taken; None where it may be;
+    `differs`: what is told where it is taken all the same."""
+
+    why: str | None = None
+    differs: str = ""
+
+
+class TrySettings(Protocol):
+    """Compare the edited model with the unedited one under other settings of the numbers that edited functions read."""
+
+    def __call__(self, edition: Edition) -> OtherSettings: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A rewrite that was tried and not taken, and why."""
+    """A rewrite that was tried and not taken, or never tried because it breaks the file, and why."""
 
     proposal: Proposal
     why: str
@@ -43,24 +65,45 @@ class Rejected:
 
 @dataclass
 class Repaired(Generic[T]):
-    """How it began, how it ended, and what was edited in between."""
+    """How it began, how it ended, and what was edited in between.
+
+    tried        how many rewrites ran
+    out_of_time  there are others that did not
+    stopped      the number of the signal that ended it
+    """
 
     before: T
     after: T
     edition: Edition = field(default_factory=Edition)
     rejected: list[Rejected] = field(default_factory=list)
+    tried: int = 0
     out_of_time: bool = False
+    stopped: int | None = None
 
 
-def repair(attempt: Try[T], modes: Sequence[str], budget: float) -> Repaired[T]:
+class Stopped(BaseException):
+    """Somebody asked the run to end: by this signal."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def repair(attempt: Try[T], settings: TrySettings, modes: Sequence[str], budget: float | None = None) -> Repaired[T]:
     """Mend what a trial shows. `modes`: those of export that have to pass; `budget`: seconds after which no further
-    round begins."""
-    end = time.monotonic() + budget
+    rewrite is tried; None: some after the last one that helped, by how long the trial took.
+
+    Stopped ends it, after the first trial, with what was found by then.
+    """
+    began = time.monotonic()
     edition = Edition()  # before anything runs: files that change from now on are refused
-    first = attempt({}, quick=False)
-    rounds = _Rounds(attempt, modes, end, Repaired(first, first, edition))
-    while all(map(runs, first.targets)) and not is_well(rounds.state.after) and rounds.step():
-        pass
+    first = attempt({})
+    rounds = _Rounds(attempt, settings, modes, Repaired(first, first, edition), budget, began)
+    try:
+        while all(map(runs, first.targets)) and not is_well(rounds.state.after) and rounds.step():
+            pass
+    except Stopped as stop:
+        rounds.state.stopped = stop.number
     return rounds.state
 
 
@@ -77,10 +120,22 @@ class _TriedRewrite(Generic[T]):
 @dataclass
 class _Rounds(Generic[T]):
     attempt: Try[T]
+    settings: TrySettings
     modes: Sequence[str]
-    end: float
     state: Repaired[T]
+    budget: float | None
+    began: float
     proposals: Proposals = field(default_factory=Proposals)
+    texts: set[str] = field(default_factory=set)
+    end: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.trial = time.monotonic() - self.began
+        self._go_on_from_here()
+
+    def _go_on_from_here(self) -> None:
+        now = time.monotonic()
+        self.end = now + PATIENCE * self.trial if self.budget is None else self.began + self.budget
 
     def step(self) -> bool:
         """Take the first rewrite that helps; where none does by itself, one that helps after another that does no
@@ -106,32 +161,72 @@ class _Rounds(Generic[T]):
     def _taken(self, step: _TriedRewrite[T]) -> bool:
         if step.tried is not None:
             self.state.edition, self.state.after = step.edition, step.tried
+            self._go_on_from_here()
         return step.tried is not None
 
     def _steps(self, proposals: Proposals, now: T, edition: Edition) -> Iterator[_TriedRewrite[T]]:
-        """Each rewrite of what `now` shows, tried on top of the edition, until the time is over."""
+        """Each rewrite of what `now` shows, tried on top of the edition, until the time is over; none whose result was
+        tried before."""
         for proposal in proposals.of(now.findings):
-            if time.monotonic() > self.end:
-                self.state.out_of_time = True
-                return
             try:
                 edited = proposal.applied(edition)
             except OverlappingEditsError:
                 proposals.refuted.add(proposal.keys)
                 continue
+            if edited.digest in self.texts:
+                continue
+            if time.monotonic() > self.end:
+                self.state.out_of_time = True
+                return
+            self.texts.add(edited.digest)
             yield self._tried(proposal, edited, edition)
 
     def _tried(self, proposal: Proposal, edited: Edition, before_edits: Edition) -> _TriedRewrite[T]:
+        if why := what_is_broken(edited.found, edited.texts):
+            return _TriedRewrite(proposal, edited, why)
         if not self._takes_both_sides(proposal, before_edits):
             return _TriedRewrite(proposal, edited, "no inputs that were tried take both sides of its test")
         before = self.state.after
-        if not proposal.is_safe and not exports(before, self.modes):
-            tried = self.attempt(edited.texts, quick=True)
-            if (why := why_not(before, tried)) is not None:
-                return _TriedRewrite(proposal, edited, why, tried)
-        tried = self.attempt(edited.texts, quick=False)
+        self.state.tried += 1
+        what = "; ".join(f"{one.path}:{one.line} {fix.description}" for one, fix in proposal.parts)
+        ended: list[bool] = []
+
+        def goes_on(now: TargetReport) -> bool:
+            ended.append(not self._is_worth_more(before, proposal, now))
+            return not ended[-1]
+
+        tried = self.attempt(edited.texts, goes_on, what)
         why = why_not(before, tried)
-        return _TriedRewrite(proposal, edited, None if why == AS_BEFORE and has_less(before, tried) else why, tried)
+        if why == AS_BEFORE and not any(ended) and has_less(before, tried):
+            why = None
+        if why is None:
+            edited, why = self._under_other_settings(edited, before_edits, tried)
+        return _TriedRewrite(proposal, edited, why, tried)
+
+    def _is_worth_more(self, before: T, proposal: Proposal, now: TargetReport) -> bool:
+        """Are the stages behind the exports worth it? Not where it is refused as before."""
+        same = now.stage(SAME_BEHAVIOUR.name)
+        if same is None or not same.passed:
+            return False
+        if proposal.is_safe or exports(before, self.modes) or len(before.targets) > 1:
+            return True
+        return why_not(_Attempt((), before.targets), _Attempt((), (now,))) is None
+
+    def _under_other_settings(self, edited: Edition, before_edits: Edition, tried: T) -> tuple[Edition, str | None]:
+        """With what is told beside the rewrites, or why it is not taken."""
+        stages = (target.stage(SAME_BEHAVIOUR.name) for target in tried.targets)
+        caveats = [text for stage in stages if stage is not None for text in stage.data.get("caveats", ())]
+        told = {text for one in before_edits.reasons for text in one.caveat.split("; ")}
+        found = self.settings(edited)
+        if found.why:
+            return edited, found.why
+        caveats += [f"`{name}` is gone" for name in lost_names(edited.found, edited.texts)]
+        new = [text for text in caveats if text not in told]
+        shown = None
+        if found.differs and found.differs not in told:
+            shown = THIS_CONFIGURATION
+            new.append(found.differs)
+        return edited.with_caveats_since(before_edits, new, shown), None
 
     def _takes_both_sides(self, proposal: Proposal, edition: Edition) -> bool:
         """Did inputs take both sides of every decision of which that is needed?"""
@@ -140,3 +235,9 @@ class _Rounds(Generic[T]):
         firsts = (min(fix.edits, key=lambda one: one.start) for _, fix in proposal.parts if fix.needs_both_sides)
         places = ((str(Path(one.path).resolve()), edition.line_before(one.path, one.start[0])) for one in firsts)
         return all(place in taken for place in places)
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    findings: tuple[()]
+    targets: Sequence[TargetReport]

@@ -28,12 +28,18 @@ if TYPE_CHECKING:
 
 
 Listener = Callable[[Event], None]
+Judge = Callable[[TargetReport], bool]
 
 
 def run_trials(
-    targets: Sequence[Target], options: TrialOptions, on_event: Listener | None = None, stop: Stop | None = None
+    targets: Sequence[Target],
+    options: TrialOptions,
+    on_event: Listener | None = None,
+    stop: Stop | None = None,
+    goes_on: Judge | None = None,
 ) -> list[TargetReport]:
-    """Try every stage of the ladder on every target; reports in the targets' order.
+    """Try every stage of the ladder on every target; reports in the targets' order. `goes_on` is asked after the
+    exports of each, whether the other stages are worth it.
 
     A script's own report comes before those of the targets that its run gave.
 
@@ -53,7 +59,7 @@ def run_trials(
                     continue
                 report, found = run_script(server, target, options, listener)
                 work.append(partial(_with_torch, server, report))
-            work += [partial(_tried, server, one, options, lowerings, listener, waiting) for one in found]
+            work += [partial(_tried, server, one, options, lowerings, listener, waiting, goes_on) for one in found]
         return _side_by_side(work, options.jobs)
 
 
@@ -72,11 +78,11 @@ def _tried(
     lowerings: Mapping[str, str],
     listener: Listener,
     stop: Stop,
+    goes_on: Judge | None,
 ) -> TargetReport:
     with StageRunner(server, target, options) as runner:
-        ladder = LadderRun(
-            runner, target, options, lowerings, listener, workers=max(1, cores() // options.jobs), stop=stop
-        )
+        workers = max(1, cores() // options.jobs)
+        ladder = LadderRun(runner, target, options, lowerings, listener, workers=workers, stop=stop, goes_on=goes_on)
         return _with_torch(server, ladder.report())
 
 

@@ -79,7 +79,7 @@ class _Trial:
     def _compared(self, edited: Mapping[str, str] | None) -> str | None:
         """Keep what the class computes, or say where the edited one computes something else."""
         kept = self.server.folder / f"{self.fixture.stem}-{self.rewritten.cls.name}"
-        options = {"file": str(kept), "keep": edited is None, "other_draws": True}
+        options = {"file": str(kept), "keep": edited is None, "unsafe": True}
         with closing(self._process(edited)) as process:
             reply = process.stage(SAME_BEHAVIOUR, options, _LIMITS)
         if reply.final is None or reply.final["status"] != PASSED:

@@ -2,51 +2,121 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
+import sys
 import tempfile
+import threading
+import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from exportlint.files import Collected, SourceError, decode
 from exportlint.finding import Applicability, Evidence
 from exportlint.repair.edition import Edition
 from exportlint.repair.proposals import compatible
-from exportlint.repair.rounds import repair
+from exportlint.repair.rounds import OtherSettings, Stopped, repair
+from exportlint.repair.settings_read import settings_read
 from exportlint.static.unforeseen_rewrites import with_rewrites
+from exportlint.trial.parent.session import kept_session
+from exportlint.trial.parent.stage_runner import StageRunner
+from exportlint.trial.protocol.frames import is_installed
 from exportlint.trial.protocol.stages import SAME_BEHAVIOUR
+from exportlint.workflow.messages import say
+from exportlint.workflow.progress import PATIENCE
 from exportlint.workflow.report_building import build_report
-from exportlint.workflow.trials import examine
+from exportlint.workflow.trials import Candidate, examine
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from types import FrameType
 
     from exportlint.config.settings import Config
     from exportlint.finding import Finding, Fix
     from exportlint.output.report import Report
     from exportlint.repair.rounds import Repaired
+    from exportlint.trial.parent.server import Server
     from exportlint.trial.protocol.options import TrialOptions
+    from exportlint.trial.protocol.result import StageResult, TargetReport
     from exportlint.trial.protocol.target import Target
 
 
-def mend(targets: Sequence[Target], config: Config, options: TrialOptions, budget: float) -> Repaired[Report]:
+def mend(
+    targets: Sequence[Target], config: Config, options: TrialOptions, budget: float | None = None
+) -> Repaired[Report]:
     """Rewrite what the targets run, round after round, until they export or nothing more helps; nothing is written.
 
-    budget   seconds, after which no further round begins
+    budget   seconds, after which no further rewrite is tried; None: by how long the trial takes
 
-    Raises UserError where no trial can run.
+    Raises UserError where no trial can run. Ctrl-C and SIGTERM end it with what was found by then.
     """
-    with tempfile.TemporaryDirectory(prefix="exportlint-") as folder:
+    began = time.monotonic()
+    with _stopped_by_signals(), tempfile.TemporaryDirectory(prefix="exportlint-") as folder:
         options = replace(options, behaviour=Path(folder), keep=True)
 
-        def attempt(edited: Mapping[str, str], *, quick: bool) -> Report:
-            how = replace(options, edited=edited, quick=quick, lower=() if quick else options.lower)
-            examined = examine(targets, Collected((), ()), config, how, cache=not edited)
+        def attempt(
+            edited: Mapping[str, str], goes_on: Callable[[TargetReport], bool] | None = None, what: str = ""
+        ) -> Report:
+            if what and time.monotonic() - began > PATIENCE and not sys.stderr.isatty():
+                say(f"trying {what}")
+            how = replace(options, edited=edited)
+            none = Collected((), ())
+            examined = examine(targets, none, config, how, cache=not edited, candidate=Candidate(goes_on, what))
             report = build_report(examined.gathered, examined.config)
-            return replace(report, findings=tuple(_seen(one, edited) for one in report.findings))
+            return replace(report, findings=tuple(_of_own_files(_seen(one, edited)) for one in report.findings))
 
-        done = repair(attempt, config.modes, budget)
-        done.edition = done.edition.with_caveats(_caveats(done.before))
+        done = repair(attempt, partial(under_other_settings, targets, options), config.modes, budget)
+        done.edition = done.edition.with_sides(*_sides(done.before))
         return done
+
+
+@contextlib.contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """The first Ctrl-C or SIGTERM raises Stopped; a second Ctrl-C ends this process as ever."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        raise Stopped(number)
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def under_other_settings(targets: Sequence[Target], options: TrialOptions, edition: Edition) -> OtherSettings:
+    """Beside the unedited model, of which that is kept for every set of settings that edited functions read."""
+    read = settings_read(edition.found, edition.texts)
+    if not read:
+        return OtherSettings()
+    differs = ""
+    with kept_session(options.python) as server:
+        for target in targets:
+            file = options.behaviour_of(target, repr(read))
+            if not file.exists():
+                kept = _compared(server, target, options, file=str(file), keep=True, read=read)
+                if kept is None or not kept.passed:
+                    continue  # it does not run under other settings, or not in time
+            now = _compared(server, target, replace(options, edited=edition.texts), file=str(file), unsafe=True)
+            if now is None or not now.passed:
+                return OtherSettings(f"under other settings: {now.full_detail if now else 'it does not load'}")
+            differs = differs or "; ".join(now.data.get("caveats", ()))
+    if differs and not options.unsafe:
+        return OtherSettings(f"{differs}: --unsafe takes it")
+    return OtherSettings(differs=differs)
+
+
+def _compared(server: Server, target: Target, options: TrialOptions, **asked: Any) -> StageResult | None:
+    with StageRunner(server, target, options) as runner:
+        return runner.fresh(SAME_BEHAVIOUR, **asked) if runner.load().passed else None
 
 
 def _seen(finding: Finding, edited: Mapping[str, str]) -> Finding:
@@ -60,14 +130,23 @@ def _seen(finding: Finding, edited: Mapping[str, str]) -> Finding:
         return finding
 
 
-def _caveats(before: Report) -> dict[tuple[str, int], str]:
-    """The `if`s of which no input took one side: what stands there was compared on the other side alone."""
-    stages = (target.stage(SAME_BEHAVIOUR.name) for target in before.targets)
-    sides = (side for stage in stages if stage is not None for side in stage.data.get("one_sided", ()))
-    return {
+def _of_own_files(finding: Finding) -> Finding:
+    """Without rewrites that edit an installed package: it is not the project's, and the next install undoes them."""
+    own = (fix for fix in finding.rewrites if not any(is_installed(str(Path(e.path).resolve())) for e in fix.edits))
+    return replace(finding, rewrites=tuple(own)) if finding.rewrites else finding
+
+
+def _sides(before: Report) -> tuple[set[tuple[str, int]], dict[tuple[str, int], str]]:
+    """The `if`s of which inputs took both sides; and the others, of which what stands there was compared on one side
+    alone."""
+    stages = [stage for target in before.targets if (stage := target.stage(SAME_BEHAVIOUR.name)) is not None]
+    one = {
         (str(Path(path).resolve()), line): f"no input that was tried makes its test {'false' if value else 'true'}"
-        for path, line, value in sides
+        for stage in stages
+        for path, line, value in stage.data.get("one_sided", ())
     }
+    both = {(str(Path(path).resolve()), line) for stage in stages for path, line in stage.data.get("two_sided", ())}
+    return both, {place: text for place, text in one.items() if place not in both}
 
 
 def rewritten(findings: Sequence[Finding], *, unsafe: bool) -> tuple[Edition, list[Finding]]:

@@ -40,10 +40,23 @@ if TYPE_CHECKING:
     from exportlint.finding import Finding
     from exportlint.trial.protocol.options import TrialOptions
     from exportlint.trial.protocol.result import Event, StageResult, TargetReport
+    from exportlint.trial.run import Judge
     from exportlint.workflow.report_building import Gathered
 
 
 _LAST_LINES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Edited source that is tried.
+
+    goes_on  asked of each target after its exports, whether the other stages are worth it; None: they are
+    what     was edited, in words, for those who wait
+    """
+
+    goes_on: Judge | None = None
+    what: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +78,7 @@ def examine(
     artifacts: Path | None = None,
     jobs: int | None = None,
     cache: bool = True,
+    candidate: Candidate | None = None,
 ) -> Examined:
     """Try the targets, and lint `found` and what the targets ran of the project.
 
@@ -72,17 +86,17 @@ def examine(
     artifacts    the folder for what lowerings made and proved
     jobs         processes for the static pass; None: as many as there are cores
     cache        may the static pass use its judgements of earlier runs?
+    candidate    what is tried in the options' edited source
 
     Raises UserError where no trial can run.
     """
     stop = Stop()
     with folder_for_models(save_repro) as models, folder_for_artefacts(artifacts) as kept:
         options = replace(options, kept_models=models, lowering=replace(options.lowering, kept=kept))
-        reports = _try_all(targets, options, stop)
+        reports = _tried(targets, options, stop, candidate or Candidate())
         config = replace(_for_installed(reports, config), lower=options.lower)
         read = _with_edited(found if stop.reason else _with_executed(found, reports), options.edited)
-        named = [(one.source, one.args, one.kwargs) for one in targets if one.kind is TargetKind.CALLABLES and one.args]
-        gathered = lint_files(read, config, jobs=jobs, cache=cache, targets=named)
+        gathered = lint_files(read, config, jobs=jobs, cache=cache, targets=_named(targets))
         untried = (Problem(r.path or r.name, r.line, r.broken) for r in reports if r.broken)
         gathered = replace(
             gathered,
@@ -94,6 +108,10 @@ def examine(
         )
         gathered = _with_files(gathered, None if stop.reason else save_repro, artifacts)
     return Examined(gathered, config, gathered.targets)
+
+
+def _named(targets: Sequence[Target]) -> list[tuple[str, str, str | None]]:
+    return [(one.source, one.args, one.kwargs) for one in targets if one.kind is TargetKind.CALLABLES and one.args]
 
 
 def _not_done(reports: Sequence[TargetReport]) -> Iterator[Problem]:
@@ -121,21 +139,22 @@ def _for_installed(reports: Sequence[TargetReport], config: Config) -> Config:
     return replace(config, torch=measured_version(installed)[0])
 
 
-def _try_all(targets: Sequence[Target], options: TrialOptions, stop: Stop) -> list[TargetReport]:
+def _tried(targets: Sequence[Target], options: TrialOptions, stop: Stop, candidate: Candidate) -> list[TargetReport]:
     if not targets:
         say("the files declare no target (`model` and `example_args`), so there is nothing to try")
         return []
-    with spinner(f"trying {len(targets)} target{'s' * (len(targets) > 1)}") as sign:
+    beside = f", {candidate.what}" if candidate.what else ""
+    with spinner(f"trying {len(targets)} target{'s' * (len(targets) > 1)}{beside}") as sign:
         ended: set[str] = set()
 
         def show(event: Event) -> None:
             ended.add(event.target)
-            sign.update(f"target {len(ended)} of {len(targets)}, {event.target}: {event.stage} {event.status}")
+            sign.update(f"target {len(ended)} of {len(targets)}, {event.target}: {event.stage} {event.status}{beside}")
             if event.status not in (RUNNING, SKIPPED) and (event.stage != LOAD.name or event.status == PASSED):
                 sign.line(f"{event.target}: {event.stage} {event.status}, {event.seconds:.1f} s")
 
         try:
-            reports = run_trials(targets, options, show, stop)
+            reports = run_trials(targets, options, show, stop, candidate.goes_on)
         except TargetError as error:
             raise UserError(str(error)) from error
     if stop.reason:

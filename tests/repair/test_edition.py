@@ -1,17 +1,20 @@
 """Files keep everything that was not rewritten: encoding, line ends, permissions; and nothing is half written."""
 
 import stat
+import subprocess
 
 import pytest
 
 from exportlint.edited_source import OverlappingEditsError, edited
 from exportlint.errors import UserError
 from exportlint.finding import Edit
-from exportlint.repair.edition import Edition
+from exportlint.output.report import RenderOptions
+from exportlint.output.trials.repair_text import diff_text
+from exportlint.repair.edition import Edition, HunkReason
 
 
 def edition_of(path, start=(2, 5), end=(2, 11), text="x.detach()"):
-    why = [(str(path), start[0], "tensor-data-access", "read it with `.detach()`")]
+    why = [HunkReason(str(path), start[0], "tensor-data-access", "read it with `.detach()`")]
     return Edition().with_edits([Edit(str(path), start, end, text)], why)
 
 
@@ -20,10 +23,11 @@ def edition_of(path, start=(2, 5), end=(2, 11), text="x.detach()"):
     [
         (b"import a\ny = x.data\nz = 1\n", b"import a\ny = x.detach()\nz = 1\n"),
         (b"import a\r\ny = x.data\r\nz = 1\r\n", b"import a\r\ny = x.detach()\r\nz = 1\r\n"),
+        (b"import a\r\ny = x.data\nz = 1\n", b"import a\r\ny = x.detach()\nz = 1\n"),
         (b"\xef\xbb\xbfimport a\ny = x.data", b"\xef\xbb\xbfimport a\ny = x.detach()"),
         (b"# coding: latin-1\ny = x.data  # \xe9\n", b"# coding: latin-1\ny = x.detach()  # \xe9\n"),
     ],
-    ids=["plain", "windows", "mark and no end", "latin-1"],
+    ids=["plain", "windows", "both ends", "mark and no end", "latin-1"],
 )
 def test_bytes_around_an_edit_stay(tmp_path, before, after):
     path = tmp_path / "net.py"
@@ -47,7 +51,7 @@ def test_a_file_that_changed_meanwhile_is_left(tmp_path):
 
 @pytest.mark.parametrize(
     ("data", "said"),
-    [(b"# coding: ascii\ny = x.data\n", "which cannot hold the edited text"), (b"a\r\ny = x.data\n", "of both kinds")],
+    [(b"# coding: ascii\ny = x.data\n", "which cannot hold the edited text")],
 )
 def test_what_cannot_be_written_as_it_was_is_said(tmp_path, data, said):
     path = tmp_path / "net.py"
@@ -78,3 +82,51 @@ def test_edits_of_one_place_wait_for_the_next_round():
     with pytest.raises(OverlappingEditsError):
         edited(text, [first, second])
     assert edited(text, [first, first, Edit("n.py", (1, 14), (1, 20), "b")]) == "y = a + b\n"
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        b"import a\n\ty = x.data\n\tz = 1\n",
+        b"import a\r\n\ty = x.data\r\n\tz = 1\r\n",
+        b"import a\r\n\ty = x.data\n\tz = 1\r\n",
+        b"\xef\xbb\xbfimport a\r\n\ty = x.data",
+        b"import a\n\ty = x.data",
+    ],
+    ids=["tabs", "windows", "both ends", "mark", "no end"],
+)
+@pytest.mark.parametrize("command", [["git", "apply"], ["patch", "-p1"], ["patch", "net.py"]])
+def test_the_diff_is_taken_by_git_and_patch_and_gives_what_is_written(tmp_path, monkeypatch, before, command):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "net.py"
+    path.write_bytes(before)
+    edition = edition_of(path, (2, 6), (2, 12))
+    text = diff_text(list(edition.diff()), RenderOptions(color=False, width=100))
+    subprocess.run(command, input=text.encode(), cwd=tmp_path, check=True)
+    applied = path.read_bytes()
+    assert applied == before.replace(b"x.data", b"x.detach()")
+    path.write_bytes(before)
+    edition.write()
+    assert path.read_bytes() == applied
+
+
+@pytest.mark.parametrize("repository", [True, False])
+def test_a_file_outside_of_the_working_directory_has_a_path_that_can_be_applied(tmp_path, monkeypatch, repository):
+    own, other = tmp_path / "own", tmp_path / "other"
+    own.mkdir()
+    other.mkdir()
+    if repository:
+        subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    monkeypatch.chdir(own)
+    path = other / "net.py"
+    path.write_text("import a\ny = x.data\n", "utf-8")
+    edition = edition_of(path)
+    text = "\n".join(edition.diff()) + "\n"
+    assert ".." not in text
+    assert edition.root == (tmp_path if repository else other).resolve()
+    subprocess.run(["patch", "-p1", "-d", str(edition.root)], input=text, text=True, check=True)
+    assert path.read_text("utf-8") == "import a\ny = x.detach()\n"
+    if repository:
+        path.write_text("import a\ny = x.data\n", "utf-8")
+        subprocess.run(["git", "apply"], input=text, text=True, check=True, cwd=edition.root)
+        assert path.read_text("utf-8") == "import a\ny = x.detach()\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -58,6 +57,7 @@ class LadderRun:
     lowerings     name -> module of those that are asked for
     workers       how many stages may run at the same time
     stop          where somebody may ask to end the run: what is not done by then is skipped
+    goes_on       asked after the exports of edited source: is it worth the stages that follow?
     """
 
     runner: Runner
@@ -69,6 +69,8 @@ class LadderRun:
     graph: Mapping[str, Any] | None = None
     workers: int = 1
     stop: Stop = field(default_factory=Stop)
+    goes_on: Callable[[TargetReport], bool] | None = None
+    _why_over: str | None = None
 
     def report(self) -> TargetReport:
         """Run every stage that has something to do, and report what happened."""
@@ -85,15 +87,27 @@ class LadderRun:
         stages = list(self.stages())
         pool = ThreadPoolExecutor(self.workers)
         try:
-            for several in _in_steps(stages):
+            for several in self._in_steps(stages):
                 for done in [pool.submit(self._do, stage) for stage in several]:
                     done.result()
         finally:  # after an interrupt nobody waits for the threads: their processes are ended
             pool.shutdown(wait=False, cancel_futures=True)
         self.results = {stage.name: self.results[stage.name] for stage in stages}
 
+    def _in_steps(self, stages: Sequence[Stage]) -> Iterator[list[Stage]]:
+        """Each step's stages need only what the steps before gave. Edited source is compared with the unedited one at
+        first: where they differ, nothing else matters."""
+        first = [stage for stage in stages if stage.kind in _FIRST and stage.kind is not StageKind.EXPORT]
+        first += [SAME_BEHAVIOUR] if self.options.behaviour and self.options.edited else []
+        yield from ([stage] for stage in first)
+        exports = [stage for stage in stages if stage.kind is StageKind.EXPORT]
+        yield exports
+        if self.goes_on and not self.goes_on(self._report()):
+            self._why_over = "the edited source does not help"
+        yield [stage for stage in stages if stage not in (*first, *exports)]
+
     def _do(self, stage: Stage) -> None:
-        why = self.stop.reason or self.reason_to_skip(stage)
+        why = self.stop.reason or self._why_over or self.reason_to_skip(stage)
         result = skipped(stage, why) if why else self._run(stage)
         if self.stop.reason and not why:  # its process was ended; what it had sent counts
             sent = tuple(seen for seen in result.observations if "ended" not in seen.details)
@@ -127,7 +141,8 @@ class LadderRun:
             # It ended its process, or never came back; tracing it runs the same code.
             return f"eager {eager.status}"
         if stage.kind is StageKind.EXPORT:
-            return None
+            same = self.results.get(SAME_BEHAVIOUR.name)
+            return None if same is None or same.passed else "the edited model computes something else"
         if not eager.passed and stage != SAME_BEHAVIOUR:  # which knows what torch's operators refuse in eager, too
             return "eager raised" if stage.kind is StageKind.INFORM else "eager raised: nothing to compare with"
         return self._reason_after_exports(stage)
@@ -191,9 +206,9 @@ class LadderRun:
             case StageKind.REMEDIES:
                 return {"refused": self._remedies()}
             case StageKind.ON_REQUEST if self.options.behaviour:
-                file = self.options.behaviour / f"{_key(self.target)}.pickle"
-                keep, other_draws = not self.options.edited, self.options.other_draws
-                return {"file": str(file), "keep": keep, "other_draws": other_draws}
+                file = self.options.behaviour_of(self.target)
+                keep, unsafe = not self.options.edited, self.options.unsafe
+                return {"file": str(file), "keep": keep, "unsafe": unsafe}
         return {}
 
     def _following(self, stage: Stage) -> StageResult:
@@ -329,18 +344,6 @@ def _guards(found: ShapesFound) -> Iterator[Guard]:
         yield Guard(text, place[0], place[1]) if place else Guard(text, None, None)
 
 
-def _in_steps(stages: Sequence[Stage]) -> Iterator[list[Stage]]:
-    """Each step's stages need only what the steps before gave."""
-    yield from ([stage] for stage in stages if stage.kind in _FIRST and stage.kind is not StageKind.EXPORT)
-    yield [stage for stage in stages if stage.kind is StageKind.EXPORT]
-    yield [stage for stage in stages if stage.kind not in _FIRST]
-
-
 def skipped(stage: Stage, why: str) -> StageResult:
     """The result of a stage that had nothing to do."""
     return StageResult(stage.name, SKIPPED, detail=why)
-
-
-def _key(target: Target) -> str:
-    """The same for the same target in every run of this process."""
-    return hashlib.sha256(repr(target).encode()).hexdigest()[:16]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,8 @@ from exportlint.trial.protocol.outcomes import MODES
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from exportlint.trial.protocol.target import Target
 
 
 DEFAULT_SECONDS = 300.0
@@ -50,7 +53,8 @@ class TrialOptions:
     preload    modules that are imported once, before any target: compilers that many small targets would import anew.
                What they change in torch, every target sees
     behaviour  a folder where what each target computes is kept; with `edited`, it is compared with what was kept there
-    other_draws  the edited source may draw other random numbers, where it computes the same from the same numbers
+    unsafe     the edited source may draw other random numbers, have other gradients, and be right for the sample's
+               configuration only, where that is told beside it
     edited     path -> source that the targets' processes see in place of the file's; nothing on the disk changes
     """
 
@@ -71,10 +75,16 @@ class TrialOptions:
     kept_models: Path | None = None
     preload: tuple[str, ...] = ()
     behaviour: Path | None = None
-    other_draws: bool = False
+    unsafe: bool = False
     edited: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def limits(self) -> Limits:
         """Of one stage."""
         return Limits(self.timeout, self.memory_mb)
+
+    def behaviour_of(self, target: Target, of: str = "") -> Path:
+        """The file of what a target computes, or of what else of it is kept there; equal in every run of a process."""
+        if self.behaviour is None:
+            raise ValueError("nothing is kept")
+        return self.behaviour / f"{hashlib.sha256(repr((target, of)).encode()).hexdigest()[:16]}.pickle"

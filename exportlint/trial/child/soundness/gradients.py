@@ -15,6 +15,7 @@ from exportlint.trial.child.execution.executed_lines import Lines, recorded_line
 from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.server.forks import in_fork
+from exportlint.trial.child.soundness.call_gradients import may_have_gradient, weighted_sum
 from exportlint.trial.child.soundness.differences import is_unsteady
 from exportlint.trial.protocol.frames import Frame
 from exportlint.trial.protocol.observation import Observation
@@ -89,27 +90,19 @@ def _difference(eager: Gradients, program: ForkResult) -> Mapping[str, Any] | No
 def _gradients(loaded: Loaded, program: Callable[..., Any]) -> Gradients:
     """Of a weighted sum of all outputs; nothing where no output has a gradient."""
     args, kwargs = inputs_of(loaded, 0)
-    inputs = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if _may_have(leaf) and leaf.is_leaf]
+    inputs = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if may_have_gradient(leaf) and leaf.is_leaf]
     wanted = {f"input {number}": leaf.requires_grad_() for number, leaf in enumerate(inputs)}
     if isinstance(program, torch.nn.Module):
         wanted |= {name: weight for name, weight in program.named_parameters() if weight.requires_grad}
     seed(0)
-    parts = [leaf for leaf in pytree.tree_leaves(program(*args, **kwargs)) if _may_have(leaf) and leaf.requires_grad]
+    parts = [
+        leaf for leaf in pytree.tree_leaves(program(*args, **kwargs)) if may_have_gradient(leaf) and leaf.requires_grad
+    ]
     lines: Lines = defaultdict(set)
     if not parts or not wanted:
         return Gradients({}, lines)
     with recorded_lines(lines):
-        found = torch.autograd.grad(_weighted_sum(parts), list(wanted.values()), allow_unused=True)
+        found = torch.autograd.grad(weighted_sum(parts), list(wanted.values()), allow_unused=True)
     pairs = zip(wanted.items(), found, strict=True)
     values = {name: torch.zeros_like(leaf) if one is None else one.detach() for (name, leaf), one in pairs}
     return Gradients(values, dict(lines))
-
-
-def _weighted_sum(parts: list[torch.Tensor]) -> torch.Tensor:
-    """With a weight of its own for each value: the plain sum of a softmax has no gradient."""
-    weights = [torch.linspace(0.5, 1.5, part.numel(), dtype=part.dtype).reshape(part.shape) for part in parts]
-    return torch.stack([(part * weight).sum().double() for part, weight in zip(parts, weights, strict=True)]).sum()
-
-
-def _may_have(leaf: Any) -> bool:
-    return isinstance(leaf, torch.Tensor) and leaf.dtype.is_floating_point and leaf.layout is torch.strided

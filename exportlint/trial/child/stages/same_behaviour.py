@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
+import math
 import pickle
-from collections.abc import ItemsView, Iterator, KeysView, ValuesView
+import time
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, ValuesView
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.inputs.draws import (
-    IN_TRAINING,
-    drawn_inputs,
-    further_inputs,
-    training_inputs,
+    ONE_ROW,
+    OTHER,
+    SAMPLE,
+    ZEROS,
+    InputDraw,
+    between,
+    boundary_draws,
+    made,
+    scales_of_draws,
+    single_draws,
+    training_draws,
+    usual_draws,
 )
 from exportlint.trial.child.execution.inputs.given_draws import generators, given_draws
-from exportlint.trial.child.execution.inputs.pytree_leaves import Leaves, snapshot
-from exportlint.trial.child.execution.inputs.taken_sides import one_sided, sides_taken, two_sided
+from exportlint.trial.child.execution.inputs.other_settings import OtherSetting, settings, with_setting
+from exportlint.trial.child.execution.inputs.pytree_leaves import Leaves, leaves, snapshot
+from exportlint.trial.child.execution.inputs.taken_sides import (
+    asks_for_numbers,
+    one_sided,
+    sides_taken,
+    two_sided,
+    undecided,
+)
 from exportlint.trial.child.execution.plain_operators import plain_operators
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.execution.side_effects import recorded_effects
@@ -27,6 +47,7 @@ from exportlint.trial.child.loading.drawn_parameters import drawn_parameters, na
 from exportlint.trial.child.loading.loaded import copied
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.server.process_control import exit_if_forked_copy
+from exportlint.trial.child.soundness.call_gradients import first_difference, gradients
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.outcomes import DIFFERS, PASSED
 
@@ -42,74 +63,216 @@ if TYPE_CHECKING:
     Around = Callable[[], AbstractContextManager[Any]]
 
 _SEED = 100
-_SETS = (drawn_inputs, further_inputs, training_inputs)
 _CALLS = 3  # so that what one call leaves behind shows in the next, and what two leave, too
+_OF_GRADIENTS = (SAMPLE, OTHER, ZEROS)
+# Seconds in which inputs are looked for that take the other sides of branches, or as long as the usual draws took.
+_LOOKING = 2.0
+_HALVINGS = 8
+
+
+@dataclass(frozen=True)
+class EagerCall:
+    """What a call gave, its arguments as it left them, and which tensors of both require gradients."""
+
+    output: Leaves
+    inputs: Leaves
+    with_gradients: frozenset[str]
 
 
 @dataclass(frozen=True)
 class Behaviour:
     """What calls in a row did, on one fresh model.
 
-    inputs   what it was called with, in words
-    calls    of each call: the outputs, the arguments as it left them; or the class of what it raised
-    buffers  after both, and parameters
+    draw     what it was called with
+    setting  what of the model was another than in the sample
+    calls    of each call what it gave; or the class of what it raised
+    buffers  after all of them, and parameters
     drawn    the parameters that random numbers made, of a model whose first call makes some
+    gradients  of one call more, by the name of parameters and inputs
     """
 
-    inputs: str
-    calls: tuple[tuple[Leaves, Leaves] | str, ...]
+    draw: InputDraw
+    calls: tuple[EagerCall | str, ...]
     buffers: dict[str, Leaves]
     drawn: Parameters
+    setting: OtherSetting | None = None
+    gradients: dict[str, torch.Tensor] = field(default_factory=dict)
+
+    @property
+    def in_words(self) -> str:
+        return f"{self.draw.in_words}, with {self.setting.in_words}" if self.setting else self.draw.in_words
 
 
 def run(request: StageRequest) -> StageAnswer:
-    """`file` in the options holds the behaviour of the unedited model; with `keep`, it is written there."""
-    file = Path(request.options["file"])
+    """`file` in the options holds the behaviour of the unedited model; with `keep`, it is written there. With `read`
+    (pairs of a class and an attribute, or of "" and an argument), it is what it does under other settings of these.
+
+    `caveats` in the data of an answer: what is not as before. Of what concerns the sample, only `unsafe` allows it.
+    """
     if request.options.get("keep"):
-        many, taken = _sets_and_sides(request.loaded)
-        in_training = list(training_inputs(request.loaded))
-        tried = [_behaviour(request.loaded, *one, None) for one in (*many, *in_training)]
-        made_up = {text for text, _ in (*further_inputs(request.loaded), *in_training)}
-        kept = [one for one in tried if one.inputs not in made_up or not _refuses(one)]
-        exit_if_forked_copy()
-        file.write_bytes(pickle.dumps(kept))
-        return StageAnswer(PASSED, data={"one_sided": one_sided(taken), "two_sided": two_sided(taken)})
-    kept = pickle.loads(file.read_bytes())  # noqa: S301 - our own fork wrote it
-    seen = _difference(request.loaded, kept, nullcontext)
-    if seen is None:
-        return StageAnswer(PASSED)
-    for one in generators():
-        if _difference(request.loaded, kept, partial(given_draws, one)) is None:
-            if request.options.get("other_draws"):
-                return StageAnswer(PASSED)
-            what = "it draws other numbers, and computes the same from the same numbers: --unsafe takes it"
-            return StageAnswer(DIFFERS, f"{what} ({one.name})")
-    request.emit(seen)
-    return StageAnswer(DIFFERS, _in_words(seen.details))
+        return _kept(request)
+    loaded, kept = request.loaded, _read(request.options["file"])
+    unsafe = bool(request.options.get("unsafe"))
+    if any(one.setting for one in kept):
+        return _judged(list(_other_settings(loaded, kept)), unsafe=unsafe)
+    caveats = []
+    beside = _beside(loaded, kept, nullcontext)
+    if isinstance(beside, Observation):
+        known = ((one, _beside(loaded, kept, partial(given_draws, one))) for one in generators())
+        same = next(((one, pairs) for one, pairs in known if not isinstance(pairs, Observation)), None)
+        if same is None:
+            request.emit(beside)
+            return StageAnswer(DIFFERS, _in_words(beside.details))
+        caveats.append(f"it draws other numbers, and computes the same from the same numbers ({same[0].name})")
+        beside = same[1]
+    caveats += _other_gradients(beside)
+    return _judged(caveats, _harmless(beside), unsafe=unsafe)
 
 
-def _difference(loaded: Loaded, kept: Sequence[Behaviour], around: Around) -> Observation | None:
-    """The first one; `around` is entered for each call of the edited model."""
-    known = {text: inputs for sets in _SETS for text, inputs in sets(loaded)}
+def _judged(caveats: Sequence[str], harmless: Iterable[str] = (), *, unsafe: bool) -> StageAnswer:
+    if caveats and not unsafe:
+        return StageAnswer(DIFFERS, f"{caveats[0]}: --unsafe takes it")
+    return StageAnswer(PASSED, data={"caveats": [*caveats, *harmless]})
+
+
+def _kept(request: StageRequest) -> StageAnswer:
+    loaded, data = request.loaded, {}
+    if read := request.options.get("read"):
+        kept = list(_under_settings(loaded, read))
+    else:
+        draws, taken = _draws_and_sides(loaded)
+        tried = [_behaviour(loaded, draw, None) for draw in draws]
+        kept = [one for one in tried if one.draw in _usual() or not _refuses(one)]
+        data = {"one_sided": one_sided(taken), "two_sided": two_sided(taken)}
+    exit_if_forked_copy()
+    Path(request.options["file"]).write_bytes(pickle.dumps(kept))
+    return StageAnswer(PASSED, data=data)
+
+
+def _usual() -> frozenset[InputDraw]:
+    return frozenset(usual_draws())
+
+
+def _read(file: str) -> list[Behaviour]:
+    kept: list[Behaviour] = pickle.loads(Path(file).read_bytes())  # noqa: S301 - our own fork wrote it
+    return kept
+
+
+def _under_settings(loaded: Loaded, read: Sequence[Sequence[str]]) -> Iterator[Behaviour]:
+    """Of those with which the model runs."""
+    end = time.monotonic() + _LOOKING
+    for setting in settings(loaded.eager(), made(loaded, InputDraw(SAMPLE)), read):
+        for draw in (InputDraw(SAMPLE), InputDraw(OTHER)):
+            if time.monotonic() > end:
+                return
+            now = _behaviour(loaded, draw, None, setting=setting)
+            if not _refuses(now):
+                yield now
+
+
+def _beside(
+    loaded: Loaded, kept: Sequence[Behaviour], around: Around
+) -> list[tuple[Behaviour, Behaviour]] | Observation:
+    """What the edited model does beside each behaviour that was kept, or the first difference; `around` is entered for
+    each call of the edited model."""
+    pairs = []
     for before in kept:
-        now = _behaviour(loaded, before.inputs, known[before.inputs], before.drawn, around)
+        now = _behaviour(loaded, before.draw, before.drawn, around)
         exit_if_forked_copy()
+        pairs.append((before, now))
+        if _takes_no_single_row(before, now):
+            continue  # which is told beside the rewrite
         if (seen := _first_difference(before, now)) is not None:
             return seen
-    return None
+    return pairs
 
 
-def _sets_and_sides(loaded: Loaded) -> tuple[list[tuple[str, Inputs]], set[Side]]:
-    """The sets of inputs, with those of the further ones that take sides of branches which the others do not; all the
-    sides that are taken."""
-    many = list(drawn_inputs(loaded))
-    taken = {side for _, inputs in many for side in sides_taken(loaded, inputs)}
-    for text, inputs in further_inputs(loaded):
-        sides = sides_taken(loaded, inputs)
-        if not sides <= taken:
-            many.append((text, inputs))
-            taken |= sides
-    return many, taken
+def _other_settings(loaded: Loaded, kept: Sequence[Behaviour]) -> Iterator[str]:
+    """The first one under which the edited model computes something else."""
+    for before in kept:
+        now = _behaviour(loaded, before.draw, before.drawn, setting=before.setting)
+        exit_if_forked_copy()
+        if before.setting and _first_difference(before, now) is not None:
+            yield f"it is right for this configuration only, and computes something else with {before.setting.in_words}"
+            return
+
+
+def _other_gradients(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
+    """The first one, on inputs that are the target's or like them: zeros are where many a function has a kink."""
+    for before, now in pairs:
+        if before.draw.how in (SAMPLE, OTHER) and not before.draw.in_training:
+            for ours, theirs in zip(before.calls, now.calls, strict=True):
+                if isinstance(ours, str) or isinstance(theirs, str):
+                    break
+                if other := sorted(ours.with_gradients ^ theirs.with_gradients):
+                    what = "no longer requires" if other[0] in ours.with_gradients else "now requires"
+                    yield f"it has other gradients: {other[0]} {what} them"
+                    return
+            if found := first_difference(before.gradients, now.gradients):
+                yield f"it has other gradients: on {before.in_words}, {found.in_words}"
+                return
+
+
+def _harmless(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
+    """What is not as it was, and is to be told: the sample and what is like it are not concerned."""
+    for before, now in pairs:
+        if before.draw.how == ZEROS:
+            found = first_difference(before.gradients, now.gradients)
+            if found and found.is_nan:
+                yield f"on zeros, {found.in_words}"
+        if _takes_no_single_row(before, now):
+            yield "it takes the sample's sizes only, and took a single row before"
+
+
+def _takes_no_single_row(before: Behaviour, now: Behaviour) -> bool:
+    return before.draw.how == ONE_ROW and _refuses(now) and not _refuses(before)
+
+
+def _draws_and_sides(loaded: Loaded) -> tuple[list[InputDraw], set[Side]]:
+    """What to try: what everybody gets, and of the further ones those that take sides of branches which no other one
+    takes; all the sides that are taken."""
+    began = time.monotonic()
+    search = _SideSearch(loaded)
+    for draw in (*usual_draws(), *boundary_draws(loaded), *training_draws(loaded)):
+        search.sides(draw)
+        search.draws[draw] = True
+    search.end = time.monotonic() + max(_LOOKING, time.monotonic() - began)
+    for draw in single_draws(not_numbers=asks_for_numbers(search.taken)):
+        search.sides(draw)
+    for scale in scales_of_draws():
+        for first, second in pairwise(scale):
+            search.look_between(first, second)
+    return [draw for draw, matters in search.draws.items() if matters], search.taken
+
+
+@dataclass
+class _SideSearch:
+    """Inputs that take sides of branches which others do not. `draws`: each that was tried, and whether it did."""
+
+    loaded: Loaded
+    draws: dict[InputDraw, bool] = field(default_factory=dict)
+    taken: set[Side] = field(default_factory=set)
+    end: float = math.inf
+    known: dict[InputDraw, frozenset[Side]] = field(default_factory=dict)
+
+    def sides(self, draw: InputDraw) -> frozenset[Side]:
+        """That this one takes; none where it is not worth a call any more."""
+        if draw not in self.known and self._goes_on():
+            self.known[draw] = sides = frozenset(sides_taken(self.loaded, made(self.loaded, draw)))
+            self.draws[draw] = not sides <= self.taken
+            self.taken |= sides
+        return self.known.get(draw, frozenset())
+
+    def look_between(self, first: InputDraw, second: InputDraw) -> None:
+        """Where two take other sides, the ones in between may take yet others: a condition turns there."""
+        below = self.sides(first)
+        differ = below != self.sides(second)
+        for _ in range(_HALVINGS if differ else 0):
+            middle = between(first, second)
+            first, second = (middle, second) if self.sides(middle) == below else (first, middle)
+
+    def _goes_on(self) -> bool:
+        return not self.taken or self.end == math.inf or (undecided(self.taken) and time.monotonic() < self.end)
 
 
 def _refuses(one: Behaviour) -> bool:
@@ -118,40 +281,63 @@ def _refuses(one: Behaviour) -> bool:
 
 
 def _behaviour(
-    loaded: Loaded, text: str, inputs: Inputs, drawn: Parameters | None, around: Around = nullcontext
+    loaded: Loaded,
+    draw: InputDraw,
+    drawn: Parameters | None,
+    around: Around = nullcontext,
+    setting: OtherSetting | None = None,
 ) -> Behaviour:
     """Where every call raises, that of a model whose branches and loops are plain Python: torch's operators refuse in
     eager what they refuse to export."""
-    first = _of_two_calls(loaded, text, inputs, drawn, around)
+    first = _of_calls(loaded, draw, drawn, around, setting)
     if not all(isinstance(call, str) for call in first.calls):
         return first
     with plain_operators():
-        again = _of_two_calls(loaded, text, inputs, drawn, around)
+        again = _of_calls(loaded, draw, drawn, around, setting)
     return first if any(isinstance(call, str) for call in again.calls) else again
 
 
-def _of_two_calls(loaded: Loaded, text: str, inputs: Inputs, drawn: Parameters | None, around: Around) -> Behaviour:
+def _of_calls(
+    loaded: Loaded, draw: InputDraw, drawn: Parameters | None, around: Around, setting: OtherSetting | None
+) -> Behaviour:
     """`drawn` is what the edited model is given; None for the unedited one, which may have made some in its calls."""
-    model = with_parameters(loaded, drawn or {})
-    if text.endswith(IN_TRAINING):
-        model.train()
+    inputs = made(loaded, draw)
+
+    def fresh() -> tuple[Any, Inputs]:
+        model = with_parameters(loaded, drawn or {})
+        if draw.in_training:
+            model.train()
+        return (setting and with_setting(model, inputs, setting)) or (model, inputs)
+
+    model, given = fresh()
     begun = names_of_parameters(model)
-    calls = tuple(_call(model, copied(inputs), _SEED + index, around) for index in range(_CALLS))
+    calls = tuple(_call(model, copied(given), _SEED + index, around) for index in range(_CALLS))
     named = [*getattr(model, "named_buffers", list)(), *getattr(model, "named_parameters", list)()]
+    buffers = {name: snapshot(value) for name, value in named}
     if drawn is None:
         drawn = {} if names_of_parameters(model) <= begun else drawn_parameters(loaded, inputs, _SEED)
-    return Behaviour(text, calls, {name: snapshot(value) for name, value in named}, drawn)
+    has_gradients = draw.how in _OF_GRADIENTS and not (draw.in_training or setting)
+    found = gradients(lambda: fresh()[0], inputs, _SEED, around) if has_gradients else {}
+    return Behaviour(draw, calls, buffers, drawn, setting, found)
 
 
-def _call(model: Any, inputs: Inputs, number: int, around: Around) -> tuple[Leaves, Leaves] | str:
+def _call(model: Any, inputs: Inputs, number: int, around: Around) -> EagerCall | str:
     args, kwargs = inputs
     seed(number)
     with recorded_effects(), around():
         try:
-            output = snapshot(_used_up(model(*args, **kwargs)))
+            output = _used_up(model(*args, **kwargs))
+            given = snapshot(output)
         except BaseException as exc:  # noqa: BLE001 - SystemExit is an answer too
             return type(exc).__name__
-    return output, snapshot(inputs)
+    kinds = (("the output", output), ("the input", inputs))
+    grad = {
+        f"{kind} {path}".strip()
+        for kind, value in kinds
+        for path, leaf in leaves(value)
+        if isinstance(leaf, torch.Tensor) and leaf.requires_grad
+    }
+    return EagerCall(given, snapshot(inputs), frozenset(grad))
 
 
 def _used_up(output: Any) -> Any:
@@ -162,12 +348,12 @@ def _used_up(output: Any) -> Any:
 
 def _first_difference(before: Behaviour, now: Behaviour) -> Observation | None:
     for number, (ours, theirs) in enumerate(zip(before.calls, now.calls, strict=True), 1):
-        where = {"inputs": before.inputs, "call": number}
+        where = {"inputs": before.in_words, "call": number}
         if isinstance(ours, str) and isinstance(theirs, str):
             break  # a check that a program keeps raises a RuntimeError, whatever class the Python one had
         if isinstance(ours, str) or isinstance(theirs, str):
             return _observed({**where, "what": "raised", "ours": _how(ours), "theirs": _how(theirs)})
-        for part, mine, other in (("output", ours[0], theirs[0]), ("input", ours[1], theirs[1])):
+        for part, mine, other in (("output", ours.output, theirs.output), ("input", ours.inputs, theirs.inputs)):
             if found := compare(mine, other):
                 return _observed({**where, "part": part, **found.fields()})
     return _buffer_difference(before, now)
@@ -177,7 +363,7 @@ def _buffer_difference(before: Behaviour, now: Behaviour) -> Observation | None:
     """Of those that both have: a rewrite may make a buffer of what was an attribute."""
     for name, ours in before.buffers.items():
         if name in now.buffers and (found := compare(ours, now.buffers[name])):
-            return _observed({"inputs": before.inputs, "part": f"buffer {name}", **found.fields()})
+            return _observed({"inputs": before.in_words, "part": f"buffer {name}", **found.fields()})
     return None
 
 
@@ -194,7 +380,7 @@ def _how_much(details: Mapping[str, Any]) -> str:
     return f" ({ours} before, {theirs} now)" if ours and theirs else ""
 
 
-def _how(call: tuple[Leaves, Leaves] | str) -> str:
+def _how(call: EagerCall | str) -> str:
     return call if isinstance(call, str) else "a result"
 
 

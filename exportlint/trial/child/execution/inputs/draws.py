@@ -1,7 +1,11 @@
-"""Inputs for asking whether two versions of a model compute the same: the target's own, and draws of other values."""
+"""Inputs for asking whether two versions of a model compute the same: the target's own, and others made of them.
+
+A draw says how inputs are made, and makes equal ones in every process.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,72 +16,228 @@ from exportlint.trial.child.execution.inputs.input_sets import are_meant, inputs
 from exportlint.trial.child.execution.inputs.opened_objects import changed_inside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from exportlint.trial.child.execution.inputs.input_sets import Inputs
     from exportlint.trial.child.loading.loaded import Loaded
 
-
-IN_TRAINING = ", in training"
-
-
-def drawn_inputs(loaded: Loaded) -> Iterator[tuple[str, Inputs]]:
-    """Each set of inputs with what it is: sample and other inputs of the target, then values that a branch on data may
-    tell apart from the sample's: drawn anew, negated, zero, large."""
-    yield "the sample", inputs_of(loaded, 0)
-    yield "the other inputs", inputs_of(loaded, 1) if are_meant(loaded, 1) else _drawn(loaded, 1)
-    for number in (2, 3):
-        yield f"draw {number - 1} of other values", _drawn(loaded, number)
-    for text, change in _CHANGES.items():
-        yield text, changed_inside(inputs_of(loaded, 0), partial(_changed, change=change))
+    Change = Callable[[torch.Tensor], torch.Tensor]
 
 
-def further_inputs(loaded: Loaded) -> Iterator[tuple[str, Inputs]]:
-    """More of the kind, for models that have a side of a branch which none of those takes."""
-    for text, change in _FURTHER.items():
-        yield text, changed_inside(inputs_of(loaded, 0), partial(_changed, change=change))
+SAMPLE, OTHER, ZEROS = "the sample", "the other inputs", "zeros"
 
 
-def training_inputs(loaded: Loaded) -> Iterator[tuple[str, Inputs]]:
+@dataclass(frozen=True, slots=True)
+class InputDraw:
+    """How inputs are made: a key of the tables below, and how much of it where it can be more or less."""
+
+    how: str
+    amount: float = 0.0
+    in_training: bool = False
+
+    @property
+    def in_words(self) -> str:
+        text = self.how.format(f"{self.amount:g}")
+        return f"{text}, in training" if self.in_training else text
+
+    @property
+    def is_given(self) -> bool:
+        """Are the inputs the target's own?"""
+        return self.how in (SAMPLE, OTHER)
+
+
+def made(loaded: Loaded, draw: InputDraw) -> Inputs:
+    """Fresh inputs; equal ones for the same draw in every process."""
+    if draw.how == SAMPLE or (draw.how == OTHER and are_meant(loaded, 1)):
+        return inputs_of(loaded, 0 if draw.how == SAMPLE else 1)
+    sample = inputs_of(loaded, 0)
+    if draw.how in _BOUNDARIES:
+        return _one_by_one(sample, _BOUNDARIES[draw.how])
+    if draw.how == ONE_ROW:
+        return _first_rows(sample)
+    if draw.how in _DRAWN:
+        return changed_inside(sample, partial(with_other_values, number=_DRAWN[draw.how]))  # type: ignore[no-any-return]
+    change = {**_CHANGES, **_ALONE}.get(draw.how) or partial(_BY_AMOUNT[draw.how], amount=draw.amount)
+    return changed_inside(sample, partial(_with_fractions, change=change))  # type: ignore[no-any-return]
+
+
+def usual_draws() -> Iterator[InputDraw]:
+    """Sample and other inputs of the target, then values that a branch on data may tell apart from the sample's."""
+    yield from map(InputDraw, (SAMPLE, *_DRAWN, *_CHANGES))
+
+
+def boundary_draws(loaded: Loaded) -> Iterator[InputDraw]:
+    """The ends of what integers and masks may be, and a batch of one row: most of what a loop over a length, or a rule
+    for padding, gets wrong is wrong there. Only those that change the sample."""
+    tensors = _tensors(inputs_of(loaded, 0))
+    whole = [leaf for leaf in tensors if _is_whole(leaf)]
+    known = [whole]
+    for how, change in _BOUNDARIES.items():
+        changed = [change(leaf) for leaf in whole]
+        if not any(all(map(torch.equal, one, changed)) for one in known):
+            known.append(changed)
+            yield InputDraw(how)
+    if any(leaf.dim() and leaf.shape[0] > 1 for leaf in tensors):
+        yield InputDraw(ONE_ROW)
+
+
+def training_draws(loaded: Loaded) -> Iterator[InputDraw]:
     """For a model with layers that gather statistics where it is trained, which a branch may keep from them."""
     model = loaded.eager()
     parts = model.modules() if isinstance(model, torch.nn.Module) else ()
     if any(getattr(part, "track_running_stats", False) for part in parts):
-        yield f"the sample{IN_TRAINING}", inputs_of(loaded, 0)
-        negated = partial(_changed, change=torch.neg)
-        yield f"the sample, negated{IN_TRAINING}", changed_inside(inputs_of(loaded, 0), negated)
+        yield from (replace(InputDraw(how), in_training=True) for how in (SAMPLE, "the sample, negated"))
 
 
-def _drawn(loaded: Loaded, number: int) -> Any:
-    return changed_inside(inputs_of(loaded, 0), lambda known: with_other_values(known, number))
+def single_draws(*, not_numbers: bool) -> Iterator[InputDraw]:
+    """More of the kind, for models with a side of a branch that none of those takes. `not_numbers`: the model asks
+    for them."""
+    yield from map(InputDraw, _ALONE)
+    if not_numbers:
+        yield from (InputDraw(_FILLED, value) for value in (torch.nan, torch.inf))
 
 
-_CHANGES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+def scales_of_draws() -> Iterator[Sequence[InputDraw]]:
+    """Each is one change by growing amounts, so that between two of its draws that take other sides of branches there
+    is a third that takes yet other ones, or the place where a condition turns."""
+    for how, amounts in _AMOUNTS.items():
+        yield [InputDraw(how, amount) for amount in amounts]
+
+
+def between(first: InputDraw, second: InputDraw) -> InputDraw:
+    """The draw in the middle of two of one scale."""
+    return replace(first, amount=(first.amount + second.amount) / 2)
+
+
+_DRAWN = {OTHER: 1, "draw 1 of other values": 2, "draw 2 of other values": 3}
+
+_CHANGES: dict[str, Change] = {
     "the sample, negated": torch.neg,
-    "zeros": torch.zeros_like,
+    ZEROS: torch.zeros_like,
     "the sample times 100": lambda tensor: tensor * 100,
 }
 
 
-_FURTHER: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
-    "the sample and 10": lambda tensor: tensor + 10,
-    "the sample less 10": lambda tensor: tensor - 10,
-    "the sample by 100": lambda tensor: tensor / 100,
-    "no numbers": lambda tensor: torch.full_like(tensor, torch.nan),
+def _equal_rows(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor[:1].expand_as(tensor).clone() if tensor.dim() else tensor
+
+
+def _peak(tensor: torch.Tensor) -> torch.Tensor:
+    flat = torch.zeros_like(tensor).reshape(-1)
+    flat[:1] = tensor.abs().sum() + 1
+    return flat.reshape(tensor.shape)
+
+
+_ALONE: dict[str, Change] = {
+    "ones": torch.ones_like,
+    "the sample without signs": torch.abs,
+    "the sample without signs, negated": lambda tensor: -tensor.abs(),
+    "the sample around its mean": lambda tensor: tensor - tensor.mean(),
+    "the sample with equal rows": _equal_rows,
+    "the sample, sorted": lambda tensor: tensor.sort(-1).values if tensor.dim() else tensor,
+    "one peak": _peak,
+}
+
+_SCALED, _SHIFTED, _FILLED = "the sample times {}", "the sample and {}", "nothing but {}"
+_BY_AMOUNT: dict[str, Callable[..., torch.Tensor]] = {
+    _SCALED: lambda tensor, amount: tensor * amount,
+    _SHIFTED: lambda tensor, amount: tensor + amount,
+    _FILLED: lambda tensor, amount: torch.full_like(tensor, fill_value=amount),
+}
+_AMOUNTS = {
+    _SHIFTED: (-1000.0, -100.0, -10.0, -3.0, -1.0, 0.0, 1.0, 3.0, 10.0, 100.0, 1000.0),
+    _SCALED: (-1e4, -1e3, -10.0, -1.0, -0.1, 0.0, 0.01, 0.1, 0.5, 1.0, 2.0, 10.0, 1e3, 1e4, 1e6),
 }
 
 
-def _changed(inputs: Inputs, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+def _up_to(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.clamp(max=tensor.max() - 1) if tensor.dtype != torch.bool and tensor.max() > tensor.min() else tensor
+
+
+def _single(tensor: torch.Tensor) -> torch.Tensor:
+    if not _is_mask(tensor):
+        return tensor
+    flat = torch.zeros_like(tensor).reshape(-1)
+    flat[:1] = 1
+    return flat.reshape(tensor.shape)
+
+
+def _shorter(tensor: torch.Tensor) -> torch.Tensor:
+    """The last column as padding is."""
+    if tensor.dim() < 2 or tensor.shape[-1] < 2:  # noqa: PLR2004 - rows of more than one
+        return tensor
+    shorter = tensor.clone()
+    shorter[..., -1] = 0
+    return shorter
+
+
+_BOUNDARIES: dict[str, Change] = {
+    "integers below the largest": _up_to,
+    "integers all 1": torch.ones_like,
+    "integers all 0": torch.zeros_like,
+    "integers all the largest": lambda tensor: tensor.amax().expand_as(tensor).clone(),
+    "integers all the smallest": lambda tensor: tensor.amin().expand_as(tensor).clone(),
+    "masks with a single 1": _single,
+    "integers with a last column of 0": _shorter,
+}
+ONE_ROW = "the first row alone"
+
+
+def _one_by_one(sample: Inputs, change: Change) -> Inputs:
+    return changed_inside(  # type: ignore[no-any-return]
+        sample, partial(pytree.tree_map, lambda leaf: change(leaf) if _is_whole(leaf) else leaf)
+    )
+
+
+def _first_rows(sample: Inputs) -> Inputs:
+    """Of every tensor that has as many rows as the first one."""
+    rows = next(leaf.shape[0] for leaf in _tensors(sample) if leaf.dim())
+
+    def first(leaf: Any) -> Any:
+        has_rows = _is_plain(leaf) and leaf.dim() and leaf.shape[0] == rows
+        return leaf.detach()[:1].clone().requires_grad_(leaf.requires_grad) if has_rows else leaf
+
+    return changed_inside(sample, partial(pytree.tree_map, first))  # type: ignore[no-any-return]
+
+
+def _with_fractions(inputs: Any, change: Change) -> Any:
     """Numbers with a fraction only: integers may be indexes, and have other values in the draws."""
 
     def other(leaf: Any) -> Any:
-        if (
-            isinstance(leaf, torch.Tensor)
-            and leaf.dtype.is_floating_point
-            and not leaf.is_sparse
-            and not leaf.is_nested
-        ):
+        if _is_plain(leaf) and leaf.dtype.is_floating_point and leaf.numel():
             return change(leaf.detach()).requires_grad_(leaf.requires_grad)
         return leaf
 
     return pytree.tree_map(other, inputs)
+
+
+def _tensors(sample: Inputs) -> list[torch.Tensor]:
+    found: list[torch.Tensor] = []
+
+    def note(value: Any) -> Any:
+        found.extend(leaf for leaf in pytree.tree_leaves(value) if _is_plain(leaf))
+        return value
+
+    changed_inside(sample, note)
+    return found
+
+
+def _is_plain(leaf: Any) -> bool:
+    return (
+        isinstance(leaf, torch.Tensor)
+        and leaf.layout is torch.strided
+        and not (leaf.is_nested or leaf.is_quantized or leaf.dtype.is_complex)
+    )
+
+
+def _is_whole(leaf: Any) -> bool:
+    """Integers and truth values, and numbers that are nothing but 0 and 1, of which both occur."""
+    return _is_plain(leaf) and bool(leaf.numel()) and (not leaf.dtype.is_floating_point or _is_mask(leaf))
+
+
+def _is_mask(tensor: torch.Tensor) -> bool:
+    if tensor.dtype == torch.bool:
+        return True
+    zeros, ones = tensor == 0, tensor == 1
+    both = bool(zeros.any()) and bool(ones.any())
+    return bool((zeros | ones).all()) and both

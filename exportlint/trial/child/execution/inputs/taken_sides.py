@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import re
 from collections import defaultdict
 from functools import cache
 from itertools import pairwise
@@ -37,6 +38,22 @@ def sides_taken(loaded: Loaded, inputs: Inputs) -> set[Side]:
     return {side for path, run in lines.items() for side in _sides(path, run)}
 
 
+def undecided(taken: set[Side]) -> bool:
+    """Is there an `if` of which one side was not taken, and whose test may ask what tensors hold?"""
+    places = {(path, line) for path, line, _ in one_sided(taken)}
+    return any(
+        _may_ask_data(node.test)
+        for path in {path for path, _ in places}
+        for node, _ in _decisions(path)
+        if (path, node.lineno) in places
+    )
+
+
+def asks_for_numbers(taken: set[Side]) -> bool:
+    """Does one of the files ask whether values are numbers?"""
+    return any(_NOT_NUMBERS.search(_text_of(path)) for path in {path for path, _, _ in taken})
+
+
 def one_sided(taken: set[Side]) -> list[Side]:
     """Those whose other side was not taken."""
     return sorted((path, line, value) for path, line, value in taken if (path, line, not value) not in taken)
@@ -53,6 +70,41 @@ def _sides(path: str, run: set[int]) -> Iterator[Side]:
             enters = node.body[0].lineno in run
             passes = node.orelse[0].lineno in run if node.orelse else behind in run if enters else True
             yield from ((path, node.lineno, value) for value, seen in ((True, enters), (False, passes)) if seen)
+
+
+_NOT_NUMBERS = re.compile(r"is_?nan|is_?inf|is_?finite|nan_to_num")
+_OF_SHAPES = frozenset({"shape", "ndim", "dtype", "device", "training", "requires_grad", "is_cuda"})
+_PYTHON_ONLY = frozenset({"isinstance", "len", "hasattr", "callable", "dim", "size", "numel", "ndimension", "get"})
+
+
+def _may_ask_data(test: ast.expr) -> bool:
+    """Not an attribute of the object, a size, a type, or whether something is None."""
+    match test:
+        case ast.BoolOp(values=values):
+            return any(map(_may_ask_data, values))
+        case ast.UnaryOp(operand=operand):
+            return _may_ask_data(operand)
+        case ast.Compare(left=left, ops=ops, comparators=others):
+            is_identity = all(isinstance(op, ast.Is | ast.IsNot) for op in ops)
+            return not is_identity and any(map(_may_ask_data, (left, *others)))
+        case ast.Attribute(value=value, attr=attr):
+            return attr not in _OF_SHAPES and _may_ask_data(value)
+        case ast.Name(id=name):
+            return name != "self"
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name not in _PYTHON_ONLY and not name.startswith("is_")
+        case ast.Constant():
+            return False
+    return not (isinstance(test, ast.Subscript) and not _may_ask_data(test.value))
+
+
+@cache
+def _text_of(path: str) -> str:
+    try:
+        text = source_of(path)
+    except OSError:
+        return ""
+    return text if isinstance(text, str) else text.decode("utf-8", "replace")
 
 
 @cache

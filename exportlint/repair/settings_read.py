@@ -1,0 +1,75 @@
+"""Which numbers and truth values of a model decide in the functions that were edited, by their text.
+
+A rewrite that leaves a step of a loop or a special case out may be right for those the model was made with alone.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+Read = tuple[str, str]  # the qualified name of a class and an attribute of its objects, or "" and a name
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def settings_read(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Read, ...]:
+    """Attributes of the object and parameters that edited functions read, before the edit or after it. Not those that
+    an edited `__init__` makes something of: another value of the attribute would not reach that.
+
+    >>> old = "class A:\\n    def forward(self, x):\\n        return x if self.plain else -x\\n"
+    >>> settings_read({"a.py": old}, {"a.py": old.replace(" if self.plain else -x", "")})
+    (('', 'x'), ('A', 'plain'))
+    """
+    found: set[Read] = set()
+    for path, text in after.items():
+        old, new = _functions(before[path]), _functions(text)
+        edited = {name for name in {*old, *new} if _texts(old, name) != _texts(new, name)}
+        made = {name for one in edited if one.endswith("__init__") for name in _made_of(old, new, one)}
+        for name in edited:
+            owner = name.rpartition(".")[0]
+            for function in [one[name] for one in (old, new) if name in one]:
+                found |= {read for read in _read(function, owner) if read[1].partition(".")[0] not in made}
+    return tuple(sorted(found))
+
+
+def _functions(text: str) -> dict[str, _Function]:
+    """By qualified name; those inside of functions are parts of these."""
+
+    def inside(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, _Function]]:
+        for node in body:
+            if isinstance(node, ast.ClassDef):
+                yield from inside(node.body, f"{prefix}{node.name}.")
+            elif isinstance(node, _Function):
+                yield f"{prefix}{node.name}", node
+
+    return dict(inside(ast.parse(text).body, ""))
+
+
+def _texts(functions: Mapping[str, _Function], name: str) -> str | None:
+    return ast.unparse(functions[name]) if name in functions else None
+
+
+def _read(function: _Function, owner: str) -> Iterator[Read]:
+    own = function.args.args[0].arg if function.args.args else ""
+    parameters = {one.arg for one in (*function.args.args, *function.args.kwonlyargs, *function.args.posonlyargs)}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            path = ast.unparse(node)
+            if owner and path.startswith(f"{own}.") and path.replace(".", "").isidentifier():
+                yield owner, path.removeprefix(f"{own}.")
+        elif isinstance(node, ast.Name) and node.id in parameters - ({own} if owner else set()):
+            yield "", node.id
+
+
+def _made_of(old: Mapping[str, _Function], new: Mapping[str, _Function], name: str) -> set[str]:
+    """The names in the statements of `__init__` that were not there."""
+    if name not in new:
+        return set()
+    known = {ast.unparse(one) for one in old[name].body} if name in old else set()
+    nodes = [node for one in new[name].body if ast.unparse(one) not in known for node in ast.walk(one)]
+    return {node.id for node in nodes if isinstance(node, ast.Name)} | {
+        node.attr for node in nodes if isinstance(node, ast.Attribute)
+    }
