@@ -187,6 +187,8 @@ class Draft:
         self._new_inits: defaultdict[int, list[ast.stmt]] = defaultdict(list)
         self._methods: defaultdict[int, list[ast.stmt]] = defaultdict(list)
         self._imported: dict[str, None] = {}
+        self._undecorated: list[ast.expr] = []
+        self._inside_own: set[int] = set()  # what is replaced by an expression with itself in it, while that is worded
         self._printed: set[int] = set()  # lines of comments that went along with what moved
         self._kept: list[tuple[str, str]] = []  # stand-ins of one text, and what they stand for
         self._touched: frozenset[int] = frozenset()
@@ -198,7 +200,8 @@ class Draft:
         self._instead[id(old)] = list(new)
 
     def swap(self, old: ast.expr, new: ast.expr) -> None:
-        """Another expression in the place of one. Inside of what else is changed, this holds too."""
+        """Another expression in the place of one, which may be a part of it. Inside of what else is changed, this holds
+        too."""
         self._swapped[id(old)] = new
 
     def above(self, statement: ast.stmt, new: Iterable[ast.stmt]) -> None:
@@ -220,6 +223,10 @@ class Draft:
     def add_method(self, cls: ast.ClassDef, method: ast.FunctionDef) -> None:
         """A further method, above the first one behind `__init__`."""
         self._methods[id(cls)].append(method)
+
+    def undecorate(self, decorator: ast.expr) -> None:
+        """A function or class without this decorator."""
+        self._undecorated.append(decorator)
 
     def add_import(self, module: str) -> None:
         """The file imports the module under its own name. What is new and says `torch.…` is imported without this."""
@@ -324,6 +331,7 @@ class Draft:
         self._touched = self._find_touched()
         found = [edit for node in self.tree.body for edit in self._of_statement(node, self.tree.body)]
         found += self._imports()
+        found += (Replacement((d.lineno, 1), ((d.end_lineno or d.lineno) + 1, 1), "") for d in self._undecorated)
         return tuple(sorted(set(found)))
 
     def _of_statement(self, node: ast.stmt, block: Sequence[ast.stmt]) -> Iterator[Replacement]:
@@ -363,7 +371,9 @@ class Draft:
     def _swap_in_place(self, old: ast.expr, new: ast.expr) -> Replacement:
         start, end = self._place(old.lineno, old.col_offset), self._place(old.end_lineno or 0, old.end_col_offset or 0)
         parent = self.parent(old)
+        self._inside_own.add(id(old))
         text = self._expression(new)
+        self._inside_own.remove(id(old))
         if _needs_parentheses(new, parent, old) and not self._stands_in_parentheses(old):
             text = f"({text})"
         return Replacement(start, end, text)
@@ -384,6 +394,7 @@ class Draft:
         if not new and len(block) > 1 and not all(self._instead.get(id(one)) == [] for one in block):
             yield Replacement((first, 1), (last + 1, 1), "")
             return
+        self._printed |= self._lines_beside(first, last)  # they stay where they are
         lines = self._block(new, "") if new else (["pass"] if block[-1] is node else [])
         if not lines:
             yield Replacement((first, 1), (last + 1, 1), "")
@@ -397,6 +408,12 @@ class Draft:
         text = "\n".join(_indented([*(c.text for c in lost), *lines], indent)).removeprefix(indent)
         start = self._place(first, _first_column(node))
         yield Replacement(start, self._place(last, node.end_col_offset or 0), text)
+
+    def _lines_beside(self, first: int, last: int) -> set[int]:
+        """The lines of the comments right above some lines, and of the one behind the last."""
+        alone = {c.line for c in self._comments if c.is_alone}
+        above = takewhile(lambda line: line in alone, range(first - 1, 0, -1))
+        return {*above, *(c.line for c in self._comments if c.line == last and not c.is_alone)}
 
     def _lines_at(self, line: int, new: Sequence[ast.stmt], beside: ast.stmt) -> Replacement:
         indent = self._indent(beside)
@@ -565,9 +582,12 @@ class Draft:
     def _copy(self, node: _Node) -> _Node:
         """A copy to be unparsed, with stand-ins for the author's expressions."""
         if isinstance(node, ast.expr):
-            if id(node) in self._swapped:
-                return self._copy(cast("_Node", self._swapped[id(node)]))
-            if id(node) in self.originals and id(node) not in self._touched and not isinstance(node, _PASSED_THROUGH):
+            if id(node) in self._swapped and id(node) not in self._inside_own:
+                self._inside_own.add(id(node))
+                new = self._copy(cast("_Node", self._swapped[id(node)]))
+                self._inside_own.remove(id(node))
+                return new
+            if id(node) in self.originals and self._is_unchanged(node) and not isinstance(node, _PASSED_THROUGH):
                 return cast("_Node", self._stand_in(node))
         if isinstance(node, ast.Name) and node.id == "torch" and id(node) not in self.originals:
             self.add_import("torch")
@@ -576,6 +596,12 @@ class Draft:
         for name, value in ast.iter_fields(node):
             setattr(new, name, self._copy_value(value))
         return new
+
+    def _is_unchanged(self, node: ast.expr) -> bool:
+        """Also of what stands in its own replacement, as `x` in `(x,)` for `x`: only its parts count."""
+        if id(node) not in self._inside_own:
+            return id(node) not in self._touched
+        return not any(id(child) in self._touched for child in ast.iter_child_nodes(node))
 
     def _copy_value(self, value: Any) -> Any:
         if isinstance(value, list):

@@ -155,7 +155,9 @@ def _at(tree: ast.Module, span: Span) -> ast.AST:
     for node in ast.walk(tree):
         if not hasattr(node, "lineno"):
             continue
-        own = (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+        first = min((node, *getattr(node, "decorator_list", ())), key=lambda one: one.lineno)
+        start = (node.lineno, node.col_offset) if first is node else (first.lineno, first.col_offset - 1)
+        own = (*start, node.end_lineno, node.end_col_offset)
         if own == span:
             return node
         if own[:2] <= span[:2] and (own[2] or 0, own[3] or 0) >= span[2:]:
