@@ -16,7 +16,7 @@ import sys
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -602,7 +602,7 @@ def _free(place: _Place, name: str) -> str:
     module = place.site.module
     taken = {*module.functions, *module.classes, *module.assignments, *module.imports}
     taken |= place.view.flow.names if place.view is not None else set()
-    return next(one for one in (name, *(f"{name}_{number}" for number in count(2))) if one not in taken)
+    return next(one for one in chain([name], (f"{name}_{number}" for number in count(2))) if one not in taken)
 
 
 def _is_in_block(draft: Draft, statement: ast.stmt) -> bool:
