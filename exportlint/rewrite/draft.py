@@ -196,7 +196,7 @@ class Draft:
     # What is changed.
 
     def replace(self, old: ast.stmt, new: Sequence[ast.stmt]) -> None:
-        """Other statements in the place of one; none of them: it goes."""
+        """Other statements in the place of one, which may be among them; none of them: it goes."""
         self._instead[id(old)] = list(new)
 
     def swap(self, old: ast.expr, new: ast.expr) -> None:
@@ -395,7 +395,9 @@ class Draft:
             yield Replacement((first, 1), (last + 1, 1), "")
             return
         self._printed |= self._lines_beside(first, last)  # they stay where they are
+        self._inside_own.add(id(node))
         lines = self._block(new, "") if new else (["pass"] if block[-1] is node else [])
+        self._inside_own.remove(id(node))
         if not lines:
             yield Replacement((first, 1), (last + 1, 1), "")
             return
@@ -493,11 +495,14 @@ class Draft:
     def _statement(self, node: ast.stmt) -> list[str]:
         """The lines of a statement from column 0, with the comments that belong to it."""
         replaced = self._instead.get(id(node))
-        if replaced is not None:
-            return self._block(replaced, "")
+        if replaced is not None and id(node) not in self._inside_own:
+            self._inside_own.add(id(node))
+            lines = self._block(replaced, "")
+            self._inside_own.remove(id(node))
+            return lines
         origin = getattr(node, "origin", node)
         above, behind = self._comments_of(origin) if id(origin) in self.originals else ([], "")
-        if id(node) in self.originals and id(node) not in self._touched:
+        if id(node) in self.originals and self._is_unchanged(node):
             return [*above, *self._own_lines(node, behind)]
         lines = self._worded(node)
         if behind and len(lines) == 1 and len(lines[0] + behind) < self._width:
@@ -558,7 +563,10 @@ class Draft:
                 text = self._unparsed(self._copy(node))
                 lines = [line.replace("    ", self._unit) for line in text.split("\n")]
                 return [part for line in lines for part in _wrapped(line, self._width - 8, self._unit)]
-        lines = [*head.split("\n"), *self._block(body, self._unit)]
+        lines = [*head.split("\n"), *self._block(body[:1], self._unit)]
+        for one in body[1:]:
+            lines += [*([""] if isinstance(node, ast.ClassDef) and isinstance(one, _Definition) else []),
+                      *self._block([one], self._unit)]  # fmt: skip
         return [*lines, *(["else:", *self._block(orelse, self._unit)] if orelse else [])]
 
     def _head(self, node: ast.stmt) -> str:
@@ -589,6 +597,10 @@ class Draft:
                 return new
             if id(node) in self.originals and self._is_unchanged(node) and not isinstance(node, _PASSED_THROUGH):
                 return cast("_Node", self._stand_in(node))
+        if isinstance(node, ast.Constant) and self._quotes_twice(node):
+            name = f"kept_{len(self._kept)}a_"
+            self._kept.append((name, f'"{node.value}"'))
+            return cast("_Node", ast.Name(name, ast.Load()))
         if isinstance(node, ast.Name) and node.id == "torch" and id(node) not in self.originals:
             self.add_import("torch")
             return cast("_Node", ast.Name(self._local_name("torch") or "torch", node.ctx))
@@ -597,7 +609,12 @@ class Draft:
             setattr(new, name, self._copy_value(value))
         return new
 
-    def _is_unchanged(self, node: ast.expr) -> bool:
+    def _quotes_twice(self, node: ast.Constant) -> bool:
+        """Is it new text, which the author would put in double quotes?"""
+        plain = isinstance(node.value, str) and re.fullmatch(r"[^\"'\\\n]*", node.value) is not None
+        return plain and id(node) not in self.originals and self.text.count('"') >= self.text.count("'")
+
+    def _is_unchanged(self, node: ast.expr | ast.stmt) -> bool:
         """Also of what stands in its own replacement, as `x` in `(x,)` for `x`: only its parts count."""
         if id(node) not in self._inside_own:
             return id(node) not in self._touched
@@ -696,28 +713,32 @@ def _closes_at_end(text: str) -> bool:
 
 
 def _wrapped(line: str, width: int, unit: str) -> list[str]:
-    """A statement that is too long, broken at its last brackets as formatters do."""
-    if len(line) <= width or "\n" in line or not line or line[-1] not in ")]}":
+    """A statement that is too long, broken at its last brackets as formatters do, and its parts likewise."""
+    body = line.rstrip(",")
+    if len(line) <= width or "\n" in line or not body or body[-1] not in ")]}":
         return [line]
-    depth, start = 0, len(line)
+    # Of texts only the quotes count.
+    code = re.sub(r"([\"'])(?:\\.|(?!\1).)*\1", lambda found: found[1] * len(found[0]), body)
+    depth, start = 0, len(code)
     while start:
         start -= 1
-        depth += (line[start] in ")]}") - (line[start] in "([{")
+        depth += (code[start] in ")]}") - (code[start] in "([{")
         if depth == 0:
             break
-    head, inner, tail = line[: start + 1], line[start + 1 : -1], line[-1]
-    if not inner or '"' in inner or "'" in inner:
+    head, inner, tail = line[: start + 1], line[start + 1 : len(body) - 1], line[len(body) - 1 :]
+    if not inner or re.search(r"\bfor\b", code):
         return [line]
     if len(inner) + len(unit) <= width:
         return [head, unit + inner, tail]
     parts, depth, begun = list[str](), 0, 0
-    for place, letter in enumerate(inner):
+    for place, letter in enumerate(code[start + 1 : len(body) - 1]):
         depth += (letter in "([{") - (letter in ")]}")
         if letter == "," and depth == 0:
             parts.append(inner[begun : place + 1].strip())
             begun = place + 1
     parts.append(inner[begun:].strip() + ("," if parts else ""))
-    return [head, *(unit + part for part in parts if part.strip(",")), tail]
+    lines = (one for part in parts if part.strip(",") for one in _wrapped(part, width - len(unit), unit))
+    return [head, *(unit + one for one in lines), tail]
 
 
 def _lists(node: ast.AST) -> Iterator[list[ast.AST]]:

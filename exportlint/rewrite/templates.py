@@ -24,8 +24,9 @@ from exportlint.engine.flow.def_use import path_of
 from exportlint.engine.values.kinds import Kind
 from exportlint.finding import Applicability
 from exportlint.rewrite.draft import as_target, changed_copy, stands_for
+from exportlint.rewrite.place import Place, around
 from exportlint.rewrite.transformation import Proposal
-from exportlint.rewrite.view import Nature, View
+from exportlint.rewrite.view import Nature
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -139,75 +140,10 @@ def _key(node: ast.AST) -> str:
 # -- Matching ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass
-class _Place:
-    """A function of the file, or the file itself, in which rows are looked for."""
-
-    site: Site
-    node: ast.AST
-    view: View | None
-    draft: Draft
-    imported_instead: dict[str, str] = field(default_factory=dict)  # of names that imports give: others of the module
-
-    def origin(self, node: ast.expr) -> str | None:
-        """The dotted origin of a name or attribute; the function's own imports are stronger than the file's names."""
-        path = path_of(node)
-        root, _, rest = (path or "").partition(".")
-        if root in self._imports:
-            return f"{self._imports[root]}.{rest}" if rest else self._imports[root]
-        return self.view.origin(node) if self.view is not None else self.site.module.dotted(node)
-
-    @cached_property
-    def _imports(self) -> dict[str, str]:
-        if isinstance(self.node, ast.Module):
-            return {}
-        lines = (one for one in ast.walk(self.node) if isinstance(one, ast.ImportFrom) and not one.level)
-        return {one.asname or one.name: f"{line.module}.{one.name}" for line in lines for one in line.names}
-
-    def values_of(self, node: ast.expr) -> list[ast.expr]:
-        """What a name is set to in the place, chains of names followed; any other node is its own."""
-        found, seen = [node], set[str]()
-        for one in found:
-            if isinstance(one, ast.Name) and one.id not in seen:
-                seen.add(one.id)
-                found += (value for target, value in self._settings if path_of(target) == one.id)
-        return [one for one in found if not (isinstance(one, ast.Name) and one.id in seen)] or [node]
-
-    def value_of(self, node: ast.expr) -> ast.expr:
-        """The one thing that a name is set to; the name where there are several."""
-        found = self.values_of(node)
-        return found[0] if len(found) == 1 else node
-
-    @cached_property
-    def _settings(self) -> list[tuple[ast.expr, ast.expr]]:
-        """What is assigned to what, `a, b = c, d` taken apart."""
-        found: list[tuple[ast.expr, ast.expr]] = []
-        for one in ast.walk(self.node):
-            match one:
-                case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
-                    found += zip(targets, values, strict=False)
-                case ast.Assign(targets=targets, value=value):
-                    found += ((target, value) for target in targets)
-                case ast.AnnAssign(target=target, value=ast.expr() as value):
-                    found.append((target, value))
-        return found
-
-    @cached_property
-    def input(self) -> str | None:
-        """The first parameter that is a tensor; that of a forward is one, as a rule."""
-        if self.view is None:
-            return None
-        names = [name for name in self.view.flow.parameters if name not in {"self", "cls"}]
-        read = [one for one in ast.walk(self.view.node) if isinstance(one, ast.Name) and one.id in names]
-        tensors = {one.id for one in read if self.view.value(one).is_tensor}
-        found = next((name for name in names if name in tensors), None)
-        return found or (names[0] if names and self.view.function.name == "forward" else None)
-
-
 class _Matcher:
     """Does a pattern fit a node, and what do its variables stand for then?"""
 
-    def __init__(self, place: _Place, row: Row) -> None:
+    def __init__(self, place: Place, row: Row) -> None:
         self.place = place
         self.row = row
         self.bound: Bound = {}
@@ -299,22 +235,22 @@ class _Match:
         return {id(inner) for node in nodes for inner in ast.walk(node)}
 
 
-def _is_atom(place: _Place, node: ast.expr) -> bool:
+def _is_atom(place: Place, node: ast.expr) -> bool:
     del place
     return isinstance(node, ast.Name | ast.Attribute | ast.Constant)
 
 
-def _nature(*natures: Nature) -> Callable[[_Place, ast.expr], bool]:
+def _nature(*natures: Nature) -> Callable[[Place, ast.expr], bool]:
     """In a script, whose values the engine does not know, nothing is."""
     return lambda place, node: place.view is not None and place.view.nature(node) in natures
 
 
-def _is_array(place: _Place, node: ast.expr) -> bool:
+def _is_array(place: Place, node: ast.expr) -> bool:
     """Data, a NumPy array of it included, or a list that holds some."""
     return place.view is not None and place.view.holds_data(node)
 
 
-def _is_device(place: _Place, node: ast.expr) -> bool:
+def _is_device(place: Place, node: ast.expr) -> bool:
     match node:
         case ast.Constant(value=str() as name):
             return re.fullmatch(r"(cpu|cuda|mps|xpu|meta)(:\d+)?", name) is not None
@@ -325,10 +261,10 @@ def _is_device(place: _Place, node: ast.expr) -> bool:
     return False
 
 
-def _is_made_by(*names: str) -> Callable[[_Place, ast.expr], bool]:
+def _is_made_by(*names: str) -> Callable[[Place, ast.expr], bool]:
     """Is it, or was it set to, what one of these functions gives?"""
 
-    def made(place: _Place, node: ast.expr) -> bool:
+    def made(place: Place, node: ast.expr) -> bool:
         values = map(_unchained, place.values_of(node))
         return any(isinstance(one, ast.Call) and (place.origin(one.func) or "") in names for one in values)
 
@@ -342,7 +278,7 @@ def _unchained(node: ast.expr) -> ast.expr:
     return node
 
 
-def _is_module_of_program(place: _Place, node: ast.expr) -> bool:
+def _is_module_of_program(place: Place, node: ast.expr) -> bool:
     for one in map(_unchained, place.values_of(node)):
         match one:
             case ast.Call(func=ast.Attribute(value=owner, attr="module")):
@@ -350,28 +286,28 @@ def _is_module_of_program(place: _Place, node: ast.expr) -> bool:
     return False
 
 
-def _is_given(place: _Place, node: ast.expr) -> bool:
+def _is_given(place: Place, node: ast.expr) -> bool:
     """Does it come from the inputs of the function, so that it is where these are?"""
     names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
     return place.view is not None and bool(names - {"self"} & set(place.view.flow.names))
 
 
-def _is_context(place: _Place, node: ast.expr) -> bool:
+def _is_context(place: Place, node: ast.expr) -> bool:
     """The first parameter of the function."""
     arguments = getattr(place.node, "args", None)
     return isinstance(node, ast.Name) and arguments is not None and [a.arg for a in arguments.args[:1]] == [node.id]
 
 
-def _is_one_tensor(place: _Place, node: ast.expr) -> bool:
+def _is_one_tensor(place: Place, node: ast.expr) -> bool:
     """In a script: a tensor that a function of torch makes."""
     value = place.value_of(node)
     return isinstance(value, ast.Call) and (place.origin(value.func) or "") in _MAKING
 
 
-def _is_layer(name: str, *, plain: bool = False) -> Callable[[_Place, ast.expr], bool]:
+def _is_layer(name: str, *, plain: bool = False) -> Callable[[Place, ast.expr], bool]:
     """Does `__init__` set the attribute to such a layer; `plain`: to one without any option?"""
 
-    def made(place: _Place, node: ast.expr) -> bool:
+    def made(place: Place, node: ast.expr) -> bool:
         cls = place.view.cls if place.view is not None else None
         return cls is not None and any(
             isinstance(one, ast.Assign)
@@ -385,10 +321,13 @@ def _is_layer(name: str, *, plain: bool = False) -> Callable[[_Place, ast.expr],
     return made
 
 
-_MAKING = frozenset(f"torch.{name}" for name in ("randn", "rand", "zeros", "ones", "tensor", "arange", "full", "randint"))
+_MAKING = frozenset({
+    "torch.randn", "torch.rand", "torch.zeros", "torch.ones", "torch.tensor", "torch.arange", "torch.full",
+    "torch.randint", "torch.empty",
+})  # fmt: skip
 _CHAINED = frozenset({"to", "cpu", "cuda", "run_decompositions"})
 _PROGRAMS = ("torch.export.export", "torch.export.load", "torch.export.export_for_training")
-_CONDITIONS: dict[str, Callable[[_Place, ast.expr], bool]] = {
+_CONDITIONS: dict[str, Callable[[Place, ast.expr], bool]] = {
     "data": _nature(Nature.DATA),
     "size": _nature(Nature.SIZE),
     "python": _nature(Nature.PYTHON, Nature.SIZE),
@@ -418,7 +357,7 @@ _CONDITIONS: dict[str, Callable[[_Place, ast.expr], bool]] = {
 }
 
 
-def _holds(condition: str, match: _Match, place: _Place) -> bool:
+def _holds(condition: str, match: _Match, place: Place) -> bool:
     """`X data`, `X not data`; of the place `alone`, `used`, `method`, `beside a saved program`."""
     if condition in {"alone", "used"}:
         return isinstance(place.draft.parent(match.node), ast.Expr) == (condition == "alone")
@@ -437,7 +376,7 @@ def _holds(condition: str, match: _Match, place: _Place) -> bool:
     return all(test(place, cast("ast.expr", one)) == wanted for one in _nodes(part))
 
 
-def _matches(place: _Place, nodes: Iterable[ast.AST]) -> Iterator[_Match]:
+def _matches(place: Place, nodes: Iterable[ast.AST]) -> Iterator[_Match]:
     """Of every node, by the order of the table."""
     table = _rows_by_key()
     for node in nodes:
@@ -453,7 +392,7 @@ def _matches(place: _Place, nodes: Iterable[ast.AST]) -> Iterator[_Match]:
                     yield from _tried(row, place, node)
 
 
-def _returned(place: _Place, decorator: ast.expr) -> ast.expr | None:
+def _returned(place: Place, decorator: ast.expr) -> ast.expr | None:
     """`torch.compiler.disable`, of a decorator of the file that returns `torch.compiler.disable(function)`."""
     own = place.site.module.functions.get(decorator.id) if isinstance(decorator, ast.Name) else None
     for one in ast.walk(own.node) if own is not None else ():
@@ -463,7 +402,7 @@ def _returned(place: _Place, decorator: ast.expr) -> ast.expr | None:
     return None
 
 
-def _candidates(place: _Place, table: dict[str, list[tuple[int, Row]]], node: ast.AST) -> Sequence[Row]:
+def _candidates(place: Place, table: dict[str, list[tuple[int, Row]]], node: ast.AST) -> Sequence[Row]:
     keys = {_key(node), type(node).__name__}
     if isinstance(node, ast.With):
         keys = {_key(node.items[0].context_expr)}
@@ -473,7 +412,7 @@ def _candidates(place: _Place, table: dict[str, list[tuple[int, Row]]], node: as
     return [row for _, row in sorted((entry for key in keys for entry in table.get(key, ())), key=lambda e: e[0])]
 
 
-def _tried(row: Row, place: _Place, node: ast.expr | ast.stmt) -> Iterator[_Match]:
+def _tried(row: Row, place: Place, node: ast.expr | ast.stmt) -> Iterator[_Match]:
     if isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
         return
     matcher = _Matcher(place, row)
@@ -492,7 +431,7 @@ def _tried(row: Row, place: _Place, node: ast.expr | ast.stmt) -> Iterator[_Matc
 class _Filling:
     """Copies of a template, with the variables' nodes in it."""
 
-    place: _Place
+    place: Place
     match: _Match
     renamed: dict[str, str] = field(default_factory=dict)
 
@@ -554,7 +493,7 @@ class _Filling:
         return ast.Attribute(self.of(node.value), last, ast.Load()) if isinstance(node, ast.Attribute) else node
 
 
-def _apply(match: _Match, place: _Place) -> bool:
+def _apply(match: _Match, place: Place) -> bool:
     """Write it into the place's draft; False where the function has not what the row needs."""
     row, draft = match.row, place.draft
     given = {path_of(node) for part in match.bound.values() for node in _nodes(part)}
@@ -593,11 +532,13 @@ def _apply(match: _Match, place: _Place) -> bool:
 
 
 def _set_in(text: str) -> list[str]:
-    found = (one.id for one in ast.walk(ast.parse(text)) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
+    found = (
+        one.id for one in ast.walk(ast.parse(text)) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+    )
     return list(dict.fromkeys(found))
 
 
-def _free(place: _Place, name: str) -> str:
+def _free(place: Place, name: str) -> str:
     """The name where neither the function nor the top of the file has it, else with a number behind it."""
     module = place.site.module
     taken = {*module.functions, *module.classes, *module.assignments, *module.imports}
@@ -620,7 +561,7 @@ class Templates:
     """Rows that fit what is reported, or the statement around it; then the same rows in the whole function."""
 
     def proposals(self, site: Site) -> Iterator[Proposal]:
-        place = _place(site)
+        place = Place.of(site)
         near = self._near(place)
         if not near:
             return
@@ -637,7 +578,7 @@ class Templates:
             if (found := _proposal(site, matches, where)) is not None:
                 yield found
 
-    def _near(self, place: _Place) -> list[_Match]:
+    def _near(self, place: Place) -> list[_Match]:
         """The matches in the node; else those around it, in its statement."""
         node, draft = place.site.node, place.draft
         if isinstance(node, ast.alias | ast.ImportFrom | ast.Import):
@@ -654,7 +595,7 @@ class Templates:
         return found or list(_matches(place, [above] if isinstance(above, ast.With) else []))
 
 
-def _named_in(place: _Place, node: ast.AST) -> Iterator[ast.AST]:
+def _named_in(place: Place, node: ast.AST) -> Iterator[ast.AST]:
     """What a node speaks of: the functions of the file that it calls, and what `__init__` sets attributes to."""
     view = place.view
     for one in ast.walk(node) if view is not None else ():
@@ -680,14 +621,7 @@ def _head(node: ast.AST) -> Iterator[ast.AST]:
         yield from ast.walk(node)
 
 
-def _place(site: Site) -> _Place:
-    """The outermost function around what is reported, else the file."""
-    if site.view is not None:
-        return _Place(site, site.view.node, site.view, site.draft())
-    return _Place(site, site.module.tree, None, site.draft())
-
-
-def _of_import(place: _Place, node: ast.AST) -> Iterator[_Match]:
+def _of_import(place: Place, node: ast.AST) -> Iterator[_Match]:
     """Where the imported names are used."""
     line = node if not isinstance(node, ast.alias) else place.draft.parent(node)
     aliases = getattr(line, "names", [])
@@ -714,7 +648,7 @@ def _nodes(part: Part) -> Sequence[ast.AST]:
 
 
 def _proposal(site: Site, matches: Sequence[_Match], where: str = "") -> Proposal | None:
-    place = _place(site)
+    place = Place.of(site)
     done = [one for one in matches if _apply(one, place)]
     if not done:
         return None
@@ -725,7 +659,7 @@ def _proposal(site: Site, matches: Sequence[_Match], where: str = "") -> Proposa
     return Proposal(words, place.draft, Applicability.SAFE if safe else Applicability.UNSAFE)
 
 
-def _without_imports(place: _Place, matches: Sequence[_Match]) -> None:
+def _without_imports(place: Place, matches: Sequence[_Match]) -> None:
     """Names whose every use was replaced are no longer imported; another one of the same module may be, instead."""
     draft, gone = place.draft, set[int]()
     for match in matches:
@@ -737,7 +671,7 @@ def _without_imports(place: _Place, matches: Sequence[_Match]) -> None:
     for line in ast.walk(draft.tree):
         if isinstance(line, ast.ImportFrom) and not line.level:
             uses = defaultdict(list)
-            for node in ast.walk(_scope_of(draft, line)):
+            for node in ast.walk(around(draft, line)):
                 if isinstance(node, ast.Name):
                     uses[node.id].append(id(node) in gone)
             names = [(one, uses[one.asname or one.name]) for one in line.names]
@@ -748,11 +682,3 @@ def _without_imports(place: _Place, matches: Sequence[_Match]) -> None:
             ]
             if new != line.names:
                 draft.replace(line, [changed_copy(line, names=new)] if new else [])
-
-
-def _scope_of(draft: Draft, line: ast.stmt) -> ast.AST:
-    """The function around a statement, else the file."""
-    now: ast.AST | None = line
-    while now is not None and not isinstance(now, ast.FunctionDef | ast.AsyncFunctionDef):
-        now = draft.parent(now)
-    return now or draft.tree
