@@ -24,6 +24,7 @@ _GRADIENTS = frozenset({"torch.autograd.grad", "torch.autograd.backward"})
 
 
 class AutogradFunctionBackward(Rule):
+    mended_by = ("templates",)
     scope = Scope.FILE
     words = r"saved_variables|autograd\.(grad|backward)\b|grad(?<!\wgrad)\("
     graph_breaks = ("GB9186",)

@@ -33,6 +33,7 @@ _ASKS_DEVICE = re.compile(r"\.device\b|\bis_(cuda|mps|cpu|xpu|npu|available)\b")
 
 
 class DeviceLiteral(Rule):
+    mended_by = ("templates",)
     shown_by = ("other-device",)
     cases: ClassVar = {
         "BadFactory": Case("`{code}` makes a tensor on a device that is written into the model", _INPUT),

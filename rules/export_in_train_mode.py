@@ -43,6 +43,7 @@ _MODES = frozenset({"eval", "train"})
 
 
 class ExportInTrainMode(ScriptRule):
+    mended_by = ("interface",)
     words = r"torch\.export|from torch import .*\bexport\b"
     checks = ("training-mode",)
     cases: ClassVar = {

@@ -37,6 +37,7 @@ _BY_NAME = {
 
 
 class GraphBreakForced(Rule):
+    mended_by = ("templates",)
     graph_breaks = ("GB0025", "GB0098", "GB0099", "GB0148")
     torch_says = (
         r"Non-recursive torch\.compiler\.disable is not supported",

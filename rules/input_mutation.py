@@ -40,6 +40,7 @@ _MESSAGE = "`{code}` changes a container of the caller"
 
 
 class InputMutation(Rule):
+    mended_by = ("interface",)
     graph_breaks = ("GB0148",)
     torch_says = (r"num_mutated_inp_runtime_indices", r"Encountered a set_ on a graph input")
     cases: ClassVar = {

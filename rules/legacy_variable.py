@@ -22,6 +22,7 @@ _VARIABLE = "torch.autograd.Variable"
 
 
 class LegacyVariable(Rule):
+    mended_by = ("templates",)
     words = r"Variable\b(?<!\wVariable)"
     graph_breaks = ("GB0007",)
     torch_says = (r"builtin `<unknown module>\._LegacyVariableBase",)

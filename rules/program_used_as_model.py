@@ -42,6 +42,7 @@ _CASE_OF = {
 
 
 class ProgramUsedAsModel(ScriptRule):
+    mended_by = ("templates",)
     words = r"torch\.export|from torch import .*\bexport\b"
     torch_says = (
         r"Calling (eval|train)\(\) is not supported yet",

@@ -35,6 +35,7 @@ _REGISTER = {"register_buffer": "BadBuffer", "register_parameter": "BadParameter
 
 
 class ReservedAttributeName(Rule):
+    mended_by = ("interface",)
     scope = Scope.FILE
     words = (
         rf"self\.({_NAMES})\s*(:[^=\n]+)?=[^=]|(register_buffer|register_parameter|add_module)\(\s*[\"']({_NAMES})\b"

@@ -29,6 +29,7 @@ _METADATA = frozenset({"shape", "dtype", "device", "ndim", "size", "dim", "numel
 
 
 class TensorDataAccess(Rule):
+    mended_by = ("templates",)
     words = r"\.data\b"
     torch_says = (
         r"found a fake tensor in the exported program constant's list",

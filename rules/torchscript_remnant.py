@@ -91,6 +91,7 @@ _MARKED = re.compile(r"@\s*([\w.]+\.)?(ignore|unused|export|_?script_if_tracing|
 
 
 class TorchscriptRemnant(ScriptRule):
+    mended_by = ("templates",)
     words = (
         r"\bjit\.(trace|script|load|save|freeze|_?fork|_?wait|isinstance|optimize|ignore|unused|export|is_scripting)"
         r"|from torch.jit import|from torch import .*\bjit\b|ScriptModule|script_method|_script_if_tracing"

@@ -34,6 +34,7 @@ _KNOWN_BASES = frozenset({"Tensor", "TypedDict", "OrderedDict", "ModelOutput", "
 
 
 class UnregisteredPytree(Rule):
+    mended_by = ("interface",)
     torch_says = (
         r"Found <class '[^']+'> in output, which is not a known type",
         r"Unsupported input type <class",

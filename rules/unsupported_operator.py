@@ -51,6 +51,7 @@ _OF_TENSOR = {"cov": "BadCov", "corrcoef": "BadCorrcoef", "resize_": "BadResize"
 
 
 class UnsupportedOperator(Rule):
+    mended_by = ("templates",)
     torch_says = (r"DynamicOutputShapeException", r"Dynamic shape operator \(no meta kernel\)")
     cases: ClassVar = {
         "BadCov": Case("`{code}` compares its weights", _FORMULA),

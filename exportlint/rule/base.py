@@ -50,6 +50,7 @@ class Rule(Visitor):
                    that somebody ships to and that fail in the measured truth
     cured_by       target -> its setting in `[tool.exportlint.lowerings.TARGET]` with which it runs the code: where that
                    is set, nothing is said of the target
+    mended_by      the general rewrites that may help (`exportlint.rewrite`), in the order in which they are worth a try
     shown_by       what a trial has to run besides what showed the fixture's Bad classes, before it may clear a
                    suspicion (`exportlint.trial.protocol.shown_by`)
 
@@ -82,6 +83,7 @@ class Rule(Visitor):
     lowerings: ClassVar[tuple[str, ...]] = ()
     cured_by: ClassVar[Mapping[str, str]] = {}
     shown_by: ClassVar[tuple[str, ...]] = ()
+    mended_by: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, code: Code) -> None:
         super().__init__()

@@ -135,19 +135,19 @@ class CodePiece:
         self.path = path
         self.function = function
         self.cls: ClassInfo | None = function.cls if function else None
-        self._belief = belief
+        self.belief = belief
 
     @cached_property
     def sketch(self) -> Sketch:
-        return Sketch(self.module, self._belief, self.function)
+        return Sketch(self.module, self.belief, self.function)
 
     @property
     def sampled(self) -> bool:
-        return self.cls is not None and self.cls in self._belief.sampled
+        return self.cls is not None and self.cls in self.belief.sampled
 
     @property
     def declares_dims(self) -> bool:
-        return self._belief.declares_dims
+        return self.belief.declares_dims
 
     @cached_property
     def text_of_piece(self) -> str:
@@ -188,7 +188,7 @@ class CodePiece:
         shift = self._syntax.shift
         return Place(line + shift, column + 1, end_line + shift, end_column + 1)
 
-    def _span(self, node: cst.CSTNode) -> tuple[int, int, int, int]:
+    def span(self, node: cst.CSTNode) -> tuple[int, int, int, int]:
         p = self.place(node)
         before = self.source.bytes_before
         return (p.line, before(p.line, p.column - 1), p.end_line, before(p.end_line, p.end_column - 1))
@@ -196,11 +196,11 @@ class CodePiece:
     def value(self, node: cst.CSTNode) -> Value:
         if id(node) not in self._syntax.positions:
             return UNKNOWN
-        span = self._span(node)
-        found = self._belief.values.get(span)
+        span = self.span(node)
+        found = self.belief.values.get(span)
         if found is None and isinstance(node, cst.Tuple | cst.GeneratorExp) and node.lpar:
             line, column, end_line, end_column = span  # ast counts the parentheses of these two
-            found = self._belief.values.get((line, column - 1, end_line, end_column + 1))
+            found = self.belief.values.get((line, column - 1, end_line, end_column + 1))
         return found or UNKNOWN
 
     def name(self, node: cst.CSTNode) -> str | None:
@@ -229,15 +229,13 @@ class CodePiece:
     def reached(self, node: cst.CSTNode) -> bool:
         if self.function is None:
             return True
-        p = self._span(node)
+        p = self.span(node)
         position = (p[0], p[1])
         return not any(span[:2] <= position < span[2:] for span in self._dead)
 
     def in_operator(self, node: cst.CSTNode) -> bool:
-        span = self._span(node)
-        return any(
-            run[:2] <= span[:2] and span[2:] <= run[2:] for run in self._belief.runs.keys() - self._belief.called
-        )
+        span = self.span(node)
+        return any(run[:2] <= span[:2] and span[2:] <= run[2:] for run in self.belief.runs.keys() - self.belief.called)
 
     @cached_property
     def _dead(self) -> list[tuple[int, int, int, int]]:
@@ -246,8 +244,8 @@ class CodePiece:
             return []
         n = self.function.node
         whole = (n.lineno, n.col_offset, n.end_lineno or 0, n.end_col_offset or 0)
-        runs = self._belief.runs.get(whole, 1)
-        return [s for s, times in self._belief.dead.items() if times >= runs and whole[:2] <= s[:2] <= whole[2:]]
+        runs = self.belief.runs.get(whole, 1)
+        return [s for s, times in self.belief.dead.items() if times >= runs and whole[:2] <= s[:2] <= whole[2:]]
 
 
 def _lines_of(function: FunctionInfo) -> tuple[int, int]:

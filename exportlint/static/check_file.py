@@ -164,12 +164,21 @@ class _FileJudge:
     def _rewrites(
         self, rule: RuleInfo, piece: CodePiece, suspicion: Suspicion, node: cst.CSTNode
     ) -> tuple[SuspectedRewrite, ...]:
+        if not self.rewriting:
+            return ()
         try:
-            if not self.rewriting or (repair := rule.repair) is None:
-                return ()
-            from exportlint.rule.editing.edits import suspected_rewrites  # noqa: PLC0415 (it loads libcst)
+            found: list[SuspectedRewrite] = []
+            if rule.cls.mended_by:
+                # Only where something is found and somebody asks for edits.
+                from exportlint.rewrite.transformation import proposed_rewrites  # noqa: PLC0415
 
-            return tuple(suspected_rewrites(repair(piece), piece, node, suspicion.case))
+                names, span = rule.cls.mended_by, piece.span(node)
+                found += proposed_rewrites(names, piece.module, piece.belief, piece.function, span)
+            if (repair := rule.repair) is not None:
+                from exportlint.rule.editing.edits import suspected_rewrites  # noqa: PLC0415 (it loads libcst)
+
+                found += suspected_rewrites(repair(piece), piece, node, suspicion.case)
+            return tuple(found)
         except Exception as error:  # noqa: BLE001 - as for rules
             self._fail(f"the repair of {rule.name}", error)
             return ()

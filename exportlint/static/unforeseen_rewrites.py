@@ -5,16 +5,19 @@ nothing of the values. What may be a tensor by its syntax is taken for one; a tr
 from __future__ import annotations
 
 import ast
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from exportlint.engine.interpreter.engine import Engine
 from exportlint.engine.source.parsed import Parsed
 from exportlint.engine.source.symbols import Project
-from exportlint.engine.values.abstract_value import SCALAR, SIZE, TENSOR, Belief, Instance, Value, exactly
+from exportlint.engine.values.abstract_value import SCALAR, SIZE, TENSOR, Belief, Instance, Value, exactly, span_of
 from exportlint.finding import Evidence
 from exportlint.registry import all_rules
+from exportlint.rewrite.transformation import proposed_rewrites
 from exportlint.rule.code import CodePiece, SourceText
 from exportlint.rule.editing.edits import suspected_rewrites
 from exportlint.rule.patterns import called
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
     from exportlint.engine.source.symbols import FunctionInfo, ModuleInfo
     from exportlint.finding import Finding
+    from exportlint.registry import RuleInfo
     from exportlint.rule.editing.repair import Repair
     from exportlint.rule.suspicion import SuspectedRewrite
 
@@ -41,14 +45,36 @@ _OF_PYTHON = frozenset({
 def with_rewrites(finding: Finding, path: Path, text: str) -> Finding:
     """The finding; one that a trial alone found, of a rule that has a repair, with what that makes of its line."""
     rule = all_rules().get(finding.rule)
-    if finding.evidence is not Evidence.DISCOVERED or finding.rewrites or rule is None or rule.repair is None:
+    if finding.evidence is not Evidence.DISCOVERED or finding.rewrites or rule is None:
         return finding
     try:
-        piece = _piece(path, text, finding.line)
-        ways = list(_ways(rule.repair(piece), piece, finding.line)) if piece is not None else []
+        ways = list(_proposed(rule, path, text, finding.line))
+        piece = _piece(path, text, finding.line) if rule.repair is not None else None
+        ways += _ways(rule.repair(piece), piece, finding.line) if rule.repair and piece else ()
     except (SyntaxError, ValueError, RecursionError):
         return finding
     return replace(finding, rewrites=tuple(fix_of(way, finding.path) for way in ways))
+
+
+def _proposed(rule: RuleInfo, path: Path, text: str, line: int) -> Iterator[SuspectedRewrite]:
+    """What the rule's transformations make of the statement at the line; the engine says what it can of the file."""
+    if not rule.cls.mended_by:
+        return
+    engine = Engine(Project())
+    module = engine.project.add(path, Parsed(ast.parse(text), text))
+    with suppress(Exception):  # what it did not reach is guessed
+        engine.run(module, ())
+    belief = engine.beliefs.get(path, Belief())
+    at_line = [node for node in ast.walk(module.tree) if isinstance(node, ast.stmt) and _begins(node, line)]
+    if at_line and (span := span_of(at_line[-1])) is not None:
+        yield from proposed_rewrites(rule.cls.mended_by, module, belief, None, span)
+
+
+def _begins(node: ast.stmt, line: int) -> bool:
+    """Does the line belong to the statement, and to none of its blocks?"""
+    body = getattr(node, "body", None)
+    last = body[0].lineno - 1 if isinstance(body, list) and body else node.end_lineno or node.lineno
+    return node.lineno <= line <= max(last, node.lineno)
 
 
 def _piece(path: Path, text: str, line: int) -> _Guessed | None:

@@ -24,8 +24,7 @@ from exportlint.trial.parent.session import kept_session
 from exportlint.trial.parent.stage_runner import StageRunner
 from exportlint.trial.protocol.frames import is_installed
 from exportlint.trial.protocol.stages import SAME_BEHAVIOUR
-from exportlint.workflow.messages import say
-from exportlint.workflow.progress import PATIENCE
+from exportlint.workflow.progress import PATIENCE, say
 from exportlint.workflow.report_building import build_report
 from exportlint.workflow.trials import Candidate, examine
 

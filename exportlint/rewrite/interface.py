@@ -1,0 +1,904 @@
+"""What crosses the border of an exported forward: its arguments and results, its effects, and how it is exported.
+
+A program has tensors and what pytree knows of containers at its border, and nothing else leaves it. So: classes that
+cross it are registered; what the caller's containers are told is told to a copy; effects on the world around are left
+to eager, where no value of the model depends on them; what is exported is a module, in eval mode, with samples that
+are tensors of their own; an operator of somebody's own says what comes out of it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+from exportlint.engine.flow.control_flow import blocks
+from exportlint.engine.flow.def_use import changed, defined, path_of, used
+from exportlint.engine.values.kinds import Kind
+from exportlint.rewrite.draft import changed_copy, expression, stands_for, statements
+from exportlint.rewrite.place import Place, around
+from exportlint.rewrite.transformation import Proposal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from exportlint.engine.source.symbols import ClassInfo, FunctionInfo, ModuleInfo
+    from exportlint.engine.values.abstract_value import Value
+    from exportlint.rewrite.draft import Draft
+    from exportlint.rewrite.transformation import Site
+    from exportlint.rewrite.view import View
+
+
+class Interface:
+    """The ways that fit the node: of an export call, of a definition, or of a statement of a function that runs."""
+
+    def proposals(self, site: Site) -> Iterator[Proposal]:
+        if isinstance(site.node, ast.Expr):
+            site = replace(site, node=site.node.value)
+        place = Place.of(site)
+        if isinstance(site.node, ast.Call) and place.origin(site.node.func) in _EXPORTERS:
+            ways = [*_exported_module(site, site.node), *_own_samples(site, site.node)]
+            yield from ways or _in_eval_mode(site, site.node)
+            return
+        yield from _repeated_sample(site, site.draft(), site.node)
+        yield from _fake_kernel(site)
+        yield from _renamed_attribute(site)
+        if site.view is None:
+            return
+        yield from _registered(site, site.view)
+        yield from _listed_result(site, site.view)
+        yield from _copied_container(site, site.view)
+        yield from _in_eager_only(site, site.view)
+        yield from _entered_in_eager_only(site)
+
+
+# -- Effects -----------------------------------------------------------------------------------------------------------
+
+_TEST = "not torch.compiler.is_exporting()"
+_LEAVING = (ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await)
+# What torch calls these changes how tensors behind it are made, drawn or differentiated: the program would differ.
+_SEEN_BY_TENSORS = re.compile(
+    r"torch\.(set_grad_enabled|autograd\.(?!set_detect_anomaly|profiler)|set_default_(dtype|device)|nn\.init|no_grad"
+    r"|use_deterministic_algorithms|set_rng_state|cuda\.set_rng_state|random\.set_rng_state)"
+)
+_SEEDS = re.compile(r"(torch(\.cuda|\.random)?\.(manual_)?seed(_all)?|(numpy\.)?random\.seed)$")
+_DRAWS = re.compile(r"rand|normal|bernoulli|multinomial|poisson|uniform|exponential_|geometric_|dropout|choice|shuffle")
+
+
+def _in_eager_only(site: Site, view: View) -> Iterator[Proposal]:
+    """The statement, and those that only hand on what it sets, run in eager only; the exported program goes without.
+
+    Eager does what it did. What is asked is whether the program may go without: not where a value that the model
+    computes, a tensor that is written, or a gradient depends on it, nor where the model reads what is kept.
+    """
+    draft = site.draft()
+    first = draft.statement_of(site.node)
+    if first is None or isinstance(first, ast.FunctionDef | ast.ClassDef) or first is view.node:
+        return
+    found = _handed_on(view, draft, first)
+    if found is None or not all(_is_effect_alone(view, one, found) for one in found) or _is_kept_and_read(site, found):
+        return
+    for run in _runs(draft, found):
+        above = draft.parent(run[0])
+        if isinstance(above, ast.If) and not above.orelse and len(above.body) == len(run) == 1 and _one_line(above):
+            draft.swap(above.test, expression(f"TEST and {_TEST}", TEST=above.test))
+            continue
+        test = ast.If(expression(_TEST), list(run), [])
+        draft.replace(run[0], [stands_for(test, ast.Pass())])
+        for one in run[1:]:
+            draft.replace(one, [])
+    yield Proposal("leave it out of the export", draft)
+
+
+def _handed_on(view: View, draft: Draft, first: ast.stmt) -> list[ast.stmt] | None:
+    """The statement and all that read what it sets, as far as that goes; None where a value gets out of them."""
+    found, names = [first], set[str]()
+    for one in found:
+        if any(isinstance(inner, _LEAVING) for inner in ast.walk(one)):
+            return None
+        names |= {path for inner in ast.walk(one) if isinstance(inner, ast.stmt) for path in defined(inner)}
+        names = {path for path in names if "." not in path}
+        for step in view.flow.flow.steps:
+            reads = {path.partition(".")[0] for part in step.parts for path in used(part)}
+            inside = any(inner is step.node for other in found for inner in ast.walk(other))
+            if not inside and reads & names:
+                if not isinstance(
+                    step.node, ast.Expr | ast.Assign | ast.AnnAssign | ast.AugAssign | ast.If | ast.Delete
+                ):
+                    return None
+                found.append(step.node)
+    # Every setting of such a name has to go along: else one that stays would be read by nobody, or by too many.
+    inside = {id(inner) for one in found for inner in ast.walk(one)}
+    others = (step for step in view.flow.flow.steps if id(step.node) not in inside)
+    if any(names & set(view.flow.defs[step]) for step in others) or names & set(view.flow.parameters):
+        return None
+    found = [
+        one for one in found if not any(one is inner for two in found if two is not one for inner in ast.walk(two))
+    ]
+    return _with_ifs(draft, found)
+
+
+def _with_ifs(draft: Draft, found: list[ast.stmt]) -> list[ast.stmt]:
+    """With the `if`s all of whose statements are among them, in place of these."""
+    for one in found:
+        above = draft.parent(one)
+        if isinstance(above, ast.If) and not above.orelse and above not in found and not _one_line(above):
+            if all(any(inner is two for two in found) for inner in above.body) and len(above.body) > 1:
+                found.append(above)
+    return [one for one in found if not any(one is inner for two in found if two is not one for inner in ast.walk(two))]
+
+
+def _is_effect_alone(view: View, statement: ast.stmt, found: Sequence[ast.stmt]) -> bool:
+    """Does it change no tensor and no container that the function made, and draw nothing?"""
+    inside = {
+        path for one in found for inner in ast.walk(one) if isinstance(inner, ast.stmt) for path in defined(inner)
+    }
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Call) and not _is_harmless_call(view, node):
+            return False
+        places = [*changed(node)] if isinstance(node, ast.expr | ast.stmt) else []
+        places += [path for path in defined(node) if "." in path] if isinstance(node, ast.stmt) else []
+        for path in places:
+            own = path.partition(".")[0]
+            if own in view.flow.names and own not in inside and own != "self" and not _is_declared(view, own):
+                if own in view.flow.parameters or any(own in names for names in view.flow.defs.values()):
+                    return False
+    return True
+
+
+def _is_declared(view: View, name: str) -> bool:
+    """Is it a name of the file, or of the function around?"""
+    declared = (one for one in ast.walk(view.node) if isinstance(one, ast.Global | ast.Nonlocal))
+    return any(name in one.names for one in declared)
+
+
+def _is_harmless_call(view: View, node: ast.Call) -> bool:
+    name = view.origin(node.func) or ""
+    last = node.func.attr if isinstance(node.func, ast.Attribute) else name.rpartition(".")[2]
+    if _SEEN_BY_TENSORS.match(name):
+        return False
+    if _SEEDS.match(name):
+        calls = (one.func for one in ast.walk(view.node) if isinstance(one, ast.Call) and one is not node)
+        return not any(_DRAWS.search(getattr(one, "attr", getattr(one, "id", ""))) for one in calls)
+    if _DRAWS.search(last):
+        return False
+    match node.func:
+        case ast.Attribute(value=owner, attr=method) if method.endswith("_") and not method.endswith("__"):
+            return not view.is_data(owner)  # also `requires_grad_`: a caller may differentiate
+        case ast.Attribute(
+            value=owner, attr="backward" | "register_hook" | "retain_grad" | "register_full_backward_hook"
+        ):
+            return not view.is_data(owner) or node.func.attr == "register_full_backward_hook"
+        case ast.Attribute(value=ast.Name(id="self"), attr=method):
+            known = view.cls.method(method) if view.cls else None
+            return known is None or not _writes_self(known)
+    return True
+
+
+def _writes_self(function: FunctionInfo) -> bool:
+    return any(
+        path.startswith("self.")
+        for one in ast.walk(function.node)
+        if isinstance(one, ast.stmt)
+        for path in (*defined(one), *changed(one))
+    )
+
+
+def _is_kept_and_read(site: Site, found: Sequence[ast.stmt]) -> bool:
+    """Does something that the model runs, or that makes it, read an attribute or a name of the file that is kept?"""
+    inside = {id(inner) for one in found for inner in ast.walk(one)}
+    kept: set[str] = set()
+    for one in (inner for statement in found for inner in ast.walk(statement) if isinstance(inner, ast.stmt)):
+        kept |= {*defined(one), *changed(one)}
+    view = cast("View", site.view)
+    attributes = {path.split(".")[1] for path in kept if path.startswith("self.")}
+    names = {path.partition(".")[0] for path in kept if not path.startswith("self.")}
+    near = _connected(site.module, {view.cls.name if view.cls else view.function.name})
+    near |= {one.name for one in (view.cls.lineage if view.cls else ())}
+    run = [one.node for one in site.belief.reached if (one.cls.name if one.cls else one.name) in near]
+    for node in (inner for function in (view.node, *run) for inner in ast.walk(function) if id(inner) not in inside):
+        match node:
+            case ast.Attribute(attr=attribute, ctx=ast.Load()) if attribute in attributes:
+                return True
+            case ast.Name(id=name, ctx=ast.Load()) if name in names and name not in view.flow.parameters:
+                return True
+    return False
+
+
+def _connected(module: ModuleInfo, own: set[str]) -> set[str]:
+    """The functions and classes of the file that these name, that name these, and that those name, however far."""
+    nodes: dict[str, ast.AST] = {name: one.node for name, one in (*module.functions.items(), *module.classes.items())}
+    named = {name: {one.id for one in ast.walk(node) if isinstance(one, ast.Name)} for name, node in nodes.items()}
+
+    def closed(names: set[str], *, upwards: bool) -> set[str]:
+        found, before = set(names), set[str]()
+        while found != before:
+            before = set(found)
+            found |= {name for name in nodes if named[name] & before} if upwards else set()
+            found |= {other for name in before & nodes.keys() for other in named[name]} if not upwards else set()
+        return found & nodes.keys()
+
+    return closed(closed(own, upwards=True), upwards=False)
+
+
+def _runs(draft: Draft, found: Sequence[ast.stmt]) -> Iterator[list[ast.stmt]]:
+    """Neighbours in one block go under one test."""
+    left = sorted(found, key=lambda one: one.lineno)
+    while left:
+        block = _block_of(draft, left[0])
+        start = next(place for place, one in enumerate(block) if one is left[0])
+        run = []
+        for one in block[start:]:
+            if not any(one is two for two in left):
+                break
+            run.append(one)
+        left = [one for one in left if not any(one is two for two in run)]
+        yield run
+
+
+def _block_of(draft: Draft, statement: ast.stmt) -> Sequence[ast.stmt]:
+    above = draft.parent(statement)
+    found = (block for block in blocks(cast("ast.stmt", above)) if any(one is statement for one in block))
+    return next(found, [statement])
+
+
+def _one_line(node: ast.If) -> bool:
+    """`if verbose: print(x)`."""
+    return node.body[0].lineno == node.test.end_lineno
+
+
+def _entered_in_eager_only(site: Site) -> Iterator[Proposal]:
+    """A context of a `with` that says nothing about tensors is entered in eager only."""
+    draft = site.draft()
+    above = draft.parent(site.node)
+    if isinstance(above, ast.withitem) and above.optional_vars is None and isinstance(site.node, ast.expr):
+        name = site.view.origin(site.node.func) if site.view and isinstance(site.node, ast.Call) else None
+        if not _SEEN_BY_TENSORS.match(name or ""):
+            text = "contextlib.nullcontext() if torch.compiler.is_exporting() else CONTEXT"
+            draft.swap(site.node, expression(text, CONTEXT=site.node))
+            draft.add_import("contextlib")
+            yield Proposal("enter it in eager only", draft)
+
+
+# -- Arguments and results ---------------------------------------------------------------------------------------------
+
+_LIST_METHODS = frozenset({"append", "extend", "insert", "remove", "reverse", "sort", "clear"})
+_DICT_METHODS = frozenset({"update", "setdefault", "popitem"})
+
+
+def _copied_container(site: Site, view: View) -> Iterator[Proposal]:
+    """The caller's container is copied where torch exports, since no program can reach the caller's."""
+    if view.function.name != "forward":
+        return
+    draft = site.draft()
+    node = site.node if isinstance(site.node, ast.Call) else draft.statement_of(site.node)
+    written = list(_written(view, node)) if node is not None else []
+    if not written:
+        return
+    name, maker = written[0]
+    others = [step.node for step in view.flow.flow.steps if name in view.flow.defs[step]]
+    if name not in view.flow.parameters[1:] or any(not isinstance(one, ast.AugAssign) for one in others):
+        return
+    texted = ast.get_docstring(view.node, clean=False) is not None and len(view.body) > 1
+    draft.above(
+        view.body[texted], statements(f"if torch.compiler.is_exporting():\n    NAME = {maker}(NAME)", NAME=name)
+    )
+    if maker == "copy.copy":
+        draft.add_import("copy")
+    yield Proposal("write to a copy where torch exports", draft)
+
+
+def _written(view: View, node: ast.AST) -> Iterator[tuple[str, str]]:
+    """The names of containers that it writes, and what copies one."""
+    match node:
+        case ast.Expr(value=value):
+            yield from _written(view, value)
+        case ast.Assign(value=ast.Call() as call):
+            yield from _written(view, call)
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name) as owner, attr=method)):
+            text = any(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in node.args)
+            if kind := _kind(view, owner):
+                yield name, kind
+            elif method in _LIST_METHODS or (method == "pop" and not text):
+                yield name, "list"
+            elif method in _DICT_METHODS or method == "pop":
+                yield name, "dict"
+        case ast.AugAssign(target=ast.Name(id=name)):
+            yield name, "list"
+        case ast.Assign(targets=targets) | ast.Delete(targets=targets):
+            for target in targets:
+                yield from _written_target(view, target)
+        case ast.AugAssign(target=target):
+            yield from _written_target(view, target)
+
+
+def _written_target(view: View, target: ast.expr) -> Iterator[tuple[str, str]]:
+    match target:
+        case ast.Subscript(value=ast.Name(id=name) as owner, slice=index):
+            text = isinstance(index, ast.Constant) and isinstance(index.value, str)
+            yield name, _kind(view, owner) or ("dict" if text else "list")
+        case ast.Attribute(value=ast.Name(id=name)):
+            yield name, "copy.copy"
+
+
+def _kind(view: View, node: ast.expr) -> str | None:
+    kind = view.value(node).container
+    return kind if kind in {"dict", "list"} else None
+
+
+def _listed_result(site: Site, view: View) -> Iterator[Proposal]:
+    """What forward gives bit by bit is given as a list."""
+    draft = site.draft()
+    match site.node:
+        case ast.Return(value=ast.GeneratorExp(elt=each, generators=loops) as value):
+            draft.swap(value, ast.ListComp(each, loops))
+            yield Proposal("return a list", draft)
+        case ast.Return(value=ast.Call() as value) if _gives_bits(view, value):
+            draft.swap(value, expression("list(GIVEN)", GIVEN=value))
+            yield Proposal("return a list", draft)
+        case ast.Return(value=ast.Set(elts=parts) as value):
+            draft.swap(value, ast.List(parts, ast.Load()))
+            yield Proposal("return a list, which has an order", draft)
+        case ast.Yield() | ast.YieldFrom() | ast.Expr(value=ast.Yield() | ast.YieldFrom()):
+            yield from _collected(site, view)
+
+
+def _gives_bits(view: View, node: ast.Call) -> bool:
+    name = view.origin(node.func) or ""
+    known = view.value(node.func).function
+    yields = known is not None and any(isinstance(one, ast.Yield | ast.YieldFrom) for one in ast.walk(known.node))
+    views = isinstance(node.func, ast.Attribute) and node.func.attr in {"keys", "values", "items"} and not node.args
+    return (
+        yields
+        or views
+        or name in {f"builtins.{one}" for one in ("map", "zip", "filter", "iter", "reversed", "enumerate")}
+    )
+
+
+def _collected(site: Site, view: View) -> Iterator[Proposal]:
+    """Every `yield` a statement of its own, in a function that returns nothing."""
+    draft = site.draft()
+    nodes = list(ast.walk(view.node))
+    yields = [one for one in nodes if isinstance(one, ast.Yield | ast.YieldFrom)]
+    returns = [one for one in nodes if isinstance(one, ast.Return)]
+    inner = any(isinstance(one, ast.FunctionDef | ast.Lambda) and one is not view.node for one in nodes)
+    plain = all(one.value is not None and isinstance(draft.parent(one), ast.Expr) for one in yields)
+    if inner or not plain or any(one.value for one in returns):
+        return
+    name = draft.free_name("outputs", view.flow.names)
+    texted = ast.get_docstring(view.node, clean=False) is not None and len(view.body) > 1
+    draft.above(view.body[texted], statements("NAME = []", NAME=name))
+    draft.below(view.body[-1], statements("return NAME", NAME=name))
+    for one in returns:
+        draft.replace(one, statements("return NAME", NAME=name))
+    for one in yields:
+        text = "NAME.append(GIVEN)" if isinstance(one, ast.Yield) else "NAME.extend(GIVEN)"
+        given = cast("ast.expr", one.value)
+        draft.replace(cast("ast.stmt", draft.parent(one)), statements(text, NAME=name, GIVEN=given))
+    yield Proposal("return a list", draft)
+
+
+# -- Classes that pytree does not know ---------------------------------------------------------------------------------
+
+_REGISTER = "register the class with pytree"
+_BY_PLACE = ("loc", "scale")
+_PARAMETERS = {
+    "Normal": (_BY_PLACE,), "Laplace": (_BY_PLACE,), "Gumbel": (_BY_PLACE,), "Cauchy": (_BY_PLACE,),
+    "Categorical": (("logits",), ("probs",)), "Bernoulli": (("logits",), ("probs",)),
+    "OneHotCategorical": (("logits",), ("probs",)), "Beta": (("concentration1", "concentration0"),),
+    "Dirichlet": (("concentration",),), "Gamma": (("concentration", "rate"),), "Exponential": (("rate",),),
+    "Poisson": (("rate",),), "Uniform": (("low", "high"),), "StudentT": (("df", "loc", "scale"),),
+}  # fmt: skip
+
+
+def _registered(site: Site, view: View) -> Iterator[Proposal]:
+    """The classes of what is taken or returned there are registered, under a name for saving."""
+    node, module = site.node, site.module
+    annotation = node.annotation if isinstance(node, ast.arg) else None
+    value = node.value if isinstance(node, ast.Return) else node if isinstance(node, ast.Call) else None
+    parts = list(_parts(value)) if value is not None else []
+    values = [one for part in parts for one in _objects(view.value(part))]
+    for name in dict.fromkeys((one.name or "").rpartition(".")[2] for one in values if _is_distribution(one)):
+        for parameters in _PARAMETERS.get(name, ()):
+            yield from _distribution(site, name, parameters)
+    if not isinstance(node, ast.arg | ast.Return):
+        return
+    draft = site.draft()
+    found = [module.classes[name] for name in _words(annotation) if name in module.classes]
+    found += [one.cls for one in values if one.cls is not None and one.cls.module is module]
+    done = [
+        cls for cls in dict.fromkeys(inner for one in found for inner in _with_fields(one)) if _register(draft, cls)
+    ]
+    factories = [one.func.id for one in parts if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)]
+    done += [name for name in factories if _register_factory(draft, module, name)]  # type: ignore[misc] # counted only
+    if any(one.name in {"types.SimpleNamespace", "argparse.Namespace"} for one in values):
+        text = _node("types.SimpleNamespace", '"types.SimpleNamespace"', "vars(value).values()", "vars(value)",
+                     "types.SimpleNamespace(**dict(zip(keys, values, strict=True)))")  # fmt: skip
+        if _at_top(draft, text, "types.SimpleNamespace"):
+            draft.add_import("types")
+            yield Proposal(_REGISTER, draft)
+    if done:
+        yield Proposal(_REGISTER, draft)
+
+
+def _is_distribution(value: Value) -> bool:
+    return (value.name or "").startswith("torch.distributions.")
+
+
+def _parts(node: ast.expr) -> Iterator[ast.expr]:
+    """The expressions that one `return` gives, with tuples, lists and dicts taken apart."""
+    match node:
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Dict(values=parts):
+            for part in parts:
+                yield from _parts(part)
+        case _:
+            yield node
+
+
+def _objects(value: Value) -> Iterator[Value]:
+    if value.kind is Kind.INSTANCE:
+        yield value
+    if value.kind is Kind.CONTAINER:
+        for part in (value.element, *(value.items or ()), *(part for _, part in value.fields)):
+            if part is not None:
+                yield from _objects(part)
+
+
+def _words(annotation: ast.AST | None) -> list[str]:
+    return re.findall(r"\w+", ast.unparse(annotation)) if annotation is not None else []
+
+
+def _with_fields(cls: ClassInfo, seen: frozenset[str] = frozenset()) -> Iterator[ClassInfo]:
+    """The class, and the records that its fields are annotated with."""
+    if cls.name in seen:
+        return
+    yield cls
+    annotations = (one.annotation for one in cls.node.body if isinstance(one, ast.AnnAssign))
+    for name in (name for one in annotations for name in _words(one)) if cls.is_record else ():
+        known = cls.module.classes.get(name)
+        if known is not None and known.is_record:
+            yield from _with_fields(known, seen | {cls.name})
+
+
+def _register(draft: Draft, cls: ClassInfo) -> bool:
+    """Below its definition; where it is registered without a name for saving, with one."""
+    known = f'"{cls.module.name}.{cls.name}"'
+    calls = [
+        one
+        for one in ast.walk(draft.tree)
+        if isinstance(one, ast.Call)
+        and one.args
+        and path_of(one.args[0]) == cls.name
+        and "register_" in ast.unparse(one.func)
+    ]
+    for call in calls:
+        if not any(one.arg == "serialized_type_name" for one in call.keywords):
+            word = ast.keyword("serialized_type_name", ast.Constant(f"{cls.module.name}.{cls.name}"))
+            draft.swap(call, changed_copy(call, keywords=[*call.keywords, word]))
+            return True
+    text = _registration(cls, known) if not calls else None
+    if text is not None and cls.node in draft.tree.body:
+        draft.below(cls.node, statements(text))
+    return text is not None
+
+
+def _registration(cls: ClassInfo, known: str) -> str | None:
+    """The call for a class; None where it is not plain how its objects are made."""
+    if any(base.rpartition(".")[2] == "NamedTuple" for base in cls.base_names):
+        return f"torch.utils._pytree._register_namedtuple({cls.name}, serialized_type_name={known})"
+    if cls.is_record:
+        return f"torch.export.register_dataclass({cls.name}, serialized_type_name={known})"
+    if any(base in {"builtins.dict", "collections.OrderedDict"} for base in cls.foreign_bases):
+        made = f"{cls.name}(zip(keys, values, strict=True))"
+        return None if cls.method("__init__") else _node(cls.name, known, "value.values()", "value", made)
+    fields = _plain_fields(cls)
+    values, names = ", ".join(f"value.{one}" for one in fields), repr(list(fields))
+    return _node(cls.name, known, f"[{values}]", names, f"{cls.name}(*values)") if fields else None
+
+
+def _node(name: str, known: str, values: str, keys: str, made: str) -> str:
+    """Of a class whose objects hold values under keys; the texts are expressions of `value`, `keys` and `values`."""
+    pairs = f"zip(map(torch.utils._pytree.MappingKey, {keys}), {values}, strict=True)"
+    return (
+        f"torch.utils._pytree.register_pytree_node({name}, lambda value: (list({values}), list({keys})), "
+        f"lambda values, keys: {made}, serialized_type_name={known}, "
+        f"flatten_with_keys_fn=lambda value: (list({pairs}), list({keys})))"
+    )
+
+
+def _plain_fields(cls: ClassInfo) -> Sequence[str]:
+    """The attributes in the order of the parameters of `__init__`, where they hold what it was given."""
+    init = cls.method("__init__")
+    given = init.node.args if init is not None else None
+    if (
+        init is None
+        or isinstance(init.node, ast.Lambda)
+        or given is None
+        or given.vararg
+        or given.kwarg
+        or given.kwonlyargs
+    ):
+        return ()
+    fields: dict[str, str] = {}
+    for statement in init.node.body:
+        match statement:
+            case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=field)], value=ast.Name(id=name)):
+                fields[name] = field
+            case ast.AnnAssign(target=ast.Attribute(value=ast.Name(id="self"), attr=field), value=ast.Name(id=name)):
+                fields[name] = field
+    stored = Counter(path for one in ast.walk(init.node) if isinstance(one, ast.stmt) for path in defined(one))
+    parameters = init.parameters[1:]
+    once = all(stored[f"self.{field}"] == 1 for field in fields.values()) and not any(stored[one] for one in parameters)
+    return [fields[name] for name in parameters] if fields.keys() == {*parameters} and once else ()
+
+
+def _register_factory(draft: Draft, module: ModuleInfo, name: str) -> bool:
+    """Of `Pair = collections.namedtuple("Pair", …)`."""
+    for one in draft.tree.body:
+        match one:
+            case ast.Assign(targets=[ast.Name(id=found)], value=ast.Call(func=func)) if found == name:
+                if (path_of(func) or "").rpartition(".")[2] == "namedtuple":
+                    text = (
+                        f'torch.utils._pytree._register_namedtuple({name}, serialized_type_name="{module.name}.{name}")'
+                    )
+                    draft.below(one, statements(text))
+                    return True
+    return False
+
+
+def _distribution(site: Site, name: str, parameters: Sequence[str]) -> Iterator[Proposal]:
+    whole, draft = f"torch.distributions.{name}", site.draft()
+    values = ", ".join(f"value.{one}" for one in parameters)
+    made = f"{whole}(**dict(zip(keys, values)), validate_args=False)"
+    text = _node(whole, f'"{whole}"', f"[{values}]", repr(list(parameters)), made)
+    guarded = f"if {whole} not in torch.utils._pytree.SUPPORTED_NODES:\n    {text}"
+    if _at_top(draft, guarded, whole):
+        yield Proposal(f"{_REGISTER} by its {' and '.join(parameters)}", draft)
+
+
+def _at_top(draft: Draft, text: str, name: str) -> bool:
+    """Below the imports, where the file does not register it yet."""
+    if re.search(rf"register_pytree_node\(\s*{re.escape(name)}\b", draft.text):
+        return False
+    body = draft.tree.body
+    imports = [place for place, one in enumerate(body) if isinstance(one, ast.Import | ast.ImportFrom)]
+    if not imports or imports[-1] + 1 >= len(body):
+        return False
+    draft.above(body[imports[-1] + 1], statements(text))
+    return True
+
+
+# -- What is exported --------------------------------------------------------------------------------------------------
+
+_EXPORTERS = frozenset({"torch.export.export", "torch.export.draft_export", "torch.export.export_for_training"})
+_WRAPPED = "export a small module whose forward calls it"
+_MOST = 8  # tensors that are written out
+
+
+def _argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
+    if any(isinstance(one, ast.Starred) for one in call.args[: place + 1]):
+        return None
+    if len(call.args) > place:
+        return call.args[place]
+    return next((one.value for one in call.keywords if one.arg == name), None)
+
+
+def _exported_module(site: Site, call: ast.Call) -> Iterator[Proposal]:
+    """A small module around what is no module, or the module that it was made of."""
+    target = _argument(call, 0, "mod")
+    if target is None:
+        return
+    place = _scope(site, call)
+    origin = place.value_of(target)
+    draft = place.draft
+    match origin:
+        case ast.Attribute(value=owner, attr="forward" | "__call__"):
+            draft.swap(origin, owner)
+            yield Proposal("export the module itself", draft)
+        case ast.Attribute(value=owner, attr=name) if _is_object(place, owner):
+            yield from _wrapped_method(place, target, origin, owner, name)
+        case ast.Call(func=func) if place.origin(func) in _EXPORTERS | {"torch.export.load"}:
+            draft.swap(target, expression("PROGRAM.module()", PROGRAM=target))
+            yield Proposal("export its module", draft)
+        case ast.Call(func=ast.Attribute(value=owner, attr="state_dict")):
+            draft.swap(target, owner)
+            yield Proposal("export the model", draft)
+        case ast.Call(func=func, args=[model, *_]) if place.origin(func) in {
+            "torch.jit.script", "torch.jit.trace", "torch.jit.freeze",
+        }:  # fmt: skip
+            draft.swap(origin, model)
+            yield Proposal("export the eager module", draft)
+        case ast.Call(func=func, args=[model, *_]) if place.origin(func) == "torch.compile":
+            if not _is_module(place, model):
+                yield from _wrapped_function(place, target, origin, model)
+        case _ if isinstance(origin, ast.Name | ast.Lambda | ast.Call | ast.Attribute):
+            if _class_named(place, origin) is not None:
+                draft.swap(target, expression("MODEL()", MODEL=target))
+                yield Proposal("make an instance", draft)
+            elif not _is_module(place, origin):
+                yield from _wrapped_function(place, target, origin, target)
+
+
+def _scope(site: Site, node: ast.AST) -> Place:
+    """The innermost function around it; names that it does not set are those of the file."""
+    draft = site.draft()
+    return Place(site, around(draft, node), site.view, draft)
+
+
+def _class_named(place: Place, node: ast.expr) -> ClassInfo | None:
+    return place.site.module.classes.get(node.id) if isinstance(node, ast.Name) else None
+
+
+def _class_of(place: Place, node: ast.expr) -> ClassInfo | None:
+    """Of the instance that an expression is, where the code says so."""
+    made = place.value_of(node)
+    if path_of(made) == "self":
+        inside = (one for one in place.site.module.classes.values() if any(n is node for n in ast.walk(one.node)))
+        return next(inside, None)
+    while isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute):
+        made = place.value_of(made.func.value)
+    return _class_named(place, made.func) if isinstance(made, ast.Call) else None
+
+
+def _is_object(place: Place, owner: ast.expr) -> bool:
+    """Something that has methods, and no module of Python."""
+    return place.origin(owner) is None or _class_of(place, owner) is not None
+
+
+def _is_module(place: Place, node: ast.expr) -> bool:
+    """Does it look like a model, as far as can be seen? What nobody knows is taken for one."""
+    made = place.value_of(node)
+    cls = _class_of(place, made)
+    if cls is not None:
+        return cls.is_module
+    name = place.origin(made.func) if isinstance(made, ast.Call) else place.origin(made)
+    if isinstance(made, ast.Lambda) or (isinstance(made, ast.Name) and made.id in place.site.module.functions):
+        return False
+    if name is not None and (name.startswith("functools.partial") or name in {"torch.vmap", "torch.func.vmap"}):
+        return False
+    is_torchs_function = not isinstance(made, ast.Call) and name is not None and name.startswith("torch.")
+    return not is_torchs_function or (name or "").rpartition(".")[2][:1].isupper()
+
+
+def _wrapped_method(place: Place, target: ast.expr, origin: ast.expr, owner: ast.expr, name: str) -> Iterator[Proposal]:
+    cls = _class_of(place, owner)
+    spoken = cls.name if cls else owner.id if isinstance(owner, ast.Name) and owner.id != "self" else "owner"
+    part = _in_words(spoken)
+    made = place.draft.free_name(_in_capitals(f"{part}_{name}"))
+    held = _modules_of(cls) if cls and not cls.is_module else []
+    parameters = _parameters(cls.method(name) if cls else None, method=True)
+    if _wrapper(place.draft, made, part, f"self.{part}.{name}", parameters, held):
+        # Where the method's owner is made on the spot, it is to be made once.
+        where = target if isinstance(owner, ast.Name | ast.Attribute) else origin
+        place.draft.swap(where, expression("MADE(OWNER)", MADE=made, OWNER=owner))
+        yield Proposal(_WRAPPED, place.draft)
+
+
+def _wrapped_function(place: Place, target: ast.expr, origin: ast.expr, inner: ast.expr) -> Iterator[Proposal]:
+    known = place.site.module.functions.get(path_of(inner) or path_of(origin) or "")
+    cls = _class_of(place, origin)
+    method = cls.method("__call__") if cls else None
+    if cls is not None and method is None:
+        return
+    named = f"{cls.name}Module" if cls else _in_capitals(known.name) if known else "Exported"
+    made, part = place.draft.free_name(named), "function" if cls is None else "owner"
+    parameters = _parameters(method or known, method=cls is not None)
+    if _wrapper(place.draft, made, part, f"self.{part}", parameters, _modules_of(cls) if cls else ()):
+        place.draft.swap(target, expression("MADE(INNER)", MADE=made, INNER=inner))
+        yield Proposal(_WRAPPED, place.draft)
+
+
+def _wrapper(draft: Draft, name: str, part: str, called: str, parameters: str, held: Sequence[str] = ()) -> bool:
+    """A class that keeps `part`, and the attributes `held` of it which are modules, and whose forward calls it."""
+    given = ", ".join(one.partition("=")[0] for one in parameters.split(", "))
+    lines = "".join(f"        self.{one} = {part}.{one}\n" for one in held if one != part)
+    text = (
+        f"class {name}(torch.nn.Module):\n    def __init__(self, {part}):\n        super().__init__()\n"
+        f"        self.{part} = {part}\n{lines}\n    def forward(self, {parameters}):\n        return {called}({given})"
+    )
+    return _at_top(draft, text, name)
+
+
+def _parameters(function: FunctionInfo | None, *, method: bool) -> str:
+    """As they are written, without `self`; stars where the function is not known."""
+    stars = "*args, **kwargs"
+    if function is None or function.node.args.vararg or function.node.args.kwonlyargs or function.node.args.kwarg:
+        return stars
+    names = list(function.parameters)
+    defaults = dict(zip(reversed(names), map(ast.unparse, reversed(function.node.args.defaults)), strict=False))
+    plain = (ast.Constant, ast.UnaryOp, ast.USub, ast.Tuple, ast.Load)
+    if any(not isinstance(inner, plain) for one in function.node.args.defaults for inner in ast.walk(one)):
+        return stars
+    own = names[1:] if method and "builtins.staticmethod" not in function.decorators else names
+    return ", ".join(f"{name}={defaults[name]}" if name in defaults else name for name in own) or stars
+
+
+def _modules_of(cls: ClassInfo) -> list[str]:
+    """The attributes that its constructors set and its methods call."""
+    nodes = [node for one in cls.lineage for node in ast.walk(one.node)]
+    stored = {path for one in nodes if isinstance(one, ast.stmt) for path in defined(one)}
+    called = [path_of(one.func) or "" for one in nodes if isinstance(one, ast.Call)]
+    own = [path.split(".")[1] for path in dict.fromkeys(called) if path.count(".") == 1 and path in stored]
+    return [name for name in own if cls.method(name) is None]
+
+
+def _in_words(name: str) -> str:
+    """`image_model` for `ImageModel`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().strip("_")
+
+
+def _in_capitals(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("_") if part) or "Exported"
+
+
+def _in_eval_mode(site: Site, call: ast.Call) -> Iterator[Proposal]:
+    target, draft = _argument(call, 0, "mod"), site.draft()
+    match target:
+        case ast.Call(func=ast.Attribute(attr="eval")) | None:
+            return
+        case ast.Call(func=ast.Attribute(value=owner, attr="train")):
+            draft.swap(target, expression("MODEL.eval()", MODEL=owner))
+        case _:
+            draft.swap(target, expression("MODEL.eval()", MODEL=target))
+    yield Proposal("call `.eval()` before the export", draft)
+
+
+def _own_samples(site: Site, call: ast.Call) -> Iterator[Proposal]:
+    """Every input of the sample is a tensor of its own: what stands there twice is cloned."""
+    place = _scope(site, call)
+    given = [one for one in (_argument(call, 1, "args"), _argument(call, 2, "kwargs")) if one is not None]
+    for one in map(place.value_of, given):
+        if isinstance(one, ast.BinOp):
+            yield from _repeated_sample(site, site.draft(), one)
+    seen, found = set[int](), False
+    for leaf in (leaf for whole in given for leaf in _parts(place.value_of(whole))):
+        known = place.value_of(leaf)
+        if isinstance(leaf, ast.Name) and isinstance(known, ast.Call | ast.Name) and _identity(known) in seen:
+            place.draft.swap(leaf, expression("SAMPLE.clone()", SAMPLE=leaf))
+            found = True
+        seen.add(_identity(known))
+    if found:
+        yield Proposal("clone the second one", place.draft)
+
+
+def _identity(node: ast.expr) -> int:
+    return hash(node.id) if isinstance(node, ast.Name) else id(node)
+
+
+def _repeated_sample(site: Site, draft: Draft, node: ast.AST) -> Iterator[Proposal]:
+    """`(x, x.clone())` for `(x,) * 2`; of `(x, x)`, where that is reported by itself, too."""
+    match node:
+        case ast.BinOp(
+            left=ast.Tuple(elts=parts) | ast.List(elts=parts) as left,
+            op=ast.Mult(),
+            right=ast.Constant(value=int() as n),
+        ):
+            if 1 < n <= _MOST and all(isinstance(one, ast.Name) for one in parts):
+                clones = [expression("SAMPLE.clone()", SAMPLE=one) for _ in range(1, n) for one in parts]
+                draft.swap(node, type(left)([*parts, *clones], ast.Load()))
+                yield Proposal("clone the second one", draft)
+        case ast.Name() if site.view is None or not site.view.value(node).is_data:
+            above = draft.parent(node)
+            if isinstance(above, ast.Tuple | ast.List) and [path_of(one) for one in above.elts].count(node.id) > 1:
+                draft.swap(above.elts[-1] if above.elts[0] is node else node, expression("X.clone()", X=node))
+                yield Proposal("clone the second one", draft)
+
+
+# -- Definitions -------------------------------------------------------------------------------------------------------
+
+_TENSOR = re.compile(r"(\w*\.)*Tensor")
+_READS = frozenset({"numpy", "item", "tolist", "data_ptr", "cpu", "from_numpy", "synchronize"})
+
+
+def _fake_kernel(site: Site) -> Iterator[Proposal]:
+    """Below an operator of one's own: what it computes, where torch computes it, or a tensor like the first one."""
+    draft, node = site.draft(), site.node
+    function = node if isinstance(node, ast.FunctionDef) else draft.parent(node)
+    if isinstance(function, ast.FunctionDef) and any(
+        "custom_op" in ast.unparse(one) for one in function.decorator_list
+    ):
+        yield from _fake_of_function(site, function)
+    elif isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) == "define":
+        yield from _fake_of_schema(site, node)
+
+
+def _fake_of_function(site: Site, function: ast.FunctionDef) -> Iterator[Proposal]:
+    given = ast.parse(f"def f({ast.unparse(function.args)}): ...").body[0]
+    for one in ast.walk(cast("ast.FunctionDef", given).args):
+        if isinstance(one, ast.arg):
+            one.annotation = None
+    head = (
+        f"@{function.name}.register_fake\ndef _({ast.unparse(cast('ast.FunctionDef', given).args)}):\n    return RESULT"
+    )
+    body = [one for one in function.body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
+    match body:
+        case [ast.Return(value=ast.expr() as value)] if not _looks_at_values(value):
+            draft = site.draft()
+            draft.below(function, statements(head, RESULT=value))
+            yield Proposal("register a fake kernel that computes the same", draft)
+    arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    tensors = [one.arg for one in arguments if one.annotation and _TENSOR.fullmatch(ast.unparse(one.annotation))]
+    if tensors and function.returns and _TENSOR.fullmatch(ast.unparse(function.returns)):
+        draft = site.draft()
+        draft.below(function, statements(head, RESULT=expression("torch.empty_like(X)", X=tensors[0])))
+        yield Proposal("register a fake kernel that gives a tensor like the first one", draft)
+
+
+def _looks_at_values(node: ast.expr) -> bool:
+    """Or uses something that is not torch's?"""
+    calls = [one.func for one in ast.walk(node) if isinstance(one, ast.Call)]
+    roots = {(path_of(one) or "").partition(".")[0] for one in calls}
+    names = {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
+    plain = any(isinstance(one, ast.Name) for one in calls)
+    return bool(names & _READS) or plain or bool(roots & {"np", "numpy", "math", "scipy", "ctypes"})
+
+
+def _fake_of_schema(site: Site, node: ast.Call) -> Iterator[Proposal]:
+    texts = [one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    found = re.fullmatch(r"\s*([\w:]+)(?:\.\w+)?\s*\((.*)\)\s*->\s*Tensor\s*", "".join(texts[:2]), re.DOTALL)
+    draft = site.draft()
+    line = draft.parent(node)
+    name = _whole_name(site.module, node, found[1]) if found else None
+    if found is None or name is None or not isinstance(line, ast.Expr):
+        return
+    parts = [one.strip() for one in found[2].split(",") if one.strip() not in {"", "*"}]
+    names = [one.split("=")[0].split()[-1] for one in parts]
+    tensors = [one.split()[-1] for one in parts if re.match(r"Tensor(\(\w+!?\))?\s+\w+", one)]
+    if tensors:
+        head = f'@torch.library.register_fake("{name}")\ndef _({", ".join(names)}):\n'
+        draft.below(line, statements(f"{head}    return torch.empty_like({tensors[0]})"))
+        yield Proposal("register a fake kernel that gives a tensor like the first one", draft)
+
+
+def _whole_name(module: ModuleInfo, node: ast.Call, op: str) -> str | None:
+    """With the namespace of the library that it is defined in."""
+    owner = path_of(node.func.value) if isinstance(node.func, ast.Attribute) else None
+    match module.assignments.get(owner or ""):
+        case ast.Call(args=[ast.Constant(value=str() as namespace), *_]) if "::" not in op:
+            return f"{namespace}::{op}"
+    return op if "::" in op else None
+
+
+# Found by exporting a model with a layer of each name that torch.fx's GraphModule has and torch.nn.Module has not.
+_RESERVED = frozenset({
+    "code", "graph", "meta", "shape_env", "recompile", "print_readable", "to_folder", "_graph", "_code",
+    "add_submodule", "delete_submodule", "delete_all_unused_submodules",
+})  # fmt: skip
+_BY_TEXT = frozenset({"register_buffer", "register_parameter", "add_module", "getattr", "setattr", "hasattr"})
+
+
+def _renamed_attribute(site: Site) -> Iterator[Proposal]:
+    """A layer or tensor whose name every exported graph needs for itself, called otherwise wherever its class speaks
+    of it."""
+    match site.node:
+        case ast.Assign(targets=[ast.Attribute(attr=name), *_], value=value):
+            ending = "weight" if "Parameter" in ast.unparse(value) else "layer"
+            ending = "layers" if re.search(r"\b(ModuleList|ModuleDict|Sequential)\b", ast.unparse(value)) else ending
+        case ast.AnnAssign(target=ast.Attribute(attr=name)):
+            ending = "weight"
+        case ast.Call(func=ast.Attribute(attr=method), args=[ast.Constant(value=str() as name), *_]):
+            ending = {"register_buffer": "buffer", "register_parameter": "weight"}.get(method, "layer")
+        case _:
+            return
+    draft = site.draft()
+    classes = (one.node for one in site.module.classes.values())
+    cls = next((one for one in classes if any(inner is site.node for inner in ast.walk(one))), None)
+    new = f"{name.strip('_')}_{ending}"
+    if name not in _RESERVED or cls is None:
+        return
+    attributes = [one for one in ast.walk(cls) if isinstance(one, ast.Attribute)]
+    others = any(one.attr == name and path_of(one.value) != "self" for one in attributes)  # it may be this one
+    if others or any(one.attr == new for one in attributes):
+        return
+    for one in ast.walk(cls):
+        match one:
+            case ast.Attribute(attr=attr, value=owner) if attr == name:
+                draft.swap(one, ast.Attribute(owner, new, one.ctx))
+            case ast.Call(func=func, args=args) if getattr(func, "attr", getattr(func, "id", "")) in _BY_TEXT:
+                for arg in args[:2]:
+                    if isinstance(arg, ast.Constant) and arg.value == name:
+                        draft.swap(arg, ast.Constant(new))
+    yield Proposal(f"call it `{new}` (a state dict that was saved before needs the new key)", draft)

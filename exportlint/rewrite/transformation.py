@@ -1,0 +1,165 @@
+"""What a transformation is: one general way to write a function differently, proposed wherever it might help.
+
+A rule names the transformations that may mend what it reports, in the order in which they are worth a try. None of
+them knows a rule, and none decides whether it was right: what it proposes is tried before it is offered.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from exportlint.edited_source import OverlappingEditsError, edited
+from exportlint.engine.source.symbols import FunctionInfo
+from exportlint.finding import Applicability
+from exportlint.rewrite.draft import Draft, NoRoomError
+from exportlint.rewrite.view import View
+from exportlint.rule.suspicion import SuspectedRewrite
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from exportlint.engine.source.symbols import ModuleInfo
+    from exportlint.engine.values.beliefs import Belief, Span
+
+
+class CannotError(Exception):
+    """Why a transformation has nothing to propose: what it met that it cannot write differently."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A new version of the file. `description`: what was done, in a few words, as an order ("select with a mask").
+
+    safe: right by construction, whatever the inputs are; unsafe: a run has to show it. `needs_both_sides`: only inputs
+    can show it that take both sides of the decision that the edits begin with.
+    """
+
+    description: str
+    draft: Draft
+    applicability: Applicability = Applicability.UNSAFE
+    needs_both_sides: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where something does not export: `node`, in a file that the engine has judged.
+
+    view     the function around the node; None where it stands in no function (in a script, in a class body)
+    node     the innermost node of `ast` at the place that is reported
+    """
+
+    module: ModuleInfo
+    belief: Belief
+    node: ast.AST
+    view: View | None
+
+    def draft(self) -> Draft:
+        """A new one of the file; each proposal has its own."""
+        return Draft(self.module)
+
+    def fresh_view(self) -> View:
+        """Another view of the function, as the author wrote it. Raises CannotError where there is none."""
+        if self.view is None:
+            raise CannotError("it stands in no function")
+        return View(self.view.module, self.view.function, self.belief)
+
+    def views(self) -> Iterator[View]:
+        """Of every function and method of the file, in the order of the source."""
+        for function in _functions(self.module):
+            yield View(self.module, function, self.belief)
+
+
+class Transformation(Protocol):
+    """A class that takes a site and gives its proposals, the best one first; none where it has nothing to say."""
+
+    def proposals(self, site: Site) -> Iterator[Proposal]:
+        """May raise CannotError or NoRoomError in the middle; what it gave before stands."""
+
+
+# Each in a module of its own, which is loaded when a rule's finding asks for it.
+_MODULES: Mapping[str, str] = {
+    "decide-in-data": "decide_in_data:DecideInData",
+    "loop-in-data": "loop_in_data:LoopInData",
+    "numbers-stay-tensors": "numbers_stay_tensors:NumbersStayTensors",
+    "state-in-buffers": "state_in_buffers:StateInBuffers",
+    "made-once": "made_once:MadeOnce",
+    "interface": "interface:Interface",
+    "templates": "templates:Templates",
+}
+
+
+def transformation(name: str) -> Transformation:
+    """By the name that rules call it. Raises KeyError for a name that there is not."""
+    module, _, cls = _MODULES[name].partition(":")
+    made: Transformation = getattr(importlib.import_module(f"exportlint.rewrite.{module}"), cls)()
+    return made
+
+
+def proposed_rewrites(
+    names: Iterable[str], module: ModuleInfo, belief: Belief, function: FunctionInfo | None, span: Span
+) -> Iterator[SuspectedRewrite]:
+    """What the transformations of these names propose for what stands at the span, each text once.
+
+    `function`: the one that the engine ran, in which the span lies; None in a file as a whole.
+    """
+    seen = {module.parsed.text}
+    for name in names:
+        for proposal in _given(transformation(name).proposals(_site(module, belief, function, span))):
+            try:
+                replacements = proposal.draft.edits()
+                text = edited(module.parsed.text, replacements)
+                compile(text, str(module.path), "exec", dont_inherit=True)
+            except (NoRoomError, OverlappingEditsError, SyntaxError, ValueError):
+                continue
+            if text not in seen:
+                seen.add(text)
+                yield SuspectedRewrite(
+                    proposal.description, proposal.applicability, replacements, proposal.needs_both_sides
+                )
+
+
+def _given(proposals: Iterator[Proposal]) -> Iterator[Proposal]:
+    """As many as there are before one cannot be made."""
+    try:
+        yield from proposals
+    except (CannotError, NoRoomError):
+        return
+
+
+def _site(module: ModuleInfo, belief: Belief, function: FunctionInfo | None, span: Span) -> Site:
+    node = _at(module.tree, span)
+    view = None
+    if function is None:
+        function = next((one for one in _functions(module) if _within(node, one.node)), None)
+    if function is not None and not isinstance(function.node, ast.Lambda):
+        view = View(module, function, belief)
+    return Site(module, belief, node, view)
+
+
+def _functions(module: ModuleInfo) -> Iterator[FunctionInfo]:
+    yield from module.functions.values()
+    for cls in module.classes.values():
+        yield from cls.methods.values()
+
+
+def _within(node: ast.AST, whole: ast.AST) -> bool:
+    return any(one is node for one in ast.walk(whole))
+
+
+def _at(tree: ast.Module, span: Span) -> ast.AST:
+    """The outermost node that stands at just this span; else the smallest around its beginning."""
+    best: ast.AST = tree
+    for node in ast.walk(tree):
+        if not hasattr(node, "lineno"):
+            continue
+        first = min((node, *getattr(node, "decorator_list", ())), key=lambda one: one.lineno)
+        start = (node.lineno, node.col_offset) if first is node else (first.lineno, first.col_offset - 1)
+        own = (*start, node.end_lineno, node.end_col_offset)
+        if own == span:
+            return node
+        if own[:2] <= span[:2] and (own[2] or 0, own[3] or 0) >= span[2:]:
+            best = node  # `ast.walk` goes from the outside to the inside
+    return best

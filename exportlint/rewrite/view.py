@@ -1,0 +1,298 @@
+"""A function as transformations see it: its tree, its data flow, and what each of its expressions is.
+
+The engine's beliefs say what an expression was when the engine ran the function. A transformation changes that: a name
+that held a number read from a tensor holds the tensor itself afterwards. So a view can be told what names hold `now`,
+and judges what is made of them by their use. Where nothing is known at all (a trial failed where the engine saw
+nothing), what may be a tensor by its syntax is taken for one: a proposal may be generous, the trial decides.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from exportlint.engine.flow.def_use import DefUse, path_of
+from exportlint.engine.values.abstract_value import UNKNOWN, Tensor, Value
+from exportlint.engine.values.beliefs import span_of
+from exportlint.engine.values.kinds import Kind
+from exportlint.engine.values.library import SCALAR_ATTRIBUTES
+from exportlint.engine.values.tensor_methods import BOOLEAN_METHODS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from exportlint.engine.source.symbols import ClassInfo, FunctionInfo, ModuleInfo
+    from exportlint.engine.values.beliefs import Belief
+
+
+class Nature(enum.Enum):
+    """What sort of thing an expression is, as far as rewriting cares.
+
+    DATA     a tensor, or a number that was read from one: its value is known only when the program runs
+    SIZE     a size of a tensor, which export carries along as a symbol
+    LISTED   a list, tuple or dict
+    PYTHON   anything else that Python knows while torch traces: numbers, flags, None, modules, text
+    """
+
+    DATA = "data"
+    SIZE = "size"
+    LISTED = "listed"
+    PYTHON = "python"
+
+
+_OF_KIND = {
+    Kind.TENSOR: Nature.DATA, Kind.UNBACKED: Nature.DATA, Kind.SIZE: Nature.SIZE, Kind.SHAPE: Nature.LISTED,
+    Kind.CONTAINER: Nature.LISTED, Kind.SCALAR: Nature.PYTHON, Kind.NONE: Nature.PYTHON, Kind.MODULE: Nature.PYTHON,
+    Kind.INSTANCE: Nature.PYTHON, Kind.CLASS: Nature.PYTHON, Kind.FUNCTION: Nature.PYTHON, Kind.CONFIG: Nature.PYTHON,
+    Kind.ARRAY: Nature.DATA,
+}  # fmt: skip
+_SIZE_METHODS = frozenset({"size", "numel", "nelement", "__len__", "stride"})
+_PYTHON_METHODS = frozenset(SCALAR_ATTRIBUTES) | {
+    "dim", "ndimension", "is_floating_point", "is_complex", "is_contiguous", "element_size", "get_device", "get",
+    "keys", "values", "items", "startswith", "endswith", "format", "join", "index", "count",
+}  # fmt: skip
+_LISTING = frozenset({"tolist", "unbind", "split", "chunk", "tensor_split"})
+# Reductions that give one number where they are called without a dim.
+_REDUCING = frozenset({
+    "sum", "mean", "prod", "max", "min", "any", "all", "norm", "std", "var", "median", "amax", "amin", "argmax",
+    "argmin", "logsumexp", "nansum", "nanmean", "count_nonzero", "dot", "item", "trace", "det",
+})  # fmt: skip
+_TENSOR_FUNCTIONS = ("torch.", "torch.nn.functional.", "numpy.")
+_NO_TENSORS = frozenset({
+    "torch.is_tensor", "torch.is_grad_enabled", "torch.device", "torch.Size", "torch.finfo", "torch.iinfo",
+    "torch.is_floating_point", "torch.is_complex", "torch.numel", "torch.get_default_dtype", "torch.no_grad",
+    "torch.Generator", "torch.inference_mode", "torch.enable_grad", "torch.manual_seed",
+})  # fmt: skip
+
+
+@dataclass(eq=False)
+class View:
+    """One function of a file. `cls`: its class. `data`: places that hold data now, whatever they held before."""
+
+    module: ModuleInfo
+    function: FunctionInfo
+    belief: Belief
+    data: set[str] = field(default_factory=set)
+
+    @property
+    def cls(self) -> ClassInfo | None:
+        return self.function.cls
+
+    @property
+    def node(self) -> ast.FunctionDef | ast.AsyncFunctionDef:
+        """The definition; lambdas have no statements, and so no view."""
+        assert not isinstance(self.function.node, ast.Lambda)  # noqa: S101 - see `views_of`
+        return self.function.node
+
+    @property
+    def body(self) -> Sequence[ast.stmt]:
+        return self.node.body
+
+    @cached_property
+    def flow(self) -> DefUse:
+        return DefUse.of(self.node)
+
+    def origin(self, node: ast.expr) -> str | None:
+        """The dotted origin of a name or attribute ("torch.where", "builtins.len") that the function does not set."""
+        root = node
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if isinstance(root, ast.Name) and root.id in self._bound:
+            return None
+        return self.module.dotted(node)
+
+    @cached_property
+    def _bound(self) -> frozenset[str]:
+        stored = (n.id for n in ast.walk(self.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+        return frozenset({*stored, *self.flow.parameters})
+
+    def value(self, node: ast.AST) -> Value:
+        """The engine's belief about a node that the author wrote."""
+        span = span_of(node) if id(node) in self._originals else None
+        return self.belief.values.get(span, UNKNOWN) if span is not None else UNKNOWN
+
+    @cached_property
+    def is_unseen(self) -> bool:
+        """Did the engine never run the function, so that nothing is known of its values?"""
+        first, last = self.node.lineno, self.node.end_lineno or self.node.lineno
+        return not any(first < span[0] <= last for span in self.belief.values)
+
+    @cached_property
+    def _originals(self) -> frozenset[int]:
+        return frozenset(map(id, ast.walk(self.node)))
+
+    def nature(self, node: ast.expr) -> Nature:
+        """What the expression is, told from what its names hold now, from the engine's belief, else from its syntax."""
+        if not self._is_news(node):
+            found = self.value(node)
+            if found.may_be_data:
+                return Nature.DATA
+            if found is not UNKNOWN and found.kind is not Kind.UNKNOWN:
+                return _OF_KIND[found.kind]
+        return self._by_syntax(node)
+
+    def is_data(self, node: ast.expr) -> bool:
+        return self.nature(node) is Nature.DATA
+
+    def holds_data(self, node: ast.AST) -> bool:
+        """Is data anywhere in it?"""
+        return any(isinstance(one, ast.expr) and self.is_data(one) for one in ast.walk(node))
+
+    def _is_news(self, node: ast.AST) -> bool:
+        """Does a name in it hold something else than when the engine looked?"""
+        return bool(self.data) and any(
+            path in self.data for one in ast.walk(node) if (path := path_of(one)) is not None
+        )
+
+    def _by_syntax(self, node: ast.expr) -> Nature:
+        match node:
+            case ast.Constant() | ast.Lambda() | ast.JoinedStr():
+                return Nature.PYTHON
+            case (
+                ast.List() | ast.Tuple() | ast.Dict() | ast.Set() | ast.ListComp() | ast.GeneratorExp() | ast.DictComp()
+            ):
+                return Nature.LISTED
+            case ast.Name() | ast.Attribute() if path_of(node) in self.data:
+                return Nature.DATA
+            case ast.Compare(ops=ops, left=left, comparators=others):
+                if any(isinstance(op, ast.Is | ast.IsNot) for op in ops):
+                    return Nature.PYTHON
+                return self._joined([left, *others], of_sizes=Nature.PYTHON)
+            case ast.BoolOp(values=values):
+                return self._joined(values, of_sizes=Nature.PYTHON)
+            case ast.UnaryOp(operand=operand):
+                return self.nature(operand)
+            case ast.BinOp(left=left, right=right):
+                return self._joined([left, right], of_sizes=Nature.SIZE)
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                natures = (self.nature(body), self.nature(orelse))
+                return Nature.DATA if Nature.DATA in (*natures, self.nature(test)) else natures[0]
+            case ast.NamedExpr(value=value) | ast.Starred(value=value) | ast.Await(value=value):
+                return self.nature(value)
+            case ast.Call():
+                return self._of_call(node)
+            case ast.Subscript(value=owner):
+                if isinstance(owner, ast.Attribute) and owner.attr == "shape":
+                    return Nature.SIZE
+                return self.nature(owner) if self.nature(owner) is not Nature.LISTED else Nature.DATA
+            case ast.Attribute(value=owner, attr=attribute):
+                return self._of_attribute(owner, attribute)
+            case ast.Name(id=name):
+                return self._of_name(node, name)
+        return Nature.PYTHON
+
+    def _joined(self, parts: Sequence[ast.expr], of_sizes: Nature) -> Nature:
+        natures = {self.nature(one) for one in parts}
+        if Nature.DATA in natures:
+            return Nature.DATA
+        return of_sizes if Nature.SIZE in natures else Nature.LISTED if Nature.LISTED in natures else Nature.PYTHON
+
+    def _of_call(self, node: ast.Call) -> Nature:
+        name = self.origin(node.func) or ""
+        if name in {"builtins.len", "builtins.range"}:
+            return Nature.SIZE if name.endswith("len") else Nature.LISTED
+        if name.startswith("builtins.isinstance") or name in _NO_TENSORS or "is_" in name.rpartition(".")[2]:
+            return Nature.PYTHON
+        if name.startswith(("builtins.", "math.")):
+            given = {self.nature(one) for one in node.args}
+            return Nature.DATA if Nature.DATA in given else Nature.SIZE if given == {Nature.SIZE} else Nature.PYTHON
+        if name.startswith(_TENSOR_FUNCTIONS):
+            return Nature.DATA
+        match node.func:
+            case ast.Attribute(attr=method) if method in _SIZE_METHODS:
+                return Nature.SIZE
+            case ast.Attribute(attr=method) if method in _PYTHON_METHODS:
+                return Nature.PYTHON
+            case ast.Attribute(value=owner, attr=method) if self.nature(owner) is Nature.DATA:
+                return Nature.LISTED if method in _LISTING else Nature.DATA
+        return Nature.DATA if any(self.holds_data(one) for one in node.args) else Nature.PYTHON
+
+    def _of_attribute(self, owner: ast.expr, attribute: str) -> Nature:
+        if attribute in {"shape", "size"}:
+            return Nature.LISTED
+        if attribute in _PYTHON_METHODS:
+            return Nature.PYTHON
+        return Nature.DATA if self.nature(owner) is Nature.DATA else Nature.PYTHON
+
+    def _of_name(self, node: ast.Name, name: str) -> Nature:
+        if name in {"self", "cls"} or name not in self._bound:
+            return Nature.PYTHON
+        if name in self.flow.parameters:
+            return Nature.DATA if self.is_unseen else Nature.PYTHON
+        values = [
+            one.value
+            for one in ast.walk(self.node)
+            if isinstance(one, ast.Assign | ast.AnnAssign | ast.NamedExpr)
+            and one.value is not None
+            and name in {path_of(target) for target in _targets(one)}
+            and not any(inner is node for inner in ast.walk(one.value))
+            and not any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(one.value))
+        ]
+        natures = {self.nature(value) for value in values}
+        return Nature.DATA if Nature.DATA in natures else natures.pop() if len(natures) == 1 else Nature.PYTHON
+
+    # What is known of tensors.
+
+    def is_boolean(self, node: ast.expr) -> bool:
+        """Can the code tell that the tensor is of dtype bool?"""
+        if not self._is_news(node) and self.value(node).boolean:
+            return True
+        match node:
+            case ast.Compare() | ast.Constant(value=bool()):
+                return True
+            case ast.UnaryOp(op=ast.Not()):
+                return True
+            case ast.UnaryOp(op=ast.Invert(), operand=inner):
+                return self.is_boolean(inner)
+            case ast.BinOp(op=ast.BitAnd() | ast.BitOr() | ast.BitXor(), left=left, right=right):
+                return self.is_boolean(left) and self.is_boolean(right)
+            case ast.BoolOp(values=values):
+                return all(map(self.is_boolean, values))
+            case ast.Call(func=ast.Attribute(attr=method)):
+                return method in BOOLEAN_METHODS
+            case ast.Name(id=name):
+                return name in self.booleans
+        return False
+
+    @cached_property
+    def booleans(self) -> set[str]:
+        """New names that hold tensors of one bool."""
+        return set()
+
+    def is_single(self, node: ast.expr) -> bool:
+        """Can the code tell that the tensor has no dims, as what a reduction gives?"""
+        lead = self.value(node).lead
+        if isinstance(lead, Tensor) and lead.dims is not None:
+            return lead.dims == ()
+        match node:
+            case ast.Call(func=ast.Attribute(attr=method), args=args, keywords=keywords) if method in _REDUCING:
+                of_torch = (self.origin(node.func) or "").startswith("torch.")
+                return len(args) == int(of_torch) and not any(one.arg in {"dim", "axis"} for one in keywords)
+            case ast.Compare(left=left, comparators=others):
+                return all(self.is_single(one) or not self.is_data(one) for one in (left, *others))
+            case ast.BinOp(left=left, right=right):
+                return all(self.is_single(one) or not self.is_data(one) for one in (left, right))
+            case ast.UnaryOp(operand=operand):
+                return self.is_single(operand)
+            case ast.Name(id=name):
+                return name in self.singles
+        return False
+
+    @cached_property
+    def singles(self) -> set[str]:
+        """Names that hold tensors without dims now."""
+        return set()
+
+    def dims(self, node: ast.expr) -> tuple[int | None, ...] | None:
+        """How many elements each dim has, where the engine knows: of a sample, say."""
+        lead = self.value(node).lead
+        known = lead.dims if isinstance(lead, Tensor) else None
+        return tuple(one.number if one is not None else None for one in known) if known is not None else None
+
+
+def _targets(node: ast.Assign | ast.AnnAssign | ast.NamedExpr) -> Iterator[ast.expr]:
+    for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+        yield from target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
