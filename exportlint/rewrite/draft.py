@@ -71,7 +71,7 @@ def _filled(node: ast.AST, parts: dict[str, Any]) -> ast.AST:
                 return ast.Name(given, context)
             if not isinstance(given, ast.AST):
                 return ast.Constant(given)
-            return as_target(cast("ast.expr", given)) if isinstance(context, ast.Store) else given
+            return as_target(given) if isinstance(context, ast.Store) else given
         case ast.arg(arg=name) if isinstance(parts.get(name), str):
             return ast.arg(parts[name])
         case ast.FunctionDef(name=name) if isinstance(parts.get(name), str):
@@ -384,6 +384,7 @@ class Draft:
         if not new and len(block) > 1 and not all(self._instead.get(id(one)) == [] for one in block):
             yield Replacement((first, 1), (last + 1, 1), "")
             return
+        self._printed |= {last} if behind else set()  # a comment behind the statement stays where it is
         lines = self._block(new, "") if new else (["pass"] if block[-1] is node else [])
         if not lines:
             yield Replacement((first, 1), (last + 1, 1), "")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from exportlint.edited_source import OverlappingEditsError, edited
-from exportlint.engine.source.symbols import FunctionInfo
+from exportlint.engine.values.beliefs import span_of
 from exportlint.finding import Applicability
 from exportlint.rewrite.draft import Draft, NoRoomError
 from exportlint.rewrite.view import View
@@ -21,7 +21,7 @@ from exportlint.rule.suspicion import SuspectedRewrite
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from exportlint.engine.source.symbols import ModuleInfo
+    from exportlint.engine.source.symbols import FunctionInfo, ModuleInfo
     from exportlint.engine.values.beliefs import Belief, Span
 
 
@@ -153,11 +153,9 @@ def _at(tree: ast.Module, span: Span) -> ast.AST:
     """The outermost node that stands at just this span; else the smallest around its beginning."""
     best: ast.AST = tree
     for node in ast.walk(tree):
-        if not hasattr(node, "lineno"):
-            continue
-        own = (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+        own = span_of(node)
         if own == span:
             return node
-        if own[:2] <= span[:2] and (own[2] or 0, own[3] or 0) >= span[2:]:
+        if own is not None and own[:2] <= span[:2] and own[2:] >= span[2:]:
             best = node  # `ast.walk` goes from the outside to the inside
     return best

@@ -60,6 +60,8 @@ _REDUCING = frozenset({
     "sum", "mean", "prod", "max", "min", "any", "all", "norm", "std", "var", "median", "amax", "amin", "argmax",
     "argmin", "logsumexp", "nansum", "nanmean", "count_nonzero", "dot", "item", "trace", "det",
 })  # fmt: skip
+# For the engine these give a bool of Python, whatever they are asked of.
+_ASKING_TRUTH = (ast.BoolOp, ast.Compare)
 _TENSOR_FUNCTIONS = ("torch.", "torch.nn.functional.", "numpy.")
 _NO_TENSORS = frozenset({
     "torch.is_tensor", "torch.is_grad_enabled", "torch.device", "torch.Size", "torch.finfo", "torch.iinfo",
@@ -126,7 +128,8 @@ class View:
 
     def nature(self, node: ast.expr) -> Nature:
         """What the expression is, told from what its names hold now, from the engine's belief, else from its syntax."""
-        if not self._is_news(node):
+        asks = isinstance(node, _ASKING_TRUTH) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not))
+        if not asks and not self._is_news(node):
             found = self.value(node)
             if found.may_be_data:
                 return Nature.DATA
@@ -163,6 +166,8 @@ class View:
                 return self._joined([left, *others], of_sizes=Nature.PYTHON)
             case ast.BoolOp(values=values):
                 return self._joined(values, of_sizes=Nature.PYTHON)
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return self._joined([operand], of_sizes=Nature.PYTHON)
             case ast.UnaryOp(operand=operand):
                 return self.nature(operand)
             case ast.BinOp(left=left, right=right):
@@ -188,6 +193,8 @@ class View:
         natures = {self.nature(one) for one in parts}
         if Nature.DATA in natures:
             return Nature.DATA
+        if of_sizes is Nature.PYTHON:
+            return Nature.PYTHON
         return of_sizes if Nature.SIZE in natures else Nature.LISTED if Nature.LISTED in natures else Nature.PYTHON
 
     def _of_call(self, node: ast.Call) -> Nature:

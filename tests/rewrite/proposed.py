@@ -24,7 +24,7 @@ def proposed(text: str, at: str, *names: str) -> list[str]:
     start = text.index(at)
     line = text.count("\n", 0, start) + 1
     column = start - (text.rfind("\n", 0, start) + 1)
-    nodes = [node for node in ast.walk(module.tree) if getattr(node, "lineno", 0) == line and node.col_offset == column]
+    nodes = [node for node in ast.walk(module.tree) if (span_of(node) or (0, 0))[:2] == (line, column)]
     exact = [node for node in nodes if ast.get_source_segment(text, node) == at]
     span = span_of((exact or nodes)[0])
     assert span is not None

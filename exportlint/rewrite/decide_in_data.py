@@ -1,0 +1,64 @@
+"""Decide in data: what Python decides by the value of a tensor is decided by torch, inside of the program."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from exportlint.rewrite.straight_line import StraightLine, Style, wanted_at
+from exportlint.rewrite.transformation import CannotError, Proposal
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Iterator, Sequence
+
+    from exportlint.rewrite.draft import Draft
+    from exportlint.rewrite.transformation import Site
+
+_WAYS = (
+    (Style(), "compute both sides and select"),
+    (Style(branches="cond"), "keep both sides in the program with `torch.cond`"),
+)
+
+
+class DecideInData:
+    """Any nest of `if`, `elif`, ternary, `and`, `or`, early `return` and `match` on data."""
+
+    def proposals(self, site: Site) -> Iterator[Proposal]:
+        if site.view is None:
+            return
+        for everything in (False, True):
+            for style, how in _WAYS:
+                if (proposal := rewritten(site, style, how, everything=everything)) is not None:
+                    yield proposal
+
+
+def rewritten(site: Site, style: Style, how: str, *, everything: bool) -> Proposal | None:
+    """The function after its decisions, loops and reads are written in tensors: those at the site, or `everything`."""
+    view = site.fresh_view()
+    wanted = None if everything else wanted_at(view, site.node)
+    try:
+        body = StraightLine(view, style, wanted).body()
+    except CannotError:
+        return None
+    if len(body) == len(view.body) and all(a is b for a, b in zip(body, view.body, strict=True)):
+        return None
+    draft = site.draft()
+    put(draft, view.body, body)
+    return Proposal(f"{how}{', in the whole function' if everything else ''}", draft)
+
+
+def put(draft: Draft, old: Sequence[ast.stmt], new: Sequence[ast.stmt]) -> None:
+    """The new statements of a block in the place of the old ones; those that are in both stay where they are."""
+    kept = {id(one) for one in new}
+    place = 0
+    for statement in old:
+        if id(statement) in kept:
+            while new[place] is not statement:
+                place += 1
+            place += 1
+            continue
+        taken: list[ast.stmt] = []
+        while place < len(new) and id(new[place]) not in {id(one) for one in old}:
+            taken.append(new[place])
+            place += 1
+        draft.replace(statement, taken)

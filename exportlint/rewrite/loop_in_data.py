@@ -1,0 +1,30 @@
+"""Loop in data: loops that data ends, skips or counts take every step there may be, or become an operator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from exportlint.rewrite.decide_in_data import rewritten
+from exportlint.rewrite.straight_line import Style
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from exportlint.rewrite.transformation import Proposal, Site
+
+_WAYS = (
+    (Style(loops="masked"), "take every step of the loop, and change nothing after its end"),
+    (Style(loops="operator"), "loop with the operator `while_loop`"),
+)
+
+
+class LoopInData:
+    """Loops that data ends (`while`, `break`), skips (`continue`) or counts (`range(n)`, `mask.nonzero()`)."""
+
+    def proposals(self, site: Site) -> Iterator[Proposal]:
+        if site.view is None:
+            return
+        for everything in (False, True):
+            for style, how in _WAYS:
+                if (proposal := rewritten(site, style, how, everything=everything)) is not None:
+                    yield proposal

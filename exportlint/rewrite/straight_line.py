@@ -1,0 +1,1143 @@
+"""A function's statements in tensors: decisions and loops on data become straight-line code that selects.
+
+Three steps, as compilers make them (AutoGraph and Pythran for Python, if-conversion for vector machines):
+
+1. *Exits are structured.* What follows an `if` on data whose side returns, breaks or continues goes into the other
+   side, so that an exit is the last thing that a block does.
+2. *Every side is computed.* The two sides of a decision run one after the other, each on names of its own where
+   they set what somebody reads later, and `torch.where` selects. A write in place writes what stands there already
+   where its side was not taken.
+3. *Steps of a loop are masked.* A loop that data ends goes on to the end that Python knows, and after data said so its
+   steps change nothing. Where Python knows no end, the loop becomes the operator `while_loop`.
+
+Liveness says which names have to be selected at all: those that somebody reads behind the decision, or in the next
+step of the loop.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+from exportlint.engine.flow.control_flow import blocks, statements
+from exportlint.engine.flow.def_use import DefUse, changed, defined, path_of, root_of, used
+from exportlint.engine.values.kinds import Source
+from exportlint.rewrite.draft import as_target, as_value, changed_copy, expression, stands_for
+from exportlint.rewrite.draft import statements as written
+from exportlint.rewrite.tensor_form import TensorForm
+from exportlint.rewrite.transformation import CannotError
+from exportlint.rewrite.view import Nature, View
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+_EXITS = (ast.Return, ast.Break, ast.Continue)
+_LOOPS = (ast.For, ast.While)
+_MOST_ROUNDS = 5
+# Methods that only tell somebody something.
+_TELLING = frozenset({"debug", "info", "warning", "warn", "error", "critical", "exception", "log", "print", "write"})
+_NEUTRAL_OPERAND = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1, ast.Div: 1, ast.FloorDiv: 1, ast.BitOr: 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """Which of several ways to write it is taken.
+
+    branches   "where": both sides are computed; "cond": the operator keeps both, and runs one
+    loops      "masked": every step that Python allows is taken; "operator": `while_loop`
+    """
+
+    branches: str = "where"
+    loops: str = "masked"
+
+
+@dataclass
+class StraightLine:
+    """Rewrites the body of a view's function. `wanted`: the statements that decide, loop or read; None: all on data.
+
+    >>> from exportlint.testing import code_of
+    >>> code = code_of('''
+    ... from torch import Tensor, nn
+    ... class Net(nn.Module):
+    ...     def forward(self, x: Tensor):
+    ...         if x.max() > 1:
+    ...             return x / x.max()
+    ...         return x
+    ... ''', "forward")
+    >>> body = StraightLine(View(code.module, code.function, code.belief)).body()
+    >>> print(*(ast.unparse(ast.fix_missing_locations(one)) for one in body), sep="\\n")
+    return torch.where(x.max() > 1, x / x.max(), x)
+    """
+
+    view: View
+    style: Style = field(default_factory=Style)
+    wanted: frozenset[int] | None = None
+    # Names that were made here, so that none is made twice.
+    made: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.form = TensorForm(self.view)
+        self.flow = self.view.flow
+        self.leaving: list[_Leaving] = []
+
+    def body(self) -> list[ast.stmt]:
+        """The new body; statements that stay are the author's nodes. Raises CannotError."""
+        for _ in range(_MOST_ROUNDS):
+            known = set(self.view.data)
+            self.made.clear()
+            body = self._structured(list(self.view.body))
+            self.flow = DefUse(body, self.view.flow.parameters, tuple(self.view.flow._live_at_end))  # noqa: SLF001
+            new = self._block(body)
+            if self.view.data <= known:
+                return new
+        raise CannotError("what its names hold has no end")
+
+    # -- 1. Exits are structured ------------------------------------------------------------------------------------
+
+    def decides(self, test: ast.expr) -> bool:
+        """Does data answer the test?"""
+        return self.view.is_data(test)
+
+    def _is_wanted(self, node: ast.stmt) -> bool:
+        origin = getattr(node, "origin", node)
+        return self.wanted is None or id(origin) in self.wanted or self._has_news(node)
+
+    def _has_news(self, node: ast.AST) -> bool:
+        """Does it use a name that holds something else than before?"""
+        return bool(self.view.data) and any(path_of(one) in self.view.data for one in ast.walk(node))
+
+    def _structured(self, block: list[ast.stmt]) -> list[ast.stmt]:
+        """The block, in which exits that data decides on are the last statements of the blocks that they stand in."""
+        for place, node in enumerate(block):
+            if isinstance(node, ast.If) and self._exits_by_data(node):
+                rest = block[place + 1 :]
+                body = self._structured([*node.body, *(rest if not _always_exits(node.body) else [])])
+                orelse = self._structured([*node.orelse, *(rest if not _always_exits(node.orelse) else [])])
+                return [*block[:place], changed_copy(node, body=body, orelse=orelse)]
+            if isinstance(node, _LOOPS):
+                body = self._structured(node.body)
+                if not _same(body, node.body):
+                    block = [*block[:place], changed_copy(node, body=body), *block[place + 1 :]]
+            elif isinstance(node, ast.If | ast.With):
+                changes = {name: new for name in ("body", "orelse") if (old := getattr(node, name, None))
+                           and not _same(new := self._structured(old), old)}  # fmt: skip
+                if changes:
+                    block = [*block[:place], changed_copy(node, **changes), *block[place + 1 :]]
+        return block
+
+    def _exits_by_data(self, node: ast.If) -> bool:
+        """Does the `if` leave its block on a side that data chooses?"""
+        own = self.decides(node.test) and self._is_wanted(node) and any(
+            _has_exit(side) for side in (node.body, node.orelse)
+        )  # fmt: skip
+        inner = (one for side in (node.body, node.orelse) for one in side if isinstance(one, ast.If))
+        return own or any(map(self._exits_by_data, inner))
+
+    # -- 2. Every side is computed ----------------------------------------------------------------------------------
+
+    def _block(self, body: Iterable[ast.stmt]) -> list[ast.stmt]:
+        return [new for node in body for new in self._statement(node)]
+
+    def _statement(self, node: ast.stmt) -> list[ast.stmt]:
+        match node:
+            case ast.If():
+                return self._decision(node)
+            case ast.For() | ast.While():
+                return self._loop(node)
+            case ast.With(body=body):
+                new = self._block(body)
+                return [node if _same(new, body) else changed_copy(node, body=new)]
+            case ast.Try():
+                return [self._try(node)]
+            case ast.Match(subject=subject) if self.decides(subject):
+                return self._statement(self._as_ifs(node))
+            case ast.Assert(test=test, msg=message) if self.decides(test) and self._is_wanted(node):
+                return [stands_for(self.check(self.form.truth(test), message), node)]
+            case ast.FunctionDef() | ast.ClassDef() | ast.Import() | ast.ImportFrom() | ast.Pass():
+                return [node]
+        return [self._plain(node)] if self._is_wanted(node) else [node]
+
+    def _try(self, node: ast.Try) -> ast.stmt:
+        """A `try` stays; what it tries is written in tensors where no handler waits for what data decides."""
+        if any(isinstance(one, ast.If | ast.Assert) and self.decides(one.test) for one in statements(node.body)):
+            raise CannotError("a `try` waits for what data decides")
+        body = self._block(node.body)
+        return node if _same(body, node.body) else changed_copy(node, body=body)
+
+    def _plain(self, node: ast.stmt) -> ast.stmt:
+        """A statement without blocks, with its expressions in tensors."""
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                new = self.form.of(value)
+                changed_targets = [self._target(one) for one in targets]
+                for target in targets:
+                    self._note(target, value, new)
+                if new is value and _same(changed_targets, targets):
+                    return node
+                return changed_copy(node, targets=changed_targets, value=new)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                new = self.form.of(value)
+                self._note(target, value, new)
+                if new is value:
+                    return node
+                return stands_for(ast.Assign([as_target(target)], new), node)
+            case ast.AugAssign(target=target, value=value):
+                new, place = self.form.of(value), self._target(target)
+                if self.view.is_data(new) and (path := path_of(target)) and not self.view.is_data(as_value(target)):
+                    self.view.data.add(path)
+                return node if new is value and place is target else changed_copy(node, target=place, value=new)
+            case ast.Return(value=ast.expr() as value) | ast.Expr(value=value):
+                new = self.form.of(value)
+                return node if new is value else changed_copy(node, value=new)
+        return node
+
+    def _target(self, node: ast.expr) -> ast.expr:
+        """A place that is set, whose index may be data."""
+        match node:
+            case ast.Subscript(value=owner, slice=index) if self.view.holds_data(index):
+                new = self.form._sliced(index)  # noqa: SLF001 - the two halves of one translation
+                return node if new is index else ast.Subscript(owner, new, ast.Store())
+        return node
+
+    def _note(self, target: ast.expr, old: ast.expr, new: ast.expr) -> None:
+        """Remember what the name holds now."""
+        if isinstance(target, ast.Tuple | ast.List):
+            if new is not old:
+                parts = (
+                    new.elts if isinstance(new, ast.Tuple | ast.List) and len(new.elts) == len(target.elts) else None
+                )
+                for place, one in enumerate(target.elts):
+                    self.form.holds(one, parts[place] if parts else new)
+            return
+        path = path_of(target)
+        if path is None:
+            return
+        if (
+            new is not old
+            or (self.view.is_data(new) and self.view.nature(old) is not Nature.DATA)
+            or (self.view.is_data(new) and not self.view.value(target).may_be_data and self._has_news(old))
+        ):
+            self.form.holds(target, new)
+
+    # Decisions.
+
+    def _decision(self, node: ast.If) -> list[ast.stmt]:
+        if not self.decides(node.test) or not self._is_wanted(node):
+            body, orelse = self._block(node.body), self._block(node.orelse)
+            if _same(body, node.body) and _same(orelse, node.orelse):
+                return [node]
+            return [changed_copy(node, body=body or [ast.Pass()], orelse=orelse)]
+        if (parts := self._split(node)) is not None:
+            return self._block([parts])
+        raising = [side for side in (node.body, node.orelse) if side and isinstance(side[-1], ast.Raise)]
+        if raising:
+            return self._checked(node, raises_if=raising[0] is node.body)
+        told = [one for one in (*node.body, *node.orelse) if not isinstance(one, ast.Pass)]
+        if told and all(map(_only_tells, told)):
+            guard = expression("not torch.compiler.is_exporting()")
+            return [stands_for(ast.If(guard, [node], []), node)]
+        test = self.form.truth(node.test)
+        if self.style.branches == "cond":
+            return self._operator(node, test)
+        return self._selected(node, test)
+
+    def _split(self, node: ast.If) -> ast.If | None:
+        """`if flag and mask.any():` as `if flag:` around `if mask.any():`, since the first guards the second."""
+        test = node.test
+        if not isinstance(test, ast.BoolOp):
+            return None
+        python = [one for one in test.values if not self.decides(one)]
+        data = [one for one in test.values if self.decides(one)]
+        if not python or not data or test.values[: len(python)] != python:
+            return None
+        ours = python[0] if len(python) == 1 else changed_copy(test, values=python)
+        theirs = data[0] if len(data) == 1 else changed_copy(test, values=data)
+        if isinstance(test.op, ast.And):
+            inner = stands_for(ast.If(theirs, node.body, node.orelse), node)
+            return changed_copy(node, test=ours, body=[inner], orelse=node.orelse)
+        inner = stands_for(ast.If(theirs, node.body, node.orelse), node)
+        return changed_copy(node, test=ours, body=node.body, orelse=[inner])
+
+    def _checked(self, node: ast.If, *, raises_if: bool) -> list[ast.stmt]:
+        """An `if` that raises, as a check that the program makes; the other side follows."""
+        side = node.body if raises_if else node.orelse
+        raised = cast("ast.Raise", side[-1]).exc
+        message = raised.args[0] if isinstance(raised, ast.Call) and raised.args else None
+        test = self.form.truth(node.test)
+        holds = self.form.negated(test) if raises_if else test
+        check = stands_for(self.check(holds, message), node)
+        return [check, *self._block(node.orelse if raises_if else node.body)]
+
+    def check(self, test: ast.expr, message: ast.expr | None) -> ast.stmt:
+        """A statement that raises where a tensor of one bool is False, while the program runs."""
+        match message:
+            case ast.Constant(value=str()):
+                text = message
+            case ast.JoinedStr(values=values):
+                parts = [one.value for one in values if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+                text = ast.Constant("".join(parts).strip() or "a check failed")
+            case _:
+                text = ast.Constant("a check failed")
+        return written("torch._assert_async(TEST, MESSAGE)", TEST=test, MESSAGE=text)[0]
+
+    def _selected(self, node: ast.If, test: ast.expr) -> list[ast.stmt]:
+        """Both sides, and what they set selected."""
+        sides = (self._block(node.body), self._block(node.orelse))
+        if any(_always_exits(side) for side in sides):
+            return self._returned(node, test, sides)
+        live = self.flow.live_after(cast("ast.stmt", node))
+        places = [
+            place for place in dict.fromkeys(name for side in sides for one in side for name in _sets(one))
+            if place in live or place.partition(".")[0] == "self"
+        ]  # fmt: skip
+        if (short := self._at_once(test, sides, places)) is not None:
+            return [stands_for(short[0], node), *short[1:]] if short else []
+        hoisted, test = self._hoisted(test)
+        new, values = self._both(test, sides, places)
+        merges = [self._merge(place, test, values[0][place], values[1][place]) for place in places]
+        whole = [*hoisted, *new, *merges]
+        return [stands_for(whole[0], node), *whole[1:]] if whole else []
+
+    def _merge(self, place: str, test: ast.expr, yes: ast.expr, no: ast.expr) -> ast.stmt:
+        target = _place(place)
+        chosen = self.form.selected(test, yes, no)
+        self.form.holds(target, chosen)
+        return ast.Assign([as_target(target)], chosen)
+
+    def _at_once(
+        self, test: ast.expr, sides: tuple[list[ast.stmt], list[ast.stmt]], places: list[str]
+    ) -> list[ast.stmt] | None:
+        """One selection for each name, where no side needs what it set itself: `x = torch.where(test, a, x)`."""
+        values: list[dict[str, ast.expr]] = []
+        for side in sides:
+            found: dict[str, ast.expr] = {}
+            for one in side:
+                if isinstance(one, ast.Pass):
+                    continue
+                if not isinstance(one, ast.Assign) or len(one.targets) != 1:
+                    return None
+                pairs = _pairs(one)
+                if pairs is None or any(name in found for name, _ in pairs):
+                    return None
+                if any(set(_reads(value)) & found.keys() for _, value in pairs):
+                    return None
+                found.update(pairs)
+            values.append(found)
+        if any(name not in places for found in values for name in found):
+            return None
+        order = list(dict.fromkeys((*values[0], *values[1])))
+        done: set[str] = set()
+        for name in order:
+            if any(set(_reads(found[name])) & done for found in values if name in found):
+                return None
+            done.add(name)
+        hoisted: list[ast.stmt] = []
+        if len(order) > 1 or self._is_long(test):
+            hoisted, test = self._hoisted(test)
+        olds = {name: as_value(_place(name)) for name in order}
+        return [*hoisted, *(self._merge(n, test, values[0].get(n, olds[n]), values[1].get(n, olds[n])) for n in order)]
+
+    @staticmethod
+    def _is_long(test: ast.expr) -> bool:
+        return sum(1 for _ in ast.walk(test)) > 40  # noqa: PLR2004 - about half a line
+
+    def _hoisted(self, test: ast.expr) -> tuple[list[ast.stmt], ast.expr]:
+        """The test under a name, where it is more than that."""
+        inner = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Invert) else test
+        if isinstance(inner, ast.Name):
+            return [], test
+        name = self.fresh("chosen")
+        self.view.data.add(name)
+        self.view.booleans.add(name)
+        return [ast.Assign([ast.Name(name, ast.Store())], test)], ast.Name(name, ast.Load())
+
+    def fresh(self, wanted: str) -> str:
+        """A name that the function does not use."""
+        name, number = wanted, 2
+        while name in self.made or name in self.view.flow.names:
+            name, number = f"{wanted}_{number}", number + 1
+        self.made.add(name)
+        return name
+
+    def _both(
+        self, test: ast.expr, sides: tuple[list[ast.stmt], list[ast.stmt]], places: list[str]
+    ) -> tuple[list[ast.stmt], list[dict[str, ast.expr]]]:
+        """The statements of both sides, one after the other, and what each leaves in the places."""
+        new: list[ast.stmt] = []
+        values: list[dict[str, ast.expr]] = []
+        for number, side in enumerate(sides):
+            own = {name for one in side for name in _sets(one)}
+            other = {name for one in sides[1 - number] for name in used(one)} if number == 0 else set[str]()
+            renamed = {
+                name: ast.Name(self.fresh(f"{name.rpartition('.')[2]}_{('then', 'else')[number]}"), ast.Load())
+                for name in dict.fromkeys(n for one in side for n in _sets(one))
+                if name in places or name in other
+            }
+            for name in own & set(renamed):
+                if self.view.is_data(as_value(_place(name))):
+                    self.view.data.add(renamed[name].id)
+            begun: set[str] = set()
+            left = self._private(side)
+            for one in side:
+                masked = self._masked_write(one, test if number == 0 else self.form.negated(test), left)
+                for name in set(_reads_of(masked)) & renamed.keys() - begun:
+                    if name in {n for n in _sets(masked)} or any(name in set(_sets(o)) for o in side):
+                        if isinstance(masked, ast.AugAssign) or name not in begun:
+                            new.append(ast.Assign([as_target(renamed[name])], as_value(_place(name))))
+                            begun.add(name)
+                new.append(_renamed(masked, renamed))
+                begun |= set(_sets(masked)) & renamed.keys()
+            values.append({
+                place: renamed[place] if place in renamed and place in own else as_value(_place(place))
+                for place in places
+            })  # fmt: skip
+        return _inlined(new, values), values
+
+    def _private(self, side: Sequence[ast.stmt]) -> set[str]:
+        """Names that the side sets to something of its own, so that it may write there."""
+        return {
+            name for one in side if isinstance(one, ast.Assign) and _is_fresh(one.value) for name in _sets(one)
+        }  # fmt: skip
+
+    def _masked_write(self, node: ast.stmt, test: ast.expr, own: set[str]) -> ast.stmt:
+        """A write in place that changes nothing where the test fails."""
+        match node:
+            case ast.Assign(targets=[ast.Subscript() as target], value=value):
+                if path_of(root_of(target)) in own:
+                    return node
+                return changed_copy(node, value=self.form.selected(test, value, as_value(target)))
+            case ast.AugAssign(target=target, op=operator, value=value):
+                return self._masked_sum(node, target, operator, value, test)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr=method)) as call) if method.endswith(
+                "_"
+            ) and not method.endswith("__"):
+                if path_of(root_of(owner)) in own:
+                    return node
+                return changed_copy(node, value=self._masked_call(call, owner, method, test))
+            case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.Assign() | ast.AnnAssign():
+                return node
+            case ast.If(test=asked, body=body, orelse=orelse):
+                new = [self._masked_write(one, test, own) for one in body]
+                return changed_copy(
+                    node, test=asked, body=new, orelse=[self._masked_write(o, test, own) for o in orelse]
+                )
+            case ast.For(body=body):
+                return changed_copy(node, body=[self._masked_write(one, test, own) for one in body])
+            case ast.Expr(value=ast.Call(func=function)) if (self.view.origin(function) or "").startswith("torch._"):
+                raise CannotError("a check stands on one side of a decision")
+        if _only_tells(node):
+            return ast.If(expression("not torch.compiler.is_exporting()"), [node], [])
+        raise CannotError(f"a side does more than to set names: {ast.unparse(node).partition(chr(10))[0]}")
+
+    def _masked_sum(
+        self, node: ast.AugAssign, target: ast.expr, operator: ast.operator, value: ast.expr, test: ast.expr
+    ) -> ast.stmt:
+        """`x += y` of a tensor that others may see stays in place; of anything else it is `x = …`."""
+        seen = self.view.value(target)
+        shared = isinstance(target, ast.Subscript) or (
+            seen.is_tensor and seen.source is not Source.COMPUTED and path_of(target) not in self.view.data
+        )
+        neutral = _NEUTRAL_OPERAND.get(type(operator))
+        if shared and neutral is not None:
+            return changed_copy(node, value=self.form.selected(test, value, ast.Constant(neutral)))
+        return stands_for(ast.Assign([target], ast.BinOp(as_value(target), operator, value)), node)
+
+    def _masked_call(self, call: ast.Call, owner: ast.expr, method: str, test: ast.expr) -> ast.expr:
+        """`x.add_(1)` as `x.copy_(torch.where(test, x.add(1), x))`."""
+        match method:
+            case "copy_" if len(call.args) == 1:
+                new: ast.expr = call.args[0]
+            case "zero_":
+                new = ast.Constant(0)
+            case "fill_" if len(call.args) == 1:
+                new = call.args[0]
+            case _:
+                new = ast.Call(ast.Attribute(owner, method[:-1], ast.Load()), call.args, call.keywords)
+        return expression("X.copy_(NEW)", X=owner, NEW=self.form.selected(test, new, owner))
+
+    def _returned(self, node: ast.If, test: ast.expr, sides: tuple[list[ast.stmt], list[ast.stmt]]) -> list[ast.stmt]:
+        """Both sides return: one `return` of what is selected."""
+        if not all(side and isinstance(side[-1], ast.Return) for side in sides):
+            raise CannotError("one side returns, and the other goes on" if not self.leaving else "a loop is left")
+        results = [cast("ast.Return", side[-1]).value for side in sides]
+        if any(one is None for one in results):
+            raise CannotError("one side returns nothing")
+        before = (sides[0][:-1], sides[1][:-1])
+        hoisted: list[ast.stmt] = []
+        if any(before) or self._is_long(test):
+            hoisted, test = self._hoisted(test)
+        new, _ = self._both(test, before, [])
+        last = ast.Return(self.form.selected(test, *cast("list[ast.expr]", results)))
+        whole = [*hoisted, *new, last]
+        return [stands_for(whole[0], node), *whole[1:]]
+
+    def _operator(self, node: ast.If, test: ast.expr) -> list[ast.stmt]:
+        """`torch.cond`, which runs one side: what the sides read is given to both, what they set is given back."""
+        sides = (self._block(node.body), self._block(node.orelse))
+        returning = all(side and isinstance(side[-1], ast.Return) for side in sides)
+        if any(_always_exits(side) for side in sides) and not returning:
+            raise CannotError("one side returns, and the other goes on")
+        live = self.flow.live_after(cast("ast.stmt", node))
+        places = [] if returning else [
+            place for place in dict.fromkeys(name for side in sides for one in side for name in _sets(one)) if place in live
+        ]  # fmt: skip
+        if not places and not returning:
+            raise CannotError("nothing is chosen")
+        if any("." in place for place in places) or any(_changes(one) for side in sides for one in side):
+            raise CannotError("a side of `torch.cond` may not write in place")
+        given = sorted(
+            name for name in {n for side in sides for one in side for n in _reads_of(one)} | set(places)
+            if "." not in name and self.view.is_data(ast.Name(name, ast.Load())) and name not in self.made
+            and name in self._known_before(node)
+        )  # fmt: skip
+        arguments = ast.arguments([], [ast.arg(name) for name in given], None, [], [], None, [])
+        functions: list[ast.stmt] = []
+        names = [self.fresh("if_true"), self.fresh("if_false")]
+        for name, side in zip(names, sides, strict=True):
+            body, results = (
+                (side[:-1], [side[-1].value]) if returning else (side, [ast.Name(p, ast.Load()) for p in places])
+            )
+            untouched = [r for r in results if isinstance(r, ast.Name) and r.id in given and r.id not in {
+                n for one in side for n in _sets(one)}]  # fmt: skip
+            results = [expression("X.clone()", X=one) if one in untouched else one for one in results]
+            result = results[0] if len(results) == 1 else ast.Tuple(cast("list[ast.expr]", results), ast.Load())
+            functions.append(
+                ast.FunctionDef(name=name, args=arguments, body=[*body, ast.Return(result)], decorator_list=[])
+            )
+        operands = ast.Tuple([ast.Name(name, ast.Load()) for name in given], ast.Load())
+        call = expression("torch.cond(TEST, YES, NO, GIVEN)", TEST=test, YES=names[0], NO=names[1], GIVEN=operands)
+        if returning:
+            return [*functions, stands_for(ast.Return(call), node)]
+        targets: list[ast.expr] = [ast.Name(place, ast.Store()) for place in places]
+        target = targets[0] if len(targets) == 1 else ast.Tuple(targets, ast.Store())
+        for place in places:
+            self.view.data.add(place)
+        return [*functions, stands_for(ast.Assign([target], call), node)]
+
+    def _known_before(self, node: ast.stmt) -> set[str]:
+        """Names that are set on some way to the statement."""
+        step = self.flow.flow.step_of.get(id(node))
+        reaching = self.flow._reaching.get(step, {}) if step is not None else {}  # noqa: SLF001
+        return {*reaching, *self.view.flow.parameters}
+
+    def _as_ifs(self, node: ast.Match) -> ast.stmt:
+        """`match n:` with values and a default as `if n == 1:`, `elif n == 2:`, `else:`."""
+        rest: list[ast.stmt] = []
+        for case in reversed(node.cases):
+            match case.pattern:
+                case ast.MatchAs(pattern=None, name=None) if case.guard is None:
+                    rest = case.body
+                    continue
+                case ast.MatchValue(value=value):
+                    tests: list[ast.expr] = [value]
+                case ast.MatchOr(patterns=patterns) if all(isinstance(one, ast.MatchValue) for one in patterns):
+                    tests = [cast("ast.MatchValue", one).value for one in patterns]
+                case _:
+                    raise CannotError("a pattern is no value")
+            test: ast.expr = ast.Compare(node.subject, [ast.Eq()], [tests[0]])
+            for one in tests[1:]:
+                test = ast.BinOp(test, ast.BitOr(), ast.Compare(node.subject, [ast.Eq()], [one]))
+            if case.guard is not None:
+                test = ast.BoolOp(ast.And(), [test, case.guard])
+            rest = [ast.If(test, case.body, rest)]
+        return stands_for(rest[0], node)
+
+    # -- 3. Steps of a loop are masked --------------------------------------------------------------------------------
+
+    def _loop(self, node: ast.For | ast.While) -> list[ast.stmt]:
+        if isinstance(node, ast.While):
+            if self.decides(node.test) or self._leaves_by_data(node):
+                return self._while(node)
+        elif self._is_counted_by_data(node.iter):
+            return self._counted(node)
+        elif self._leaves_by_data(node):
+            return self._broken(node)
+        over = node.iter if isinstance(node, ast.For) else node.test
+        new_over = self._iterated(over) if isinstance(node, ast.For) and self._is_wanted(node) else over
+        if isinstance(node, ast.For) and new_over is not over:
+            self._note_rows(node.target)
+        body = self._without_continue(self._block(node.body))
+        if _same(body, node.body) and new_over is over:
+            return [node]
+        if isinstance(node, ast.For):
+            return [changed_copy(node, iter=new_over, body=body)]
+        return [changed_copy(node, body=body)]
+
+    def _iterated(self, node: ast.expr) -> ast.expr:
+        """What a loop goes through: the rows of the tensor that `tolist()` was made of."""
+        match node:
+            case ast.Call(func=ast.Name(id="enumerate" | "zip"), args=args):
+                news = [self._iterated(one) for one in args]
+                return node if _same(news, args) else changed_copy(node, args=news)
+        return self.form.of(node)
+
+    def _note_rows(self, target: ast.expr) -> None:
+        for one in ast.walk(target):
+            if isinstance(one, ast.Name) and self.view.value(one).may_be_data:
+                self.view.data.add(one.id)
+                self.view.singles.add(one.id)
+
+    def _is_counted_by_data(self, over: ast.expr) -> bool:
+        match over:
+            case ast.Call(func=ast.Name(id="range"), args=args):
+                return any(map(self.decides, args))
+        return self.form.selection(over) is not None or _places_of_mask(over) is not None
+
+    def _leaves_by_data(self, node: ast.For | ast.While) -> bool:
+        """Is there a `break`, or a `return`, that data decides on?"""
+        return any(
+            isinstance(one, ast.If) and self.decides(one.test) and any(
+                isinstance(inner, ast.Break | ast.Return) for side in (one.body, one.orelse) for inner in _in_loop(side)
+            )
+            for one in _in_loop(node.body)
+        )  # fmt: skip
+
+    def _without_continue(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """A `continue` that ends a step ends nothing."""
+        return body[:-1] if body and isinstance(body[-1], ast.Continue) else body
+
+    def _broken(self, node: ast.For) -> list[ast.stmt]:
+        """A loop with an end that Python knows, which data leaves before: the other steps change nothing."""
+        leaving = _Leaving(self.fresh("done"))
+        carried = self._carried(node)
+        new = changed_copy(
+            node, iter=self._iterated(node.iter), body=self._masked(node.body, leaving, carried), orelse=[]
+        )
+        begun = self._false(leaving.name)
+        after = self._else(node, leaving)
+        return [stands_for(begun, node), *leaving.before, _plain_origin(new), *after]
+
+    def _false(self, name: str) -> ast.stmt:
+        """A flag on the device of the first tensor."""
+        self.view.data.add(name)
+        self.view.booleans.add(name)
+        tensors = [
+            p for p in self.view.flow.parameters if self.view.is_data(ast.Name(p, ast.Load())) or p in self._tensors
+        ]
+        if tensors:
+            return written("NAME = X.new_zeros((), dtype=torch.bool)", NAME=name, X=tensors[0])[0]
+        return written("NAME = torch.zeros((), dtype=torch.bool)", NAME=name)[0]
+
+    @property
+    def _tensors(self) -> set[str]:
+        """Parameters that the engine takes for tensors."""
+        names = (one for one in ast.walk(self.view.node) if isinstance(one, ast.Name))
+        return {one.id for one in names if self.view.value(one).is_tensor}
+
+    def _else(self, node: ast.For | ast.While, leaving: _Leaving) -> list[ast.stmt]:
+        """The `else` of a loop runs where nothing left it."""
+        if not node.orelse:
+            return []
+        test = expression("~DONE", DONE=leaving.name)
+        decision = ast.If(test, node.orelse, [])
+        live = self.flow.live_after(node)
+        sides = (self._block(node.orelse), list[ast.stmt]())
+        places = [p for p in dict.fromkeys(n for one in sides[0] for n in _sets(one)) if p in live]
+        del decision
+        new, values = self._both(test, sides, places)
+        return [*new, *(self._merge(p, test, values[0][p], values[1][p]) for p in places)]
+
+    def _carried(self, node: ast.For | ast.While) -> set[str]:
+        """What a step sets and somebody reads in a later step, or behind the loop."""
+        inside = {name for one in statements(node.body) for step in [one] for name in _sets_here(step)}
+        live = self.flow.live_after(node) | self.flow.live_before(node)
+        return {name for name in inside if name in live or name.startswith("self.")}
+
+    def _masked(self, body: Sequence[ast.stmt], leaving: _Leaving, carried: set[str]) -> list[ast.stmt]:
+        """A step that changes nothing once the flag is set."""
+        new: list[ast.stmt] = []
+        for node in body:
+            match node:
+                case ast.If(test=test) if self.decides(test) and _breaks(node):
+                    new += self._leave(node, leaving, carried)
+                case ast.If(test=test) if not self.decides(test):
+                    inner = self._masked(node.body, leaving, carried)
+                    new.append(
+                        changed_copy(
+                            node, body=inner or [ast.Pass()], orelse=self._masked(node.orelse, leaving, carried)
+                        )
+                    )
+                case ast.For() if not self._leaves_by_data(node) and not self._is_counted_by_data(node.iter):
+                    inner = self._masked(node.body, leaving, carried)
+                    new.append(changed_copy(node, body=inner))
+                case ast.Continue() | ast.Pass():
+                    pass
+                case _:
+                    for one in self._statement(node):
+                        new += self._kept(one, leaving.off(), carried)
+        return new
+
+    def _kept(self, node: ast.stmt, off: ast.expr, carried: set[str]) -> list[ast.stmt]:
+        """A statement that leaves what is carried as it is where `off` is true."""
+        match node:
+            case ast.Assign(targets=[target], value=value):
+                pairs = _pairs(node)
+                if pairs is None:
+                    names = set(_sets(node)) & carried
+                    if not names:
+                        return [node]
+                    return self._kept_parts(node, off, names)
+                if not any(name in carried for name, _ in pairs):
+                    if isinstance(target, ast.Subscript):
+                        return [changed_copy(node, value=self.form.selected(off, as_value(target), value))]
+                    return [node]
+                if len(pairs) == 1:
+                    place = as_value(target)
+                    self.form.holds(target, value)
+                    return [changed_copy(node, value=self.form.selected(off, place, value))]
+                return self._kept_parts(node, off, {name for name, _ in pairs} & carried)
+            case ast.AugAssign(target=target, op=operator, value=value):
+                if isinstance(target, ast.Name) and target.id not in carried:
+                    return [node]
+                on = self.form.negated(off)
+                return [self._masked_sum(node, target, operator, value, on)] if isinstance(target, ast.Subscript) else (
+                    self._kept(stands_for(ast.Assign([target], ast.BinOp(as_value(target), operator, value)), node), off, carried)
+                )  # fmt: skip
+            case ast.FunctionDef() | ast.Import() | ast.ImportFrom():
+                return [node]
+        return [self._masked_write(node, self.form.negated(off), set())]
+
+    def _kept_parts(self, node: ast.Assign, off: ast.expr, names: set[str]) -> list[ast.stmt]:
+        """`a, b = f(a, b)`: the results under other names, and each selected."""
+        renamed = {name: ast.Name(self.fresh(f"new_{name.rpartition('.')[2]}"), ast.Load()) for name in names}
+        for name in names:
+            self.view.data.add(renamed[name].id)
+        target = _renamed_target(node.targets[0], renamed)
+        merges: list[ast.stmt] = []
+        for name in sorted(names):
+            place = _place(name)
+            self.form.holds(place, renamed[name])
+            merges.append(ast.Assign([as_target(place)], self.form.selected(off, place, renamed[name])))
+        return [changed_copy(node, targets=[target]), *merges]
+
+    def _leave(self, node: ast.If, leaving: _Leaving, carried: set[str]) -> list[ast.stmt]:
+        """`if test: break` sets the flag; what the side does before is done in that step alone."""
+        test = self.form.truth(node.test)
+        then_breaks = bool(node.body) and isinstance(node.body[-1], ast.Break | ast.Return)
+        last_side, other = (node.body, node.orelse) if then_breaks else (node.orelse, node.body)
+        test = test if then_breaks else self.form.negated(test)
+        if not last_side or not isinstance(last_side[-1], ast.Break | ast.Return):
+            raise CannotError("a loop is left on a way that is not plain")
+        hoisted: list[ast.stmt] = []
+        before = last_side[:-1]
+        last = last_side[-1]
+        if before or isinstance(last, ast.Return):
+            hoisted, test = self._hoisted(test)
+            off = ast.BinOp(leaving.off(), ast.BitOr(), self.form.negated(test))
+            for one in before:
+                for new in self._statement(one):
+                    hoisted += self._kept(new, off, carried)
+            if isinstance(last, ast.Return):
+                hoisted += leaving.keep(self, last, off)
+        flag = written("DONE = DONE | TEST", DONE=leaving.name, TEST=test)
+        rest = self._masked(other, leaving, carried)
+        return [stands_for((hoisted or flag)[0], node), *(hoisted + flag)[1:], *rest]
+
+    def _counted(self, node: ast.For) -> list[ast.stmt]:
+        """As many steps as data says: as many as there may be, of which those behind change nothing."""
+        if self.style.loops == "operator":
+            return self._while(_as_while(node, self))
+        index, bound, off = self._bound(node)
+        leaving = _Leaving(self.fresh("past"), fixed=True)
+        self.view.data.add(leaving.name)
+        self.view.booleans.add(leaving.name)
+        carried = self._carried(node)
+        kept = [ast.Assign([ast.Name(leaving.name, ast.Store())], off)]
+        body = [*kept, *self._masked(node.body, leaving, carried)]
+        over = expression("range(BOUND)", BOUND=bound)
+        return [changed_copy(node, target=ast.Name(index, ast.Store()), iter=over, body=cast("list[ast.stmt]", body))]
+
+    def _bound(self, node: ast.For) -> tuple[str, ast.expr, ast.expr]:
+        """The name that counts, how often at the most, and which steps are past the end."""
+        mask = _places_of_mask(node.iter)
+        if mask is not None and isinstance(node.target, ast.Name):
+            owner = self.form.truth(mask)
+            index = node.target.id
+            hit = ast.Subscript(owner, ast.Name(index, ast.Load()), ast.Load())
+            return index, expression("MASK.shape[0]", MASK=owner), self.form.negated(hit)
+        match node:
+            case ast.For(target=ast.Name(id=index), iter=ast.Call(args=[count])):
+                size = self._indexed_by(node, index)
+                if index == "_" or size is None:
+                    raise CannotError("no size says how often the loop may run")
+                return index, size, ast.Compare(ast.Name(index, ast.Load()), [ast.GtE()], [self.form.of(count)])
+        raise CannotError("no size says how often the loop may run")
+
+    def _indexed_by(self, node: ast.For, index: str) -> ast.expr | None:
+        """The size of a dim that the counting name is an index of, in the loop."""
+        for one in ast.walk(node):
+            if isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Load) and self.view.is_data(one.value):
+                parts = one.slice.elts if isinstance(one.slice, ast.Tuple) else [one.slice]
+                for place, part in enumerate(parts):
+                    if isinstance(part, ast.Name) and part.id == index:
+                        dim = expression("X.shape[DIM]", X=one.value, DIM=ast.Constant(place))
+                        if not set(_reads(one.value)) & {n for s in statements(node.body) for n in _sets_here(s)}:
+                            return dim
+        return None
+
+    def _while(self, node: ast.While) -> list[ast.stmt]:
+        """`while test:` with an end that Python knows as masked steps, else as the operator."""
+        python, data = _parted(node.test, self)
+        is_endless = isinstance(node.test, ast.Constant)
+        if self.style.loops == "masked":
+            if python is None and not (is_endless and _has_python_break(node, self)):
+                raise CannotError("Python knows no end of the loop")
+            leaving = _Leaving(self.fresh("done"))
+            counters = _counters(node, python)
+            carried = self._carried(node) - counters
+            test = expression("DONE = DONE | X", DONE=leaving.name, X=leaving.name) if False else None
+            del test
+            head: list[ast.stmt] = []
+            if data is not None:
+                head = written("DONE = DONE | END", DONE=leaving.name, END=self.form.negated(self.form.truth(data)))
+            body = [*head, *self._masked(node.body, leaving, carried)]
+            if counters & self.flow.live_after(node):
+                raise CannotError("how often the loop ran is read behind it")
+            new = changed_copy(node, test=python or node.test, body=body)
+            begun = self._false(leaving.name)
+            return [stands_for(begun, node), *leaving.before, _plain_origin(new), *self._else(node, leaving)]
+        return self._while_operator(node)
+
+    def _while_operator(self, node: ast.While) -> list[ast.stmt]:
+        """`while_loop`, which carries what a step sets."""
+        if node.orelse or any(isinstance(one, ast.Return) for one in _in_loop(node.body)):
+            raise CannotError("a loop does more when it ends")
+        carried = sorted(self._carried(node))
+        leaves = self._leaves_by_data(node) or any(isinstance(one, ast.Break) for one in _in_loop(node.body))
+        if not carried or any("." in name for name in carried):
+            raise CannotError("a loop carries attributes, or nothing")
+        for name in carried:
+            self.view.data.add(name)
+        begun: list[ast.stmt] = []
+        test = self.form.truth(node.test) if not isinstance(node.test, ast.Constant) else None
+        if leaves:
+            leaving = _Leaving(self.fresh("done"))
+            begun.append(self._false(leaving.name))
+            body = self._masked(node.body, leaving, set(carried))
+            carried = [*carried, leaving.name]
+            going = expression("~DONE", DONE=leaving.name)
+            test = going if test is None else ast.BinOp(test, ast.BitAnd(), going)
+        else:
+            body = self._block(node.body)
+        if test is None:
+            raise CannotError("the loop has no end")
+        if any(_changes(one) for one in body):
+            raise CannotError("a step of `while_loop` may not write in place")
+        arguments = ast.arguments([], [ast.arg(name) for name in carried], None, [], [], None, [])
+        goes_on, step = self.fresh("goes_on"), self.fresh("step")
+        set_in_body = {name for one in body for name in _sets(one)}
+        values = [
+            ast.Name(name, ast.Load()) if name in set_in_body else expression("X.clone()", X=name) for name in carried
+        ]
+        result = ast.Tuple(cast("list[ast.expr]", values), ast.Load())
+        functions: list[ast.stmt] = [
+            ast.FunctionDef(name=goes_on, args=arguments, body=[ast.Return(test)], decorator_list=[]),
+            ast.FunctionDef(name=step, args=arguments, body=[*body, ast.Return(result)], decorator_list=[]),
+        ]
+        first = [self._as_tensor(name, node) for name in carried]
+        call = expression("torch._higher_order_ops.while_loop(GOES_ON, STEP, FIRST)", GOES_ON=goes_on, STEP=step,
+                          FIRST=ast.Tuple(first, ast.Load()))  # fmt: skip
+        target = ast.Tuple([ast.Name(name, ast.Store()) for name in carried], ast.Store())
+        whole = [*begun, *functions, ast.Assign([target], call)]
+        return [stands_for(whole[0], node), *whole[1:]]
+
+    def _as_tensor(self, name: str, node: ast.stmt) -> ast.expr:
+        """What a carried name begins with."""
+        definitions = self.flow.definitions(name, node)
+        numbers = [
+            one.value for one in definitions
+            if isinstance(one, ast.Assign) and isinstance(one.value, ast.Constant) and isinstance(one.value.value, int | float)
+        ]  # fmt: skip
+        inside = {id(one) for one in ast.walk(node)}
+        outside = [one for one in definitions if id(one) not in inside]
+        if numbers and len(outside) == 1:
+            return expression("torch.tensor(X)", X=name)
+        return ast.Name(name, ast.Load())
+
+
+@dataclass
+class _Leaving:
+    """How a loop is left: the name of the flag, and what is kept for a `return` inside."""
+
+    name: str
+    fixed: bool = False
+    before: list[ast.stmt] = field(default_factory=list)
+
+    def off(self) -> ast.expr:
+        return ast.Name(self.name, ast.Load())
+
+    def keep(self, line: StraightLine, node: ast.Return, off: ast.expr) -> list[ast.stmt]:
+        raise CannotError("a loop returns")
+
+
+def _plain_origin(node: ast.stmt) -> ast.stmt:
+    """Its comments went with what stands above it."""
+    if hasattr(node, "origin"):
+        del node.origin
+    return node
+
+
+def _parted(test: ast.expr, line: StraightLine) -> tuple[ast.expr | None, ast.expr | None]:
+    """What Python answers of a test, and what data does."""
+    if isinstance(test, ast.Constant):
+        return None, None
+    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    python = [one for one in parts if not line.decides(one)]
+    data = [one for one in parts if line.decides(one)]
+
+    def joined(some: list[ast.expr]) -> ast.expr | None:
+        return None if not some else some[0] if len(some) == 1 else ast.BoolOp(ast.And(), some)
+
+    return joined(python), joined(data)
+
+
+def _has_python_break(node: ast.While, line: StraightLine) -> bool:
+    return any(
+        isinstance(one, ast.If) and not line.decides(one.test) and one.body and isinstance(one.body[-1], ast.Break)
+        for one in _in_loop(node.body)
+    )
+
+
+def _counters(node: ast.While, python: ast.expr | None) -> set[str]:
+    """The names that Python counts by: they go on in every step."""
+    asked = set(_reads(python)) if python is not None else {
+        name for one in _in_loop(node.body) if isinstance(one, ast.If) for name in _reads(one.test)
+    }  # fmt: skip
+    return {
+        path for one in statements(node.body) if isinstance(one, ast.AugAssign) and isinstance(one.value, ast.Constant)
+        and (path := path_of(one.target)) in asked
+    }  # fmt: skip
+
+
+def _as_while(node: ast.For, line: StraightLine) -> ast.While:
+    """`for i in range(n):` as a `while` that counts."""
+    raise CannotError("a loop over places")
+
+
+def _places_of_mask(node: ast.expr) -> ast.expr | None:
+    """The mask of `mask.nonzero().flatten().tolist()`, `torch.where(mask)[0]` and so on; None of anything else."""
+    while True:
+        match node:
+            case ast.Call(func=ast.Attribute(value=inner, attr="tolist" | "flatten" | "squeeze" | "view" | "reshape")):
+                node = inner
+            case ast.Subscript(value=inner, slice=ast.Constant(value=0)):
+                node = inner
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr="where" | "nonzero"), args=[mask]):
+                return mask
+            case ast.Call(func=ast.Attribute(value=mask, attr="nonzero")):
+                return mask
+            case _:
+                return None
+
+
+def _has_exit(block: Iterable[ast.stmt]) -> bool:
+    """Does the block return, or leave the loop that it stands in?"""
+    return any(isinstance(one, _EXITS) for one in _in_loop(block))
+
+
+def _in_loop(block: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of some blocks whose `break` and `continue` mean the loop around; a `return` of inner loops too."""
+    for node in block:
+        yield node
+        if isinstance(node, _LOOPS):
+            yield from (one for one in statements(node.body) if isinstance(one, ast.Return))
+        elif not isinstance(node, ast.FunctionDef | ast.ClassDef):
+            for inner in blocks(node):
+                yield from _in_loop(inner)
+
+
+def _always_exits(block: Sequence[ast.stmt]) -> bool:
+    if not block:
+        return False
+    match block[-1]:
+        case ast.Return() | ast.Break() | ast.Continue() | ast.Raise():
+            return True
+        case ast.If(body=body, orelse=orelse):
+            return _always_exits(body) and _always_exits(orelse)
+    return False
+
+
+def _breaks(node: ast.If) -> bool:
+    return any(isinstance(one, ast.Break | ast.Return) for side in (node.body, node.orelse) for one in side[-1:])
+
+
+def _same(new: Sequence[object], old: Sequence[object]) -> bool:
+    return len(new) == len(old) and all(a is b for a, b in zip(new, old, strict=True))
+
+
+def _only_tells(node: ast.stmt) -> bool:
+    """Does it only print, log or warn?"""
+    match node:
+        case ast.Expr(value=ast.Call(func=ast.Name(id="print"))):
+            return True
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr=name))):
+            root = owner
+            while isinstance(root, ast.Attribute):
+                root = root.value
+            return name in _TELLING and not (isinstance(root, ast.Name) and root.id == "torch")
+    return False
+
+
+def _changes(node: ast.stmt) -> bool:
+    return any(True for one in ast.walk(node) if isinstance(one, ast.stmt) for _ in changed(one)) or isinstance(
+        node, ast.AugAssign
+    )
+
+
+def _sets(node: ast.stmt) -> Iterator[str]:
+    """The places that a statement sets whole, blocks included."""
+    for one in statements([node]):
+        yield from _sets_here(one)
+
+
+def _sets_here(node: ast.stmt) -> Iterator[str]:
+    match node:
+        case ast.For(target=target):
+            yield from defined(target)
+        case ast.AugAssign(target=ast.Name() | ast.Attribute() as target):
+            yield from defined(target)
+        case ast.If() | ast.While() | ast.Try() | ast.With():
+            pass
+        case _:
+            yield from defined(node)
+
+
+def _reads(node: ast.AST) -> Iterator[str]:
+    """The names, and the attributes by their whole paths, that a node reads."""
+    yield from used(node)
+
+
+def _reads_of(node: ast.stmt) -> Iterator[str]:
+    for one in ast.walk(node):
+        if isinstance(one, ast.Name | ast.Attribute) and isinstance(one.ctx, ast.Load) and (path := path_of(one)):
+            yield path
+        if isinstance(one, ast.AugAssign) and (path := path_of(root_of(one.target))):
+            yield path
+        if isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Store) and (path := path_of(root_of(one))):
+            yield path
+
+
+def _pairs(node: ast.Assign) -> list[tuple[str, ast.expr]] | None:
+    """The places that it sets with the values of each: `a, b = 1, 2` are two; None where they are not plain."""
+    (target,) = node.targets
+    if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple) and len(target.elts) == len(node.value.elts):
+        names = [path_of(one) for one in target.elts]
+        if all(names) and not any(set(_reads(value)) & set(names) for value in node.value.elts):
+            return list(zip(cast("list[str]", names), node.value.elts, strict=True))
+        return None
+    path = path_of(target)
+    return [(path, node.value)] if path is not None else None
+
+
+def _place(path: str) -> ast.expr:
+    """The expression that reads a place."""
+    return ast.parse(path, mode="eval").body
+
+
+def _is_fresh(node: ast.expr) -> bool:
+    """Does it make a tensor of its own, which nothing else sees?"""
+    match node:
+        case ast.BinOp() | ast.UnaryOp() | ast.Compare():
+            return True
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name in {
+                "clone",
+                "zeros_like",
+                "ones_like",
+                "zeros",
+                "ones",
+                "full",
+                "where",
+                "cat",
+                "stack",
+                "empty",
+            }
+    return False
+
+
+def _inlined(new: list[ast.stmt], values: list[dict[str, ast.expr]]) -> list[ast.stmt]:
+    """A name that only the selection reads is not set: its value stands in the selection."""
+    for found in values:
+        for place, value in list(found.items()):
+            if not isinstance(value, ast.Name):
+                continue
+            setting = [one for one in new if value.id in set(_sets(one))]
+            reading = [one for one in new if value.id in set(_reads_of(one))]
+            if len(setting) == 1 and not reading and isinstance(setting[0], ast.Assign) and _pairs(setting[0]):
+                later = new[new.index(setting[0]) + 1 :]
+                needs = set(_reads(setting[0].value))
+                if len(setting[0].targets) == 1 and isinstance(setting[0].targets[0], ast.Name) and not any(
+                    needs & {*_sets(one), *changed(one)} for one in later
+                ):  # fmt: skip
+                    found[place] = setting[0].value
+                    new.remove(setting[0])
+    return new
+
+
+class _Renaming(ast.NodeTransformer):
+    """Copies what it changes; the rest stays the author's."""
+
+    def __init__(self, names: Mapping[str, ast.Name]) -> None:
+        self.names = names
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        path = path_of(node)
+        if path in self.names and isinstance(node, ast.Name | ast.Attribute):
+            return ast.Name(self.names[path].id, node.ctx)
+        changes: dict[str, object] = {}
+        for name, value in ast.iter_fields(node):
+            if isinstance(value, ast.AST):
+                new: object = self.visit(value)
+                if new is not value:
+                    changes[name] = new
+            elif isinstance(value, list):
+                news = [self.visit(one) if isinstance(one, ast.AST) else one for one in value]
+                if not _same(news, value):
+                    changes[name] = news
+        return changed_copy(node, **changes) if changes else node
+
+
+def _renamed(node: ast.stmt, names: Mapping[str, ast.Name]) -> ast.stmt:
+    return cast("ast.stmt", _Renaming(names).visit(node)) if names else node
+
+
+def _renamed_target(node: ast.expr, names: Mapping[str, ast.Name]) -> ast.expr:
+    return cast("ast.expr", _Renaming(names).visit(node))
+
+
+def wanted_at(view: View, node: ast.AST) -> frozenset[int]:
+    """The statements that have to change where the node is to go: the one that it stands in, and those that set the
+    names which it is made of to numbers read from tensors. By identity."""
+    todo = [one for one in ast.walk(view.node) if isinstance(one, ast.stmt) and _stands_in(node, one)]
+    inner = todo[-1:]
+    wanted = set(map(id, inner))
+    todo = inner
+    while todo:
+        one = todo.pop()
+        head = view.flow.flow.step_of.get(id(one))
+        for part in head.parts if head is not None else (one,):
+            for name in used(part):
+                for definition in view.flow.definitions(name, one):
+                    if id(definition) not in wanted and isinstance(definition, ast.stmt) and _is_read(view, definition):
+                        wanted.add(id(definition))
+                        todo.append(definition)
+    return frozenset(wanted)
+
+
+def _stands_in(node: ast.AST, statement: ast.stmt) -> bool:
+    return any(one is node for one in ast.walk(statement))
+
+
+def _is_read(view: View, node: ast.stmt) -> bool:
+    """Does the statement set a name to a number that was read from a tensor, or to what was made of one?"""
+    match node:
+        case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value) | ast.AugAssign(value=value):
+            found = view.value(value)
+            return view.is_data(value) and not found.is_tensor
+    return False
+
+
+def changes_of(new: list[ast.stmt], old: Sequence[ast.stmt]) -> Callable[[], bool]:
+    """Is anything different?"""
+    return lambda: not _same(new, old)

@@ -1,0 +1,772 @@
+"""Expressions in tensors: what reads a number from a tensor, or asks one for its truth, as the tensor itself.
+
+`x.max().item() > 3 and not done` reads two tensors; `(x.max() > 3) & ~done` reads none. The form of an expression is
+the same node where nothing has to change, so what is kept is the author's text.
+
+Where Python takes no tensor (sizes, bounds of slices, dims), the number is read as a symbol that export carries along:
+`int(t)`, which asks for a value, becomes `t.item()`, which does not. A part of a tensor that data chooses (`x[mask]`,
+`x[:n]`) and that is reduced right away is the whole tensor under a mask.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from exportlint.engine.flow.def_use import path_of
+from exportlint.rewrite.draft import changed_copy, expression
+from exportlint.rewrite.transformation import CannotError
+from exportlint.rewrite.view import Nature, View
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# Functions of a number in Python's `math`, with their names in torch. Documentation of both.
+_MATH = {
+    "sqrt": "sqrt", "exp": "exp", "expm1": "expm1", "log": "log", "log2": "log2", "log10": "log10", "log1p": "log1p",
+    "sin": "sin", "cos": "cos", "tan": "tan", "asin": "asin", "acos": "acos", "atan": "atan", "atan2": "atan2",
+    "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "asinh": "asinh", "acosh": "acosh", "atanh": "atanh",
+    "floor": "floor", "ceil": "ceil", "trunc": "trunc", "fabs": "abs", "isnan": "isnan", "isinf": "isinf",
+    "isfinite": "isfinite", "hypot": "hypot", "pow": "pow", "erf": "erf", "erfc": "erfc", "lgamma": "lgamma",
+    "fmod": "fmod", "copysign": "copysign", "radians": "deg2rad", "degrees": "rad2deg",
+}  # fmt: skip
+_SAME_IN_NUMPY = frozenset({
+    "sqrt", "exp", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "arctan2",
+    "sinh", "cosh", "tanh", "floor", "ceil", "trunc", "abs", "isnan", "isinf", "isfinite", "sign", "square", "where",
+    "maximum", "minimum", "stack", "mean", "sum", "prod", "max", "min", "argmax", "argmin", "cumsum", "cumprod", "any",
+    "all", "sort", "argsort", "round", "power", "median", "var", "outer", "dot", "matmul", "einsum", "tril", "triu",
+    "diag", "flip", "roll", "zeros_like", "ones_like", "full_like", "diff", "trace", "kron", "logical_and",
+    "logical_or", "logical_not", "nan_to_num", "hstack", "vstack",
+})  # fmt: skip
+_NUMPY = {
+    **{name: name for name in _SAME_IN_NUMPY}, "concatenate": "cat", "clip": "clamp", "absolute": "abs", "fabs": "abs",
+    "power": "pow", "transpose": "t", "expand_dims": "unsqueeze", "asarray": "", "array": "", "ascontiguousarray": "",
+    "float32": "", "float64": "",
+}  # fmt: skip
+_KEYWORDS_OF_NUMPY = {"axis": "dim", "keepdims": "keepdim", "a_min": "min", "a_max": "max"}
+_TO_NUMPY = frozenset({"numpy", "cpu", "detach", "tolist"})
+# Arguments of these are sizes, or numbers of things: torch takes symbols there, and no tensors.
+_SIZED = frozenset({
+    "zeros", "ones", "empty", "full", "rand", "randn", "arange", "linspace", "eye", "new_zeros", "new_ones", "new_full",
+    "new_empty", "view", "reshape", "expand", "repeat", "unflatten", "narrow", "split", "chunk", "roll", "pad", "topk",
+    "one_hot", "interpolate", "repeat_interleave", "unfold", "tile", "resize_", "randint", "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d", "adaptive_max_pool1d", "adaptive_max_pool2d", "diagonal", "tril", "triu", "fold", "randperm",
+})  # fmt: skip
+_FILLED = {"full": (0,), "new_full": (0,), "arange": None}  # of these only some places are sizes
+# What a reduction over a masked tensor takes from places that the mask leaves out.
+_NEUTRAL: dict[str, str | None] = {
+    "sum": "0", "any": "False", "all": "True", "prod": "1", "max": "-float('inf')", "amax": "-float('inf')",
+    "min": "float('inf')", "amin": "float('inf')", "mean": None, "logsumexp": "-float('inf')", "nansum": "0",
+    "count_nonzero": "0",
+}  # fmt: skip
+
+
+class TensorForm:
+    """Writes the expressions of a function in tensors; `view.data` names the places that hold them now.
+
+    >>> from exportlint.rewrite.view import View
+    >>> from exportlint.testing import code_of
+    >>> code = code_of('''
+    ... import math
+    ... from torch import Tensor, nn
+    ... class Net(nn.Module):
+    ...     def forward(self, x: Tensor):
+    ...         return x * math.sqrt(float(x.max())) if x.sum().item() > 3 and not x.isnan().any() else x
+    ... ''', "forward")
+    >>> form = TensorForm(View(code.module, code.function, code.belief))
+    >>> print(ast.unparse(ast.fix_missing_locations(form.of(code.function.node.body[0].value))))
+    torch.where((x.sum() > 3) & ~x.isnan().any(), x * torch.sqrt(x.max()), x)
+    """
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self.kept: set[int] = set()  # reads that stay reads, by identity
+
+    # -- Values ---------------------------------------------------------------------------------------------------
+
+    def of(self, node: ast.expr) -> ast.expr:
+        """The expression as a tensor, or as Python where it holds no data. Raises CannotError."""
+        match node:
+            case ast.Constant() | ast.Lambda():
+                return node
+            case ast.Name() | ast.JoinedStr():
+                return node
+            case ast.Call():
+                return self._call(node)
+            case ast.BoolOp():
+                return self._joined(node)
+            case ast.UnaryOp(op=ast.Not(), operand=operand) if self.is_data(operand):
+                return self.negated(self.truth(operand))
+            case ast.Compare():
+                return self._compared(node)
+            case ast.IfExp(test=test, body=body, orelse=orelse) if self.is_data(test):
+                return self.selected(self.truth(test), self.of(body), self.of(orelse))
+            case ast.Subscript(ctx=ast.Load()):
+                return self._subscript(node)
+            case ast.NamedExpr(target=target, value=value):
+                new = self.of(value)
+                if new is value:
+                    return node
+                self.holds(target, new)
+                return changed_copy(node, value=new)
+        return self.each(node)
+
+    def each(self, node: ast.expr) -> ast.expr:
+        """The node with its parts in tensors; itself where none changes."""
+        changes: dict[str, object] = {}
+        for name, value in ast.iter_fields(node):
+            if isinstance(value, ast.expr):
+                new: object = self.of(value)
+                if new is not value:
+                    changes[name] = new
+            elif isinstance(value, list) and any(isinstance(one, ast.expr | ast.keyword) for one in value):
+                news = [self._part(one) for one in value]
+                if any(new is not old for new, old in zip(news, value, strict=True)):
+                    changes[name] = news
+        return changed_copy(node, **changes) if changes else node
+
+    def _part(self, node: ast.AST) -> ast.AST:
+        if isinstance(node, ast.keyword):
+            new = self.of(node.value)
+            return node if new is node.value else ast.keyword(node.arg, new)
+        return self.of(node) if isinstance(node, ast.expr) else node
+
+    def is_data(self, node: ast.expr) -> bool:
+        return self.view.is_data(node)
+
+    def holds(self, target: ast.expr, value: ast.expr) -> None:
+        """The place is set to what is in tensors now."""
+        if (path := path_of(target)) is not None:
+            self.view.data.add(path)
+            if self.view.is_boolean(value):
+                self.view.booleans.add(path)
+            if self.view.is_single(value):
+                self.view.singles.add(path)
+
+    # -- Truth ----------------------------------------------------------------------------------------------------
+
+    def truth(self, node: ast.expr) -> ast.expr:
+        """What is asked for its truth as a tensor of dtype bool."""
+        new = self.of(node)
+        if self.view.is_boolean(new) or self.view.is_boolean(node):
+            return new
+        match new:
+            case ast.Call(func=ast.Attribute(attr="bool"), args=[]):
+                return new
+            case ast.Call() | ast.Name() | ast.Attribute() | ast.Subscript():
+                return expression("X.bool()", X=new)
+        return expression("(X) != 0", X=new)
+
+    def negated(self, node: ast.expr) -> ast.expr:
+        """`~node`, without a second `~`; a comparison the other way round where nan makes no difference to it."""
+        match node:
+            case ast.UnaryOp(op=ast.Invert(), operand=inner):
+                return inner
+            case ast.Compare(ops=[ast.Eq()]):
+                return changed_copy(node, ops=[ast.NotEq()])
+            case ast.Compare(ops=[ast.NotEq()]):
+                return changed_copy(node, ops=[ast.Eq()])
+        return ast.UnaryOp(ast.Invert(), node)
+
+    def _joined(self, node: ast.BoolOp) -> ast.expr:
+        """`a and b` of tests on data as `a & b`. What Python knows joins in as a bool."""
+        if not any(map(self.is_data, node.values)):
+            return self.each(node)
+        python = [one for one in node.values if not self.is_data(one)]
+        if any(_guards(one) for one in python):
+            raise CannotError("a test guards another one that data answers")
+        if not all(map(self._is_test, node.values)):
+            return self._chosen(node)
+        parts = [self.truth(one) if self.is_data(one) else _as_bool(one) for one in node.values]
+        data_first = sorted(parts, key=lambda one: any(one is p for p in python))
+        operator = ast.BitAnd() if isinstance(node.op, ast.And) else ast.BitOr()
+        whole = data_first[0]
+        for one in data_first[1:]:
+            whole = ast.BinOp(whole, operator, one)
+        return whole
+
+    def _is_test(self, node: ast.expr) -> bool:
+        return not self.is_data(node) or self.view.is_boolean(node) or self.view.is_single(node) or isinstance(
+            node, ast.Call | ast.Compare | ast.BoolOp | ast.UnaryOp
+        )  # fmt: skip
+
+    def _chosen(self, node: ast.BoolOp) -> ast.expr:
+        """`a or b` where the value counts and not its truth alone."""
+        *others, last = node.values
+        whole = self.of(last)
+        for one in reversed(others):
+            sides = (self.of(one), whole) if isinstance(node.op, ast.Or) else (whole, self.of(one))
+            whole = self.selected(self.truth(one), *sides)
+        return whole
+
+    def _compared(self, node: ast.Compare) -> ast.expr:
+        if any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
+            return node
+        sides = [node.left, *node.comparators]
+        if not any(map(self.is_data, sides)) and not any(self.view.holds_data(one) for one in sides):
+            return self.each(node)
+        if isinstance(node.ops[0], ast.In | ast.NotIn) and len(node.ops) == 1:
+            found = self._contained(node.left, node.comparators[0])
+            return self.negated(found) if isinstance(node.ops[0], ast.NotIn) else found
+        if len(node.ops) == 1:
+            return self.each(node)
+        news = [self.of(one) for one in sides]
+        pairs = zip(news, node.ops, news[1:], strict=False)
+        first, *rest = [ast.Compare(left, [op], [right]) for left, op, right in pairs]
+        whole: ast.expr = first
+        for one in rest:
+            whole = ast.BinOp(whole, ast.BitAnd(), one)
+        return whole
+
+    def _contained(self, item: ast.expr, owner: ast.expr) -> ast.expr:
+        """`value in x` of a tensor, of numbers that are listed, or of a list of tensors."""
+        if self.is_data(owner):
+            return expression("(OWNER == ITEM).any()", OWNER=self.of(owner), ITEM=self.of(item))
+        match owner:
+            case ast.Tuple(elts=elements) | ast.List(elts=elements) | ast.Set(elts=elements) if elements:
+                whole: ast.expr = ast.Compare(self.of(item), [ast.Eq()], [self.of(elements[0])])
+                for one in elements[1:]:
+                    whole = ast.BinOp(whole, ast.BitOr(), ast.Compare(self.of(item), [ast.Eq()], [self.of(one)]))
+                return whole
+        listed = expression("torch.tensor(sorted(OWNER))", OWNER=owner)
+        return expression("torch.isin(ITEM, LISTED)", ITEM=self.of(item), LISTED=listed)
+
+    # -- Selections -----------------------------------------------------------------------------------------------
+
+    def selected(self, test: ast.expr, yes: ast.expr, no: ast.expr) -> ast.expr:
+        """`yes` where the test holds, else `no`: element by element of what is a tuple, list or dict on both sides."""
+        if ast.dump(yes) == ast.dump(no):
+            return yes
+        match yes, no:
+            case (ast.Constant(value=True), ast.Constant(value=False)):
+                return test
+            case (ast.Constant(value=False), ast.Constant(value=True)):
+                return self.negated(test)
+            case (ast.Constant(value=True), _) if self.view.is_boolean(no):
+                return ast.BinOp(no, ast.BitOr(), test)
+            case (ast.Constant(value=False), _) if self.view.is_boolean(no):
+                return ast.BinOp(no, ast.BitAnd(), self.negated(test))
+            case (_, ast.Constant(value=False)) if self.view.is_boolean(yes):
+                return ast.BinOp(yes, ast.BitAnd(), test)
+            case (ast.Tuple(elts=first), ast.Tuple(elts=second)) | (ast.List(elts=first), ast.List(elts=second)):
+                if len(first) != len(second):
+                    raise CannotError(f"one side gives {len(first)} values, and the other {len(second)}")
+                parts = [self.selected(test, a, b) for a, b in zip(first, second, strict=True)]
+                return ast.Tuple(parts, ast.Load()) if isinstance(yes, ast.Tuple) else ast.List(parts, ast.Load())
+            case (ast.Dict(keys=first_keys), ast.Dict(keys=second_keys)):
+                if [ast.dump(key) for key in first_keys if key] != [ast.dump(key) for key in second_keys if key]:
+                    raise CannotError("the sides give other keys")
+                values = [self.selected(test, a, b) for a, b in zip(yes.values, no.values, strict=True)]
+                return ast.Dict(first_keys, values)
+            case (ast.Call(func=one), ast.Call(func=other)) if ast.dump(one) == ast.dump(other) and self._is_record(
+                one
+            ):
+                return self._record(test, yes, no)
+        if any(isinstance(side, ast.Constant) and not _is_number(side) for side in (yes, no)):
+            raise CannotError("one side is no tensor and no number")
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Invert):
+            return expression("torch.where(TEST, YES, NO)", TEST=test.operand, YES=no, NO=yes)
+        return expression("torch.where(TEST, YES, NO)", TEST=test, YES=yes, NO=no)
+
+    def _is_record(self, function: ast.expr) -> bool:
+        """Is it a class whose objects hold what they are given?"""
+        name = self.view.origin(function)
+        return name is not None and not name.startswith(("torch.", "builtins.", "math.", "numpy.")) and (
+            name.rpartition(".")[2][:1].isupper() and not name.rpartition(".")[2].isupper()
+        )  # fmt: skip
+
+    def _record(self, test: ast.expr, yes: ast.Call, no: ast.Call) -> ast.expr:
+        if len(yes.args) != len(no.args) or [one.arg for one in yes.keywords] != [one.arg for one in no.keywords]:
+            raise CannotError("the sides make objects of other parts")
+        args = [self.selected(test, a, b) for a, b in zip(yes.args, no.args, strict=True)]
+        pairs = zip(yes.keywords, no.keywords, strict=True)
+        return ast.Call(yes.func, args, [ast.keyword(a.arg, self.selected(test, a.value, b.value)) for a, b in pairs])
+
+    # -- Calls ----------------------------------------------------------------------------------------------------
+
+    def _call(self, node: ast.Call) -> ast.expr:
+        name = self.view.origin(node.func) or ""
+        if name.startswith("builtins."):
+            return self._builtin(node, name.removeprefix("builtins."))
+        if name.startswith("math.") and any(map(self.is_data, node.args)):
+            known = _MATH.get(name.removeprefix("math."))
+            if known is None:
+                raise CannotError(f"torch has no `{name}`")
+            return self._of_torch(known, node.args)
+        if name.startswith("numpy.") and any(map(self.view.holds_data, node.args)):
+            return self._of_numpy(node, name.removeprefix("numpy."))
+        match node.func:
+            case ast.Attribute(value=owner, attr="item") if not node.args and self.is_data(owner):
+                return node if id(node) in self.kept else self._read(self.of(owner), owner)
+            case ast.Attribute(value=owner, attr="tolist") if not node.args and self.is_data(owner):
+                return self.of(owner)
+            case ast.Attribute(value=owner, attr="numpy") if not node.args and self.is_data(owner):
+                return self.of(_before_numpy(owner))
+            case ast.Attribute(value=owner, attr="numel" | "nelement") if (counted := self._counted(owner)) is not None:
+                return counted
+            case ast.Attribute(value=owner, attr="size") if (
+                len(node.args) == 1 and (counted := self._counted(owner)) is not None
+            ):
+                return counted
+            case ast.Attribute(value=owner, attr="equal" | "allclose" as asked) if self.is_data(owner):
+                return self._asked(asked, node)
+            case ast.Attribute(value=owner, attr=method) if method in _NEUTRAL and (
+                masked := self._masked(owner, method, node)
+            ):
+                return masked
+        if name in {"torch.equal", "torch.allclose", "torch.is_nonzero"} and node.args:
+            return self._asked(name.removeprefix("torch."), node)
+        if name == "torch.from_numpy" or (name in {"torch.tensor", "torch.as_tensor"} and self._is_tensor(node.args)):
+            return self._retyped(self.of(node.args[0]), node)
+        if name in {"torch.tensor", "torch.as_tensor", "torch.FloatTensor"} and self._is_list(node.args):
+            return self._stacked(node)
+        if (
+            isinstance(node.func, ast.Attribute)
+            and node.func.attr in {"equal", "allclose"}
+            and self.is_data(node.func.value)
+        ):
+            return self._asked(node.func.attr, node)
+        if isinstance(node.func, ast.Subscript) and (of_all := self._of_all(node, node.func)) is not None:
+            return of_all
+        return self._sized(node, name) if self._last(node) in _SIZED else self.each(node)
+
+    @staticmethod
+    def _last(node: ast.Call) -> str:
+        match node.func:
+            case ast.Attribute(attr=name) | ast.Name(id=name):
+                return name
+        return ""
+
+    def _read(self, tensor: ast.expr, old: ast.expr) -> ast.expr:
+        """The one element of a tensor, without dims."""
+        if self.view.is_single(old) or self.view.is_single(tensor) or not _may_have_dims(tensor):
+            return tensor
+        return expression("X.reshape(())", X=tensor)
+
+    def _of_torch(self, name: str, args: Sequence[ast.expr]) -> ast.expr:
+        called = expression(f"torch.{name}")
+        given = [self.of(one) for one in args]
+        # torch takes a tensor first
+        given = [one if self.is_data(old) or place else expression("torch.tensor(X)", X=one)
+                 for place, (one, old) in enumerate(zip(given, args, strict=True))]  # fmt: skip
+        return ast.Call(called, given, [])
+
+    def _builtin(self, node: ast.Call, name: str) -> ast.expr:
+        args = node.args
+        data = [self.is_data(one) for one in args]
+        if name in {"int", "float", "bool", "round", "abs"} and args and data[0]:
+            return self._converted(node, name)
+        if name in {"min", "max"} and (any(data) or any(map(self.view.holds_data, args))) and not node.keywords:
+            return self._extreme(args, name)
+        if name in {"any", "all"} and len(args) == 1 and self.view.holds_data(args[0]):
+            if data[0]:
+                return expression(f"X.{name}()", X=self.of(args[0]))
+            tests = self._listed(args[0], truth=True)
+            return expression(f"torch.stack(TESTS).{name}()", TESTS=tests)
+        if name == "sum" and len(args) == 1 and data[0]:
+            return expression("X.sum(0)", X=self.of(args[0]))
+        if name == "len" and len(args) == 1 and (counted := self._counted(args[0])) is not None:
+            return counted
+        if name == "sorted" and len(args) == 1 and not node.keywords and self.view.holds_data(args[0]):
+            listed = self.of(args[0]) if data[0] else expression("torch.stack(X)", X=self._listed(args[0]))
+            return expression("torch.sort(X).values", X=listed)
+        if name == "pow" and any(data) and len(args) == 2:  # noqa: PLR2004 - a base and an exponent
+            return ast.BinOp(self.of(args[0]), ast.Pow(), self.of(args[1]))
+        if name == "list" and len(args) == 1 and data[0]:
+            return self.of(args[0])
+        if name == "range" and any(data):
+            return changed_copy(node, args=[self.number(one) for one in args])
+        return self.each(node)
+
+    def _converted(self, node: ast.Call, name: str) -> ast.expr:
+        """`int(t)`, `float(t)` and so on: the tensor, as such a number."""
+        if id(node) in self.kept:
+            return node
+        given = node.args[0]
+        inner = self._read(self.of(given), given)
+        match name:
+            case "int":
+                return inner if self._is_whole(given) else expression("X.long()", X=inner)
+            case "float":
+                return expression("X.float()", X=inner) if self.view.is_boolean(inner) else inner
+            case "bool":
+                return inner if self.view.is_boolean(inner) else expression("(X) != 0", X=inner)
+            case "round" if len(node.args) > 1:
+                return expression("torch.round(X, decimals=N)", X=inner, N=node.args[1])
+            case "round":
+                return expression("torch.round(X)", X=inner)
+        return expression("torch.abs(X)", X=inner)
+
+    def _is_whole(self, node: ast.expr) -> bool:
+        """Can the code tell that its elements are integers?"""
+        match node:
+            case ast.Call(func=ast.Attribute(attr="argmax" | "argmin" | "long" | "int" | "count_nonzero" | "bincount")):
+                return True
+            case ast.Call(func=ast.Attribute(value=owner, attr="sum" | "item" | "max" | "min" | "reshape" | "numel")):
+                return self.view.is_boolean(owner) or self._is_whole(owner)
+            case ast.Call(func=ast.Name(id="int" | "len")):
+                return True
+            case ast.Subscript(value=owner):
+                return self._is_whole(owner)
+            case ast.Name(id=name):
+                return name in self.whole
+        return False
+
+    @property
+    def whole(self) -> set[str]:
+        """Names of integers, by what people call them: lengths and indices are integers wherever they come from."""
+        return {"lengths", "length", "lens", "num", "count", "counts", "idx", "index", "indices", "position", "steps"}
+
+    def _extreme(self, args: Sequence[ast.expr], name: str) -> ast.expr:
+        if len(args) == 1:
+            if self.is_data(args[0]):
+                return expression(f"X.{name}()", X=self.of(args[0]))
+            return expression(f"torch.stack(X).{name}()", X=self._listed(args[0]))
+        whole, is_data = self.of(args[0]), self.is_data(args[0])
+        for one in args[1:]:
+            new, new_is_data = self.of(one), self.is_data(one)
+            if is_data and new_is_data:
+                whole = expression(f"torch.{name}imum(A, B)", A=whole, B=new)
+            else:
+                tensor, number = (whole, new) if is_data else (new, whole)
+                word = "max" if name == "min" else "min"
+                whole = ast.Call(expression("torch.clamp"), [tensor], [ast.keyword(word, number)])
+                is_data = True
+        return whole
+
+    def _listed(self, node: ast.expr, *, truth: bool = False) -> ast.expr:
+        """A list of tensors, of what makes one."""
+        form = self.truth if truth else self.of
+        match node:
+            case ast.List(elts=elements) | ast.Tuple(elts=elements):
+                news = [form(one) if self.is_data(one) else expression("torch.tensor(X)", X=one) for one in elements]
+                return ast.List(news, ast.Load())
+            case (
+                ast.GeneratorExp(elt=element, generators=generators) | ast.ListComp(elt=element, generators=generators)
+            ):
+                if any(one.ifs for one in generators):
+                    raise CannotError("data says which entries are taken")
+                return ast.ListComp(form(element), generators)
+        return expression("list(X)", X=self.of(node))
+
+    def _asked(self, name: str, node: ast.Call) -> ast.expr:
+        """`torch.equal` and its kin, which give a Python bool."""
+        given = [*([node.func.value] if isinstance(node.func, ast.Attribute) and self.is_data(node.func.value) else ()),
+                 *node.args]  # fmt: skip
+        parts = [self.of(one) for one in given]
+        if name == "is_nonzero":
+            return expression("(X) != 0", X=self._read(parts[0], given[0]))
+        if name == "equal":
+            return expression("(A == B).all()", A=parts[0], B=parts[1])
+        close = ast.Call(expression("torch.isclose"), parts, node.keywords)
+        return expression("X.all()", X=close)
+
+    def _is_tensor(self, args: Sequence[ast.expr]) -> bool:
+        return bool(args) and self.is_data(args[0])
+
+    def _is_list(self, args: Sequence[ast.expr]) -> bool:
+        return bool(args) and isinstance(args[0], ast.List | ast.Tuple | ast.ListComp) and self.view.holds_data(args[0])
+
+    def _stacked(self, node: ast.Call) -> ast.expr:
+        match node.args[0]:
+            case ast.List(elts=rows) if rows and all(isinstance(row, ast.List) for row in rows):
+                inner = [expression("torch.stack(X)", X=self._listed(row)) for row in rows]
+                return self._retyped(expression("torch.stack(X)", X=ast.List(inner, ast.Load())), node)
+        return self._retyped(expression("torch.stack(X)", X=self._listed(node.args[0])), node)
+
+    def _retyped(self, tensor: ast.expr, node: ast.Call) -> ast.expr:
+        """`dtype=` and `device=` of the call that made a tensor of it."""
+        words = [one for one in node.keywords if one.arg in {"dtype", "device"}]
+        if not words:
+            return tensor
+        if len(words) == 1:
+            return expression("X.to(T)", X=tensor, T=words[0].value)
+        return ast.Call(ast.Attribute(tensor, "to", ast.Load()), [], words)
+
+    def _of_numpy(self, node: ast.Call, name: str) -> ast.expr:
+        known = _NUMPY.get(name.removeprefix("linalg."))
+        if known is None:
+            raise CannotError(f"torch has no `numpy.{name}` that is known to be alike")
+        if known == "":
+            return self.of(node.args[0]) if self.is_data(node.args[0]) else expression(
+                "torch.stack(X)", X=self._listed(node.args[0]))  # fmt: skip
+        words = [ast.keyword(_KEYWORDS_OF_NUMPY.get(w.arg or "", w.arg), self.of(w.value)) for w in node.keywords]
+        args = [self.of(one) for one in node.args]
+        return ast.Call(expression(f"torch.{known}"), args, words)
+
+    def _of_all(self, node: ast.Call, owner: ast.Subscript) -> ast.expr | None:
+        """`self.heads[n](x)`: what each of them gives, and the one that data says."""
+        if not self.is_data(owner.slice) or self.is_data(owner.value):
+            return None
+        index = self._index(owner.slice)
+        made = changed_copy(node, func=ast.Name("each", ast.Load()), args=[self.of(one) for one in node.args])
+        return expression(
+            "torch.stack([MADE for each in OWNER]).index_select(0, INDEX.reshape(1)).squeeze(0)",
+            MADE=made, OWNER=owner.value, INDEX=index,
+        )  # fmt: skip
+
+    # -- Numbers where Python takes no tensors --------------------------------------------------------------------
+
+    def number(self, node: ast.expr) -> ast.expr:
+        """An integer that export carries along as a symbol, where no tensor may stand."""
+        match node:
+            case ast.Call(func=ast.Name(id="int"), args=[given]) if self.is_data(given):
+                inner = self._read(self.of(_unread(given)), _unread(given))
+                inner = inner if self._is_whole(_unread(given)) else expression("X.long()", X=inner)
+                return expression("X.item()", X=inner)
+            case ast.Name(id=name) if name in self.view.data:
+                return expression("X.item()", X=node)
+            case ast.Call(func=ast.Attribute(attr="item")):
+                return node
+        if not self.is_data(node):
+            return self.of(node)
+        if isinstance(node, ast.BinOp):
+            left, right = self.number(node.left), self.number(node.right)
+            same = left is node.left and right is node.right
+            return node if same else changed_copy(node, left=left, right=right)
+        if self.view.value(node).is_unbacked:
+            return node  # it is a symbol as it stands
+        return expression("X.item()", X=self.of(node))
+
+    def _sized(self, node: ast.Call, name: str) -> ast.expr:
+        """A call whose arguments are sizes; those that are tensors by nature stay."""
+        last = self._last(node)
+        places = _FILLED.get(last, ())
+        of_torch = name.startswith("torch.")
+        args = [
+            self._size(one) if places is None or not places or place in places else self.of(one)
+            for place, one in enumerate(node.args)
+        ]
+        if of_torch and node.args and self.view.value(node.args[0]).is_tensor:
+            args[0] = self.of(node.args[0])
+        function = self.each(node.func) if isinstance(node.func, ast.Attribute) else node.func
+        words = [self._part(one) if one.arg not in {"size", "num_classes", "output_size"} else
+                 ast.keyword(one.arg, self._size(one.value)) for one in node.keywords]  # fmt: skip
+        same = function is node.func and all(
+            a is b for a, b in zip((*args, *words), (*node.args, *node.keywords), strict=True)
+        )
+        return node if same else changed_copy(node, func=function, args=args, keywords=words)
+
+    def _size(self, node: ast.expr) -> ast.expr:
+        match node:
+            case ast.Tuple(elts=elements) | ast.List(elts=elements):
+                news = [self._size(one) for one in elements]
+                same = all(a is b for a, b in zip(news, elements, strict=True))
+                return node if same else changed_copy(node, elts=news)
+            case ast.Starred():
+                return node
+        return self.number(node) if self._was_number(node) else self.of(node)
+
+    def _was_number(self, node: ast.expr) -> bool:
+        """Was it a number when the author wrote it, and not a tensor?"""
+        if not self.is_data(node):
+            return False
+        return not self.view.value(node).is_tensor
+
+    # -- Parts of tensors and lists ---------------------------------------------------------------------------------
+
+    def _subscript(self, node: ast.Subscript) -> ast.expr:
+        if (counted := self._shape_of_selection(node)) is not None:
+            return counted
+        owner, index = node.value, node.slice
+        parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        chosen = [
+            one for one in parts if not isinstance(one, ast.Slice) and self.is_data(one) and self._was_number(one)
+        ]
+        if not chosen:
+            new_owner, new_index = self.of(owner), self._sliced(index)
+            same = new_owner is owner and new_index is index
+            return node if same else changed_copy(node, value=new_owner, slice=new_index)
+        if len(chosen) > 1:
+            raise CannotError("several places are chosen by data at once")
+        if not self.is_data(owner) and self.view.nature(owner) is not Nature.DATA:
+            return self._entry(owner, chosen[0])
+        place = next(i for i, one in enumerate(parts) if one is chosen[0])
+        dim = sum(1 for one in parts[:place] if isinstance(one, ast.Slice) or _is_none(one))
+        if any(isinstance(one, ast.Constant) and one.value is Ellipsis for one in parts[:place]):
+            dim = place - len(parts)
+        rest: list[ast.expr] = [ast.Slice() if one is chosen[0] else one for one in parts]
+        while rest and isinstance(rest[-1], ast.Slice) and ast.dump(rest[-1]) == ast.dump(ast.Slice()):
+            rest.pop()
+        base = self.of(owner)
+        if rest:
+            base = ast.Subscript(base, rest[0] if len(rest) == 1 else ast.Tuple(rest, ast.Load()), ast.Load())
+        return expression(
+            "X.index_select(DIM, I.reshape(1)).squeeze(DIM)", X=base, DIM=ast.Constant(dim), I=self._index(chosen[0])
+        )
+
+    def _index(self, node: ast.expr) -> ast.expr:
+        new = self.of(node)
+        return new if self._is_whole(node) or _is_long(new) else expression("X.long()", X=new)
+
+    def _entry(self, owner: ast.expr, index: ast.expr) -> ast.expr:
+        """An entry of a list that data chooses."""
+        if isinstance(owner, ast.Dict) or self.view.value(owner).container == "dict":
+            raise CannotError("data chooses a key")
+        listed = self.view.value(owner)
+        element = listed.element or (listed.items[0] if listed.items else None)
+        made = "torch.stack(list(OWNER))" if element is not None and element.is_tensor else "torch.tensor(OWNER)"
+        return expression(
+            f"{made}.index_select(0, I.reshape(1)).squeeze(0)", OWNER=owner, I=self._index(index)
+        )  # fmt: skip
+
+    def _sliced(self, index: ast.expr) -> ast.expr:
+        match index:
+            case ast.Slice(lower=lower, upper=upper, step=step):
+                parts = [self.number(one) if one is not None else None for one in (lower, upper, step)]
+                if all(a is b for a, b in zip(parts, (lower, upper, step), strict=True)):
+                    return index
+                return ast.Slice(*parts)
+            case ast.Tuple(elts=elements):
+                news = [self._sliced(one) for one in elements]
+                same = all(a is b for a, b in zip(news, elements, strict=True))
+                return index if same else changed_copy(index, elts=news)
+        return self.of(index)
+
+    # -- Selections of rows: masks instead ----------------------------------------------------------------------------
+
+    def selection(self, node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+        """The tensor and the mask of `x[mask]`, of `x[:n]`, or of a name that is set to one of these alone."""
+        if isinstance(node, ast.Name):
+            found = self._only_value(node.id)
+            return self.selection(found) if found is not None and not isinstance(found, ast.Name) else None
+        if not isinstance(node, ast.Subscript):
+            return None
+        owner, index = node.value, node.slice
+        if not isinstance(index, ast.Slice | ast.Tuple) and self.view.is_boolean(index):
+            return self.of(owner), self.of(index)
+        parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        bounded = [one for one in parts if isinstance(one, ast.Slice) and self._is_bound_by_data(one)]
+        if len(bounded) != 1 or not all(isinstance(one, ast.Slice | ast.Constant | ast.Name) for one in parts):
+            return None
+        place = next(i for i, one in enumerate(parts) if one is bounded[0])
+        rest: list[ast.expr] = [ast.Slice() if one is bounded[0] else one for one in parts]
+        while rest and ast.dump(rest[-1]) == ast.dump(ast.Slice()):
+            rest.pop()
+        base = self.of(owner)
+        if rest:
+            base = ast.Subscript(base, rest[0] if len(rest) == 1 else ast.Tuple(rest, ast.Load()), ast.Load())
+        dim = sum(1 for one in parts[:place] if isinstance(one, ast.Slice))
+        return base, self.within(base, dim, bounded[0])
+
+    def within(self, base: ast.expr, dim: int, bounds: ast.Slice) -> ast.expr:
+        """The mask of the places along a dim that are within bounds."""
+        places = expression("torch.arange(X.shape[DIM])", X=base, DIM=ast.Constant(dim))
+        tests: list[ast.expr] = []
+        if bounds.lower is not None:
+            tests.append(ast.Compare(places, [ast.GtE()], [self.of(bounds.lower)]))
+        if bounds.upper is not None:
+            tests.append(ast.Compare(places, [ast.Lt()], [self.of(bounds.upper)]))
+        return tests[0] if len(tests) == 1 else ast.BinOp(tests[0], ast.BitAnd(), tests[1])
+
+    def _is_bound_by_data(self, node: ast.Slice) -> bool:
+        return node.step is None and any(one is not None and self.is_data(one) for one in (node.lower, node.upper))
+
+    def _only_value(self, name: str) -> ast.expr | None:
+        """What the one statement sets that sets the name, where what it is made of is still the same."""
+        found = [
+            one.value for one in ast.walk(self.view.node)
+            if isinstance(one, ast.Assign) and any(path_of(target) == name for target in one.targets)
+        ]  # fmt: skip
+        stores = [
+            n
+            for n in ast.walk(self.view.node)
+            if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
+        ]
+        return found[0] if len(found) == len(stores) == 1 else None
+
+    def _counted(self, node: ast.expr) -> ast.expr | None:
+        """How many rows data chose."""
+        match node:
+            case ast.Call(func=ast.Attribute(value=owner, attr="nonzero")) if not self.view.origin(node.func):
+                return expression("X.count_nonzero()", X=self.of(owner))
+            case ast.Name(id=name) if isinstance(value := self._only_value(name), ast.Call):
+                return self._counted(value)
+        if (found := self.selection(node)) is not None:
+            return expression("MASK.sum()", MASK=found[1])
+        return None
+
+    def _shape_of_selection(self, node: ast.Subscript) -> ast.expr | None:
+        match node:
+            case ast.Subscript(value=ast.Attribute(value=owner, attr="shape"), slice=ast.Constant(value=0)):
+                return self._counted(owner)
+        return None
+
+    def _masked(self, owner: ast.expr, method: str, node: ast.Call) -> ast.expr | None:
+        """`x[mask].mean()` over the whole tensor, where the mask leaves out what is not chosen."""
+        found = self.selection(owner)
+        dim = node.args[0] if node.args else next((w.value for w in node.keywords if w.arg in {"dim", "axis"}), None)
+        if found is None or (dim is not None and not (isinstance(dim, ast.Constant) and dim.value == 0)):
+            return None
+        base, mask = found
+        mask = self._fitted(base, mask, whole=dim is None)
+        neutral = _NEUTRAL[method]
+        rest = [one for one in node.keywords if one.arg not in {"dim", "axis"}]
+        reduced = "sum" if method == "mean" else method
+        filled = expression("torch.where(MASK, X, NEUTRAL)", MASK=mask, X=base, NEUTRAL=expression(neutral or "0"))
+        args: list[ast.expr] = [dim] if dim is not None else []
+        whole: ast.expr = ast.Call(ast.Attribute(filled, reduced, ast.Load()), args, rest)
+        if method == "mean":
+            whole = ast.BinOp(whole, ast.Div(), ast.Call(ast.Attribute(mask, "sum", ast.Load()), args, rest))
+        return whole
+
+    def _fitted(self, base: ast.expr, mask: ast.expr, *, whole: bool) -> ast.expr:
+        """The mask of rows for tensors of more dims."""
+        dims = self.view.dims(base) if isinstance(base, ast.Name | ast.Attribute) else None
+        of_mask = self.view.dims(mask) if isinstance(mask, ast.Name | ast.Attribute) else None
+        if dims is not None and len(dims) > 1 and (of_mask is None or len(of_mask) < len(dims)):
+            more = len(dims) - (len(of_mask) if of_mask else 1)
+            for _ in range(more):
+                mask = expression("X.unsqueeze(-1)", X=mask)
+            if whole:
+                mask = expression("MASK.expand_as(X)", MASK=mask, X=base)
+        return mask
+
+
+def _guards(node: ast.expr) -> bool:
+    """Does Python ask whether there is something, before what follows asks what it is?"""
+    return any(
+        (isinstance(one, ast.Compare) and isinstance(one.ops[0], ast.Is | ast.IsNot))
+        or (isinstance(one, ast.Call) and isinstance(one.func, ast.Name) and one.func.id in {"isinstance", "hasattr"})
+        for one in ast.walk(node)
+    )
+
+
+def _as_bool(node: ast.expr) -> ast.expr:
+    match node:
+        case ast.Compare() | ast.UnaryOp(op=ast.Not()) | ast.Constant(value=bool()):
+            return node
+    return expression("bool(X)", X=node)
+
+
+def _may_have_dims(node: ast.expr) -> bool:
+    """Is it no element of something, of which people who read it know that it is one number?"""
+    return not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "reshape")
+
+
+def _unread(node: ast.expr) -> ast.expr:
+    match node:
+        case ast.Call(func=ast.Attribute(value=owner, attr="item"), args=[]):
+            return owner
+    return node
+
+
+def _before_numpy(node: ast.expr) -> ast.expr:
+    while True:
+        match node:
+            case ast.Call(func=ast.Attribute(value=owner, attr=name), args=[]) if name in _TO_NUMPY:
+                node = owner
+            case _:
+                return node
+
+
+def _is_number(node: ast.Constant) -> bool:
+    return isinstance(node.value, int | float | complex)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _is_long(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in {"long", "int"}
