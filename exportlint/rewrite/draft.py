@@ -186,6 +186,7 @@ class Draft:
         self._below: defaultdict[int, list[ast.stmt]] = defaultdict(list)
         self._new_inits: defaultdict[int, list[ast.stmt]] = defaultdict(list)
         self._methods: defaultdict[int, list[ast.stmt]] = defaultdict(list)
+        self._bases: dict[int, str] = {}
         self._imported: dict[str, None] = {}
         self._printed: set[int] = set()  # lines of comments that went along with what moved
         self._kept: list[tuple[str, str]] = []  # stand-ins of one text, and what they stand for
@@ -220,6 +221,10 @@ class Draft:
     def add_method(self, cls: ast.ClassDef, method: ast.FunctionDef) -> None:
         """A further method, above the first one behind `__init__`."""
         self._methods[id(cls)].append(method)
+
+    def derive(self, cls: ast.ClassDef, base: str) -> None:
+        """The class, which has no bases, derives from one; it is no record any more."""
+        self._bases[id(cls)] = base
 
     def add_import(self, module: str) -> None:
         """The file imports the module under its own name. What is new and says `torch.…` is imported without this."""
@@ -410,6 +415,17 @@ class Draft:
         return Replacement((line, 1), (line, 1), "\n".join(_indented(lines, indent)) + "\n")
 
     def _of_class(self, cls: ast.ClassDef) -> Iterator[Replacement]:
+        if id(cls) in self._bases:
+            start = self._place(_first_line(cls), _first_column(cls))
+            head = re.compile(rf"class\s+{cls.name}\s*(\(\s*(object)?\s*\))?\s*(?=:)").search(
+                self.text, self._starts[cls.lineno - 1]
+            )
+            if head is None:
+                raise NoRoomError
+            line = cls.lineno + self.text.count("\n", self._starts[cls.lineno - 1], head.end())
+            yield Replacement(
+                start, (line, head.end() - self._starts[line - 1] + 1), f"class {cls.name}({self._bases[id(cls)]})"
+            )
         new: list[ast.stmt] = []
         if id(cls) in self._new_inits:
             new.append(self._made_init(cls, self._new_inits[id(cls)]))
@@ -626,7 +642,7 @@ class Draft:
 
     def _find_touched(self) -> frozenset[int]:
         """Every node of the author's that is changed, or something inside of which is."""
-        changed = {*self._instead, *self._swapped, *self._above, *self._below, *self._new_inits, *self._methods}
+        changed = {*self._instead, *self._swapped, *self._above, *self._below, *self._new_inits, *self._methods, *self._bases}
         touched = set[int]()
         for one in changed:
             now: int | None = one
