@@ -30,6 +30,8 @@ class DecideInData:
             for style, how in _WAYS:
                 if (proposal := rewritten(site, style, how, everything=everything)) is not None:
                     yield proposal
+        if (proposal := rewritten_file(site, *_WAYS[0])) is not None:
+            yield proposal
 
 
 def rewritten(site: Site, style: Style, how: str, *, everything: bool) -> Proposal | None:
@@ -40,11 +42,31 @@ def rewritten(site: Site, style: Style, how: str, *, everything: bool) -> Propos
         body = StraightLine(view, style, wanted).body()
     except CannotError:
         return None
-    if len(body) == len(view.body) and all(a is b for a, b in zip(body, view.body, strict=True)):
+    if _same(body, view.body):
         return None
     draft = site.draft()
     put(draft, view.body, body)
     return Proposal(f"{how}{', in the whole function' if everything else ''}", draft)
+
+
+def rewritten_file(site: Site, style: Style, how: str) -> Proposal | None:
+    """Every function of the file that the engine ran, likewise: what one gives back, another one goes on with."""
+    draft, changed = site.draft(), 0
+    for view in site.views():
+        if view.is_unseen:
+            continue
+        try:
+            body = StraightLine(view, style).body()
+        except CannotError:
+            continue
+        if not _same(body, view.body):
+            changed += 1
+            put(draft, view.body, body)
+    return Proposal(f"{how}, in all functions of the file", draft) if changed > 1 else None
+
+
+def _same(new: Sequence[ast.stmt], old: Sequence[ast.stmt]) -> bool:
+    return len(new) == len(old) and all(a is b for a, b in zip(new, old, strict=True))
 
 
 def put(draft: Draft, old: Sequence[ast.stmt], new: Sequence[ast.stmt]) -> None:

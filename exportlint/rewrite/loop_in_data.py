@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from exportlint.rewrite.decide_in_data import rewritten
+from exportlint.rewrite.decide_in_data import rewritten, rewritten_file
 from exportlint.rewrite.straight_line import Style
 
 if TYPE_CHECKING:
@@ -28,3 +28,6 @@ class LoopInData:
             for style, how in _WAYS:
                 if (proposal := rewritten(site, style, how, everything=everything)) is not None:
                     yield proposal
+        for style, how in _WAYS:
+            if (proposal := rewritten_file(site, style, how)) is not None:
+                yield proposal

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from exportlint.rewrite.decide_in_data import rewritten
+from exportlint.rewrite.decide_in_data import rewritten, rewritten_file
 from exportlint.rewrite.draft import statements
 from exportlint.rewrite.straight_line import Style
 from exportlint.rewrite.tensor_form import TensorForm
@@ -30,6 +30,8 @@ class NumbersStayTensors:
             proposal = rewritten(site, Style(), "keep the number in a tensor", everything=everything)
             if proposal is not None:
                 yield proposal
+        if (proposal := rewritten_file(site, Style(), "keep numbers in tensors")) is not None:
+            yield proposal
         yield from self._as_symbols(site)
 
     def _as_symbols(self, site: Site) -> Iterator[Proposal]:

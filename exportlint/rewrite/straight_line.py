@@ -30,7 +30,7 @@ from exportlint.rewrite.transformation import CannotError
 from exportlint.rewrite.view import Nature, View
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _EXITS = (ast.Return, ast.Break, ast.Continue)
 _LOOPS = (ast.For, ast.While)
@@ -80,18 +80,40 @@ class StraightLine:
         self.form = TensorForm(self.view)
         self.flow = self.view.flow
         self.leaving: list[_Leaving] = []
+        self.flags: dict[int, str] = {}  # of loops that keep a result: the name of the flag that says so
 
     def body(self) -> list[ast.stmt]:
         """The new body; statements that stay are the author's nodes. Raises CannotError."""
         for _ in range(_MOST_ROUNDS):
-            known = set(self.view.data)
+            known, masks = set(self.view.data), dict(self.form.masks)
             self.made.clear()
             body = self._structured(list(self.view.body))
             self.flow = DefUse(body, self.view.flow.parameters, tuple(self.view.flow._live_at_end))  # noqa: SLF001
             new = self._block(body)
-            if self.view.data <= known:
-                return new
+            if self.view.data <= known and self.form.masks == masks:
+                return self._without_unread(new)
         raise CannotError("what its names hold has no end")
+
+    def _without_unread(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """What was read before and is read no more is not computed: `low = x[mask]`, once the mask is used instead."""
+        read = {name for one in body for name in _reads_of(one)}
+        before = {name for one in self.view.body for name in _reads_of(one)}
+
+        unread = (before | self.made) - read
+
+        def needed(block: list[ast.stmt]) -> list[ast.stmt]:
+            kept: list[ast.stmt] = []
+            for node in block:
+                match node:
+                    case ast.Assign(targets=[ast.Name(id=name)]) if name in unread and not _has_effects(node):
+                        continue
+                    case ast.For(body=inner) | ast.While(body=inner) if not _same(new := needed(inner), inner):
+                        kept.append(changed_copy(node, body=new or [ast.Pass()]))
+                        continue
+                kept.append(node)
+            return kept
+
+        return needed(body)
 
     # -- 1. Exits are structured ------------------------------------------------------------------------------------
 
@@ -117,6 +139,8 @@ class StraightLine:
                 return [*block[:place], changed_copy(node, body=body, orelse=orelse)]
             if isinstance(node, _LOOPS):
                 body = self._structured(node.body)
+                if any(isinstance(one, ast.Return) for one in _in_loop(body)) and self._leaves_by_data(node):
+                    return [*block[:place], *self._found(node, body, block[place + 1 :])]
                 if not _same(body, node.body):
                     block = [*block[:place], changed_copy(node, body=body), *block[place + 1 :]]
             elif isinstance(node, ast.If | ast.With):
@@ -125,6 +149,27 @@ class StraightLine:
                 if changes:
                     block = [*block[:place], changed_copy(node, **changes), *block[place + 1 :]]
         return block
+
+    def _found(self, node: ast.For | ast.While, body: list[ast.stmt], rest: list[ast.stmt]) -> list[ast.stmt]:
+        """`return` inside of a loop keeps the result and breaks; behind the loop, it is what is returned if there is one."""
+        if any(isinstance(one, ast.Break) for one in _in_loop(body)) or node.orelse:
+            raise CannotError("a loop is left in more than one way")
+        returns = [one for one in _in_loop(body) if isinstance(one, ast.Return)]
+        counts = {len(one.value.elts) if isinstance(one.value, ast.Tuple) else 1 for one in returns if one.value}
+        if len(counts) != 1 or any(one.value is None for one in returns):
+            raise CannotError("a loop returns other things on other ways")
+        names = [self.fresh("result") for _ in range(counts.pop())]
+        flag = self.fresh("done")
+        new = changed_copy(node, body=[_ReturnsToBreaks(names).visit(one) for one in body])
+        self.flags[id(new)] = flag
+        self.view.data |= {flag, *names}
+        self.view.booleans.add(flag)
+        result: ast.expr = ast.Name(names[0], ast.Load())
+        if len(names) > 1:
+            result = ast.Tuple([ast.Name(one, ast.Load()) for one in names], ast.Load())
+        begun = [ast.Assign([ast.Name(one, ast.Store())], ast.Constant(0)) for one in names]
+        decided = ast.If(ast.Name(flag, ast.Load()), [ast.Return(result)], self._structured(rest))
+        return [*begun, new, decided]
 
     def _exits_by_data(self, node: ast.If) -> bool:
         """Does the `if` leave its block on a side that data chooses?"""
@@ -156,7 +201,19 @@ class StraightLine:
                 return [stands_for(self.check(self.form.truth(test), message), node)]
             case ast.FunctionDef() | ast.ClassDef() | ast.Import() | ast.ImportFrom() | ast.Pass():
                 return [node]
-        return [self._plain(node)] if self._is_wanted(node) else [node]
+        masked = isinstance(node, ast.Assign) and path_of(node.targets[0]) in self.form.masks
+        if not self._is_wanted(node) and not masked:
+            return [node]
+        new = self._plain(node)
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in self.form.masks:
+                mask = self.form.masks[name]
+                found = self.form.selection(value)
+                if found is not None:
+                    self.view.data.add(mask)
+                    self.view.booleans.add(mask)
+                    return [ast.Assign([ast.Name(mask, ast.Store())], found[1]), new]
+        return [new]
 
     def _try(self, node: ast.Try) -> ast.stmt:
         """A `try` stays; what it tries is written in tensors where no handler waits for what data decides."""
@@ -170,7 +227,19 @@ class StraightLine:
         match node:
             case ast.Assign(targets=targets, value=value):
                 new = self.form.of(value)
-                changed_targets = [self._target(one) for one in targets]
+                if isinstance(targets[0], ast.Subscript) and (whole := self.form.masked_write(targets[0], value)):
+                    target, new = whole
+                    if self.view.value(target).source is Source.COMPUTED and isinstance(target, ast.Name):
+                        return changed_copy(node, targets=[as_target(target)], value=new)
+                    return stands_for(written("X.copy_(NEW)", X=target, NEW=new)[0], node)
+                if isinstance(targets[0], ast.Subscript) and self.view.holds_data(targets[0].slice):
+                    target, new = self.form.written_place(targets[0], new)
+                    return (
+                        node
+                        if new is value and target is targets[0]
+                        else changed_copy(node, targets=[target], value=new)
+                    )
+                changed_targets = targets
                 for target in targets:
                     self._note(target, value, new)
                 if new is value and _same(changed_targets, targets):
@@ -183,21 +252,16 @@ class StraightLine:
                     return node
                 return stands_for(ast.Assign([as_target(target)], new), node)
             case ast.AugAssign(target=target, value=value):
-                new, place = self.form.of(value), self._target(target)
+                new = self.form.of(value)
+                if isinstance(target, ast.Subscript) and self.form.written_place(target, new)[0] is not target:
+                    whole = ast.BinOp(as_value(target), node.op, value)
+                    return self._plain(stands_for(ast.Assign([target], whole), node))
                 if self.view.is_data(new) and (path := path_of(target)) and not self.view.is_data(as_value(target)):
                     self.view.data.add(path)
-                return node if new is value and place is target else changed_copy(node, target=place, value=new)
+                return node if new is value else changed_copy(node, value=new)
             case ast.Return(value=ast.expr() as value) | ast.Expr(value=value):
                 new = self.form.of(value)
                 return node if new is value else changed_copy(node, value=new)
-        return node
-
-    def _target(self, node: ast.expr) -> ast.expr:
-        """A place that is set, whose index may be data."""
-        match node:
-            case ast.Subscript(value=owner, slice=index) if self.view.holds_data(index):
-                new = self.form._sliced(index)  # noqa: SLF001 - the two halves of one translation
-                return node if new is index else ast.Subscript(owner, new, ast.Store())
         return node
 
     def _note(self, target: ast.expr, old: ast.expr, new: ast.expr) -> None:
@@ -582,6 +646,12 @@ class StraightLine:
         match over:
             case ast.Call(func=ast.Name(id="range"), args=args):
                 return any(map(self.decides, args))
+            case ast.Call(func=ast.Attribute(attr="unique"), args=[]):
+                return self.decides(over)
+            case ast.Call(func=ast.Name(id="enumerate"), args=[inner]):
+                return isinstance(inner, ast.Subscript) and self._is_counted_by_data(inner)
+            case ast.Subscript(slice=ast.Slice(lower=None, upper=ast.expr() as upper, step=None)):
+                return self.decides(upper)
         return self.form.selection(over) is not None or _places_of_mask(over) is not None
 
     def _leaves_by_data(self, node: ast.For | ast.While) -> bool:
@@ -599,7 +669,7 @@ class StraightLine:
 
     def _broken(self, node: ast.For) -> list[ast.stmt]:
         """A loop with an end that Python knows, which data leaves before: the other steps change nothing."""
-        leaving = _Leaving(self.fresh("done"))
+        leaving = _Leaving(self.flags.get(id(node)) or self.fresh("done"))
         carried = self._carried(node)
         new = changed_copy(
             node, iter=self._iterated(node.iter), body=self._masked(node.body, leaving, carried), orelse=[]
@@ -630,11 +700,9 @@ class StraightLine:
         if not node.orelse:
             return []
         test = expression("~DONE", DONE=leaving.name)
-        decision = ast.If(test, node.orelse, [])
         live = self.flow.live_after(node)
         sides = (self._block(node.orelse), list[ast.stmt]())
         places = [p for p in dict.fromkeys(n for one in sides[0] for n in _sets(one)) if p in live]
-        del decision
         new, values = self._both(test, sides, places)
         return [*new, *(self._merge(p, test, values[0][p], values[1][p]) for p in places)]
 
@@ -721,15 +789,14 @@ class StraightLine:
             raise CannotError("a loop is left on a way that is not plain")
         hoisted: list[ast.stmt] = []
         before = last_side[:-1]
-        last = last_side[-1]
-        if before or isinstance(last, ast.Return):
+        if isinstance(last_side[-1], ast.Return):
+            raise CannotError("a loop returns")
+        if before:
             hoisted, test = self._hoisted(test)
             off = ast.BinOp(leaving.off(), ast.BitOr(), self.form.negated(test))
             for one in before:
                 for new in self._statement(one):
                     hoisted += self._kept(new, off, carried)
-            if isinstance(last, ast.Return):
-                hoisted += leaving.keep(self, last, off)
         flag = written("DONE = DONE | TEST", DONE=leaving.name, TEST=test)
         rest = self._masked(other, leaving, carried)
         return [stands_for((hoisted or flag)[0], node), *(hoisted + flag)[1:], *rest]
@@ -737,32 +804,98 @@ class StraightLine:
     def _counted(self, node: ast.For) -> list[ast.stmt]:
         """As many steps as data says: as many as there may be, of which those behind change nothing."""
         if self.style.loops == "operator":
-            return self._while(_as_while(node, self))
-        index, bound, off = self._bound(node)
-        leaving = _Leaving(self.fresh("past"), fixed=True)
+            raise CannotError("a loop over places")
+        target, over, off = self._bound(node)
+        self.view.python |= set(defined(target))
+        leaving = _Leaving(self.fresh("past"))
         self.view.data.add(leaving.name)
         self.view.booleans.add(leaving.name)
         carried = self._carried(node)
-        kept = [ast.Assign([ast.Name(leaving.name, ast.Store())], off)]
-        body = [*kept, *self._masked(node.body, leaving, carried)]
-        over = expression("range(BOUND)", BOUND=bound)
-        return [changed_copy(node, target=ast.Name(index, ast.Store()), iter=over, body=cast("list[ast.stmt]", body))]
+        body = [ast.Assign([ast.Name(leaving.name, ast.Store())], off), *self._masked(node.body, leaving, carried)]
+        return [changed_copy(node, target=target, iter=over, body=body)]
 
-    def _bound(self, node: ast.For) -> tuple[str, ast.expr, ast.expr]:
-        """The name that counts, how often at the most, and which steps are past the end."""
+    def _bound(self, node: ast.For) -> tuple[ast.expr, ast.expr, ast.expr]:
+        """What counts, what it goes through at the most, and which steps are past the end that data says."""
         mask = _places_of_mask(node.iter)
         if mask is not None and isinstance(node.target, ast.Name):
             owner = self.form.truth(mask)
-            index = node.target.id
-            hit = ast.Subscript(owner, ast.Name(index, ast.Load()), ast.Load())
-            return index, expression("MASK.shape[0]", MASK=owner), self.form.negated(hit)
+            hit = ast.Subscript(owner, as_value(node.target), ast.Load())
+            return node.target, expression("range(MASK.shape[0])", MASK=owner), self.form.negated(hit)
         match node:
-            case ast.For(target=ast.Name(id=index), iter=ast.Call(args=[count])):
-                size = self._indexed_by(node, index)
-                if index == "_" or size is None:
+            case ast.For(target=ast.Name(id=index), iter=ast.Call(func=ast.Name(id="range"), args=[*starts, count])):
+                counting = ast.Name(self.fresh("step") if index == "_" else index, ast.Store())
+                size = self._indexed_by(node, index) or self._at_most(count)
+                if size is None or len(starts) > 1:
                     raise CannotError("no size says how often the loop may run")
-                return index, size, ast.Compare(ast.Name(index, ast.Load()), [ast.GtE()], [self.form.of(count)])
+                off: ast.expr = ast.Compare(as_value(counting), [ast.GtE()], [self.form.of(count)])
+                if starts and self.decides(starts[0]):
+                    early = ast.Compare(as_value(counting), [ast.Lt()], [self.form.of(starts[0])])
+                    off = ast.BinOp(early, ast.BitOr(), off) if self.decides(count) else early
+                    return counting, expression("range(SIZE)", SIZE=size), off
+                return counting, ast.Call(ast.Name("range", ast.Load()), [*starts, size], []), off
+            case ast.For(
+                target=ast.Name(id=index), iter=ast.Call(func=ast.Attribute(value=owner, attr="unique"), args=[])
+            ):
+                listed = self._list_indexed_by(node, index)
+                if listed is None:
+                    raise CannotError("no size says which values there may be")
+                absent = expression("~(X == I).any()", X=self.form.of(owner), I=index)
+                return node.target, expression("range(len(LISTED))", LISTED=listed), absent
+        match node.iter:
+            case ast.Call(
+                func=ast.Name(id="enumerate"), args=[ast.Subscript(value=owner, slice=ast.Slice(None, upper, None))]
+            ):
+                index = node.target.elts[0] if isinstance(node.target, ast.Tuple) else None
+                if upper is not None and index is not None:
+                    off = ast.Compare(as_value(index), [ast.GtE()], [self.form.of(upper)])
+                    return node.target, expression("enumerate(OWNER)", OWNER=owner), off
+            case ast.Subscript(value=owner, slice=ast.Slice(None, ast.expr() as upper, None)):
+                counting = ast.Name(self.fresh("step"), ast.Store())
+                off = ast.Compare(as_value(counting), [ast.GtE()], [self.form.of(upper)])
+                return ast.Tuple([counting, node.target], ast.Store()), expression("enumerate(OWNER)", OWNER=owner), off
         raise CannotError("no size says how often the loop may run")
+
+    def _at_most(self, count: ast.expr) -> ast.expr | None:
+        """What Python knows that a number read from data is not above: the 8 of `min(8, n)`, of `t.clamp(max=8)`, also
+        where a method of the class gives the number, or the count of a mask."""
+        match count:
+            case ast.Call(func=ast.Name(id="int" | "float" | "round" | "max"), args=[inner, *_]) if (
+                len(count.args) == 1
+            ):
+                return self._at_most(inner)
+            case ast.Call(func=ast.Name(id="min"), args=[*args]):
+                return next((one for one in args if not self.decides(one)), None)
+            case ast.Call(func=ast.Name(id="max"), args=[*args]):
+                known = [self._at_most(one) if self.decides(one) else one for one in args]
+                return ast.Call(count.func, cast("list[ast.expr]", known), []) if all(known) else None
+            case ast.Call(func=ast.Attribute(value=owner, attr="item" | "long" | "int"), args=[]):
+                return self._at_most(owner)
+            case ast.Call(func=ast.Attribute(attr="clamp" | "clip"), args=args, keywords=words):
+                word = next((one.value for one in words if one.arg == "max"), None)
+                return word or (args[-1] if len(args) > 1 else None)
+            case ast.Call(func=ast.Attribute(value=owner, attr="sum"), args=[]) if self.view.is_boolean(owner):
+                return expression("MASK.numel()", MASK=owner)
+            case ast.Call(func=function) if (called := self.view.value(function).function) is not None:
+                returns = [one for one in ast.walk(called.node) if isinstance(one, ast.Return)]
+                found = self._at_most(returns[0].value) if len(returns) == 1 and returns[0].value else None
+                outside = found is not None and all(name.partition(".")[0] == "self" for name in used(found))
+                return found if outside else None
+            case ast.Name(id=name):
+                value = self.view.only_value(name)
+                return self._at_most(value) if value is not None else None
+        return None
+
+    def _list_indexed_by(self, node: ast.For, index: str) -> ast.expr | None:
+        """What Python knows the length of, and the counting name is an index of."""
+        for one in ast.walk(node):
+            if (
+                isinstance(one, ast.Subscript)
+                and isinstance(one.slice, ast.Name | ast.Call)
+                and not self.view.is_data(one.value)
+            ):
+                if any(isinstance(part, ast.Name) and part.id == index for part in ast.walk(one.slice)):
+                    return one.value
+        return None
 
     def _indexed_by(self, node: ast.For, index: str) -> ast.expr | None:
         """The size of a dim that the counting name is an index of, in the loop."""
@@ -783,11 +916,9 @@ class StraightLine:
         if self.style.loops == "masked":
             if python is None and not (is_endless and _has_python_break(node, self)):
                 raise CannotError("Python knows no end of the loop")
-            leaving = _Leaving(self.fresh("done"))
+            leaving = _Leaving(self.flags.get(id(node)) or self.fresh("done"))
             counters = _counters(node, python)
             carried = self._carried(node) - counters
-            test = expression("DONE = DONE | X", DONE=leaving.name, X=leaving.name) if False else None
-            del test
             head: list[ast.stmt] = []
             if data is not None:
                 head = written("DONE = DONE | END", DONE=leaving.name, END=self.form.negated(self.form.truth(data)))
@@ -812,7 +943,7 @@ class StraightLine:
         begun: list[ast.stmt] = []
         test = self.form.truth(node.test) if not isinstance(node.test, ast.Constant) else None
         if leaves:
-            leaving = _Leaving(self.fresh("done"))
+            leaving = _Leaving(self.flags.get(id(node)) or self.fresh("done"))
             begun.append(self._false(leaving.name))
             body = self._masked(node.body, leaving, set(carried))
             carried = [*carried, leaving.name]
@@ -861,14 +992,10 @@ class _Leaving:
     """How a loop is left: the name of the flag, and what is kept for a `return` inside."""
 
     name: str
-    fixed: bool = False
     before: list[ast.stmt] = field(default_factory=list)
 
     def off(self) -> ast.expr:
         return ast.Name(self.name, ast.Load())
-
-    def keep(self, line: StraightLine, node: ast.Return, off: ast.expr) -> list[ast.stmt]:
-        raise CannotError("a loop returns")
 
 
 def _plain_origin(node: ast.stmt) -> ast.stmt:
@@ -908,11 +1035,6 @@ def _counters(node: ast.While, python: ast.expr | None) -> set[str]:
         path for one in statements(node.body) if isinstance(one, ast.AugAssign) and isinstance(one.value, ast.Constant)
         and (path := path_of(one.target)) in asked
     }  # fmt: skip
-
-
-def _as_while(node: ast.For, line: StraightLine) -> ast.While:
-    """`for i in range(n):` as a `while` that counts."""
-    raise CannotError("a loop over places")
 
 
 def _places_of_mask(node: ast.expr) -> ast.expr | None:
@@ -983,6 +1105,10 @@ def _changes(node: ast.stmt) -> bool:
     return any(True for one in ast.walk(node) if isinstance(one, ast.stmt) for _ in changed(one)) or isinstance(
         node, ast.AugAssign
     )
+
+
+def _has_effects(node: ast.stmt) -> bool:
+    return any(isinstance(one, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom) for one in ast.walk(node))
 
 
 def _sets(node: ast.stmt) -> Iterator[str]:
@@ -1075,6 +1201,31 @@ def _inlined(new: list[ast.stmt], values: list[dict[str, ast.expr]]) -> list[ast
     return new
 
 
+class _ReturnsToBreaks(ast.NodeTransformer):
+    """Copies what it changes: `return a, b` as `result = a; result_2 = b; break`. Inner functions stay."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        if isinstance(node, _LOOPS) and any(isinstance(one, ast.Return) for one in statements(node.body)):
+            raise CannotError("an inner loop returns")
+        if not isinstance(node, ast.If | ast.With):
+            return node
+        changes = {name: self._block(block) for name in ("body", "orelse") if (block := getattr(node, name, None))}
+        return changed_copy(node, **changes)
+
+    def _block(self, block: list[ast.stmt]) -> list[ast.stmt]:
+        new = [cast("ast.stmt", self.visit(one)) for one in block]
+        match new[-1] if new else None:
+            case ast.Return(value=ast.expr() as value):
+                parts = value.elts if isinstance(value, ast.Tuple) else [value]
+                pairs = zip(self.names, parts, strict=True)
+                kept = [ast.Assign([ast.Name(name, ast.Store())], part) for name, part in pairs]
+                return [*new[:-1], *kept, ast.Break()]
+        return new
+
+
 class _Renaming(ast.NodeTransformer):
     """Copies what it changes; the rest stays the author's."""
 
@@ -1111,6 +1262,9 @@ def wanted_at(view: View, node: ast.AST) -> frozenset[int]:
     names which it is made of to numbers read from tensors. By identity."""
     todo = [one for one in ast.walk(view.node) if isinstance(one, ast.stmt) and _stands_in(node, one)]
     inner = todo[-1:]
+    loops = [one for one in todo if isinstance(one, _LOOPS)]
+    if loops:  # its steps go together
+        inner = list(statements([loops[0]]))
     wanted = set(map(id, inner))
     todo = inner
     while todo:
@@ -1136,8 +1290,3 @@ def _is_read(view: View, node: ast.stmt) -> bool:
             found = view.value(value)
             return view.is_data(value) and not found.is_tensor
     return False
-
-
-def changes_of(new: list[ast.stmt], old: Sequence[ast.stmt]) -> Callable[[], bool]:
-    """Is anything different?"""
-    return lambda: not _same(new, old)

@@ -14,7 +14,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from exportlint.engine.flow.def_use import path_of
-from exportlint.rewrite.draft import changed_copy, expression
+from exportlint.engine.values.kinds import Kind
+from exportlint.rewrite.draft import as_value, changed_copy, expression
 from exportlint.rewrite.transformation import CannotError
 from exportlint.rewrite.view import Nature, View
 
@@ -61,6 +62,16 @@ _NEUTRAL: dict[str, str | None] = {
 }  # fmt: skip
 
 
+# What these make of some rows depends on which other rows are there.
+_OF_ALL_ROWS = frozenset({
+    "cat", "stack", "sort", "argsort", "topk", "cumsum", "cumprod", "softmax", "log_softmax", "nonzero", "unique", "std",
+    "var", "median", "norm", "numel", "size", "flip", "roll", "argmax", "argmin", "cdist", "matmul", "mm", "bmm", "t",
+    "transpose", "view", "reshape", "permute", "unbind", "tolist", "item", "new_zeros", "new_ones", "split", "chunk",
+    "zeros_like", "ones_like", "randperm", "bincount", "quantile", "kthvalue", "interpolate", "layer_norm", "scatter",
+    "nms", "einsum", "tensor", "as_tensor", "dim", "expand", "repeat", "normalize", "batch_norm", "dropout",
+})  # fmt: skip
+
+
 class TensorForm:
     """Writes the expressions of a function in tensors; `view.data` names the places that hold them now.
 
@@ -81,6 +92,8 @@ class TensorForm:
     def __init__(self, view: View) -> None:
         self.view = view
         self.kept: set[int] = set()  # reads that stay reads, by identity
+        # What is set to rows that data chooses -> the name of the mask that takes its place.
+        self.masks: dict[str, str] = {}
 
     # -- Values ---------------------------------------------------------------------------------------------------
 
@@ -153,6 +166,10 @@ class TensorForm:
         match new:
             case ast.Call(func=ast.Attribute(attr="bool"), args=[]):
                 return new
+            case ast.Call(func=ast.Attribute(value=mask, attr="sum" | "count_nonzero"), args=[]) if (
+                self.view.is_boolean(mask)
+            ):
+                return expression("MASK.any()", MASK=mask)
             case ast.Call() | ast.Name() | ast.Attribute() | ast.Subscript():
                 return expression("X.bool()", X=new)
         return expression("(X) != 0", X=new)
@@ -262,11 +279,24 @@ class TensorForm:
                 one
             ):
                 return self._record(test, yes, no)
+        if (record := self._fields(yes) or self._fields(no)) is not None:
+            name, fields = record
+            words = [
+                ast.keyword(one, self.selected(test, _part_of(yes, one), _part_of(no, one))) for one in fields
+            ]  # fmt: skip
+            return ast.Call(ast.Name(name, ast.Load()), [], words)
         if any(isinstance(side, ast.Constant) and not _is_number(side) for side in (yes, no)):
             raise CannotError("one side is no tensor and no number")
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Invert):
             return expression("torch.where(TEST, YES, NO)", TEST=test.operand, YES=no, NO=yes)
         return expression("torch.where(TEST, YES, NO)", TEST=test, YES=yes, NO=no)
+
+    def _fields(self, node: ast.expr) -> tuple[str, tuple[str, ...]] | None:
+        """The class of the project whose object it is, and what that is made of."""
+        cls = self.view.value(node).cls
+        if cls is None or not cls.is_record or not cls.record_fields or self.view.module.origin(cls.name) is None:
+            return None
+        return cls.name, cls.record_fields
 
     def _is_record(self, function: ast.expr) -> bool:
         """Is it a class whose objects hold what they are given?"""
@@ -313,6 +343,12 @@ class TensorForm:
             case ast.Attribute(value=owner, attr=method) if method in _NEUTRAL and (
                 masked := self._masked(owner, method, node)
             ):
+                return masked
+        if name.startswith("torch.") and self._last(node) in _NEUTRAL and node.args:
+            as_method = changed_copy(
+                node, func=ast.Attribute(node.args[0], self._last(node), ast.Load()), args=node.args[1:]
+            )
+            if (masked := self._masked(node.args[0], self._last(node), as_method)) is not None:
                 return masked
         if name in {"torch.equal", "torch.allclose", "torch.is_nonzero"} and node.args:
             return self._asked(name.removeprefix("torch."), node)
@@ -570,16 +606,14 @@ class TensorForm:
             return counted
         owner, index = node.value, node.slice
         parts = index.elts if isinstance(index, ast.Tuple) else [index]
-        chosen = [
-            one for one in parts if not isinstance(one, ast.Slice) and self.is_data(one) and self._was_number(one)
-        ]
+        chosen = [one for one in parts if not isinstance(one, ast.Slice) and self._is_place(one)]
         if not chosen:
             new_owner, new_index = self.of(owner), self._sliced(index)
             same = new_owner is owner and new_index is index
             return node if same else changed_copy(node, value=new_owner, slice=new_index)
         if len(chosen) > 1:
             raise CannotError("several places are chosen by data at once")
-        if not self.is_data(owner) and self.view.nature(owner) is not Nature.DATA:
+        if not self.is_data(owner) and (self.view.nature(owner) is Nature.LISTED or self._was_number(chosen[0])):
             return self._entry(owner, chosen[0])
         place = next(i for i, one in enumerate(parts) if one is chosen[0])
         dim = sum(1 for one in parts[:place] if isinstance(one, ast.Slice) or _is_none(one))
@@ -594,6 +628,28 @@ class TensorForm:
         return expression(
             "X.index_select(DIM, I.reshape(1)).squeeze(DIM)", X=base, DIM=ast.Constant(dim), I=self._index(chosen[0])
         )
+
+    def _is_place(self, node: ast.expr) -> bool:
+        """Is it one place that data says? A tensor of one bool is a mask."""
+        return self._was_number(node) or (
+            self.is_data(node) and self.view.is_single(node) and not self.view.is_boolean(node)
+        )
+
+    def written_place(self, node: ast.Subscript, value: ast.expr) -> tuple[ast.expr, ast.expr]:
+        """`x[i] = value` with places that data says, as a write at tensors of one place: the target and the value."""
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        chosen = [one for one in parts if not isinstance(one, ast.Slice) and self._is_place(one)]
+        if not chosen:
+            index = self._sliced(node.slice)
+            return (node if index is node.slice else ast.Subscript(node.value, index, ast.Store())), value
+        if self.view.nature(node.value) is not Nature.DATA:
+            raise CannotError("data says which entry of a list is set")
+        news = [expression("I.reshape(1)", I=self._index(one)) if one in chosen else self._sliced(one) for one in parts]
+        index = news[0] if len(news) == 1 else ast.Tuple(news, ast.Load())
+        before = parts.index(chosen[0])
+        if before and len(chosen) == 1 and not isinstance(value, ast.Constant):
+            value = expression("X.unsqueeze(DIM)", X=value, DIM=ast.Constant(before))
+        return ast.Subscript(node.value, index, ast.Store()), value
 
     def _index(self, node: ast.expr) -> ast.expr:
         new = self.of(node)
@@ -626,13 +682,55 @@ class TensorForm:
     # -- Selections of rows: masks instead ----------------------------------------------------------------------------
 
     def selection(self, node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
-        """The tensor and the mask of `x[mask]`, of `x[:n]`, or of a name that is set to one of these alone."""
-        if isinstance(node, ast.Name):
-            found = self._only_value(node.id)
-            return self.selection(found) if found is not None and not isinstance(found, ast.Name) else None
-        if not isinstance(node, ast.Subscript):
+        """The whole tensor and the mask of rows that data chose: of `x[mask]`, of `x[:n]`, of a name that is set to one
+        of these alone, and of what is computed of the chosen rows one by one, as a layer or `* 2` does."""
+        match node:
+            case ast.Name(id=name):
+                value = self.view.only_value(name)
+                found = self.selection(value) if value is not None and not isinstance(value, ast.Name) else None
+                if found is None:
+                    return None
+                if isinstance(found[1], ast.Name):
+                    return found
+                mask = self.masks.setdefault(name, f"is_in_{name}")
+                return found[0], ast.Name(mask, ast.Load())
+            case ast.Subscript(value=owner, slice=ast.Tuple(elts=[ast.Slice(lower=None, upper=None), *rest])) if (
+                found := self.selection(owner)
+            ):
+                return ast.Subscript(found[0], ast.Tuple([ast.Slice(), *rest], ast.Load()), ast.Load()), found[1]
+            case ast.Subscript():
+                return self._rows_chosen(node)
+            case ast.BinOp(left=left, op=operator, right=right):
+                first, second = self.selection(left), self.selection(right)
+                if (first is None) is (second is None):
+                    return None
+                chosen = first or second
+                parts = (first[0] if first else self.of(left), second[0] if second else self.of(right))
+                return (ast.BinOp(parts[0], operator, parts[1]), chosen[1]) if chosen else None
+            case ast.Call(func=function, args=args):
+                return self._computed_by_row(node, function, args)
+        return None
+
+    def _computed_by_row(
+        self, node: ast.Call, function: ast.expr, args: list[ast.expr]
+    ) -> tuple[ast.expr, ast.expr] | None:
+        if self._last(node) in _NEUTRAL or self._last(node) in _OF_ALL_ROWS:
             return None
+        if isinstance(function, ast.Attribute) and (found := self.selection(function.value)) is not None:
+            whole = ast.Attribute(found[0], function.attr, ast.Load())
+            return changed_copy(node, func=whole), found[1]
+        chosen = [(place, found) for place, one in enumerate(args) if (found := self.selection(one)) is not None]
+        if len(chosen) != 1 or not (
+            self.view.value(function).kind is Kind.MODULE or (self.view.origin(function) or "").startswith("torch.")
+        ):
+            return None
+        ((place, found),) = chosen
+        return changed_copy(node, args=[*args[:place], found[0], *args[place + 1 :]]), found[1]
+
+    def _rows_chosen(self, node: ast.Subscript) -> tuple[ast.expr, ast.expr] | None:
         owner, index = node.value, node.slice
+        if not self.is_data(owner):
+            return None
         if not isinstance(index, ast.Slice | ast.Tuple) and self.view.is_boolean(index):
             return self.of(owner), self.of(index)
         parts = index.elts if isinstance(index, ast.Tuple) else [index]
@@ -662,25 +760,12 @@ class TensorForm:
     def _is_bound_by_data(self, node: ast.Slice) -> bool:
         return node.step is None and any(one is not None and self.is_data(one) for one in (node.lower, node.upper))
 
-    def _only_value(self, name: str) -> ast.expr | None:
-        """What the one statement sets that sets the name, where what it is made of is still the same."""
-        found = [
-            one.value for one in ast.walk(self.view.node)
-            if isinstance(one, ast.Assign) and any(path_of(target) == name for target in one.targets)
-        ]  # fmt: skip
-        stores = [
-            n
-            for n in ast.walk(self.view.node)
-            if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
-        ]
-        return found[0] if len(found) == len(stores) == 1 else None
-
     def _counted(self, node: ast.expr) -> ast.expr | None:
         """How many rows data chose."""
         match node:
             case ast.Call(func=ast.Attribute(value=owner, attr="nonzero")) if not self.view.origin(node.func):
                 return expression("X.count_nonzero()", X=self.of(owner))
-            case ast.Name(id=name) if isinstance(value := self._only_value(name), ast.Call):
+            case ast.Name(id=name) if isinstance(value := self.view.only_value(name), ast.Call):
                 return self._counted(value)
         if (found := self.selection(node)) is not None:
             return expression("MASK.sum()", MASK=found[1])
@@ -699,7 +784,7 @@ class TensorForm:
         if found is None or (dim is not None and not (isinstance(dim, ast.Constant) and dim.value == 0)):
             return None
         base, mask = found
-        mask = self._fitted(base, mask, whole=dim is None)
+        mask = self._fitted(owner, base, mask, whole=dim is None)
         neutral = _NEUTRAL[method]
         rest = [one for one in node.keywords if one.arg not in {"dim", "axis"}]
         reduced = "sum" if method == "mean" else method
@@ -710,17 +795,34 @@ class TensorForm:
             whole = ast.BinOp(whole, ast.Div(), ast.Call(ast.Attribute(mask, "sum", ast.Load()), args, rest))
         return whole
 
-    def _fitted(self, base: ast.expr, mask: ast.expr, *, whole: bool) -> ast.expr:
-        """The mask of rows for tensors of more dims."""
-        dims = self.view.dims(base) if isinstance(base, ast.Name | ast.Attribute) else None
-        of_mask = self.view.dims(mask) if isinstance(mask, ast.Name | ast.Attribute) else None
-        if dims is not None and len(dims) > 1 and (of_mask is None or len(of_mask) < len(dims)):
-            more = len(dims) - (len(of_mask) if of_mask else 1)
+    def _fitted(self, owner: ast.expr, base: ast.expr, mask: ast.expr, *, whole: bool) -> ast.expr:
+        """The mask of rows, for tensors whose rows have dims of their own. `owner`: the chosen rows."""
+        dims = self.view.dims(owner)
+        of_elements = any(ast.dump(one) == ast.dump(base) for one in ast.walk(mask))
+        more = len(dims) - 1 if dims is not None else 0 if whole or of_elements else 1
+        if not of_elements or (dims is not None and len(dims) > 1):
             for _ in range(more):
                 mask = expression("X.unsqueeze(-1)", X=mask)
-            if whole:
-                mask = expression("MASK.expand_as(X)", MASK=mask, X=base)
-        return mask
+        return expression("MASK.expand_as(X)", MASK=mask, X=base) if whole and more and not of_elements else mask
+
+    def masked_write(self, target: ast.Subscript, value: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+        """`y[mask] = f(x[mask])` as a selection of whole tensors: the target, and the value that it is set to."""
+        mask = target.slice
+        if isinstance(mask, ast.Slice | ast.Tuple) or not self.view.is_boolean(mask):
+            return None
+        found = self.selection(value)
+        if found is None or ast.dump(found[1]) != ast.dump(self.of(mask)):
+            return None
+        fitted = self._fitted(value, found[0], found[1], whole=False)
+        return target.value, self.selected(fitted, found[0], as_value(target.value))
+
+
+def _part_of(node: ast.expr, field: str) -> ast.expr:
+    if isinstance(node, ast.Call):
+        given = next((one.value for one in node.keywords if one.arg == field), None)
+        if given is not None:
+            return given
+    return ast.Attribute(node, field, ast.Load())
 
 
 def _guards(node: ast.expr) -> bool:

@@ -78,6 +78,8 @@ class View:
     function: FunctionInfo
     belief: Belief
     data: set[str] = field(default_factory=set)
+    # Names that hold numbers of Python now: those of loops that count in Python what data counted.
+    python: set[str] = field(default_factory=set)
 
     @property
     def cls(self) -> ClassInfo | None:
@@ -146,9 +148,8 @@ class View:
 
     def _is_news(self, node: ast.AST) -> bool:
         """Does a name in it hold something else than when the engine looked?"""
-        return bool(self.data) and any(
-            path in self.data for one in ast.walk(node) if (path := path_of(one)) is not None
-        )
+        news = self.data | self.python
+        return bool(news) and any(path in news for one in ast.walk(node) if (path := path_of(one)) is not None)
 
     def _by_syntax(self, node: ast.expr) -> Nature:
         match node:
@@ -158,6 +159,8 @@ class View:
                 ast.List() | ast.Tuple() | ast.Dict() | ast.Set() | ast.ListComp() | ast.GeneratorExp() | ast.DictComp()
             ):
                 return Nature.LISTED
+            case ast.Name(id=name) if name in self.python:
+                return Nature.PYTHON
             case ast.Name() | ast.Attribute() if path_of(node) in self.data:
                 return Nature.DATA
             case ast.Compare(ops=ops, left=left, comparators=others):
@@ -285,7 +288,8 @@ class View:
             case ast.UnaryOp(operand=operand):
                 return self.is_single(operand)
             case ast.Name(id=name):
-                return name in self.singles
+                value = self.only_value(name)
+                return name in self.singles or (value is not None and not _names(value, name) and self.is_single(value))
         return False
 
     @cached_property
@@ -293,11 +297,26 @@ class View:
         """Names that hold tensors without dims now."""
         return set()
 
+    def only_value(self, name: str) -> ast.expr | None:
+        """What the one statement of the function sets that sets the name; None where there are others, or it is a
+        parameter."""
+        if name in self.flow.parameters:
+            return None
+        nodes = list(ast.walk(self.node))
+        sets = (one for one in nodes if isinstance(one, ast.Assign))
+        found = [one.value for one in sets if any(path_of(target) == name for target in one.targets)]
+        stores = [n for n in nodes if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)]
+        return found[0] if len(found) == len(stores) == 1 else None
+
     def dims(self, node: ast.expr) -> tuple[int | None, ...] | None:
         """How many elements each dim has, where the engine knows: of a sample, say."""
         lead = self.value(node).lead
         known = lead.dims if isinstance(lead, Tensor) else None
         return tuple(one.number if one is not None else None for one in known) if known is not None else None
+
+
+def _names(node: ast.AST, name: str) -> bool:
+    return any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(node))
 
 
 def _targets(node: ast.Assign | ast.AnnAssign | ast.NamedExpr) -> Iterator[ast.expr]:
