@@ -186,6 +186,7 @@ class Draft:
         self._below: defaultdict[int, list[ast.stmt]] = defaultdict(list)
         self._new_inits: defaultdict[int, list[ast.stmt]] = defaultdict(list)
         self._methods: defaultdict[int, list[ast.stmt]] = defaultdict(list)
+        self._bases: dict[int, str] = {}
         self._imported: dict[str, None] = {}
         self._undecorated: list[ast.expr] = []
         self._inside_own: set[int] = set()  # what is replaced by an expression with itself in it, while that is worded
@@ -227,6 +228,10 @@ class Draft:
     def undecorate(self, decorator: ast.expr) -> None:
         """A function or class without this decorator."""
         self._undecorated.append(decorator)
+
+    def derive(self, cls: ast.ClassDef, base: str) -> None:
+        """The class, which has no bases, derives from one; it is no record any more."""
+        self._bases[id(cls)] = base
 
     def add_import(self, module: str) -> None:
         """The file imports the module under its own name. What is new and says `torch.…` is imported without this."""
@@ -428,6 +433,17 @@ class Draft:
         return Replacement((line, 1), (line, 1), "\n".join(_indented(lines, indent)) + "\n")
 
     def _of_class(self, cls: ast.ClassDef) -> Iterator[Replacement]:
+        if id(cls) in self._bases:
+            start = self._place(_first_line(cls), _first_column(cls))
+            head = re.compile(rf"class\s+{cls.name}\s*(\(\s*(object)?\s*\))?\s*(?=:)").search(
+                self.text, self._starts[cls.lineno - 1]
+            )
+            if head is None:
+                raise NoRoomError
+            line = cls.lineno + self.text.count("\n", self._starts[cls.lineno - 1], head.end())
+            yield Replacement(
+                start, (line, head.end() - self._starts[line - 1] + 1), f"class {cls.name}({self._bases[id(cls)]})"
+            )
         new: list[ast.stmt] = []
         if id(cls) in self._new_inits:
             new.append(self._made_init(cls, self._new_inits[id(cls)]))
@@ -668,7 +684,7 @@ class Draft:
 
     def _find_touched(self) -> frozenset[int]:
         """Every node of the author's that is changed, or something inside of which is."""
-        changed = {*self._instead, *self._swapped, *self._above, *self._below, *self._new_inits, *self._methods}
+        changed = {*self._instead, *self._swapped, *self._above, *self._below, *self._new_inits, *self._methods, *self._bases}
         touched = set[int]()
         for one in changed:
             now: int | None = one

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.control_flow import blocks
 from exportlint.engine.flow.def_use import changed, defined, path_of, used
-from exportlint.engine.values.kinds import Kind
+from exportlint.engine.values.abstract_value import Kind
 from exportlint.rewrite.draft import changed_copy, expression, stands_for, statements
 from exportlint.rewrite.place import Place, around
 from exportlint.rewrite.transformation import Proposal

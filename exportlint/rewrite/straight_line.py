@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.control_flow import blocks, statements
 from exportlint.engine.flow.def_use import DefUse, changed, defined, path_of, root_of, used
-from exportlint.engine.values.kinds import Source
+from exportlint.engine.values.abstract_value import Source
 from exportlint.rewrite.draft import as_target, as_value, changed_copy, expression, stands_for
 from exportlint.rewrite.draft import statements as written
 from exportlint.rewrite.tensor_form import TensorForm

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from exportlint.engine.flow.def_use import path_of
-from exportlint.engine.values.kinds import Kind
+from exportlint.engine.values.abstract_value import Kind
 from exportlint.finding import Applicability
 from exportlint.rewrite.draft import as_target, changed_copy, stands_for
 from exportlint.rewrite.place import Place, around

@@ -14,7 +14,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from exportlint.engine.flow.def_use import path_of
-from exportlint.engine.values.kinds import Kind
+from exportlint.engine.values.abstract_value import Kind
 from exportlint.rewrite.draft import as_value, changed_copy, expression
 from exportlint.rewrite.transformation import CannotError
 from exportlint.rewrite.view import Nature, View
@@ -134,7 +134,9 @@ class TensorForm:
                 new: object = self.of(value)
                 if new is not value:
                     changes[name] = new
-            elif isinstance(value, list) and any(isinstance(one, ast.expr | ast.keyword | ast.comprehension) for one in value):
+            elif isinstance(value, list) and any(
+                isinstance(one, ast.expr | ast.keyword | ast.comprehension) for one in value
+            ):
                 news = [self._part(one) for one in value]
                 if any(new is not old for new, old in zip(news, value, strict=True)):
                     changes[name] = news

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from exportlint.edited_source import OverlappingEditsError, edited
-from exportlint.engine.values.beliefs import span_of
+from exportlint.engine.values.abstract_value import span_of
 from exportlint.finding import Applicability
 from exportlint.rewrite.draft import Draft, NoRoomError
 from exportlint.rewrite.view import View
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from exportlint.engine.source.symbols import FunctionInfo, ModuleInfo
-    from exportlint.engine.values.beliefs import Belief, Span
+    from exportlint.engine.values.abstract_value import Belief, Span
 
 
 class CannotError(Exception):

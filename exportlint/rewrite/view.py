@@ -15,17 +15,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from exportlint.engine.flow.def_use import DefUse, path_of
-from exportlint.engine.values.abstract_value import UNKNOWN, Tensor, Value
-from exportlint.engine.values.beliefs import span_of
-from exportlint.engine.values.kinds import Kind
-from exportlint.engine.values.library import SCALAR_ATTRIBUTES
-from exportlint.engine.values.tensor_methods import BOOLEAN_METHODS
+from exportlint.engine.values.abstract_value import UNKNOWN, Kind, Tensor, Value, span_of
+from exportlint.engine.values.library import BOOLEAN_METHODS, SCALAR_ATTRIBUTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from exportlint.engine.source.symbols import ClassInfo, FunctionInfo, ModuleInfo
-    from exportlint.engine.values.beliefs import Belief
+    from exportlint.engine.values.abstract_value import Belief
 
 
 class Nature(enum.Enum):

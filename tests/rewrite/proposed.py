@@ -9,8 +9,8 @@ from pathlib import Path
 from exportlint.edited_source import edited
 from exportlint.engine.interpreter.engine import Engine
 from exportlint.engine.source.parsed import Parsed
-from exportlint.engine.source.project import Project
-from exportlint.engine.values.beliefs import span_of
+from exportlint.engine.source.symbols import Project
+from exportlint.engine.values.abstract_value import span_of
 from exportlint.rewrite.transformation import proposed_rewrites
 
 

@@ -1,0 +1,1226 @@
+"""What tensors hold a place that outlives a call, and how reads and writes of the place become those of the tensors.
+
+    a number, a flag, a tensor          one buffer
+    None until something is known       one of the size of what is put there, and one that tells whether it was
+    a pair, a list, a dict, a namespace of elements that the code names     one buffer each
+    a list or deque that has a bound    the stacked elements, moved by one with each new one; and how many there are
+    a list that only grows              the sum and the number of its elements, where that is all that is read
+    an iterator, a generator            the numbers that it goes on with
+
+The outcome are *cells*: attributes that hold tensors and are assigned like any variable. That they are buffers, which
+are written in place, is the business of who asks.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from exportlint.engine.flow.def_use import path_of, root_of
+from exportlint.engine.source.symbols import FunctionInfo
+from exportlint.engine.values.abstract_value import Container, Tensor, Value
+from exportlint.rewrite.draft import changed_copy, expression, statements
+from exportlint.rewrite.state_homes import Place, block, rebuilt, reference
+from exportlint.rewrite.transformation import CannotError
+from exportlint.rewrite.view import View
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from exportlint.engine.source.symbols import ModuleInfo
+    from exportlint.engine.values.abstract_value import Belief
+    from exportlint.rewrite.state_homes import Home, Scope
+
+Changed: TypeAlias = "ast.AST | list[ast.stmt] | None"
+_FILLS = {
+    "zeros": "zeros", "new_zeros": "zeros", "zeros_like": "zeros",
+    "ones": "ones", "new_ones": "ones", "ones_like": "ones",
+}  # fmt: skip
+_SAME_SIZE = frozenset(
+    {"detach", "clone", "float", "double", "half", "contiguous", "abs", "exp", "tanh", "sigmoid", "to"}
+)
+_RECURRENT = {"torch.nn.LSTM": 2, "torch.nn.LSTMCell": 2, "torch.nn.GRU": 1, "torch.nn.RNN": 1, "torch.nn.GRUCell": 1}
+
+
+@dataclass(eq=False)
+class Cell:
+    """A tensor that outlives a call. `first`: what it begins with; `definition`: the statement that it is made by."""
+
+    name: str
+    home: Home
+    first: ast.expr
+    definition: ast.stmt | None
+    is_buffer: bool = False
+
+
+# -- What is known of values ---------------------------------------------------------------------------------------------
+
+
+class Known:
+    """Sizes and sorts of the values that are put into places."""
+
+    def __init__(self, module: ModuleInfo, belief: Belief, scopes: Sequence[Scope]) -> None:
+        self.module, self.belief, self.scopes = module, belief, scopes
+        self.from_sample = False  # was a size of the sample asked for?
+        self._views = {
+            id(scope): View(module, FunctionInfo(scope.node.name, scope.node, module), belief) for scope in scopes
+        }
+
+    def scope_of(self, node: ast.AST) -> Scope | None:
+        return next((s for s in self.scopes if any(one is node for one in ast.walk(s.node))), None)
+
+    def view(self, node: ast.AST) -> View | None:
+        scope = self.scope_of(node)
+        return self._views[id(scope)] if scope is not None else None
+
+    def is_data(self, node: ast.expr) -> bool:
+        view = self.view(node)
+        return view is not None and view.is_data(node)
+
+    def is_boolean(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.BinOp):
+            return self.is_boolean(node.left) and self.is_boolean(node.right)
+        view = self.view(node)
+        return isinstance(node, ast.Compare) or (view is not None and view.is_boolean(node))
+
+    def dims(self, node: ast.expr | Value, depth: int = 4) -> tuple[int, ...] | None:
+        """How many elements each dim has."""
+        if isinstance(node, Value):
+            lead = node.lead
+            known = lead.dims if isinstance(lead, Tensor) else None
+            numbers = [one.number if one is not None else None for one in known] if known is not None else [None]
+            return tuple(one for one in numbers if one is not None) if None not in numbers else None
+        view = self.view(node)
+        found = self.dims(view.value(node)) if view is not None else None
+        if found is not None or depth == 0 or view is None:
+            return found if found is not None else self._made(node)
+        match node:
+            case ast.IfExp(body=body, orelse=orelse):
+                return self.dims(body, depth - 1) or self.dims(orelse, depth - 1)
+            case ast.Name(id=name):
+                values = [
+                    one.value for one in ast.walk(view.node)
+                    if isinstance(one, ast.Assign) and path_of(one.targets[0]) == name
+                ]  # fmt: skip
+                return next((d for one in values if (d := self.dims(one, depth - 1)) is not None), None)
+            case ast.Call(func=ast.Attribute(value=owner, attr=method)) if method in _SAME_SIZE:
+                return self.dims(owner, depth - 1)
+            case ast.BinOp(left=left, right=right):
+                sides = [d for one in (left, right) if (d := self.dims(one, depth - 1)) is not None]
+                return _broadcast(sides) if len(sides) == 2 or not all(map(self.is_data, (left, right))) else None
+        return self._made(node)
+
+    def _made(self, node: ast.expr) -> tuple[int, ...] | None:
+        """`torch.zeros(3)`."""
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr=maker), args=args) if maker in _FILLS:
+                numbers = args[0].elts if len(args) == 1 and isinstance(args[0], ast.Tuple) else args
+                found = [one.value for one in numbers if isinstance(one, ast.Constant) and isinstance(one.value, int)]
+                return tuple(found) if len(found) == len(numbers) else None
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr="tensor"), args=[ast.Constant()]):
+                return ()
+        return None
+
+    def is_integral(self, node: ast.expr | Value, own: str = "", depth: int = 4) -> bool:
+        """Is it a whole number whatever comes? `own`: the path of a place of which that is asked."""
+        if isinstance(node, Value) or depth == 0:
+            return False
+        match node:
+            case ast.Constant(value=value):
+                return isinstance(value, int)
+            case ast.BinOp(op=op, left=left, right=right):
+                parts = self.is_integral(left, own, depth - 1) and self.is_integral(right, own, depth - 1)
+                return parts and not isinstance(op, ast.Div | ast.Pow)
+            case ast.UnaryOp(operand=operand):
+                return self.is_integral(operand, own, depth - 1)
+            case ast.Compare() | ast.BoolOp():
+                return True
+            case ast.IfExp(body=body, orelse=orelse):
+                return self.is_integral(body, own, depth - 1) and self.is_integral(orelse, own, depth - 1)
+            case ast.Subscript(value=ast.Attribute(attr="shape")):
+                return True
+            case ast.Call(func=ast.Name(id="len" | "int")):
+                return True
+            case ast.Call(func=ast.Name(id="min" | "max"), args=args):
+                return all(self.is_integral(one, own, depth - 1) for one in args)
+            case ast.Call(func=ast.Attribute(attr="where"), args=[_, left, right]):
+                return self.is_integral(left, own, depth - 1) and self.is_integral(right, own, depth - 1)
+            case ast.Call(func=ast.Attribute(attr="size" | "numel" | "argmax" | "argmin" | "long")):
+                return True
+            case ast.Attribute() | ast.Name() if path_of(root_of(node)) == own:
+                return True
+            case ast.Subscript() if path_of(root_of(node)) == own:
+                return True
+            case ast.Attribute() | ast.Name():
+                scopes = [s for s in self.scopes if any(one is node for one in ast.walk(s.node))] or self.scopes
+                functions = [*(s.node for s in scopes), *(s.node for s in self.scopes if s.node.name == "__init__")]
+                values = [
+                    one.value for function in functions for one in ast.walk(function)
+                    if isinstance(one, ast.Assign) and path_of(one.targets[0]) == path_of(node)
+                ]  # fmt: skip
+                defaults = [d for function in functions for d in _defaults(function, path_of(node) or "")]
+                found = [*values, *defaults]
+                return bool(found) and all(self.is_integral(one, own, depth - 1) for one in found)
+        return False
+
+    def first(self, place: Place) -> ast.expr:
+        """The tensor that a place begins with."""
+        own = f"self.{place.name}"
+        written = [one for one in place.written if not _is_none(one)]
+        data = [one for one in written if isinstance(one, Value) or self.is_data(one)]
+        dims = next((d for one in data if (d := self.dims(one)) is not None), None)
+        initial = place.initial
+        if initial is None:
+            return self._zeros(place, data, dims, own)
+        if self.makes_tensor(initial):
+            had = self.dims(initial)
+            if dims is not None and had is not None and _broadcast([dims, had]) == dims != had:
+                self.from_sample = True
+                return expression("INITIAL.repeat(DIMS)", INITIAL=initial, DIMS=_tuple(dims))
+            return initial
+        number = _number(initial)
+        if isinstance(number, bool):
+            return expression("torch.tensor(INITIAL)", INITIAL=initial)
+        integral = (isinstance(number, int) or (number is None and self.is_integral(initial))) and all(
+            self.is_integral(one, own) for one in written
+        )
+        if dims:
+            self.from_sample = True
+            fill = expression("torch.full(DIMS, INITIAL)", DIMS=_tuple(dims), INITIAL=_float(initial, number))
+            return expression("torch.zeros(DIMS)", DIMS=_tuple(dims)) if number == 0 else fill
+        if integral:
+            return expression("torch.tensor(INITIAL)", INITIAL=initial)
+        if data:
+            if number is None and not isinstance(initial, ast.Call):
+                return expression("torch.tensor(INITIAL, dtype=torch.float32)", INITIAL=initial)
+            return expression("torch.tensor(INITIAL)", INITIAL=_float(initial, number))
+        # Python's numbers are as precise as this; beside a tensor of numbers it changes no dtype.
+        return expression("torch.tensor(INITIAL, dtype=torch.float64)", INITIAL=_float(initial, number))
+
+    def _zeros(self, place: Place, data: list[ast.expr | Value], dims: tuple[int, ...] | None, own: str) -> ast.expr:
+        if dims is None:
+            written = [one for one in place.written if not _is_none(one)]
+            if written and not data:
+                whole = all(self.is_integral(one, own) for one in written)
+                return expression("torch.tensor(0)" if whole else "torch.tensor(0.0, dtype=torch.float64)")
+            raise CannotError(f"the size of `{place.name}` is not known")
+        self.from_sample = self.from_sample or bool(dims)
+        exprs = [one for one in data if isinstance(one, ast.expr)]
+        if exprs and all(map(self.is_boolean, exprs)):
+            return expression("torch.zeros(DIMS, dtype=torch.bool)", DIMS=_tuple(dims))
+        if exprs and all(self.is_integral(one) for one in exprs):
+            return expression("torch.zeros(DIMS, dtype=torch.int64)", DIMS=_tuple(dims))
+        return _call("torch.zeros", dims)
+
+    def makes_tensor(self, node: ast.expr) -> bool:
+        root: ast.expr = node
+        while isinstance(root, ast.Call | ast.Attribute | ast.Subscript):
+            name = self.module.dotted(root) if isinstance(root, ast.Attribute) else None
+            if name is not None and name.startswith("torch."):
+                return not name.startswith(("torch.nn.Module", "torch.device"))
+            root = root.func if isinstance(root, ast.Call) else root.value
+        if isinstance(node, ast.BinOp):
+            return self.makes_tensor(node.left) or self.makes_tensor(node.right)
+        if isinstance(node, ast.Name):
+            for scope in self.scopes:
+                arguments = (*scope.node.args.args, *scope.node.args.kwonlyargs)
+                if scope.node.name == "__init__" and any(
+                    one.arg == node.id and one.annotation is not None and "Tensor" in ast.unparse(one.annotation)
+                    for one in arguments
+                ):
+                    return True
+                for one in ast.walk(scope.node) if scope.node.name == "__init__" else ():
+                    if (
+                        isinstance(one, ast.Assign)
+                        and path_of(one.targets[0]) == node.id
+                        and self.makes_tensor(one.value)
+                    ):
+                        return True
+        return False
+
+
+def _defaults(function: ast.FunctionDef, name: str) -> Iterator[ast.expr]:
+    a = function.args
+    names = [one.arg for one in (*a.posonlyargs, *a.args)]
+    yield from (value for arg, value in zip(names[::-1], a.defaults[::-1], strict=False) if arg == name)
+    yield from (value for arg, value in zip(a.kwonlyargs, a.kw_defaults, strict=True) if arg.arg == name and value)
+
+
+def _broadcast(sides: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
+    length = max(map(len, sides), default=0)
+    padded = [(1,) * (length - len(one)) + one for one in sides]
+    found = [max(column) for column in zip(*padded, strict=True)]
+    fits = all(one in {1, most} for side in padded for one, most in zip(side, found, strict=True))
+    return tuple(found) if fits and sides else None
+
+
+def _is_none(node: ast.expr | Value) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _number(node: ast.expr) -> bool | int | float | None:
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:
+        return None
+    return value if isinstance(value, int | float) else None
+
+
+def _float(node: ast.expr, number: float | None) -> ast.expr:
+    if number is None or isinstance(number, float):
+        return node
+    return ast.Constant(float(number)) if number >= 0 else ast.UnaryOp(ast.USub(), ast.Constant(float(-number)))
+
+
+def _tuple(dims: Sequence[int]) -> ast.expr:
+    return ast.Tuple([ast.Constant(one) for one in dims], ast.Load())
+
+
+def _call(name: str, dims: Sequence[int]) -> ast.expr:
+    """`torch.zeros(2, 3)`; `torch.zeros(())` of no dims."""
+    args: list[ast.expr] = [ast.Constant(one) for one in dims] or [ast.Tuple([], ast.Load())]
+    return ast.Call(expression(name), args, [])
+
+
+# -- Forms ---------------------------------------------------------------------------------------------------------------
+
+
+class Forms:
+    """Gives each place its cells, and rewrites the scopes to them.
+
+    Raises CannotError for a place that has no form; `kept` are the places that stay as they are for that reason.
+    """
+
+    def __init__(self, known: Known, homes: Sequence[Home], scopes: Sequence[Scope]) -> None:
+        self.known, self.scopes = known, scopes
+        self.cells: list[Cell] = []
+        self.refused: list[str] = []
+        todo = [place for home in homes for place in home.places.values()]
+        for place in todo:
+            todo += self._form(place)
+
+    def _form(self, place: Place) -> list[Place]:
+        """Rewrites all uses of a place; the places that take its place."""
+        why = ""
+        for form in self._forms_for(place):
+            before = [scope.body for scope in self.scopes]
+            made = len(self.cells)
+            try:
+                parts = form()
+            except CannotError as error:
+                why = why or str(error)
+                del self.cells[made:]
+                for scope, body in zip(self.scopes, before, strict=True):
+                    scope.body = body
+                continue
+            return parts
+        self.refused.append(f"{place.name}: {why}")
+        del place.home.places[place.name]
+        return []
+
+    def _forms_for(self, place: Place):  # noqa: ANN202 - methods without arguments
+        initial = place.initial
+        match initial:
+            case ast.Call(func=function) if (self.known.module.dotted(function) or "").startswith("itertools."):
+                return [lambda: self._turns(place)]
+            case ast.Call(func=ast.Name(id="iter")):
+                return [lambda: self._turns(place)]
+            case ast.Call(func=ast.Name(id=name)) if name in self.known.module.functions and _yields(
+                self.known.module.functions[name].node
+            ):
+                return [lambda: self._generator(place)]
+        if initial is None and self._is_pair(place):
+            return [lambda: self._named(place)]
+        if initial is None or self.known.makes_tensor(initial) or _number(initial) is not None:
+            return [lambda: self._cell(place)]
+        if _is_listing(initial):
+            return [lambda: self._named(place), lambda: self._window(place), lambda: self._totals(place)]
+        return [lambda: self._cell(place)]
+
+    def _rewrite(self, place: Place, change) -> None:  # noqa: ANN001 - of a node and the owner's path
+        for scope in self.scopes:
+            owners = [path for path, home in scope.owners.items() if home is place.home]
+            for owner in owners:
+                is_own = _is_place(owner, place.name)
+                scope.body = block(scope.body, lambda node, o=owner, s=scope, i=is_own: change(node, o, i, s))
+
+    # One tensor, which may be missing at first.
+
+    def _cell(self, place: Place) -> list[Place]:
+        if place.initial is not None:
+            self.cells.append(Cell(place.name, place.home, self.known.first(place), place.definition, place.is_buffer))
+            self._no_calls(place)
+            return []
+        starts = self._starts(place)
+        first = self._start_value(place, starts) if starts else self.known.first(place)
+        flag = f"{place.name}_set" if self._asks(place, starts) else None
+        self.cells.append(Cell(place.name, place.home, first, place.definition, place.is_buffer))
+        if flag is not None:
+            self.cells.append(Cell(flag, place.home, expression("torch.tensor(False)"), place.definition))
+
+        def change(node: ast.AST, owner: str, is_own, scope: Scope) -> Changed:  # noqa: ANN001
+            match node:
+                case ast.If() if any(getattr(node, "origin", node) is one for one in starts):
+                    rest = node.test.values[1:] if isinstance(node.test, ast.BoolOp) else []
+                    return [] if all(_asks_size(one, is_own) for one in rest) else None
+                case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
+                    if is_own(left):
+                        told = reference(f"{owner}.{flag}")
+                        return told if isinstance(op, ast.IsNot) else ast.UnaryOp(ast.Invert(), told)
+                case ast.Call(func=ast.Name(id="hasattr"), args=[held, ast.Constant(value=name)]):
+                    if path_of(held) == owner and name == place.name:
+                        return reference(f"{owner}.{flag}")
+                case ast.Call(func=ast.Name(id="getattr"), args=[held, ast.Constant(value=name), _]):
+                    if path_of(held) == owner and name == place.name:
+                        return reference(f"{owner}.{name}")
+                case ast.Assign(targets=targets, value=value) if any(
+                    is_own(one) for target in targets for one in ast.walk(target)
+                ):
+                    if node is place.definition or getattr(node, "origin", node) is place.definition:
+                        return node
+                    return self._set(node, value, owner, flag, is_own)
+                case ast.Delete(targets=[target]) if is_own(target):
+                    return statements("FLAG = False", FLAG=reference(f"{owner}.{flag}"))
+            return None
+
+        self._rewrite(place, change)
+        return []
+
+    def _set(self, node: ast.Assign, value: ast.expr, owner: str, flag: str | None, is_own) -> list[ast.stmt]:  # noqa: ANN001
+        if _is_none(value):
+            others = [one for one in node.targets if not is_own(one)]
+            kept: list[ast.stmt] = [changed_copy(node, targets=others)] if others else []
+            return kept + (statements("FLAG = False", FLAG=reference(f"{owner}.{flag}")) if flag else [])
+        if flag is None:
+            return [node]
+        whole = rebuilt(node, lambda one: None)
+        assert isinstance(whole, ast.Assign)  # noqa: S101 - nothing changed
+        value = value
+        asks = rebuilt(value, lambda one: _flagged(one, owner, flag, is_own))
+        new = changed_copy(node, value=asks) if asks is not value else node
+        return [new, *statements("FLAG = True", FLAG=reference(f"{owner}.{flag}"))]
+
+    def _no_calls(self, place: Place) -> None:
+        """A tensor or number has no methods of a container."""
+        for scope in self.scopes:
+            for node in (one for statement in scope.body for one in ast.walk(statement)):
+                match node:
+                    case ast.Call(func=ast.Attribute(value=held, attr="append" | "pop" | "extend")):
+                        if (found := scope.place(held)) is not None and found[1] is place:
+                            raise CannotError(f"`{place.name}` is a container of a kind that is not known")
+
+    def _starts(self, place: Place) -> list[ast.If]:
+        """`if self.h is None: self.h = torch.zeros(…)`: all that happens is that the first value is set."""
+        found = []
+        for scope, node in self._nodes(place):
+            match node:
+                case ast.If(test=test, body=[ast.Assign(targets=[target], value=ast.Call() as made)], orelse=[]):
+                    asked = test.values[0] if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) else test
+                    is_none = isinstance(asked, ast.Compare) and isinstance(asked.ops[0], ast.Is)
+                    if is_none and self._is(scope, asked.left, place) and self._is(scope, target, place):
+                        last = made.func.attr if isinstance(made.func, ast.Attribute) else ""
+                        if last in _FILLS or last == "full":
+                            found.append(node)
+        return found
+
+    def _start_value(self, place: Place, starts: Sequence[ast.If]) -> ast.expr:
+        made = starts[0].body[0].value  # type: ignore[attr-defined] # see `_starts`
+        dims = self.known.dims(made) or next(
+            (d for one in place.written if not _is_none(one) and (d := self.known.dims(one)) is not None), None)  # fmt: skip
+        if dims is None:
+            raise CannotError(f"the size of `{place.name}` is not known")
+        self.known.from_sample = True
+        keywords = [one for one in made.keywords if one.arg == "dtype" and ast.unparse(one.value).startswith("torch.")]
+        if made.func.attr == "full":
+            return ast.Call(expression("torch.full"), [_tuple(dims), made.args[-1]], keywords)
+        call = _call(f"torch.{_FILLS[made.func.attr]}", dims)
+        return changed_copy(call, keywords=keywords) if keywords else call
+
+    def _asks(self, place: Place, starts: Sequence[ast.If]) -> bool:
+        inside = {id(one) for start in starts for one in ast.walk(start)}
+        for scope, node in self._nodes(place):
+            match node:
+                case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot()]) if id(node) not in inside:
+                    if self._is(scope, left, place):
+                        return True
+                case ast.Call(func=ast.Name(id="hasattr"), args=[_, ast.Constant(value=name)]) if name == place.name:
+                    return True
+        return False
+
+    def _nodes(self, place: Place) -> Iterator[tuple[Scope, ast.AST]]:
+        for scope in self.scopes:
+            if any(home is place.home for home in scope.owners.values()):
+                for statement in scope.body:
+                    for node in ast.walk(statement):
+                        yield scope, node
+
+    def _is(self, scope: Scope, node: ast.AST, place: Place) -> bool:
+        found = scope.place(node)
+        return found is not None and found[1] is place
+
+    # Elements that the code names.
+
+    def _is_pair(self, place: Place) -> bool:
+        """Does something put tuples there, or hand it to a recurrent layer that takes a pair?"""
+        return self._pair_values(place) is not None
+
+    def _pair_values(self, place: Place) -> list[list[ast.expr | Value]] | None:
+        for one in place.written:
+            if isinstance(one, ast.Tuple):
+                return [[part] for part in one.elts]
+            if isinstance(one, ast.expr) and not _is_none(one):
+                view = self.known.view(one)
+                lead = view.value(one).lead if view is not None else None
+                if isinstance(lead, Container) and lead.items and all(isinstance(i, Value) for i in lead.items):
+                    return [[item] for item in lead.items]
+        for _, node in self._nodes(place):
+            match node:
+                case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Call() as made):
+                    at = [n for n, one in enumerate(targets) if self._is(_, one, place)]
+                    view = self.known.view(made)
+                    lead = view.value(made).lead if view is not None and at else None
+                    if isinstance(lead, Container) and lead.items and at[0] < len(lead.items):
+                        inner = lead.items[at[0]].lead
+                        if isinstance(inner, Container) and inner.items:
+                            return [[item] for item in inner.items]
+                        place.written.append(lead.items[at[0]])
+        return None
+
+    def _named(self, place: Place) -> list[Place]:
+        parts: dict[object, Place] = {}
+        initial = place.initial
+        kind = "list"
+        elements: dict[object, ast.expr | None] = {}
+        match initial:
+            case None:
+                pairs = self._pair_values(place) or []
+                elements = dict.fromkeys(range(len(pairs)))
+                kind = "tuple"
+            case ast.List(elts=elts) | ast.Tuple(elts=elts):
+                elements = dict(enumerate(elts))
+                kind = "tuple" if isinstance(initial, ast.Tuple) else "list"
+            case ast.Dict(keys=keys, values=values):
+                kind = "dict"
+                elements = {one.value: value for one, value in zip(keys, values, strict=True)
+                            if isinstance(one, ast.Constant)}  # fmt: skip
+                if len(elements) != len(keys):
+                    raise CannotError("a key is computed")
+            case ast.Call(func=function, args=[], keywords=words):
+                kind = "namespace" if (self.known.module.dotted(function) or "").endswith("SimpleNamespace") else "dict"
+                if kind == "dict" and not (isinstance(function, ast.Name) and function.id == "dict"):
+                    raise CannotError("a container of a kind that is not known")
+                elements = {one.arg: one.value for one in words if one.arg}
+            case _:
+                raise CannotError("its elements have no names")
+        if kind in {"dict", "namespace"}:
+            for scope, node in self._nodes(place):
+                if (key := self._key(scope, node, place)) is not None:
+                    elements.setdefault(key)
+        if not elements:
+            raise CannotError("it has no elements at first")
+        for key, value in elements.items():
+            name = f"{place.name}_{key}"
+            value = None if isinstance(value, ast.Constant) and value.value is None else value
+            parts[key] = Place(name, place.home, value, place.definition, place.moved)
+        for scope in self.scopes:
+            self._collect(scope, place, parts)
+        if initial is None:
+            for key, values in enumerate(self._pair_values(place) or []):
+                parts[key].written += values
+        self._rewrite(place, lambda node, owner, is_own, scope: _part(node, owner, is_own, parts, kind, place))
+        del place.home.places[place.name]
+        for part in parts.values():
+            place.home.places[part.name] = part
+        return list(parts.values())
+
+    def _key(self, scope: Scope, node: ast.AST, place: Place) -> object:
+        match node:
+            case ast.Subscript(value=held, slice=ast.Constant(value=str() | int() as key)) if self._is(
+                scope, held, place
+            ):
+                return key
+            case ast.Call(func=ast.Attribute(value=held, attr="get"), args=[ast.Constant(value=key), *_]):
+                return key if self._is(scope, held, place) else None
+            case ast.Attribute(value=held, attr=name) if self._is(scope, held, place):
+                return name if not (isinstance(place.initial, ast.Dict)) and name not in dir(dict) else None
+        return None
+
+    def _collect(self, scope: Scope, place: Place, parts: dict[object, Place]) -> None:
+        """What is put into the elements."""
+        for node in (one for statement in scope.body for one in ast.walk(statement)):
+            match node:
+                case ast.Assign(targets=[target], value=value) | ast.AugAssign(target=target, value=value):
+                    if self._is(scope, target, place) and isinstance(value, ast.Tuple | ast.List):
+                        for key, one in enumerate(value.elts):
+                            if key in parts:
+                                parts[key].written.append(one)
+                    elif (key := self._key(scope, target, place)) in parts:
+                        parts[key].written.append(value)
+
+    # Lists that have a bound, and lists that only grow.
+
+    def _window(self, place: Place) -> list[Place]:
+        window = _Window(self, place)
+        self._rewrite(place, window.change)
+        window.finish()
+        return []
+
+    def _totals(self, place: Place) -> list[Place]:
+        totals = _Totals(self, place)
+        self._rewrite(place, totals.change)
+        totals.finish()
+        return []
+
+    # Iterators.
+
+    def _turns(self, place: Place) -> list[Place]:
+        match place.initial:
+            case ast.Call(func=function, args=[ast.Call(func=ast.Name(id="range"), args=[stop])]):
+                name = self.known.module.dotted(function) or ""
+                if not name.endswith("cycle"):
+                    raise CannotError("the iterator ends")
+                first, value, following = "torch.tensor(0)", "PLACE", "(PLACE + 1) % STOP"
+            case ast.Call(func=function, args=[ast.List() | ast.Tuple() as values]):
+                if not (self.known.module.dotted(function) or "").endswith("cycle"):
+                    raise CannotError("the iterator ends")
+                if not all(_number(one) is not None for one in values.elts):
+                    raise CannotError("it gives no numbers")
+                table = f"{place.name}_values"
+                self.cells.append(Cell(table, place.home, expression("torch.tensor(V)", V=values), place.definition))
+                stop = ast.Constant(len(values.elts))
+                first, value, following = "torch.tensor(0)", f"TABLE_{table}[PLACE]", "(PLACE + 1) % STOP"
+            case ast.Call(func=function, args=args, keywords=[]) if (self.known.module.dotted(function) or "").endswith(
+                "count"
+            ):
+                start = args[0] if args else ast.Constant(0)
+                stop = args[1] if len(args) > 1 else ast.Constant(1)
+                first, value, following = "torch.tensor(START)", "PLACE", "PLACE + STOP"
+                self.cells.append(Cell(place.name, place.home, expression(first, START=start), place.definition))
+            case _:
+                raise CannotError("the iterator is of a kind that is not known")
+        if self.cells[-1:] == [] or self.cells[-1].name != place.name:
+            self.cells.append(Cell(place.name, place.home, expression(first), place.definition))
+        if not isinstance(stop, ast.Constant) and isinstance(stop, ast.Name):
+            raise CannotError("the number of its values is known in `__init__` alone")
+
+        def change(node: ast.AST, owner: str, is_own, scope: Scope) -> Changed:  # noqa: ANN001
+            own = reference(f"{owner}.{place.name}")
+            read = expression("PLACE", PLACE=own)
+            if value.startswith("TABLE_"):
+                read = expression("TABLE[PLACE]", TABLE=reference(f"{owner}.{place.name}_values"), PLACE=own)
+            after = statements(f"PLACE = {following}", PLACE=own, STOP=stop)
+            return _hoisted(node, is_own, place.name, [], read, after)
+
+        self._rewrite(place, change)
+        return []
+
+    def _generator(self, place: Place) -> list[Place]:
+        """`while True: yield value; value = …`: its variables go on."""
+        call = place.initial
+        assert isinstance(call, ast.Call)  # noqa: S101 - see `_forms_for`
+        node = self.known.module.functions[path_of(call.func) or ""].node
+        assert isinstance(node, ast.FunctionDef)  # noqa: S101 - a lambda has no statements
+        *before, loop = [
+            one for one in node.body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
+        ]
+        match loop:
+            case ast.While(test=ast.Constant(value=True), body=body):
+                pass
+            case _:
+                raise CannotError("the generator ends")
+        at = [n for n, one in enumerate(body) if isinstance(one, ast.Expr) and isinstance(one.value, ast.Yield)]
+        yields = sum(isinstance(one, ast.Yield | ast.YieldFrom | ast.Break | ast.Return) for one in ast.walk(loop))
+        if len(at) != 1 or yields != 1 or not all(isinstance(one, ast.Assign) for one in before):
+            raise CannotError("the generator gives its values in several places")
+        given = dict(zip([one.arg for one in node.args.args], call.args, strict=False))
+        given |= {one.arg: one.value for one in call.keywords if one.arg}
+        for one in node.args.args:
+            for default in _defaults(node, one.arg):
+                given.setdefault(one.arg, default)
+        for one in before:
+            if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name):
+                value = one.value
+                given[one.targets[0].id] = given.get(value.id, value) if isinstance(value, ast.Name) else value
+        changed = {inner.id for one in body for inner in ast.walk(one)
+                   if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)}  # fmt: skip
+        parts = {}
+        for name in sorted(changed):
+            if name not in given:
+                raise CannotError("the generator makes a variable as it runs")
+            part = Place(f"{place.name}_{name}", place.home, _or_none(given[name]), place.definition)
+            part.written = [one.value for one in ast.walk(loop)
+                            if isinstance(one, ast.Assign | ast.AugAssign) and name in
+                            {path_of(t) for t in (one.targets if isinstance(one, ast.Assign) else [one.target])}]  # fmt: skip
+            parts[name] = part
+        if any(_number(given[one]) is None for one in given if one not in changed):
+            raise CannotError("what the generator works with is known in `__init__` alone")
+
+        def change(node: ast.AST, owner: str, is_own, scope: Scope) -> Changed:  # noqa: ANN001
+            def named(one: ast.AST) -> Changed:
+                if isinstance(one, ast.Name) and one.id in parts:
+                    return ast.Attribute(reference(owner), parts[one.id].name, one.ctx)
+                return given[one.id] if isinstance(one, ast.Name) and one.id in given else None
+
+            given_out = body[at[0]].value.value  # type: ignore[attr-defined] # see above
+            read = rebuilt(given_out, named) if given_out is not None else ast.Constant(None)
+            assert isinstance(read, ast.expr)  # noqa: S101 - of an expression
+            return _hoisted(node, is_own, place.name, block(body[: at[0]], named) if at[0] else [], read,
+                            block(body[at[0] + 1 :], named) if body[at[0] + 1 :] else [])  # fmt: skip
+
+        self._rewrite(place, change)
+        del place.home.places[place.name]
+        for part in parts.values():
+            place.home.places[part.name] = part
+        return list(parts.values())
+
+
+def _yields(node: ast.AST) -> bool:
+    return any(isinstance(one, ast.Yield) for one in ast.walk(node))
+
+
+def _or_none(value: ast.expr) -> ast.expr | None:
+    return None if _is_none(value) else value
+
+
+def _is_place(owner: str, name: str):  # noqa: ANN202 - a test of nodes
+    wanted = f"{owner}.{name}"
+    return lambda node: path_of(node) == wanted
+
+
+def _is_listing(node: ast.expr) -> bool:
+    match node:
+        case ast.List() | ast.Tuple() | ast.Dict() | ast.ListComp():
+            return True
+        case ast.BinOp(op=ast.Mult(), left=left, right=right):
+            return _is_listing(left) or _is_listing(right)
+        case ast.Call(func=ast.Name(id=name)) | ast.Call(func=ast.Attribute(attr=name)):
+            return name in {"deque", "list", "dict", "SimpleNamespace", "tuple"}
+    return False
+
+
+def _flagged(node: ast.AST, owner: str, flag: str, is_own) -> Changed:  # noqa: ANN001
+    match node:
+        case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op]) if is_own(left):
+            told = reference(f"{owner}.{flag}")
+            return told if isinstance(op, ast.IsNot) else ast.UnaryOp(ast.Invert(), told)
+    return None
+
+
+def _asks_size(node: ast.expr, is_own) -> bool:  # noqa: ANN001
+    return any(is_own(one) for one in ast.walk(node)) and any(
+        isinstance(one, ast.Attribute) and one.attr in {"shape", "size", "device", "dtype", "ndim"}
+        for one in ast.walk(node)
+    )
+
+
+def _part(node: ast.AST, owner: str, is_own, parts: dict[object, Place], kind: str, place: Place) -> Changed:  # noqa: ANN001
+    """Of a place whose elements have names."""
+
+    def named(key: object, context: ast.expr_context) -> ast.expr:
+        if isinstance(key, int) and key < 0:
+            key += len(parts)
+        if key not in parts:
+            raise CannotError(f"`{place.name}` has no such element")
+        return ast.Attribute(reference(owner), parts[key].name, context)
+
+    match node:
+        case ast.stmt() if node is place.definition or getattr(node, "origin", node) is place.definition:
+            return node
+        case ast.Subscript(value=held, slice=ast.Constant(value=key), ctx=context) if is_own(held):
+            return named(key, context)
+        case ast.Subscript(
+            value=held, slice=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(key))), ctx=context
+        ):
+            return named(-key, context) if is_own(held) else None
+        case ast.Attribute(value=held, attr=name, ctx=context) if kind == "namespace" and is_own(held):
+            return named(name, context)
+        case ast.Call(func=ast.Attribute(value=held, attr="get"), args=[ast.Constant(value=key), *rest]) if is_own(
+            held
+        ):
+            own = named(key, ast.Load())
+            if not rest or parts[key].initial is not None or _is_none(rest[0]):
+                return own
+            return expression("OTHER if OWN is None else OWN", OTHER=rest[0], OWN=own)
+        case ast.Compare(left=ast.Constant(value=key), ops=[ast.In() | ast.NotIn() as op], comparators=[held]) if (
+            is_own(held)
+        ):
+            asked = "OWN is not None" if isinstance(op, ast.In) else "OWN is None"
+            return expression(asked, OWN=named(key, ast.Load()))
+        case ast.Compare(left=held, ops=[ast.Is() | ast.IsNot()]) if is_own(held):
+            return changed_copy(node, left=named(0, ast.Load()))
+        case ast.Call(func=ast.Name(id="len"), args=[held]) if is_own(held):
+            return ast.Constant(len(parts))
+        case ast.Call(func=ast.Attribute(value=held, attr="values"), args=[]) if is_own(held) and kind == "dict":
+            return ast.Tuple([named(key, ast.Load()) for key in parts], ast.Load())
+        case ast.Assign(targets=[target], value=value) if is_own(target) and _is_none(value):
+            return statements("OWN = None", OWN=named(0, ast.Load()))
+        case ast.Assign(targets=[target], value=ast.Dict(keys=keys, values=values)) if is_own(target):
+            made = [
+                (named(getattr(key, "value", None), ast.Store()), value)
+                for key, value in zip(keys, values, strict=True)
+            ]
+            return [ast.copy_location(ast.Assign([target], value), node) for target, value in made]
+        case ast.Attribute(ctx=ast.Store()) if is_own(node) and kind in {"list", "tuple"}:
+            return ast.Tuple([named(key, ast.Store()) for key in parts], ast.Store())
+        case ast.Attribute(value=held) if is_own(held):
+            raise CannotError(f"`{place.name}` is more than its elements")
+        case ast.Subscript(value=held) if is_own(held):
+            raise CannotError("an index is computed")
+        case ast.Attribute() if is_own(node) and kind in {"list", "tuple"}:
+            shown = [named(key, ast.Load()) for key in parts]
+            return ast.List(shown, ast.Load()) if kind == "list" else ast.Tuple(shown, ast.Load())
+        case ast.Attribute() if is_own(node):
+            raise CannotError(f"`{place.name}` is handed on as a whole")
+    return None
+
+
+def _hoisted(
+    node: ast.AST,
+    is_own,
+    name: str,
+    before: list[ast.stmt],
+    read: ast.expr,
+    after: list[ast.stmt],  # noqa: ANN001
+) -> Changed:
+    """A statement with `next(self.turn)` in it: the value gets a name, and the iterator goes on, above it."""
+
+    def is_next(one: ast.AST) -> bool:
+        return isinstance(one, ast.Call) and path_of(one.func) == "next" and bool(one.args) and is_own(one.args[0])
+
+    if not isinstance(node, ast.Assign | ast.Return | ast.Expr | ast.AugAssign | ast.AnnAssign):
+        if isinstance(node, ast.expr) and is_own(node) and isinstance(node.ctx, ast.Load):  # type: ignore[attr-defined]
+            raise CannotError("the iterator is handed on")
+        return None
+    found = [one for one in ast.walk(node) if is_next(one)]
+    if not found:
+        return None
+    if len(found) > 1 or any(isinstance(one, ast.Lambda | ast.ListComp | ast.GeneratorExp) for one in ast.walk(node)):
+        raise CannotError("the iterator goes on several times")
+    if isinstance(node, ast.Assign) and node.value is found[0]:
+        return [*before, changed_copy(node, value=read), *after]
+    if isinstance(node, ast.Expr) and node.value is found[0]:
+        return [*before, *after]
+    local = name.lstrip("_")
+    new = rebuilt(node, lambda one: ast.Name(local, ast.Load()) if one is found[0] else None)
+    assert isinstance(new, ast.stmt)  # noqa: S101 - of a statement
+    return [*before, *statements("NAME = READ", NAME=local, READ=read), *after, new]
+
+
+# -- Containers that grow --------------------------------------------------------------------------------------------------
+
+
+class _Grown:
+    """What both sorts of containers have in common: what is put in, and what is read of all elements."""
+
+    def __init__(self, forms: Forms, place: Place) -> None:
+        self.forms, self.place, self.known = forms, place, forms.known
+        self.counts = False
+        self.sums = False
+
+    def count(self, owner: str) -> ast.expr:
+        self.counts = True
+        return reference(f"{owner}.{self.place.name}_count")
+
+    def total(self, owner: str) -> ast.expr:
+        raise NotImplementedError
+
+    def put_in(self, owner: str, value: ast.expr, *, last: bool) -> list[ast.stmt]:
+        raise NotImplementedError
+
+    def emptied(self, owner: str) -> list[ast.stmt]:
+        raise NotImplementedError
+
+    def dims(self) -> tuple[int, ...]:
+        """Of one element."""
+        for one in self.place.written:
+            if isinstance(one, ast.List) and len(one.elts) == 1:
+                one = one.elts[0]  # noqa: PLW2901 - `self.seen += [x]`
+            if not isinstance(one, ast.List) and (found := self.known.dims(one)) is not None:
+                self.known.from_sample = self.known.from_sample or bool(found)
+                return found
+        if self.place.written and not any(
+            isinstance(one, Value) or self.known.is_data(one) for one in self.place.written
+        ):
+            return ()
+        raise CannotError(f"the size of what `{self.place.name}` holds is not known")
+
+    def growth(self, node: ast.AST, owner: str, is_own) -> list[ast.stmt] | None:  # noqa: ANN001
+        """A statement that puts an element in, or empties it."""
+        if node is self.place.definition or getattr(node, "origin", None) is self.place.definition:
+            return [node] if isinstance(node, ast.stmt) else None
+        match node:
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=held, attr="append"), args=[value])) if is_own(held):
+                return self.put_in(owner, value, last=True)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=held, attr="appendleft"), args=[value])) if is_own(
+                held
+            ):
+                return self.put_in(owner, value, last=False)
+            case ast.Expr(
+                value=ast.Call(func=ast.Attribute(value=held, attr="insert"), args=[ast.Constant(value=0), value])
+            ):
+                return self.put_in(owner, value, last=False) if is_own(held) else None
+            case ast.AugAssign(target=target, op=ast.Add(), value=ast.List(elts=[value])) if is_own(target):
+                return self.put_in(owner, value, last=True)
+            case ast.Assign(targets=[target], value=ast.BinOp(left=held, op=ast.Add(), right=ast.List(elts=[value]))):
+                return self.put_in(owner, value, last=True) if is_own(target) and is_own(held) else None
+            case ast.Assign(targets=[target], value=ast.List(elts=[*_, ast.Starred(value=held), value])):
+                return self.put_in(owner, value, last=True) if is_own(target) and is_own(held) else None
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=held, attr="clear"))) if is_own(held):
+                return self.emptied(owner)
+            case ast.Assign(targets=[target], value=ast.List(elts=[])) if is_own(target):
+                return self.emptied(owner)
+        return None
+
+    def read(self, node: ast.AST, owner: str, is_own) -> ast.expr | None:  # noqa: ANN001
+        """What is read of all elements together."""
+
+        def all_of(one: ast.AST) -> bool:
+            match one:
+                case ast.Call(func=ast.Name(id="list" | "tuple"), args=[held]):
+                    return is_own(held)
+                case ast.List(elts=[ast.Starred(value=held)]):
+                    return is_own(held)
+            return is_own(one)
+
+        match node:
+            case ast.Call(func=ast.Name(id="len"), args=[held]) if all_of(held):
+                return self.count(owner)
+            case ast.Call(func=ast.Name(id="sum"), args=[held]) if all_of(held):
+                return self.total(owner)
+            case ast.Call(
+                func=ast.Attribute(value=ast.Call(func=joiner, args=[held, *dims], keywords=words), attr=reduce)
+            ):
+                how = self.known.module.dotted(joiner) or ""
+                at = _dim(dims, words)
+                along = _dim(node.args, node.keywords, None)
+                if all_of(held) and how in {"torch.stack", "torch.cat"} and reduce in {"mean", "sum"}:
+                    return self._reduced(owner, how, reduce, at, along)
+            case ast.Call(func=function, args=[ast.Call(func=joiner, args=[held, *dims], keywords=words), *rest]):
+                how, name = (self.known.module.dotted(one) or "" for one in (joiner, function))
+                if how in {"torch.stack", "torch.cat"} and name in {"torch.mean", "torch.sum"} and all_of(held):
+                    along = _dim(rest, node.keywords, None)
+                    return self._reduced(owner, how, name.rpartition(".")[2], _dim(dims, words), along)
+            case ast.UnaryOp(op=ast.Not(), operand=held) if is_own(held):
+                return expression("COUNT == 0", COUNT=self.count(owner))
+            case ast.BoolOp(values=values) if any(map(is_own, values)):
+                asked = [expression("COUNT > 0", COUNT=self.count(owner)) if is_own(one) else one for one in values]
+                return changed_copy(node, values=asked)
+        return None
+
+    def _reduced(self, owner: str, how: str, reduce: str, at: int, along: int | None) -> ast.expr | None:
+        if along != at:
+            return None
+        total = self.total(owner)
+        if how == "torch.stack":
+            mean = expression("TOTAL / COUNT", TOTAL=total, COUNT=self.count(owner)) if reduce == "mean" else total
+            return mean if at == 0 else None
+        within = expression(f"TOTAL.{reduce}({at})", TOTAL=total)
+        return expression("PART / COUNT", PART=within, COUNT=self.count(owner)) if reduce == "mean" else within
+
+    def asked(self, node: ast.AST, owner: str, is_own) -> Changed:  # noqa: ANN001
+        """`if self.seen:`."""
+        match node:
+            case ast.If(test=test) | ast.IfExp(test=test) if is_own(test):
+                new = changed_copy(node, test=expression("COUNT > 0", COUNT=self.count(owner)))
+                return rebuilt(new, lambda one: None if one is new else self.change(one, owner, is_own, None))
+        return None
+
+    def change(self, node: ast.AST, owner: str, is_own, scope: Scope | None) -> Changed:  # noqa: ANN001
+        raise NotImplementedError
+
+
+def _dim(args: Sequence[ast.expr], keywords: Sequence[ast.keyword], default: int | None = 0) -> int | None:
+    found = [*args[:1], *(one.value for one in keywords if one.arg in {"dim", "axis"})]
+    return _number(found[0]) if found else default  # type: ignore[return-value] # a dim is a whole number
+
+
+class _Totals(_Grown):
+    def total(self, owner: str) -> ast.expr:
+        self.sums = True
+        return reference(f"{owner}.{self.place.name}_total")
+
+    def put_in(self, owner: str, value: ast.expr, *, last: bool) -> list[ast.stmt]:
+        name = self.place.name
+        total = statements("TOTAL += VALUE", TOTAL=reference(f"{owner}.{name}_total"), VALUE=value)
+        return [*total, *statements("COUNT += 1", COUNT=reference(f"{owner}.{name}_count"))]
+
+    def emptied(self, owner: str) -> list[ast.stmt]:
+        name = self.place.name
+        return [*statements("TOTAL = 0", TOTAL=reference(f"{owner}.{name}_total")),
+                *statements("COUNT = 0", COUNT=reference(f"{owner}.{name}_count"))]  # fmt: skip
+
+    def change(self, node: ast.AST, owner: str, is_own, scope: Scope | None) -> Changed:  # noqa: ANN001
+        if (grown := self.growth(node, owner, is_own)) is not None:
+            return [one for new in grown for one in _each(rebuilt_inside(new, self, owner, is_own))]
+        if (read := self.read(node, owner, is_own)) is not None:
+            return read
+        if (asked := self.asked(node, owner, is_own)) is not None:
+            return asked
+        if isinstance(node, ast.Attribute) and is_own(node):
+            raise CannotError(f"`{self.place.name}` grows without a bound")
+        return None
+
+    def finish(self) -> None:
+        place = self.place
+        names = {f"{place.name}_total": self.sums, f"{place.name}_count": self.counts}
+        unread = {name for name, is_read in names.items() if not is_read}
+
+        def drop(node: ast.AST) -> Changed:
+            match node:
+                case ast.AugAssign(target=target) | ast.Assign(targets=[target]):
+                    return [] if (path_of(target) or "").rpartition(".")[2] in unread else None
+            return None
+
+        for scope in self.forms.scopes:
+            if any(home is place.home for home in scope.owners.values()):
+                scope.body = block(scope.body, drop)
+        if isinstance(place.initial, ast.List) and place.initial.elts:
+            raise CannotError("it is not empty at first")
+        if self.sums:
+            dims = self.dims()
+            numbers = not dims and not any(isinstance(o, Value) or self.known.is_data(o) for o in place.written)
+            whole = numbers and all(self.known.is_integral(one) for one in place.written)
+            first = expression("torch.tensor(0)") if whole else (
+                expression("torch.tensor(0.0)") if not dims else _call("torch.zeros", dims))  # fmt: skip
+            self.forms.cells.append(Cell(f"{place.name}_total", place.home, first, place.definition))
+        if self.counts:
+            zero = expression("torch.tensor(0)")
+            self.forms.cells.append(Cell(f"{place.name}_count", place.home, zero, place.definition))
+        _cells_for(place, [f"{place.name}_total", f"{place.name}_count"])
+
+
+class _Window(_Grown):
+    """`bound`: how many elements there are at most; `is_full`: there are always so many."""
+
+    def __init__(self, forms: Forms, place: Place) -> None:
+        super().__init__(forms, place)
+        self.bound, self.is_full, self.first = self._begin(place.initial)
+        self.shifts = self._has_growth()
+
+    def _has_growth(self) -> bool:
+        return any(
+            isinstance(node, ast.Attribute) and node.attr in {"append", "appendleft", "insert"}
+            and self.forms._is(scope, node.value, self.place)
+            for scope, node in self.forms._nodes(self.place)
+        )  # fmt: skip
+
+    def _begin(self, initial: ast.expr | None) -> tuple[ast.expr, bool, ast.expr | None]:
+        match initial:
+            case ast.Call(func=function, args=args, keywords=words) if (
+                self.known.module.dotted(function) or ""
+            ).endswith("deque"):
+                limits = [one.value for one in words if one.arg == "maxlen"] or args[1:2]
+                if not limits:
+                    limits = [self._bound_of_code()]
+                filled = args[0] if args and not (isinstance(args[0], ast.List) and not args[0].elts) else None
+                if filled is None:
+                    return limits[0], False, None
+                if isinstance(filled, ast.List) and ast.unparse(limits[0]) != str(len(filled.elts)):
+                    raise CannotError("it is filled in part at first")
+                return limits[0], True, self._stacked(filled)
+            case ast.Call(func=ast.Name(id="list"), args=[]) | ast.List(elts=[]):
+                return self._bound_of_code(), False, None
+            case ast.List() | ast.ListComp() | ast.BinOp():
+                return expression("0"), True, self._stacked(initial)
+        raise CannotError("it has no bound")
+
+    def _stacked(self, filled: ast.expr) -> ast.expr:
+        """The tensor of all elements."""
+        element: ast.expr | None = None
+        match filled:
+            case ast.List(elts=[one, *_]) | ast.ListComp(elt=one):
+                element = one
+            case ast.BinOp(left=ast.List(elts=[one]), right=count) | ast.BinOp(left=count, right=ast.List(elts=[one])):
+                element = one
+                if _number(one) == 0:
+                    return expression("torch.zeros(COUNT)", COUNT=count)
+            case ast.GeneratorExp(elt=one):
+                element = one
+                filled = ast.copy_location(ast.ListComp(one, filled.generators), filled)
+        if element is None:
+            raise CannotError("what it begins with is not known")
+        if self.known.makes_tensor(element):
+            return expression("torch.stack(FILLED)", FILLED=filled)
+        if isinstance(element, ast.Constant) and isinstance(element.value, int | float):
+            return expression("torch.tensor(FILLED)", FILLED=filled)
+        raise CannotError("its elements are no tensors and no numbers")
+
+    def _bound_of_code(self) -> ast.expr:
+        """`if len(self.past) > 4: self.past.pop(0)`, `self.past = self.past[-4:]`."""
+        place = self.place
+        for scope, node in self.forms._nodes(place):
+            is_own = lambda one, s=scope: self.forms._is(s, one, place)  # noqa: E731 - short
+            match node:
+                case ast.If() | ast.While() if (bound := _trimmed(node, is_own)) is not None:
+                    return bound
+                case ast.Assign(targets=[target]) if (
+                    is_own(target) and (bound := _tail(node.value, is_own)) is not None
+                ):
+                    return bound
+        raise CannotError(f"`{place.name}` has no bound")
+
+    def own(self, owner: str) -> ast.expr:
+        return reference(f"{owner}.{self.place.name}")
+
+    def length(self, owner: str) -> ast.expr:
+        return self.bound if isinstance(self.bound, ast.Constant) and self.bound.value else (
+            expression("OWN.shape[0]", OWN=self.own(owner)))  # fmt: skip
+
+    def count(self, owner: str) -> ast.expr:
+        return self.length(owner) if self.is_full else super().count(owner)
+
+    def total(self, owner: str) -> ast.expr:
+        return expression("OWN.sum(0)", OWN=self.own(owner))
+
+    def emptied(self, owner: str) -> list[ast.stmt]:
+        if self.is_full:
+            raise CannotError("it is emptied")
+        empty = statements("OWN = 0", OWN=self.own(owner))
+        return [*empty, *statements("COUNT = 0", COUNT=reference(f"{owner}.{self.place.name}_count"))]
+
+    def put_in(self, owner: str, value: ast.expr, *, last: bool) -> list[ast.stmt]:
+        own = self.own(owner)
+        match value:
+            case ast.Call(func=ast.Attribute(value=held, attr="pop" | "popleft"), args=args):
+                if path_of(held) == path_of(own):
+                    from_front = bool(args) or value.func.attr == "popleft"  # type: ignore[attr-defined] # see the case
+                    return statements(f"OWN = torch.roll(OWN, {-1 if from_front else 1}, 0)", OWN=own)
+        row = expression("VALUE.unsqueeze(0)", VALUE=value)
+        if not self.known.is_data(value):
+            row = expression("torch.tensor([VALUE])", VALUE=value)
+        elif self.place.written and self.known.dims(value) == ():
+            row = expression("VALUE.reshape(1)", VALUE=value)
+        parts = "[OWN[1:], ROW]" if last else "[ROW, OWN[:-1]]"
+        moved = statements(f"OWN = torch.cat({parts})", OWN=own, ROW=row)
+        if self.is_full:
+            return moved
+        count = reference(f"{owner}.{self.place.name}_count")
+        return [*moved, *statements("COUNT = torch.clamp(COUNT + 1, max=MOST)", COUNT=count, MOST=self.length(owner))]
+
+    def change(self, node: ast.AST, owner: str, is_own, scope: Scope | None) -> Changed:  # noqa: ANN001
+        if _is_trim(node, is_own) and (self.shifts or not self.is_full):
+            return []
+        if (grown := self.growth(node, owner, is_own)) is not None:
+            return [one for new in grown for one in _each(rebuilt_inside(new, self, owner, is_own))]
+        own = self.own(owner)
+        match node:
+            case ast.Assign(targets=[target], value=value) if is_own(target) and not self.is_full:
+                if isinstance(value, ast.Subscript) and isinstance(value.value, ast.BinOp):
+                    inner = value.value.right
+                    if isinstance(inner, ast.List) and len(inner.elts) == 1 and is_own(value.value.left):
+                        return self.put_in(owner, inner.elts[0], last=True)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=held, attr="rotate"), args=args)) if is_own(held):
+                by = args[0] if args else ast.Constant(1)
+                return statements("OWN = torch.roll(OWN, BY, 0)", OWN=own, BY=by)
+            case ast.Call(func=ast.Attribute(value=held, attr="pop" | "popleft"), args=args) if is_own(held):
+                front = bool(args) or node.func.attr == "popleft"  # type: ignore[attr-defined] # see the case
+                return expression(f"OWN[{0 if front else -1}]", OWN=own)
+            case ast.Call(func=joiner, args=[held, *dims], keywords=words) if (
+                self.is_full and (self.known.module.dotted(joiner) or "") == "torch.stack"
+            ):
+                held = held.args[0] if isinstance(held, ast.Call) and len(held.args) == 1 else held
+                if is_own(held):
+                    at = _dim(dims, words)
+                    return own if at == 0 else expression(f"OWN.movedim(0, {at})", OWN=own)
+            case ast.Subscript(value=held, slice=index) if is_own(held):
+                return self._element(node, owner, index)
+        if (read := self.read(node, owner, is_own)) is not None:
+            return read
+        if (asked := self.asked(node, owner, is_own)) is not None:
+            return asked
+        if isinstance(node, ast.Attribute) and is_own(node):
+            if not self.is_full or isinstance(node.ctx, ast.Store):
+                raise CannotError(f"`{self.place.name}` has another length in the first calls")
+            return expression("OWN.unbind(0)", OWN=own)
+        return None
+
+    def _element(self, node: ast.Subscript, owner: str, index: ast.expr) -> ast.expr | None:
+        own = self.own(owner)
+        if isinstance(index, ast.Slice):
+            if self.is_full:
+                return changed_copy(node, value=own)
+            raise CannotError(f"a part of `{self.place.name}` has another length in the first calls")
+        at = _number(index)
+        if self.is_full or (at is not None and at < 0):
+            return changed_copy(node, value=own)
+        if at == 0:
+            oldest = expression("MOST - COUNT", MOST=self.length(owner), COUNT=self.count(owner))
+            return expression("OWN[AT]", OWN=own, AT=oldest)
+        raise CannotError("an index counts from the oldest one")
+
+    def finish(self) -> None:
+        place = self.place
+        first = self.first
+        if first is None:
+            dims = self.dims()
+            first = ast.Call(expression("torch.zeros"), [self.bound, *(ast.Constant(one) for one in dims)], [])
+        self.forms.cells.append(Cell(place.name, place.home, first, place.definition))
+        if not self.is_full:
+            zero = expression("torch.tensor(0)")
+            self.forms.cells.append(Cell(f"{place.name}_count", place.home, zero, place.definition))
+            _cells_for(place, [place.name, f"{place.name}_count"])
+
+
+def _each(new: ast.AST | list[ast.stmt]) -> list[ast.stmt]:
+    return new if isinstance(new, list) else [new]  # type: ignore[list-item] # of a statement
+
+
+def rebuilt_inside(node: ast.stmt, form: _Grown, owner: str, is_own) -> ast.AST | list[ast.stmt]:  # noqa: ANN001
+    """The value that a new statement puts in may read the container, too."""
+    if node is form.place.definition:
+        return node
+    match node:
+        case ast.Assign(value=ast.Call(args=[ast.List(elts=elts)] as args) as call):
+            made = [rebuilt(one, lambda n: form.change(n, owner, is_own, None) if not _is_slice_of(one, is_own) else None)
+                    for one in elts]  # fmt: skip
+            return changed_copy(node, value=changed_copy(call, args=[ast.List(made, ast.Load()), *args[1:]]))
+        case ast.AugAssign(value=value):
+            new = rebuilt(value, lambda n: form.change(n, owner, is_own, None))
+            return changed_copy(node, value=new)
+    return node
+
+
+def _is_slice_of(node: ast.expr, is_own) -> bool:  # noqa: ANN001
+    return isinstance(node, ast.Subscript) and is_own(node.value)
+
+
+def _cells_for(place: Place, names: Sequence[str]) -> None:
+    """The scopes know the cells as places."""
+    home = place.home
+    home.places.pop(place.name, None)
+    for name in names:
+        home.places[name] = Place(name, home, place.initial, place.definition)
+
+
+def _is_trim(node: ast.AST, is_own) -> bool:  # noqa: ANN001
+    """Does the statement only take out what is too much?"""
+    match node:
+        case ast.If() | ast.While():
+            return _trimmed(node, is_own) is not None
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=held, attr="pop" | "popleft"))):
+            return is_own(held)
+        case ast.Delete(targets=[ast.Subscript(value=held)]):
+            return is_own(held)
+        case ast.Assign(targets=[target], value=ast.Subscript(value=held, slice=ast.Slice())):
+            return is_own(target) and is_own(held)
+    return False
+
+
+def _trimmed(node: ast.If | ast.While, is_own) -> ast.expr | None:  # noqa: ANN001
+    """The N of `if len(self.past) > N: self.past.pop(0)`."""
+    match node.test:
+        case ast.Compare(left=ast.Call(func=ast.Name(id="len"), args=[held]), ops=[op], comparators=[most]) if is_own(
+            held
+        ):
+            if not node.orelse and all(_is_trim(one, is_own) for one in node.body):
+                return most if isinstance(op, ast.Gt | ast.GtE | ast.Eq) else None
+    return None
+
+
+def _tail(value: ast.expr, is_own) -> ast.expr | None:  # noqa: ANN001
+    """The N of `self.past[-N:]`."""
+    match value:
+        case ast.Subscript(value=held, slice=ast.Slice(lower=ast.UnaryOp(op=ast.USub(), operand=most), upper=None)):
+            return most if any(is_own(one) for one in ast.walk(held)) else None
+    return None

@@ -1,0 +1,559 @@
+"""Where a model keeps what outlives a call, and how each function of the file names it.
+
+State lives in attributes of the module, of objects that it keeps, of its class; in names of the file, in attributes
+and default arguments of functions, in what a closure encloses. All of it is told here as *places*: attributes of a
+class of the file, with the value that each begins with. What was no attribute becomes one of the module that runs
+forward, so that whoever changes a place has one kind of thing to deal with. A *scope* is a function that meets places,
+with its body as it will be.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+from exportlint.engine.flow.def_use import defined, is_changing, path_of, root_of
+from exportlint.engine.flow.lifetimes import Lifetimes, methods_in
+from exportlint.rewrite.draft import Draft, changed_copy, expression, statements
+from exportlint.rewrite.transformation import CannotError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from exportlint.engine.source.symbols import ClassInfo, ModuleInfo
+    from exportlint.engine.values.abstract_value import Belief
+
+_Node = TypeVar("_Node", bound=ast.AST)
+_HOOKS = frozenset({"register_forward_hook", "register_forward_pre_hook"})
+_NO_STATE = ("torch.nn.", "torch.jit.", "torch.device", "torch.Generator", "logging.")
+
+
+# -- Trees that are copied where they change ----------------------------------------------------------------------------
+
+
+def rebuilt(node: _Node, change: Callable[[ast.AST], ast.AST | list[ast.stmt] | None]) -> _Node | list[ast.stmt]:
+    """The tree with parts of it changed; a part that `change` returns None for stays, and is looked into.
+
+    >>> tree = ast.parse("y = x + 1").body[0]
+    >>> ast.unparse(rebuilt(tree, lambda one: ast.Constant(2) if isinstance(one, ast.Constant) else None))
+    'y = x + 2'
+    """
+    new = change(node)
+    if new is not None:
+        return new  # type: ignore[return-value] # what stands for a node is of its sort
+    fields: dict[str, object] = {}
+    for name, value in ast.iter_fields(node):
+        if isinstance(value, list):
+            made = [new for one in value for new in _rebuilt_in_list(one, change)]
+            if len(made) != len(value) or any(a is not b for a, b in zip(made, value, strict=True)):
+                fields[name] = made or ([ast.Pass()] if name == "body" else [])
+        elif isinstance(value, ast.AST):
+            one = rebuilt(value, change)
+            if one is not value:
+                fields[name] = one
+    return changed_copy(node, **fields) if fields else node
+
+
+def _rebuilt_in_list(one: object, change: Callable[[ast.AST], ast.AST | list[ast.stmt] | None]) -> Sequence[object]:
+    if not isinstance(one, ast.AST):
+        return [one]
+    new = rebuilt(one, change)
+    return new if isinstance(new, list) else [new]
+
+
+def block(body: Sequence[ast.stmt], change: Callable[[ast.AST], ast.AST | list[ast.stmt] | None]) -> list[ast.stmt]:
+    """A list of statements, likewise."""
+    made = [new for one in body for new in _rebuilt_in_list(one, change)]
+    return [one for one in made if isinstance(one, ast.stmt)] or [ast.Pass()]
+
+
+def reference(path: str) -> ast.expr:
+    """The expression that names a place.
+
+    >>> ast.unparse(reference("self.meter.count"))
+    'self.meter.count'
+    """
+    return ast.parse(path, mode="eval").body
+
+
+# -- Places and scopes ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class Place:
+    """An attribute that outlives a call. `initial`: what it begins with; None where it begins with None, or is not there.
+
+    definition   the statement that sets it first
+    moved        it was no attribute before
+    """
+
+    name: str
+    home: Home
+    initial: ast.expr | None
+    definition: ast.stmt | None
+    moved: bool = False
+    is_buffer: bool = False
+    written: list[ast.expr] = field(default_factory=list)  # the author's expressions that are put there
+
+
+@dataclass(eq=False)
+class Scope:
+    """A function that meets places. `owners`: what it calls the objects that keep them, by path.
+
+    is_run   does a call of the model run it? (`__init__` and what only resets is not)
+    """
+
+    node: ast.FunctionDef
+    body: list[ast.stmt]
+    owners: dict[str, Home]
+    is_run: bool
+    is_new: bool = False  # a function that the draft makes
+
+    def place(self, node: ast.AST | None) -> tuple[str, Place] | None:
+        """The owner's path and the place that an expression names."""
+        path = path_of(node)
+        if path is None or "." not in path:
+            return None
+        owner, _, name = path.rpartition(".")
+        home = self.owners.get(owner)
+        found = home.places.get(name) if home is not None else None
+        return (owner, found) if found is not None else None
+
+
+@dataclass(eq=False)
+class Home:
+    """A class of the file whose objects keep state. `is_module`: it is a torch.nn.Module already."""
+
+    node: ast.ClassDef
+    is_module: bool
+    places: dict[str, Place] = field(default_factory=dict)
+    registered: list[ast.stmt] = field(default_factory=list)  # buffers that no statement of the author's stands for
+
+    @property
+    def methods(self) -> dict[str, ast.FunctionDef]:
+        return methods_in(self.node)
+
+
+class Homes:
+    """All that outlives a call of one module class, wherever the file keeps it.
+
+    Raises CannotError where something keeps state that cannot be moved.
+    """
+
+    def __init__(self, draft: Draft, cls: ClassInfo, belief: Belief) -> None:
+        self.draft, self.cls, self.belief = draft, cls, belief
+        self.module: ModuleInfo = cls.module
+        self.home = Home(cls.node, is_module=True)
+        self.homes: list[Home] = [self.home]
+        self.scopes: list[Scope] = []
+        self.submodules: dict[str, Home] = {}
+        self.free: dict[str, ast.FunctionDef] = {}  # functions of the file that become methods
+        self.given: dict[str, ast.expr] = {}  # what attributes begin with that were no attributes
+        lineage = [one for one in cls.lineage if one.module is cls.module]
+        self.methods = {name: node for one in reversed(lineage) for name, node in methods_in(one.node).items()}
+        self.init = self.methods.get("__init__")
+        self.class_level = {
+            target.id: node
+            for one in reversed(lineage) for node in one.node.body if isinstance(node, ast.Assign)
+            for target in node.targets if isinstance(target, ast.Name)
+        }  # fmt: skip
+        self._find()
+
+    # -- what there is
+
+    def _find(self) -> None:
+        hooks = [
+            path.partition(".")[2] for one in self._hooked() if (path := path_of(one)) and path.startswith("self.")
+        ]
+        self.hooks = [name for name in hooks if name in self.methods]
+        lifetimes = Lifetimes(self.methods, ["forward", "__call__", *self.hooks])
+        self.lifetimes = lifetimes
+        self.run = {id(self.methods[name]) for name in lifetimes.reached}
+        self._scopes_of(self.methods, "self", self.home)
+        self._kept_objects()
+        self._outside()
+        for name in sorted(lifetimes.outliving | self._enclosed()):
+            if name not in self.submodules and name not in self.home.places:
+                self._own(name)
+
+    def _hooked(self) -> Iterator[ast.expr]:
+        """What `__init__` registers as hooks."""
+        for node in ast.walk(self.init) if self.init is not None else ():
+            match node:
+                case ast.Call(func=ast.Attribute(attr=method), args=[hook, *_]) if method in _HOOKS:
+                    yield hook
+
+    def _scopes_of(self, methods: dict[str, ast.FunctionDef], path: str, home: Home) -> None:
+        for node in methods.values():
+            self.scopes.append(Scope(node, list(node.body), {path: home}, id(node) in self.run))
+
+    def _own(self, name: str) -> None:
+        """An attribute of the module itself."""
+        found = self._definition(self.init, name) or self._reset(name)
+        if found is None and name in self.class_level:
+            statement = self.class_level[name]
+            found = (statement, statement.value)
+        statement, value = found if found is not None else (None, None)
+        if value is not None and self._is_no_state(value):
+            return
+        registered = isinstance(statement, ast.Expr)
+        self.home.places[name] = Place(name, self.home, _or_none(value), statement, is_buffer=registered)
+
+    def _is_no_state(self, value: ast.expr) -> bool:
+        """A submodule, an object of a class of the file, a tool."""
+        if not isinstance(value, ast.Call):
+            return False
+        origin = self.module.dotted(value.func) or ""
+        return origin.startswith(_NO_STATE) or (path_of(value.func) or "") in self.module.classes
+
+    def _definition(self, function: ast.FunctionDef | None, name: str) -> tuple[ast.stmt, ast.expr | None] | None:
+        """The statement of a constructor that sets `self.name`, and the value."""
+        wanted = f"self.{name}"
+        for node in ast.walk(function) if function is not None else ():
+            match node:
+                case ast.Assign(targets=targets, value=value):
+                    for target in targets:
+                        if path_of(target) == wanted:
+                            return node, value
+                        if isinstance(target, ast.Tuple) and wanted in [path_of(one) for one in target.elts]:
+                            at = [path_of(one) for one in target.elts].index(wanted)
+                            parts = value.elts if isinstance(value, ast.Tuple) else None
+                            return node, parts[at] if parts and len(parts) == len(target.elts) else None
+                case ast.AnnAssign(target=target, value=value) if path_of(target) == wanted:
+                    return node, value
+                case ast.Expr(value=ast.Call(func=ast.Attribute(attr="register_buffer"), args=[first, value, *_])):
+                    if isinstance(first, ast.Constant) and first.value == name:
+                        return node, value
+        return None
+
+    def _reset(self, name: str) -> tuple[ast.stmt, ast.expr | None] | None:
+        """`__init__` calls `self.reset()`, which sets it: the call, above which the buffer is registered."""
+        for node in ast.walk(self.init) if self.init is not None else ():
+            match node:
+                case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=method))):
+                    found = self._definition(self.methods.get(method), name)
+                    if found is not None:
+                        return node, found[1]
+        return None
+
+    # -- objects that are kept on the module
+
+    def _kept_objects(self) -> None:
+        """`self.meter = Meter()` with a class of the file, whose methods or whose user changes it."""
+        for name, made in self._made_objects():
+            known = self.module.classes[path_of(made.func) or ""]
+            self.submodules[name] = home = next(
+                (one for one in self.homes if one.node is known.node), Home(known.node, known.is_module))  # fmt: skip
+            for scope in self.scopes:
+                if "self" in scope.owners:
+                    scope.owners[f"self.{name}"] = home
+            if home in self.homes:
+                continue
+            methods = methods_in(known.node)
+            path = f"self.{name}"
+            changed = {
+                one for scope in self.scopes if scope.is_run for node in ast.walk(scope.node)
+                for one in _changed_on(node, path)
+            }  # fmt: skip
+            others = Lifetimes(methods, [one for one in methods if one != "__init__"])
+            if known.is_module:
+                inside = Lifetimes(methods, ["forward"])
+                changed = {one for one in changed if one in inside.exposed}
+            else:
+                read = {node.attr for node in ast.walk(self.module.tree)
+                        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)}  # fmt: skip
+                changed |= {one for one in others.changed if one in read}
+            changed = {one for one in changed if one not in methods}
+            if not changed or (not known.is_module and not self._can_be_module(known)):
+                continue
+            self.homes.append(home)
+            self.run |= {id(node) for one, node in methods.items() if one != "__init__"}
+            self._scopes_of(methods, "self", home)
+            for one in sorted(changed):
+                found = self._definition(methods.get("__init__"), one) or _class_field(known, one)
+                statement, value = found if found is not None else (None, None)
+                is_buffer = isinstance(statement, ast.Expr)
+                home.places[one] = Place(one, home, _or_none(value), statement, is_buffer=is_buffer)
+
+    def _made_objects(self) -> Iterator[tuple[str, ast.Call]]:
+        names: dict[str, ast.expr] = {}
+        for node in ast.walk(self.init) if self.init is not None else ():
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    names[name] = value
+                case (
+                    ast.Assign(targets=[target], value=value) | ast.AnnAssign(target=target, value=ast.expr() as value)
+                ):
+                    path = path_of(target) or ""
+                    made = names.get(value.id, value) if isinstance(value, ast.Name) else value
+                    if path.startswith("self.") and path.count(".") == 1 and isinstance(made, ast.Call):
+                        if (path_of(made.func) or "") in self.module.classes:
+                            yield path.removeprefix("self."), made
+
+    def _can_be_module(self, known: ClassInfo) -> bool:
+        plain = not known.base_names or known.base_names == ("builtins.object",)
+        names = {node.name for node in known.node.body if isinstance(node, ast.FunctionDef)}
+        return plain and "forward" not in names - {"forward"} and not any(n.startswith("__get") for n in names)
+
+    # -- state that is no attribute of an object
+
+    def _outside(self) -> None:
+        """Names of the file, attributes of functions and of the class, default arguments: they become attributes."""
+        todo = [scope.node for scope in self.scopes if scope.is_run]
+        functions = self.module.functions
+        hooked = {path_of(one) for one in self._hooked()}
+        reached: dict[str, ast.FunctionDef] = {}
+        for node in todo:
+            names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)}
+            for name in sorted((names | hooked if node is todo[0] else names) & set(functions)):  # type: ignore[arg-type]
+                function = functions[name].node
+                if name not in reached and isinstance(function, ast.FunctionDef):
+                    reached[name] = function
+                    todo.append(function)
+        for function in [*todo[: len(todo) - len(reached)], *reached.values()]:
+            self._outside_of(function, reached)
+        if self.given:
+            self._move(reached)
+
+    def _outside_of(self, function: ast.FunctionDef, reached: dict[str, ast.FunctionDef]) -> None:
+        """What the function changes that stands around it."""
+        own = {name for node in function.body for one in ast.walk(node) for name in defined(one) if "." not in name}
+        declared = {name for node in ast.walk(function) if isinstance(node, ast.Global) for name in node.names}
+        a = function.args
+        params = {one.arg for one in (*a.posonlyargs, *a.args, *a.kwonlyargs)}
+        own = (own - declared) | params
+        values = dict(zip([one.arg for one in (*a.posonlyargs, *a.args)][::-1], a.defaults[::-1], strict=False))
+        for node in ast.walk(function):
+            for path in _changed_places(node):
+                root, _, rest = path.partition(".")
+                if path in values and isinstance(values[path], ast.List | ast.Dict | ast.Call):
+                    self.given[f"{function.name}({path})"] = values[path]
+                elif root in own:
+                    continue
+                elif root in reached and rest:
+                    self._given_by(path)
+                elif root in {self.cls.name, "type(self)"} and rest in self.class_level:
+                    self.given[path] = self.class_level[rest].value
+                elif not rest and root in self.module.classes:
+                    continue
+                elif not rest or root not in {"self", "cls"}:
+                    self._given_by(root if root in declared or not rest else path)
+
+    def _given_by(self, path: str) -> None:
+        """By a statement of the top level of the file."""
+        for node in self.module.tree.body:
+            match node:
+                case (
+                    ast.Assign(targets=[target], value=value) | ast.AnnAssign(target=target, value=ast.expr() as value)
+                ):
+                    if path_of(target) == path:
+                        self.given[path] = value
+
+    def _move(self, reached: dict[str, ast.FunctionDef]) -> None:
+        """The accesses name attributes of the module; functions with such accesses become methods of it."""
+        names: dict[str, str] = {}
+        taken = {node.attr for node in ast.walk(self.cls.node) if isinstance(node, ast.Attribute)
+                 and path_of(node) == f"self.{node.attr}"}  # fmt: skip
+        for path in self.given:
+            last = path.rpartition("(")[2].rstrip(")").rpartition(".")[2].lower().lstrip("_")
+            shared = path.startswith((f"{self.cls.name}.", "type(self)."))
+            names[path] = (
+                last if shared else self.draft.free_name(last, taken | set(names.values()) | set(self.methods))
+            )
+            if names[path] in taken and not shared:
+                names[path] = self.draft.free_name(f"{last}_state", taken)
+        moved = {name: node for name, node in reached.items() if any(self._meets(node, path) for path in names)}
+        for name, node in reached.items():  # what calls one that becomes a method has to be one, too
+            if name not in moved and any(isinstance(one, ast.Name) and one.id in moved for one in ast.walk(node)):
+                moved[name] = node
+        self.free = moved
+        for name, node in moved.items():
+            self._check_alone(name)
+            if node.decorator_list:
+                raise CannotError("a decorator stands above the function")
+            scope = Scope(node, list(node.body), {"self": self.home}, is_run=True, is_new=True)
+            self.scopes.append(scope)
+            self.run.add(id(node))
+        for scope in self.scopes:
+            if "self" in scope.owners and scope.owners["self"] is self.home:
+                scope.body = block(scope.body, lambda one, s=scope: self._renamed(one, s, names))  # type: ignore[misc]
+        for path, name in names.items():
+            self.home.places[name] = Place(name, self.home, _or_none(self.given[path]), None, moved=True)
+            self._drop(path, set(moved))
+
+    def _meets(self, function: ast.FunctionDef, path: str) -> bool:
+        if path.endswith(")"):
+            return path.startswith(f"{function.name}(")
+        return any(path_of(one) == path for one in ast.walk(function))
+
+    def _check_alone(self, name: str) -> None:
+        """Does nobody but the module use the function?"""
+        inside = {id(one) for scope in self.scopes for one in ast.walk(scope.node)}
+        if self.init is not None:
+            inside |= {id(one) for one in ast.walk(self.init)}
+        for node in ast.walk(self.module.tree):
+            if isinstance(node, ast.Name) and node.id == name and id(node) not in inside:
+                above = self.draft.parent(node)
+                if not (isinstance(above, ast.Attribute) and f"{name}.{above.attr}" in self.given):
+                    raise CannotError(f"others use `{name}`")
+
+    def _renamed(self, node: ast.AST, scope: Scope, names: dict[str, str]) -> ast.AST | list[ast.stmt] | None:
+        match node:
+            case ast.Global(names=declared):
+                left = [one for one in declared if one not in names]
+                return [ast.Global(left)] if left else []
+            case ast.Call(func=ast.Name(id=name)) if name in self.free:
+                new = rebuilt_call(node, lambda one: self._renamed(one, scope, names))
+                return changed_copy(new, func=reference(f"self.{name}"))
+            case ast.Name(id=name, ctx=ast.Load()) if name in self.free:
+                return reference(f"self.{name}")
+            case ast.Name() | ast.Attribute():
+                path = (path_of(node) or "").replace("self.__class__", "type(self)")
+                if isinstance(node, ast.Attribute) and ast.unparse(node.value) in {"type(self)", "self.__class__"}:
+                    path = next((one for one in names if one.rpartition(".")[2] == node.attr), "")
+                if isinstance(node, ast.Name) and f"{scope.node.name}({node.id})" in names:
+                    path = f"{scope.node.name}({node.id})"
+                if path in names:
+                    return ast.Attribute(ast.Name("self", ast.Load()), names[path], node.ctx)
+        return None
+
+    def _drop(self, path: str, moved: set[str]) -> None:
+        """The statement that set it, where nothing else needs it."""
+        if path.endswith(")"):
+            return
+        gone = {id(one) for scope in self.scopes for one in ast.walk(scope.node)}
+        where = self.module.tree.body if path not in self.given or "." not in path else (
+            [*self.module.tree.body, *self.cls.node.body])  # fmt: skip
+        statement = next((one for one in where if isinstance(one, ast.Assign | ast.AnnAssign)
+                          and (path_of(one.targets[0] if isinstance(one, ast.Assign) else one.target)
+                               in {path, path.rpartition(".")[2] if "." in path else path})), None)  # fmt: skip
+        last = path.rpartition(".")[2]
+        users = [one for one in ast.walk(self.module.tree) if isinstance(one, ast.Name | ast.Attribute)
+                 and (path_of(one) == path or (one in () or False)) and id(one) not in gone
+                 and isinstance(one.ctx, ast.Load)]  # fmt: skip
+        in_class = statement is not None and any(one is statement for one in self.cls.node.body)
+        root = path.partition(".")[0]
+        if statement is not None and (in_class or root in moved or not users) and (in_class or last):
+            self.draft.replace(statement, [])
+
+    # -- closures of the constructor
+
+    def _enclosed(self) -> frozenset[str]:
+        """Variables of `__init__` that its inner functions change: they become attributes."""
+        if self.init is None:
+            return frozenset()
+        inner = [one for one in ast.walk(self.init) if isinstance(one, ast.FunctionDef) and one is not self.init]
+        outer = {name: node for node in self.init.body if isinstance(node, ast.Assign) for name in defined(node)}
+        found: dict[str, str] = {}
+        for function in inner:
+            declared = {n for one in ast.walk(function) if isinstance(one, ast.Nonlocal) for n in one.names}
+            own = {name for one in function.body for part in ast.walk(one) for name in defined(part)} - declared
+            own |= {one.arg for one in function.args.args}
+            for node in ast.walk(function):
+                for path in _changed_places(node):
+                    if path in outer and path not in own and "." not in path:
+                        found[path] = path
+        if not found:
+            return frozenset()
+        scope = next(one for one in self.scopes if one.node is self.init)
+        scope.is_run = True
+
+        def change(node: ast.AST) -> ast.AST | list[ast.stmt] | None:
+            match node:
+                case ast.Nonlocal(names=names):
+                    left = [one for one in names if one not in found]
+                    return [ast.Nonlocal(left)] if left else []
+                case ast.Name(id=name) if name in found:
+                    return ast.Attribute(ast.Name("self", ast.Load()), name, node.ctx)
+            return None
+
+        scope.body = block(scope.body, change)
+        for name in found:
+            statement = outer[name]
+            value = statement.value if isinstance(statement, ast.Assign) else None
+            new = next(one for one in scope.body if getattr(one, "origin", None) is statement)
+            self.home.places[name] = Place(name, self.home, _or_none(value), new)
+        return frozenset()
+
+
+def rebuilt_call(node: ast.Call, change: Callable[[ast.AST], ast.AST | list[ast.stmt] | None]) -> ast.Call:
+    """A call whose arguments are changed."""
+    args = [rebuilt(one, change) for one in node.args]
+    keywords = [rebuilt(one, change) for one in node.keywords]
+    return changed_copy(node, args=args, keywords=keywords)
+
+
+def _class_field(known: ClassInfo, name: str) -> tuple[ast.stmt, ast.expr | None] | None:
+    """`count: int = 0` of a record."""
+    for node in known.node.body:
+        match node:
+            case ast.AnnAssign(target=ast.Name(id=found), value=value) if found == name:
+                return node, _factory(value)
+            case ast.Assign(targets=[ast.Name(id=found)], value=value) if found == name:
+                return node, value
+    return None
+
+
+def _factory(value: ast.expr | None) -> ast.expr | None:
+    """`field(default_factory=lambda: torch.zeros(3))`, `field(default_factory=list)`."""
+    match value:
+        case ast.Call(keywords=[ast.keyword(arg="default_factory", value=ast.Lambda(body=body))]):
+            return body
+        case ast.Call(keywords=[ast.keyword(arg="default_factory", value=made)]):
+            return expression("MADE()", MADE=made)
+    return value
+
+
+def _or_none(value: ast.expr | None) -> ast.expr | None:
+    return None if isinstance(value, ast.Constant) and value.value is None else value
+
+
+def _changed_on(node: ast.AST, owner: str) -> Iterator[str]:
+    """The attributes of another object that running the node changes."""
+    for path in _changed_places(node):
+        if path.startswith(f"{owner}."):
+            yield path.removeprefix(f"{owner}.").partition(".")[0]
+
+
+def _changed_places(node: ast.AST) -> Iterator[str]:
+    """The places that running this very node sets or changes, by path; `type(self).calls` as such."""
+    match node:
+        case ast.Attribute(value=ast.Call(func=ast.Name(id="type")), attr=name, ctx=ast.Store()):
+            yield f"type(self).{name}"
+        case ast.Attribute(value=ast.Attribute(attr="__class__"), attr=name, ctx=ast.Store()):
+            yield f"type(self).{name}"
+        case ast.Name(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()) if path := path_of(node):
+            yield path
+        case ast.Subscript(ctx=ast.Store() | ast.Del()) if path := path_of(root_of(node)):
+            yield path
+        case ast.Call(func=ast.Attribute(value=held, attr=method)) if is_changing(method):
+            if path := path_of(root_of(held)):
+                yield path
+        case ast.Call(func=ast.Name(id="next"), args=[iterator]) if path := path_of(iterator):
+            yield path
+
+
+def written_values(scope: Scope) -> Iterator[tuple[Place, ast.expr]]:
+    """What the scope puts into places whole, or as their elements, in the author's nodes."""
+    for node in (one for statement in scope.body for one in ast.walk(statement)):
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    yield from _pairs(scope, target, value)
+            case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.AugAssign(target=target, value=value):
+                yield from _pairs(scope, target, value)
+            case ast.Call(func=ast.Attribute(value=held, attr="append" | "appendleft"), args=[value]):
+                if (found := scope.place(held)) is not None:
+                    yield found[1], value
+            case ast.Call(func=ast.Attribute(value=held, attr="insert"), args=[_, value]):
+                if (found := scope.place(held)) is not None:
+                    yield found[1], value
+
+
+def _pairs(scope: Scope, target: ast.expr, value: ast.expr) -> Iterator[tuple[Place, ast.expr]]:
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        for one, part in zip(target.elts, value.elts, strict=True):
+            yield from _pairs(scope, one, part)
+    elif (found := scope.place(root_of(target))) is not None:
+        yield found[1], value

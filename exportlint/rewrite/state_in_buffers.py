@@ -1,0 +1,567 @@
+"""State becomes buffers: whatever outlives a call is a registered buffer of the module that owns it.
+
+Export knows parameters, buffers, inputs and results. A number, a flag, a list on the module is read once, while torch
+traces; so is a global, a default argument, what a closure encloses. `state_homes` finds all of it, `state_forms` says
+what tensors hold it. Here the tensors become buffers: what a constructor set is registered, what a call assigns is
+written in place, and what was read before such a write, and is needed behind it, is a copy. Decisions and arithmetic
+on what are tensors now are written in tensors as those on any data (`straight_line`).
+
+Buffers that were none before are not persistent: checkpoints load as they did.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from exportlint.engine.flow.control_flow import statements as all_statements
+from exportlint.engine.flow.def_use import is_changing, path_of, root_of, used
+from exportlint.engine.source.symbols import FunctionInfo
+from exportlint.rewrite.decide_in_data import put
+from exportlint.rewrite.draft import as_value, changed_copy, expression, stands_for, statements
+from exportlint.rewrite.state_forms import Cell, Forms, Known
+from exportlint.rewrite.state_homes import Home, Homes, Place, Scope, block, rebuilt, reference, written_values
+from exportlint.rewrite.straight_line import StraightLine
+from exportlint.rewrite.transformation import CannotError, Proposal
+from exportlint.rewrite.view import Nature, View
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from exportlint.engine.source.symbols import ClassInfo
+    from exportlint.rewrite.transformation import Site
+
+_ROUNDS = 4
+_VIEWS = frozenset({
+    "view", "reshape", "squeeze", "unsqueeze", "expand", "expand_as", "transpose", "permute", "movedim", "unbind", "detach",
+    "flatten", "select", "narrow", "t", "contiguous",
+})  # fmt: skip
+
+
+class StateInBuffers:
+    """All state of a module class in registered buffers."""
+
+    def proposals(self, site: Site) -> Iterator[Proposal]:
+        for cls in _owners(site):
+            try:
+                yield _Rewriting(site, cls).proposal()
+            except CannotError:
+                continue
+
+
+def _owners(site: Site) -> Iterator[ClassInfo]:
+    """The module classes that what is reported belongs to: the one it stands in, or those that use what it stands in."""
+    module = site.module
+    top = next((one for one in module.tree.body if any(inner is site.node for inner in ast.walk(one))), None)
+    own = module.classes.get(top.name) if isinstance(top, ast.ClassDef) else None
+    if own is not None and own.is_module and own.method("forward") is not None:
+        yield own
+        return
+    wanted = {top.name} if isinstance(top, ast.ClassDef | ast.FunctionDef) else set[str]()
+    for _ in range(2):  # a helper of a helper
+        for one in module.tree.body:
+            if isinstance(one, ast.FunctionDef | ast.ClassDef) and not _is_module(site, one.name):
+                if any(isinstance(node, ast.Name) and node.id in wanted for node in ast.walk(one)):
+                    wanted.add(one.name)
+    for cls in module.classes.values():
+        if cls.is_module and any(isinstance(node, ast.Name) and node.id in wanted for node in ast.walk(cls.node)):
+            yield cls
+
+
+def _is_module(site: Site, name: str) -> bool:
+    cls = site.module.classes.get(name)
+    return cls is not None and cls.is_module
+
+
+class _Rewriting:
+    """One module class, with the objects that it keeps."""
+
+    def __init__(self, site: Site, cls: ClassInfo) -> None:
+        self.site, self.cls = site, cls
+        self.draft = site.draft()
+        self.homes = Homes(self.draft, cls, site.belief)
+        self.scopes = self.homes.scopes
+        self.known = Known(site.module, site.belief, self.scopes)
+        for scope in self.scopes:
+            for place, value in written_values(scope):
+                place.written.append(value)
+        self.cells: dict[tuple[int, str], Cell] = {}
+
+    def proposal(self) -> Proposal:
+        forms = Forms(self.known, self.homes.homes, self.scopes)
+        if not forms.cells:
+            raise CannotError("; ".join(forms.refused) or "nothing outlives a call")
+        for cell in forms.cells:
+            self.cells[id(cell.home), cell.name] = cell
+            cell.home.places.setdefault(cell.name, Place(cell.name, cell.home, cell.first, cell.definition))
+        self._register()
+        self._decide_inside()
+        self._in_data()
+        for scope in self.scopes:
+            scope.body = block(scope.body, lambda node, s=scope: self._written(node, s))  # type: ignore[misc]
+        for scope in self.scopes:
+            if scope.is_run:
+                self._keep_apart(scope)
+        self._put()
+        size = " of the example's size" if self.known.from_sample else ""
+        what = "it in registered buffers" if len(self.cells) > 1 else "it in a registered buffer"
+        return Proposal(f"keep {what}{size}", self.draft)
+
+    # -- Where cells are made ---------------------------------------------------------------------------------------
+
+    def _register(self) -> None:
+        """The statements that set places first register buffers."""
+        by_definition: dict[int, list[Cell]] = {}
+        statement: dict[int, ast.stmt] = {}
+        for cell in self.cells.values():
+            if cell.definition is None or self._is_of_class(cell.definition):
+                cell.home.registered.append(_registration(cell))
+                if cell.definition is not None:
+                    self.draft.replace(cell.definition, [])
+                continue
+            origin = getattr(cell.definition, "origin", cell.definition)
+            by_definition.setdefault(id(origin), []).append(cell)
+            statement[id(origin)] = origin
+
+        def change(node: ast.AST) -> ast.AST | list[ast.stmt] | None:
+            cells = by_definition.get(id(getattr(node, "origin", node))) if isinstance(node, ast.stmt) else None
+            if not cells:
+                return None
+            made = [_registration(one) for one in cells]
+            match node:
+                case ast.Expr(value=ast.Call(func=ast.Attribute(attr="register_buffer"), args=args) as call):
+                    own = next((one for one in cells if one.is_buffer), None)
+                    rest = [_registration(one) for one in cells if one is not own]
+                    if own is None or own.first is args[1]:
+                        return [node, *rest]
+                    new = changed_copy(call, args=[args[0], own.first, *args[2:]])
+                    return [changed_copy(node, value=new), *rest]
+                case ast.Expr():  # `self.reset()`
+                    return [stands_for(made[0], node), *made[1:], ast.Expr(node.value)]
+                case ast.Assign() | ast.AnnAssign():
+                    left = _without(node, {one.name for one in cells} | self._gone(node))
+                    return [*([left] if left is not None else []), stands_for(made[0], node), *made[1:]]
+            return None
+
+        for scope in self.scopes:
+            if scope.node.name == "__init__" or scope.node is self.homes.init:
+                scope.body = block(scope.body, change)
+
+    def _gone(self, node: ast.stmt) -> set[str]:
+        """The places whose first value the statement set, and that have become others."""
+        return {one.name for cell in self.cells.values() for one in [cell] if cell.definition is node} | {
+            name for name in _self_names(node)
+            if any(cell.name.startswith(f"{name}_") and getattr(cell.definition, "origin", cell.definition)
+                   is getattr(node, "origin", node) for cell in self.cells.values())
+        }  # fmt: skip
+
+    def _is_of_class(self, node: ast.stmt) -> bool:
+        return isinstance(self.draft.parent(node), ast.ClassDef)
+
+    # -- Decisions and arithmetic -------------------------------------------------------------------------------------
+
+    def _paths(self, scope: Scope) -> set[str]:
+        """What the scope calls the cells."""
+        return {
+            f"{owner}.{cell.name}" for owner, home in scope.owners.items() for cell in self.cells.values()
+            if cell.home is home
+        }  # fmt: skip
+
+    def _decide_inside(self) -> None:
+        """`if not self.begun: self.begin(x)`: the method decides, and is called in any case."""
+        by_name = {scope.node.name: scope for scope in self.scopes if "self" in scope.owners and scope.is_run}
+
+        def change(node: ast.AST, scope: Scope) -> ast.AST | list[ast.stmt] | None:
+            match node:
+                case ast.If(test=test, body=[ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)))],
+                            orelse=[]) if name in by_name:  # fmt: skip
+                    called = sum(isinstance(one, ast.Attribute) and one.attr == name for other in self.scopes
+                                 for statement in other.body for one in ast.walk(statement))  # fmt: skip
+                    inner = by_name[name]
+                    paths = self._paths(scope)
+                    own = all((path_of(one) or "self") == "self" or path_of(one) in paths for one in ast.walk(test)
+                              if isinstance(one, ast.Name | ast.Attribute))  # fmt: skip
+                    returns = any(isinstance(one, ast.Return) for one in ast.walk(inner.node))
+                    if called == 1 and own and not returns:
+                        inner.body = [ast.If(test, inner.body, [])]
+                        return [stands_for(ast.Expr(node.body[0].value), node)]  # type: ignore[attr-defined]
+            return None
+
+        for scope in [one for one in self.scopes if one.is_run]:
+            scope.body = block(scope.body, lambda node, s=scope: change(node, s))  # type: ignore[misc]
+
+    def _in_data(self) -> None:
+        """What Python decides and computes with cells is written in tensors; methods may give and take them."""
+        running = [scope for scope in self.scopes if scope.is_run and scope.node is not self.homes.init]
+        data = {id(scope): self._paths(scope) for scope in running}
+        results: dict[int, tuple[list[ast.stmt], View]] = {}
+        for _ in range(_ROUNDS):
+            before = {key: set(one) for key, one in data.items()}
+            for scope in running:
+                results[id(scope)] = self._straight(scope, data[id(scope)])
+            for scope in running:
+                self._note_calls(scope, results[id(scope)], running, data)
+            if data == before:
+                break
+        for scope in running:
+            scope.body = results[id(scope)][0]
+        self.views = {id(scope): results[id(scope)][1] for scope in running}
+
+    def _straight(self, scope: Scope, data: set[str]) -> tuple[list[ast.stmt], View]:
+        node = changed_copy(scope.node, body=scope.body)
+        cls = next((one for one in self.site.module.classes.values() if scope.node in one.node.body), None)
+        view = View(self.site.module, FunctionInfo(node.name, node, self.site.module, cls), self.site.belief, set(data))
+        for cell in self.cells.values():
+            for owner, home in scope.owners.items():
+                if cell.home is home:
+                    kind = ast.unparse(ast.fix_missing_locations(ast.Expr(cell.first)))
+                    if kind in {"torch.tensor(False)", "torch.tensor(True)"} or "torch.bool" in kind:
+                        view.booleans.add(f"{owner}.{cell.name}")
+                    if kind.startswith("torch.tensor(") and "[" not in kind:
+                        view.singles.add(f"{owner}.{cell.name}")
+        mentions = any(path_of(one) in data for statement in scope.body for one in ast.walk(statement))
+        if not mentions:
+            return scope.body, view
+        return StraightLine(view, wanted=frozenset()).body(), view
+
+    def _note_calls(
+        self, scope: Scope, result: tuple[list[ast.stmt], View], running: Sequence[Scope], data: dict[int, set[str]]
+    ) -> None:
+        body, view = result
+        returned = [one.value for one in all_statements(body) if isinstance(one, ast.Return) and one.value is not None]
+        gives = any(view._is_news(one) and view.is_data(one) for one in returned)  # noqa: SLF001
+        for other in running:
+            for owner, home in other.owners.items():
+                if gives and scope.owners.get("self") is home:
+                    data[id(other)].add(f"{owner}.{scope.node.name}")
+        for node in (one for statement in body for one in ast.walk(statement)):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                continue
+            owner = path_of(node.func.value) or ""
+            for other in running:
+                if scope.owners.get(owner) is not None and other.owners.get("self") is scope.owners[owner]:
+                    if other.node.name == node.func.attr:
+                        names = [one.arg for one in other.node.args.args]
+                        names = names if other.is_new else names[1:]
+                        for name, given in zip(names, node.args, strict=False):
+                            if view._is_news(given) and view.is_data(given):  # noqa: SLF001
+                                data[id(other)].add(name)
+
+    # -- Writes in place ----------------------------------------------------------------------------------------------
+
+    def _cell(self, scope: Scope, node: ast.AST) -> Cell | None:
+        found = scope.place(node)
+        return self.cells.get((id(found[1].home), found[1].name)) if found is not None else None
+
+    def _written(self, node: ast.AST, scope: Scope) -> ast.AST | list[ast.stmt] | None:
+        match node:
+            case ast.Assign(targets=targets, value=value) if any(
+                self._cell(scope, one) for target in targets for one in ast.walk(target)
+            ):
+                return self._assigned(node, targets, value, scope)
+            case ast.AnnAssign(target=target, value=ast.expr() as value) if self._cell(scope, target):
+                return [stands_for(self._write(target, value, scope), node)]
+            case ast.AugAssign(target=target, value=value) if self._cell(scope, target):
+                new = self._detached(value, scope)
+                return [changed_copy(node, value=new)] if new is not value else None
+            case ast.Assign(targets=[ast.Subscript(value=held, slice=index) as target]) if self._cell(scope, held):
+                view = self.views.get(id(scope))
+                if view is not None and not isinstance(index, ast.Slice | ast.Tuple) and view._is_news(index):  # noqa: SLF001
+                    at = expression("AT.reshape(1)", AT=index)
+                    value = self._detached(node.value, scope)
+                    return [changed_copy(node, targets=[ast.Subscript(target.value, at, ast.Store())], value=value)]
+        return None
+
+    def _assigned(self, node: ast.Assign, targets: Sequence[ast.expr], value: ast.expr, scope: Scope) -> list[ast.stmt]:
+        if len(targets) > 1:
+            first = next((one for one in targets if not self._cell(scope, one)), None)
+            others = [one for one in targets if self._cell(scope, one)]
+            if first is None:
+                return [stands_for(self._write(others[0], value, scope), node),
+                        *(self._write(one, value, scope) for one in others[1:])]  # fmt: skip
+            kept = [one for one in targets if one not in others]
+            return [changed_copy(node, targets=kept), *(self._write(one, as_value(first), scope) for one in others)]
+        (target,) = targets
+        if self._cell(scope, target):
+            return [stands_for(self._write(target, value, scope), node)]
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            return self._in_parallel(node, target.elts, value.elts, scope)
+        taken = {name for one in self.scopes for name in used(one.node)}
+        writes: list[ast.stmt] = []
+
+        def named(one: ast.AST) -> ast.AST | None:
+            if not self._cell(scope, one):
+                return None
+            assert isinstance(one, ast.Attribute)  # noqa: S101 - cells are attributes
+            name = one.attr.lstrip("_")
+            name = name if name not in taken else f"new_{name}"
+            writes.append(self._write(one, ast.Name(name, ast.Load()), scope))
+            return ast.Name(name, ast.Store())
+
+        new = rebuilt(target, named)
+        return [changed_copy(node, targets=[new]), *writes]
+
+    def _in_parallel(
+        self, node: ast.Assign, targets: Sequence[ast.expr], values: Sequence[ast.expr], scope: Scope
+    ) -> list[ast.stmt]:
+        """`self.a, self.b = self.b, x`: all values are taken before the first is written."""
+        plain = [(t, v) for t, v in zip(targets, values, strict=True) if not self._cell(scope, t)]
+        cells = [(t, v) for t, v in zip(targets, values, strict=True) if self._cell(scope, t)]
+        before: list[ast.stmt] = []
+        if plain:
+            before.append(ast.Assign(
+                [plain[0][0] if len(plain) == 1 else ast.Tuple([t for t, _ in plain], ast.Store())],
+                plain[0][1] if len(plain) == 1 else ast.Tuple([v for _, v in plain], ast.Load()),
+            ))  # fmt: skip
+        written: set[str] = set()
+        writes: list[ast.stmt] = []
+        for target, value in cells:
+            if any(path_of(one) in written for one in ast.walk(value)):
+                name = f"old_{path_of(target).rpartition('.')[2].lstrip('_')}"  # type: ignore[union-attr]
+                before += statements("NAME = VALUE", NAME=name, VALUE=value)
+                value = ast.Name(name, ast.Load())  # noqa: PLW2901 - it has a name now
+            written.add(path_of(target) or "")
+            writes.append(self._write(target, value, scope))
+        whole = [*before, *writes]
+        return [stands_for(whole[0], node), *whole[1:]]
+
+    def _write(self, target: ast.expr, value: ast.expr, scope: Scope) -> ast.stmt:
+        own = as_value(target)
+        match value:
+            case ast.Constant(value=bool() | int() | float() as number):
+                if number == 0 and not isinstance(number, bool):
+                    return statements("OWN.zero_()", OWN=own)[0]
+                return statements("OWN.fill_(VALUE)", OWN=own, VALUE=value)[0]
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant()):
+                return statements("OWN.fill_(VALUE)", OWN=own, VALUE=value)[0]
+        view = self.views.get(id(scope))
+        is_tensor = view.nature(value) is Nature.DATA if view is not None else self.known.makes_tensor(value)
+        if not is_tensor:
+            return statements("OWN.fill_(VALUE)", OWN=own, VALUE=value)[0]
+        return statements("OWN.copy_(VALUE)", OWN=own, VALUE=self._detached(value, scope))[0]
+
+    def _detached(self, value: ast.expr, scope: Scope) -> ast.expr:
+        """What comes out of layers is detached: a buffer that outlives the call would keep all of their graphs."""
+        match value:
+            case ast.Call(func=ast.Attribute(attr="detach")):
+                return value
+        if not self._is_learned(value, scope, set()):
+            return value
+        return expression("VALUE.detach()", VALUE=value)
+
+    def _is_learned(self, value: ast.AST, scope: Scope, seen: set[str]) -> bool:
+        """May parameters have a part in it?"""
+        for node in ast.walk(value):
+            match node:
+                case ast.Call(func=ast.Attribute(attr="detach")):
+                    return False
+                case ast.Attribute() if (path_of(node) or "").startswith("self.") and path_of(node).count(".") == 1:  # type: ignore[union-attr]
+                    if self._cell(scope, node) is None and node.attr in self._layers:
+                        return True
+                case ast.Name(id=name) if name not in seen:
+                    seen.add(name)
+                    for statement in all_statements(scope.body):
+                        if isinstance(statement, ast.Assign) and name in {
+                            path_of(one) for target in statement.targets for one in ast.walk(target)
+                        }:
+                            if self._is_learned(statement.value, scope, seen):
+                                return True
+        return False
+
+    @property
+    def _layers(self) -> set[str]:
+        """The attributes that hold layers or parameters, as far as `__init__` tells, and methods that use them."""
+        found: set[str] = set()
+        for node in ast.walk(self.homes.init) if self.homes.init is not None else ():
+            match node:
+                case ast.Assign(
+                    targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)], value=ast.Call(func=function)
+                ):
+                    origin = self.site.module.dotted(function) or ""
+                    known = self.site.module.classes.get(path_of(function) or "")
+                    if origin.startswith("torch.nn.") or (known is not None and known.is_module):
+                        found.add(name)
+        for name, method in self.homes.methods.items():
+            if any(isinstance(one, ast.Attribute) and one.attr in found for one in ast.walk(method)):
+                found.add(name)
+        return found
+
+    # -- What is read before a write, and needed behind it --------------------------------------------------------------
+
+    def _keep_apart(self, scope: Scope) -> None:
+        order = list(all_statements(scope.body))
+        ever = {cell for one in self.scopes if one.is_run for node in all_statements(one.body)
+                for cell in self._writes(node, one)}  # fmt: skip
+        copied: dict[int, ast.expr] = {}
+        for number, node in enumerate(order):
+            match node:
+                case ast.Assign(targets=[target], value=value):
+                    pairs = [(target, value)]
+                    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+                        pairs = list(zip(target.elts, value.elts, strict=False))
+                    for one, part in pairs:
+                        cell = self._aliased(part, scope)
+                        if (
+                            cell in ever
+                            and isinstance(one, ast.Name)
+                            and self._is_stale(order, number, one.id, cell, scope)
+                        ):
+                            copied[id(part)] = part
+                case ast.Return(value=ast.expr() as value):
+                    parts = value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
+                    parts = value.values if isinstance(value, ast.Dict) else parts
+                    for part in parts:
+                        if self._aliased(part, scope) in ever:
+                            copied[id(part)] = part
+        if copied:
+            scope.body = block(
+                scope.body,
+                lambda one: expression("VALUE.clone()", VALUE=copied[id(one)]) if id(one) in copied else None,
+            )
+
+    def _is_stale(self, order: Sequence[ast.stmt], number: int, name: str, cell: Cell | None, scope: Scope) -> bool:
+        """Is the name read after the cell was written, or given back?"""
+        is_written = False
+        for node in order[number + 1 :]:
+            heads = [node] if not hasattr(node, "body") else [
+                one for one in (getattr(node, "test", None), getattr(node, "iter", None)) if one is not None]  # fmt: skip
+            if is_written and any(
+                isinstance(one, ast.Name) and one.id == name for head in heads for one in ast.walk(head)
+            ):
+                return True
+            if isinstance(node, ast.Return) and node.value is not None:
+                parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+                if any(isinstance(one, ast.Name) and one.id == name for one in parts):
+                    return True
+            is_written = is_written or cell in set(self._writes(node, scope)) or self._calls_writer(node, scope, cell)
+        return False
+
+    def _calls_writer(self, node: ast.stmt, scope: Scope, cell: Cell | None) -> bool:
+        names = {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
+        return any(
+            cell in set(self._writes(statement, other))
+            for other in self.scopes if other is not scope and other.node.name in names
+            for statement in all_statements(other.body)
+        )  # fmt: skip
+
+    def _writes(self, node: ast.stmt, scope: Scope) -> Iterator[Cell]:
+        for one in ast.walk(node):
+            held: ast.AST | None = None
+            match one:
+                case ast.Call(func=ast.Attribute(value=owner, attr=method)) if is_changing(method):
+                    held = root_of(owner)
+                case ast.AugAssign(target=target):
+                    held = root_of(target)
+                case ast.Subscript(ctx=ast.Store()):
+                    held = root_of(one)
+            if held is not None and (cell := self._cell(scope, held)) is not None:
+                yield cell
+
+    def _aliased(self, node: ast.expr, scope: Scope) -> Cell | None:
+        """The cell whose memory the value shares."""
+        while True:
+            match node:
+                case ast.Subscript(value=owner, slice=ast.Constant() | ast.Slice() | ast.UnaryOp()):
+                    node = owner
+                case ast.Call(func=ast.Attribute(value=owner, attr=method)) if method in _VIEWS:
+                    node = owner
+                case _:
+                    return self._cell(scope, node)
+
+    # -- The new version of the file --------------------------------------------------------------------------------------
+
+    def _put(self) -> None:
+        for scope in self.scopes:
+            if scope.is_new:
+                self._add_method(scope)
+            else:
+                put(self.draft, scope.node.body, scope.body)
+        for home in self.homes.homes:
+            if not home.is_module:
+                self._become_module(home)
+            elif home.registered:
+                self.draft.in_init(home.node, home.registered)
+
+    def _add_method(self, scope: Scope) -> None:
+        """A function of the file becomes a method."""
+        a = scope.node.args
+        positional = [*a.posonlyargs, *a.args]
+        gone = {path.rpartition("(")[2].rstrip(")") for path in self.homes.given
+                if path.startswith(f"{scope.node.name}(")}  # fmt: skip
+        defaults = dict(zip([one.arg for one in positional][::-1], a.defaults[::-1], strict=False))
+        kept = [one for one in positional if one.arg not in gone]
+        args = ast.arguments(
+            [], [ast.arg("self"), *kept], a.vararg, a.kwonlyargs, a.kw_defaults, a.kwarg,
+            [defaults[one.arg] for one in kept if one.arg in defaults],
+        )  # fmt: skip
+        method = changed_copy(scope.node, args=args, body=scope.body)
+        self.draft.replace(scope.node, [])
+        self.draft.add_method(self.cls.node, method)
+
+    def _become_module(self, home: Home) -> None:
+        """A helper class derives from torch.nn.Module; a record gets the constructor that its fields meant."""
+        node = home.node
+        base = next((ast.unparse(one) for one in self.cls.node.bases), "torch.nn.Module")
+        if not base.endswith("Module"):
+            base = "torch.nn.Module"
+            self.draft.add_import("torch")
+        self.draft.derive(node, base)
+        init = home.methods.get("__init__")
+        begun = statements("super().__init__()")
+        if init is not None:
+            self.draft.above(init.body[0], begun)
+            if home.registered:
+                self.draft.below(init.body[-1], home.registered)
+            return
+        fields = [one for one in node.body if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)]
+        if any(one.value is None for one in fields):
+            raise CannotError("a field of the record has no default")
+        kept = [one for one in fields if one.target.id not in home.places]  # type: ignore[union-attr] # see above
+        for one in kept:
+            self.draft.replace(one, [])
+            begun += statements("OWN = VALUE", OWN=reference(f"self.{one.target.id}"), VALUE=one.value)  # type: ignore[union-attr, arg-type]
+        (made,) = statements("def __init__(self):\n    pass")
+        assert isinstance(made, ast.FunctionDef)  # noqa: S101 - it is written above
+        self.draft.add_method(node, changed_copy(made, body=[*begun, *home.registered]))
+
+
+def _registration(cell: Cell) -> ast.stmt:
+    return statements(
+        "self.register_buffer(NAME, FIRST, persistent=False)", NAME=ast.Constant(cell.name), FIRST=cell.first
+    )[0]
+
+
+def _self_names(node: ast.stmt) -> set[str]:
+    paths = (
+        path_of(one) for one in ast.walk(node) if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store)
+    )
+    return {path.removeprefix("self.") for path in paths if path and path.startswith("self.")}
+
+
+def _without(node: ast.Assign | ast.AnnAssign, names: set[str]) -> ast.stmt | None:
+    """The assignment without what it sets `self.<name>` to."""
+    gone = {f"self.{name}" for name in names} | names
+    if isinstance(node, ast.AnnAssign):
+        return None
+    kept = [one for one in node.targets if path_of(one) not in gone]
+    made: list[ast.expr] = []
+    values = node.value
+    for target in kept:
+        if isinstance(target, ast.Tuple) and isinstance(values, ast.Tuple) and len(target.elts) == len(values.elts):
+            pairs = [(t, v) for t, v in zip(target.elts, values.elts, strict=True) if path_of(t) not in gone]
+            if not pairs:
+                continue
+            if len(kept) > 1:
+                raise CannotError("several tuples are set at once")
+            if len(pairs) == 1:
+                return changed_copy(node, targets=[pairs[0][0]], value=pairs[0][1])
+            return changed_copy(
+                node,
+                targets=[ast.Tuple([t for t, _ in pairs], ast.Store())],
+                value=ast.Tuple([v for _, v in pairs], ast.Load()),
+            )
+        made.append(target)
+    return changed_copy(node, targets=made) if made else None
+
+
+__all__ = ["StateInBuffers", "reference"]
