@@ -127,8 +127,8 @@ def _not_done(reports: Sequence[TargetReport]) -> Iterator[Problem]:
 
 def _with_files(gathered: Gathered, scripts: Path | None, artifacts: Path | None) -> Gathered:
     """With the places of what was written for the user."""
-    gathered = _save_scripts(gathered, scripts) if scripts else gathered
-    return _keep_artefacts(gathered, artifacts) if artifacts else gathered
+    gathered = save_scripts(gathered, scripts) if scripts else gathered
+    return keep_artefacts(gathered, artifacts) if artifacts else gathered
 
 
 def _for_installed(reports: Sequence[TargetReport], config: Config) -> Config:
@@ -210,13 +210,13 @@ def folder_for_models(scripts_folder: Path | None) -> Iterator[Path | None]:
             pass
     except OSError as error:
         raise UserError(
-            f"--_save_scripts-repro: {scripts_folder} cannot be written to: {error.strerror}; name a folder of your own"
+            f"--save_scripts-repro: {scripts_folder} cannot be written to: {error.strerror}; name a folder of your own"
         ) from error
     with tempfile.TemporaryDirectory(prefix="exportlint-") as models:
         yield Path(models)
 
 
-def _save_scripts(gathered: Gathered, folder: Path) -> Gathered:
+def save_scripts(gathered: Gathered, folder: Path) -> Gathered:
     """Write a script for each failure; its name goes to its stage, and what is in the way is a problem."""
     writer = _ScriptWriter(folder)
     targets = tuple(writer.with_scripts(report) for report in gathered.targets)
@@ -304,7 +304,7 @@ def folder_for_artefacts(folder: Path | None) -> Iterator[Path | None]:
         ) from error
 
 
-def _keep_artefacts(gathered: Gathered, folder: Path) -> Gathered:
+def keep_artefacts(gathered: Gathered, folder: Path) -> Gathered:
     """Move what passed into `folder`; its place goes to its stage, and what is in the way is a problem."""
     keeper = _ArtefactKeeper(folder)
     targets = tuple(keeper.kept(report) for report in gathered.targets)

@@ -551,7 +551,7 @@ class Expressions:
     def index_tensor(self, owner: Tensor, node: ast.expr, index: Value) -> Value:
         parts = [self.value(p) for p in node.elts] if isinstance(node, ast.Tuple) else [index]
         masked = any(p.kind is Kind.TENSOR and p.boolean and p.certain for p in parts)
-        # An index with a mask copies. Any other is taken for a view: a write to a part of a buffer writes to the buffer.
+        # An index with a mask copies. Any other is taken for a view: a write to part of a buffer writes to the buffer.
         view = owner.source is not Source.INPUT and not masked
         source = owner.source if view else Source.COMPUTED
         dims = self._indexed_dims(owner.dims, node) if owner.dims is not None else None
