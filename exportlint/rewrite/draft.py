@@ -684,7 +684,15 @@ class Draft:
 
     def _find_touched(self) -> frozenset[int]:
         """Every node of the author's that is changed, or something inside of which is."""
-        changed = {*self._instead, *self._swapped, *self._above, *self._below, *self._new_inits, *self._methods, *self._bases}
+        changed = {
+            *self._instead,
+            *self._swapped,
+            *self._above,
+            *self._below,
+            *self._new_inits,
+            *self._methods,
+            *self._bases,
+        }
         touched = set[int]()
         for one in changed:
             now: int | None = one
