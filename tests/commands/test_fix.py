@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -185,3 +186,46 @@ def test_no_time_is_said(net, tmp_path):
     assert done.returncode == 1
     assert "the budget of 0 seconds is spent, after 0 rewrites" in done.stderr
     assert Path(net).read_text("utf-8") == NET
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_shows_what_was_found_and_leaves_no_folder(net, tmp_path, number):
+    slow = NET.replace(
+        "        if x.mean() > 0.2:\n", "        print(x.sum().item(), len(str(x)))\n        if x.mean() > 0.2:\n"
+    )
+    net.write_text("import time\n\ntime.sleep(1)\n" + slow, "utf-8")
+    (temporary := tmp_path / "tmp").mkdir()
+    command = [sys.executable, "-m", "exportlint", "fix", "net.py:Gate"]
+    environment = os.environ | {"NO_COLOR": "1", "TMPDIR": str(temporary)}
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as run:
+        said = []
+        for line in run.stderr:
+            said.append(line)
+            if "trying net.py" in line:
+                run.send_signal(number)
+                break
+        said += run.stderr.readlines()
+        shown = run.stdout.read()
+    assert run.returncode == 128 + number, said
+    assert any("this is what was found by then" in line for line in said)
+    assert "target net.py:Gate" in shown
+    assert "[data-dependent-branch]" in shown
+    assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_tabs_and_line_ends_stay(tmp_path, end):
+    source = NET.replace("    ", "\t").replace("\n", end).encode()
+    mended = MENDED.replace("    ", "\t").replace("\n", end).encode()
+    net = tmp_path / "net.py"
+    net.write_bytes(source)
+    command = [sys.executable, "-m", "exportlint", "fix", "net.py:Gate", "--write"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True, env=os.environ | {"NO_COLOR": "1"})
+    assert net.read_bytes() == mended
+    net.write_bytes(source)
+    subprocess.run(["git", "apply"], input=done.stdout, cwd=tmp_path, check=True)
+    assert net.read_bytes() == mended
+    subprocess.run(["patch", "-R", "net.py"], input=done.stdout, cwd=tmp_path, check=True)
+    assert net.read_bytes() == source

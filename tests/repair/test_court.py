@@ -109,6 +109,15 @@ def test_what_init_makes_of_a_number_is_not_judged_by_setting_it():
     assert verdict(before, after).settings.why is None
 
 
+def test_a_number_that_became_a_buffer_is_set_there():
+    before = of("self.steps += 1\nreturn x * self.scale * self.steps")
+    after = of("self.steps.add_(1)\nreturn x * self.scale * self.steps").replace(
+        "self.steps = steps", 'self.register_buffer("steps", torch.tensor(steps))'
+    )
+    found = verdict(before, after)
+    assert (found.why_not, found.settings.why) == ("", None)
+
+
 LENGTHS = """
 class Net(nn.Module):
     def forward(self, x, lengths):

@@ -60,7 +60,11 @@ def with_setting(model: Any, inputs: Inputs, setting: OtherSetting) -> tuple[Any
         return None if given is None else (model, given)
     holders = list(_holders(model, setting.owner, setting.name))
     for holder, attribute in holders:
-        setattr(holder, attribute, setting.value)
+        held = getattr(holder, attribute)
+        if isinstance(held, torch.Tensor):  # a rewrite made a buffer of the number
+            held.detach().fill_(setting.value)
+        else:
+            setattr(holder, attribute, setting.value)
     return (model, inputs) if holders else None
 
 
