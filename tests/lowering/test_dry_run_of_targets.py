@@ -5,6 +5,7 @@ import json
 import pytest
 import small_models
 import torch
+from inline_snapshot import snapshot
 from live_models import made
 from processes import exportlint
 from torch import nn
@@ -75,11 +76,14 @@ def test_executorch_says_why_an_operator_is_missing(name):
     rows = said(name, Lacking(), (X,))
     missing = {row.name: row.reason for row in rows.values() if row.support == "missing"}
     assert missing == {
-        "aten.sort.default": "the runtime has no kernel for aten::sort.values",
-        "aten.lgamma.default": "neither a kernel nor a decomposition into operators of Core ATen is there",
-        "exportlint_tests.quadrupled.default": "no out variant, which writes to memory that was planned, is registered",
-        "exportlint_tests.raised.default": "it writes to its arguments, and what torch makes of such an operator has "
-        "no out variant",
+        "aten.sort.default": snapshot("the runtime has no kernel for aten::sort.values"),
+        "aten.lgamma.default": snapshot("neither a kernel nor a decomposition into operators of Core ATen is there"),
+        "exportlint_tests.quadrupled.default": snapshot(
+            "no out variant, which writes to memory that was planned, is registered"
+        ),
+        "exportlint_tests.raised.default": snapshot(
+            "it writes to its arguments, and what torch makes of such an operator has no out variant"
+        ),
     }
 
 
@@ -100,8 +104,8 @@ def test_xnnpack_says_what_it_takes_and_why_it_leaves_the_rest():
     rows = said("executorch-xnnpack", Mean(), (X,))
     assert {name: (row.support, row.reason) for name, row in rows.items()} == {
         "aten.linear.default": ("delegated", ""),
-        "aten.mean.dim": ("supported", "mean.dim only supports averaging 4D tensors, got tensor of rank 2"),
-        "aten.cumsum.default": ("supported", "the partitioner has no configuration for it"),
+        "aten.mean.dim": ("supported", snapshot("mean.dim only supports averaging 4D tensors, got tensor of rank 2")),
+        "aten.cumsum.default": ("supported", snapshot("the partitioner has no configuration for it")),
     }
     assert {row.support for row in said("executorch", Mean(), (X,)).values()} == {"supported"}
 

@@ -6,6 +6,7 @@ import own_lowerings
 import pytest
 import scores
 import torch
+from inline_snapshot import snapshot
 from proving import line, proved, the_one
 from torch import nn
 
@@ -101,14 +102,16 @@ def test_a_runtime_that_crashes_ends_nothing_else(tmp_path):
 
 def test_a_runtime_that_hangs_ends_nothing_else(tmp_path):
     result = proved(own_lowerings.Hanging({}), Two, PAIR, tmp_path, seconds=8)
-    assert the_one(result, "timed-out").text == "load: no answer within 8 s; it printed: waiting for the device"
+    assert the_one(result, "timed-out").text == snapshot(
+        "load: no answer within 8 s; it printed: waiting for the device"
+    )
 
 
 def test_what_is_missing_is_told_with_its_command(tmp_path):
     result = proved(own_lowerings.Missing({}), Two, PAIR, tmp_path)
     assert (result.status, result.detail) == (
         "skipped",
-        "no_such_runtime is not installed: pip install no-such-runtime",
+        snapshot("no_such_runtime is not installed: pip install no-such-runtime"),
     )
 
 

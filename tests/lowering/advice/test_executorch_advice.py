@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from inline_snapshot import snapshot
 from torch import nn
 
 pytest.importorskip("executorch")
@@ -271,5 +272,5 @@ def _real(value):
 def test_with_an_out_variant_the_kernel_is_what_is_missing(lowered):
     assert "no out variant" in lowered("executorch", Of(halved), (P,)).detail
     assert lowered("executorch", Of(planned), (P,)).detail == (
-        "load: the runtime has no kernel for exportlint_tests::planned"
+        snapshot("load: the runtime has no kernel for exportlint_tests::planned")
     )

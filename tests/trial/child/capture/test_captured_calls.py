@@ -5,6 +5,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from inline_snapshot import snapshot
 from processes import all_end, children
 from sources import SCRIPTS, marked
 
@@ -67,7 +68,7 @@ def trained(tmp_path_factory):
 def test_the_scripts_own_end_is_kept(trained):
     (run,) = trained.reports[0].stages
     assert (run.name, run.status) == ("script", "crashed")
-    assert run.full_detail == "the script ended with exit code 3; gave 2 targets"
+    assert run.full_detail == snapshot("the script ended with exit code 3; gave 2 targets")
     assert "the export failed" in run.data["output"]
 
 
@@ -75,10 +76,14 @@ def test_what_a_script_gave_runs_the_ladder(trained):
     _, gate, head = trained.reports
     assert gate.name.endswith("train.py:24")
     assert gate.line == 24
-    assert gate.stage("load").full_detail == "Gate(float32[2, 5]), given to torch.export.export, torch.jit.trace"
+    assert gate.stage("load").full_detail == snapshot(
+        "Gate(float32[2, 5]), given to torch.export.export, torch.jit.trace"
+    )
     assert (gate.stage("eager").status, gate.stage("export-non-strict").status) == ("passed", "refused")
     assert gate.stage("export-non-strict").observations[0].user_line == 11
-    assert head.stage("load").full_detail == "Linear(float32[2, 5]), given to torch.export.export, torch.export.save"
+    assert head.stage("load").full_detail == snapshot(
+        "Linear(float32[2, 5]), given to torch.export.export, torch.export.save"
+    )
 
 
 def test_a_target_is_what_the_call_met_not_what_the_script_made_of_it_later(trained):
@@ -90,12 +95,12 @@ def test_a_target_is_what_the_call_met_not_what_the_script_made_of_it_later(trai
 @pytest.mark.parametrize(
     ("how", "status", "detail"),
     [
-        ("exit", "crashed", "the script ended itself with exit code 5; gave 1 target"),
-        ("segfault", "crashed", "the script was ended by SIGSEGV; gave 1 target"),
-        ("hang", "timed-out", "the script was still running after 3 s; gave 1 target"),
-        ("raise", "crashed", "the script raised ValueError at ends.py:42: no data here; gave 1 target"),
-        ("thread", "passed", "the script ended with exit code 0; gave 1 target"),
-        ("fork", "passed", "the script ended with exit code 0; gave 1 target"),
+        ("exit", "crashed", snapshot("the script ended itself with exit code 5; gave 1 target")),
+        ("segfault", "crashed", snapshot("the script was ended by SIGSEGV; gave 1 target")),
+        ("hang", "timed-out", snapshot("the script was still running after 3 s; gave 1 target")),
+        ("raise", "crashed", snapshot("the script raised ValueError at ends.py:42: no data here; gave 1 target")),
+        ("thread", "passed", snapshot("the script ended with exit code 0; gave 1 target")),
+        ("fork", "passed", snapshot("the script ended with exit code 0; gave 1 target")),
     ],
 )
 def test_however_a_script_ends_its_targets_are_there(server, how, status, detail):

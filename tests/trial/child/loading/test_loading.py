@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from inline_snapshot import snapshot
 from sources import MODELS
 
 from exportlint.trial.discovery import from_callables
@@ -85,7 +86,9 @@ def test_a_sample_that_eager_refuses_is_a_finding_of_the_eager_stage(reports):
 def test_a_method_of_a_module_is_refused_and_what_wraps_it_is_tried(reports):
     report = reports["bound args"]
     assert report.broken is None
-    assert report.stage("load").full_detail == "bound method Linear.forward(float32[2, 3]), wrapped in a module"
+    assert report.stage("load").full_detail == snapshot(
+        "bound method Linear.forward(float32[2, 3]), wrapped in a module"
+    )
     export = report.stage("export-non-strict")
     assert "instance of `torch.nn.Module`" in export.observations[0].text
     assert (export.status, report.stage("soundness").status) == ("passed", "passed")

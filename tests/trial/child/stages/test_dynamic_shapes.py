@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from inline_snapshot import snapshot
 from sources import MODELS
 from trials import NON_STRICT, found_in, tried
 
@@ -84,7 +85,7 @@ def test_what_torch_demands_instead_can_be_pasted(reports):
 
 def test_a_static_dim_that_must_equal_a_declared_one_shares_its_name(reports):
     ((_, finding),) = found(reports["OneSideStatic"], "export-non-strict")
-    assert finding.words.suggestion == "declare dim 1 of `mask` as `seq` too"
+    assert finding.words.suggestion == snapshot("declare dim 1 of `mask` as `seq` too")
     assert reports["OneSideStatic"].dynamic_shapes.partition("import Dim\n\n")[2] == (
         'batch = Dim("batch", min=1, max=64)\n'
         'seq = Dim("seq", min=1, max=64)\n'

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from inline_snapshot import snapshot
 from trials import found_in, tried
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def test_a_torchscript_module_among_them_is_no_failure_of_the_search(tmp_path: P
     (report,) = tried(file).values()
     stage = report.stage("submodules")
     assert stage is not None
-    assert (stage.status, stage.detail) == ("refused", "refused by themselves: 1")
+    assert (stage.status, stage.detail) == ("refused", snapshot("refused by themselves: 1"))
 
 
 def test_a_model_that_is_torchscript_is_one_clear_sentence(tmp_path: Path) -> None:
@@ -52,10 +53,12 @@ def test_a_model_that_is_torchscript_is_one_clear_sentence(tmp_path: Path) -> No
     scripted = "import torch\nmodel = torch.jit.script(torch.nn.ReLU())\nexample_args = (torch.ones(3),)\n"
     file.write_text(scripted, "utf-8")
     (report,) = tried(file).values()
-    assert [found.words.message for found in found_in(report, tmp_path)] == ["what is exported is a TorchScript module"]
+    assert [found.words.message for found in found_in(report, tmp_path)] == [
+        snapshot("what is exported is a TorchScript module")
+    ]
     stage = report.stage("submodules")
     assert stage is not None
-    assert (stage.status, stage.detail) == ("skipped", "no part of a TorchScript module can be exported")
+    assert (stage.status, stage.detail) == ("skipped", snapshot("no part of a TorchScript module can be exported"))
 
 
 def test_where_torch_names_the_line_nobody_searches(tmp_path: Path) -> None:
@@ -64,4 +67,4 @@ def test_where_torch_names_the_line_nobody_searches(tmp_path: Path) -> None:
     (report,) = tried(file).values()
     stage = report.stage("submodules")
     assert stage is not None
-    assert (stage.status, stage.detail) == ("skipped", "torch names the line of each refusal")
+    assert (stage.status, stage.detail) == ("skipped", snapshot("torch names the line of each refusal"))
