@@ -719,6 +719,7 @@ def _wrapped(line: str, width: int, unit: str) -> list[str]:
         return [line]
     # Of texts only the quotes count.
     code = re.sub(r"([\"'])(?:\\.|(?!\1).)*\1", lambda found: found[1] * len(found[0]), body)
+    code = re.sub(r"\blambda\b[^:]*:", lambda found: found[0].replace(",", " "), code)
     depth, start = 0, len(code)
     while start:
         start -= 1
