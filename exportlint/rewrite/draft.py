@@ -599,7 +599,7 @@ class Draft:
                 return cast("_Node", self._stand_in(node))
         if isinstance(node, ast.Constant) and self._quotes_twice(node):
             name = f"kept_{len(self._kept)}a_"
-            self._kept.append((name, f'"{node.value}"'))
+            self._kept.append((name, f'"{node.value!s}"'))
             return cast("_Node", ast.Name(name, ast.Load()))
         if isinstance(node, ast.Name) and node.id == "torch" and id(node) not in self.originals:
             self.add_import("torch")
@@ -747,7 +747,8 @@ def _lists(node: ast.AST) -> Iterator[list[ast.AST]]:
 
 
 def _first_line(node: ast.stmt) -> int:
-    return min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(one.lineno for one in decorators)])
 
 
 def _first_column(node: ast.stmt) -> int:

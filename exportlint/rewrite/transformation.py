@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from exportlint.edited_source import OverlappingEditsError, edited
-from exportlint.engine.source.symbols import FunctionInfo
 from exportlint.finding import Applicability
 from exportlint.rewrite.draft import Draft, NoRoomError
 from exportlint.rewrite.view import View
@@ -21,7 +20,7 @@ from exportlint.rule.suspicion import SuspectedRewrite
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from exportlint.engine.source.symbols import ModuleInfo
+    from exportlint.engine.source.symbols import FunctionInfo, ModuleInfo
     from exportlint.engine.values.beliefs import Belief, Span
 
 
@@ -153,7 +152,7 @@ def _at(tree: ast.Module, span: Span) -> ast.AST:
     """The outermost node that stands at just this span; else the smallest around its beginning."""
     best: ast.AST = tree
     for node in ast.walk(tree):
-        if not hasattr(node, "lineno"):
+        if not isinstance(node, ast.expr | ast.stmt | ast.arg | ast.keyword | ast.alias | ast.excepthandler):
             continue
         first = min((node, *getattr(node, "decorator_list", ())), key=lambda one: one.lineno)
         start = (node.lineno, node.col_offset) if first is node else (first.lineno, first.col_offset - 1)
