@@ -401,10 +401,13 @@ def _registered(site: Site, view: View) -> Iterator[Proposal]:
     """The classes of what is taken or returned there are registered, under a name for saving."""
     node, module = site.node, site.module
     annotation = node.annotation if isinstance(node, ast.arg) else None
-    value = node.value if isinstance(node, ast.Return) else node if isinstance(node, ast.Call) else None
+    value = node.value if isinstance(node, ast.Return | ast.Assign) else node if isinstance(node, ast.Call) else None
     parts = list(_parts(value)) if value is not None else []
     values = [one for part in parts for one in _objects(view.value(part))]
-    for name in dict.fromkeys((one.name or "").rpartition(".")[2] for one in values if _is_distribution(one)):
+    named = [one.name or "" for one in values]
+    named += [view.origin(one.func) or "" for one in parts if isinstance(one, ast.Call)]  # also where it never ran
+    distributions = [one.rpartition(".")[2] for one in named if one.startswith("torch.distributions.")]
+    for name in dict.fromkeys(distributions):
         for parameters in _PARAMETERS.get(name, ()):
             yield from _distribution(site, name, parameters)
     if not isinstance(node, ast.arg | ast.Return):
@@ -425,10 +428,6 @@ def _registered(site: Site, view: View) -> Iterator[Proposal]:
             yield Proposal(_REGISTER, draft)
     if done:
         yield Proposal(_REGISTER, draft)
-
-
-def _is_distribution(value: Value) -> bool:
-    return (value.name or "").startswith("torch.distributions.")
 
 
 def _parts(node: ast.expr) -> Iterator[ast.expr]:

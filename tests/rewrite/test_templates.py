@@ -73,7 +73,7 @@ class Net(nn.Module):
         ("y = x + torch.zeros(3, device='cuda')", "torch.zeros", "y = x + torch.zeros(3, device=x.device)"),
         ("y = x.cuda() + 1", "x.cuda()", "y = x + 1"),
         ("y = F.one_hot(x, 5)", "F.one_hot", "y = (x.unsqueeze(-1) == torch.arange(5, device=x.device)).long()"),
-        ("y = torch.from_numpy(np.sqrt(x.numpy()))", "torch.from_numpy", "y = torch.sqrt(x)"),
+        ("y = torch.from_numpy(np.sqrt(x.numpy()))", "torch.from_numpy(", "y = torch.sqrt(x)"),
         ("y = torch.distributions.Normal(x, 1.0).mean", "torch.distributions",
          "y = torch.distributions.Normal(x, 1.0, validate_args=False).mean"),
         ("y = torch.cov(x)", "torch.cov(x)",
