@@ -48,6 +48,7 @@ _CONVERTING = frozenset({"float", "int", "bool", "str", "lower", "upper", "strip
 # What tells one call, one process or one object from another means something else when it is asked once.
 _OF_THE_MOMENT = re.compile(
     r"time\.|datetime\.|(\w+\.)?uuid\d|os\.getp?pid|builtins\.(next|id|hash|open)$|(numpy\.)?random\.|torch\.nn\.Parameter"
+    r"|torch\.cuda\.(\w+\.)?(max_)?mem"
 )
 
 
@@ -270,6 +271,13 @@ def _drawn_by_torch(site: Site, view: View) -> Iterator[Proposal]:
     while (above := _converting(draft, view, whole)) is not None:
         whole = above
     draft.swap(whole, drawn)
+    statement = draft.parent(whole)
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+        for one in ast.walk(view.node):  # what makes a tensor of the name, which is one now
+            match one:
+                case ast.Call(func=func, args=[ast.Name(id=read) as held]) if read == statement.targets[0].id:
+                    if view.origin(func) in _AROUND:
+                        draft.swap(one, held)
     yield Proposal("draw with torch, which gives other numbers of the same distribution", draft)
 
 
