@@ -60,6 +60,7 @@ _CASE_OF_FLAG = {name: case for case, names in _FLAGS.items() for name in names.
 
 
 class BackendProbe(Rule):
+    mended_by = ("made-once",)
     shown_by = ("other-environment",)
     cases: ClassVar = {
         "BadAvailable": Case(_ONCE, _OPTION),

@@ -37,6 +37,7 @@ _PICKS = frozenset(
 
 
 class PythonRandom(Rule):
+    mended_by = ("made-once",)
     graph_breaks = ("GB0007", "GB0156", "GB0297")
     cases: ClassVar = {
         "BadPythonRandom": Case(_MESSAGE, _TORCH),

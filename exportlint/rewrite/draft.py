@@ -615,7 +615,7 @@ class Draft:
                 return cast("_Node", self._stand_in(node))
         if isinstance(node, ast.Constant) and self._quotes_twice(node):
             name = f"kept_{len(self._kept)}a_"
-            self._kept.append((name, f'"{node.value}"'))
+            self._kept.append((name, f'"{node.value!s}"'))
             return cast("_Node", ast.Name(name, ast.Load()))
         if isinstance(node, ast.Name) and node.id == "torch" and id(node) not in self.originals:
             self.add_import("torch")
@@ -743,6 +743,7 @@ def _wrapped(line: str, width: int, unit: str) -> list[str]:
         return [line]
     # Of texts only the quotes count.
     code = re.sub(r"([\"'])(?:\\.|(?!\1).)*\1", lambda found: found[1] * len(found[0]), body)
+    code = re.sub(r"\blambda\b[^:]*:", lambda found: found[0].replace(",", " "), code)
     depth, start = 0, len(code)
     while start:
         start -= 1
@@ -770,7 +771,8 @@ def _lists(node: ast.AST) -> Iterator[list[ast.AST]]:
 
 
 def _first_line(node: ast.stmt) -> int:
-    return min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(one.lineno for one in decorators)])
 
 
 def _first_column(node: ast.stmt) -> int:

@@ -85,7 +85,7 @@ def _in_eager_only(site: Site, view: View) -> Iterator[Proposal]:
         if isinstance(above, ast.If) and not above.orelse and len(above.body) == len(run) == 1 and _one_line(above):
             draft.swap(above.test, expression(f"TEST and {_TEST}", TEST=above.test))
             continue
-        test = ast.If(expression(_TEST), list(run), [])
+        test = ast.If(expression(_TEST), [run[0], *map(changed_copy, run[1:])], [])
         draft.replace(run[0], [stands_for(test, ast.Pass())])
         for one in run[1:]:
             draft.replace(one, [])
@@ -102,8 +102,8 @@ def _handed_on(view: View, draft: Draft, first: ast.stmt) -> list[ast.stmt] | No
         names = {path for path in names if "." not in path}
         for step in view.flow.flow.steps:
             reads = {path.partition(".")[0] for part in step.parts for path in used(part)}
-            inside = any(inner is step.node for other in found for inner in ast.walk(other))
-            if not inside and reads & names:
+            is_in = any(inner is step.node for other in found for inner in ast.walk(other))
+            if not is_in and reads & names:
                 if not isinstance(
                     step.node, ast.Expr | ast.Assign | ast.AnnAssign | ast.AugAssign | ast.If | ast.Delete
                 ):
@@ -124,9 +124,10 @@ def _with_ifs(draft: Draft, found: list[ast.stmt]) -> list[ast.stmt]:
     """With the `if`s all of whose statements are among them, in place of these."""
     for one in found:
         above = draft.parent(one)
-        if isinstance(above, ast.If) and not above.orelse and above not in found and not _one_line(above):
-            if all(any(inner is two for two in found) for inner in above.body) and len(above.body) > 1:
-                found.append(above)
+        if not isinstance(above, ast.If) or above.orelse or above in found or len(above.body) == 1:
+            continue
+        if all(any(inner is two for two in found) for inner in above.body):
+            found.append(above)
     return [one for one in found if not any(one is inner for two in found if two is not one for inner in ast.walk(two))]
 
 
@@ -142,9 +143,10 @@ def _is_effect_alone(view: View, statement: ast.stmt, found: Sequence[ast.stmt])
         places += [path for path in defined(node) if "." in path] if isinstance(node, ast.stmt) else []
         for path in places:
             own = path.partition(".")[0]
-            if own in view.flow.names and own not in inside and own != "self" and not _is_declared(view, own):
-                if own in view.flow.parameters or any(own in names for names in view.flow.defs.values()):
-                    return False
+            if own == "self" or own in inside or _is_declared(view, own):
+                continue
+            if own in view.flow.parameters or any(own in names for names in view.flow.defs.values()):
+                return False
     return True
 
 
@@ -209,7 +211,8 @@ def _is_kept_and_read(site: Site, found: Sequence[ast.stmt]) -> bool:
 
 def _connected(module: ModuleInfo, own: set[str]) -> set[str]:
     """The functions and classes of the file that these name, that name these, and that those name, however far."""
-    nodes: dict[str, ast.AST] = {name: one.node for name, one in (*module.functions.items(), *module.classes.items())}
+    nodes: dict[str, ast.AST] = {name: one.node for name, one in module.functions.items()}
+    nodes |= {name: one.node for name, one in module.classes.items()}
     named = {name: {one.id for one in ast.walk(node) if isinstance(one, ast.Name)} for name, node in nodes.items()}
 
     def closed(names: set[str], *, upwards: bool) -> set[str]:
@@ -374,10 +377,10 @@ def _collected(site: Site, view: View) -> Iterator[Proposal]:
     draft.below(view.body[-1], statements("return NAME", NAME=name))
     for one in returns:
         draft.replace(one, statements("return NAME", NAME=name))
-    for one in yields:
-        text = "NAME.append(GIVEN)" if isinstance(one, ast.Yield) else "NAME.extend(GIVEN)"
-        given = cast("ast.expr", one.value)
-        draft.replace(cast("ast.stmt", draft.parent(one)), statements(text, NAME=name, GIVEN=given))
+    for each in yields:
+        text = "NAME.append(GIVEN)" if isinstance(each, ast.Yield) else "NAME.extend(GIVEN)"
+        given = cast("ast.expr", each.value)
+        draft.replace(cast("ast.stmt", draft.parent(each)), statements(text, NAME=name, GIVEN=given))
     yield Proposal("return a list", draft)
 
 
@@ -398,10 +401,13 @@ def _registered(site: Site, view: View) -> Iterator[Proposal]:
     """The classes of what is taken or returned there are registered, under a name for saving."""
     node, module = site.node, site.module
     annotation = node.annotation if isinstance(node, ast.arg) else None
-    value = node.value if isinstance(node, ast.Return) else node if isinstance(node, ast.Call) else None
+    value = node.value if isinstance(node, ast.Return | ast.Assign) else node if isinstance(node, ast.Call) else None
     parts = list(_parts(value)) if value is not None else []
     values = [one for part in parts for one in _objects(view.value(part))]
-    for name in dict.fromkeys((one.name or "").rpartition(".")[2] for one in values if _is_distribution(one)):
+    named = [one.name or "" for one in values]
+    named += [view.origin(one.func) or "" for one in parts if isinstance(one, ast.Call)]  # also where it never ran
+    distributions = [one.rpartition(".")[2] for one in named if one.startswith("torch.distributions.")]
+    for name in dict.fromkeys(distributions):
         for parameters in _PARAMETERS.get(name, ()):
             yield from _distribution(site, name, parameters)
     if not isinstance(node, ast.arg | ast.Return):
@@ -422,10 +428,6 @@ def _registered(site: Site, view: View) -> Iterator[Proposal]:
             yield Proposal(_REGISTER, draft)
     if done:
         yield Proposal(_REGISTER, draft)
-
-
-def _is_distribution(value: Value) -> bool:
-    return (value.name or "").startswith("torch.distributions.")
 
 
 def _parts(node: ast.expr) -> Iterator[ast.expr]:

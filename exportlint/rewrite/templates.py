@@ -198,18 +198,18 @@ class _Matcher:
                 return self._may_lack([wanted, *(one.value for one in named)]) and not words
             elif isinstance(places[0], ast.Starred) or not self.fits(wanted, places.pop(0)):
                 return False
-        for wanted in named:
-            given = next((one for one in words if one.arg == wanted.arg), None)
+        for word in named:
+            given = next((one for one in words if one.arg == word.arg), None)
             if given is not None:
                 words.remove(given)
                 value = given.value
             elif self.row.by_place and places and not isinstance(places[0], ast.Starred):
                 value = places.pop(0)
-            elif self._may_lack([wanted.value]):
+            elif self._may_lack([word.value]):
                 continue
             else:
                 return False
-            if not self.fits(wanted.value, value):
+            if not self.fits(word.value, value):
                 return False
         rest = next((one.value for one in pattern.keywords if one.arg is None), None)
         if rest is not None:
@@ -509,7 +509,7 @@ def _apply(match: _Match, place: Place) -> bool:
         if statement is None or not _is_in_block(draft, statement):
             return False
         draft.above(statement, filling.of(ast.parse(row.above).body))
-    froms = {one.module for one in ast.walk(draft.tree) if isinstance(one, ast.ImportFrom)}
+    froms = {one.module for one in draft.tree.body if isinstance(one, ast.ImportFrom)}
     for module in row.needs:
         if module not in froms:
             draft.add_import(module)
@@ -525,7 +525,7 @@ def _apply(match: _Match, place: Place) -> bool:
     if statement is None:
         return False
     new = filling.of(after)
-    if new and not any(one is kept for one in new for kept in match.bound.get("BODY", ())):
+    if new and not any(one is kept for one in new for kept in _nodes(match.bound.get("BODY", []))):
         stands_for(new[0], statement)
     draft.replace(statement, new)
     return True

@@ -1,0 +1,291 @@
+"""What each call makes, asks or draws anew, and need not: it moves to `__init__`, or becomes a draw of torch's.
+
+What reads nothing that the call is given is the same in every call, or was meant to be: a question for the machine, a
+setting of the environment, the content of a file, a layer that the first call builds. Python's and NumPy's random
+numbers are drawn while torch traces, and never again; those of torch are a part of the program.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from dataclasses import replace
+from itertools import chain, count
+from typing import TYPE_CHECKING, cast
+
+from exportlint.engine.flow.def_use import defined
+from exportlint.engine.values.kinds import Kind
+from exportlint.rewrite.draft import changed_copy, expression, statements
+from exportlint.rewrite.transformation import CannotError, Proposal
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from exportlint.rewrite.draft import Draft
+    from exportlint.rewrite.transformation import Site
+    from exportlint.rewrite.view import View
+
+
+class MadeOnce:
+    """A draw becomes torch's; else a guard, a block that reads a file, or the expression moves to `__init__`."""
+
+    def proposals(self, site: Site) -> Iterator[Proposal]:
+        if isinstance(site.node, ast.Expr):
+            site = replace(site, node=site.node.value)
+        if site.view is None or site.view.cls is None:
+            raise CannotError("it stands in no method")
+        yield from _drawn_by_torch(site, site.view)
+        if site.view.cls.is_module and site.view.function.parameters[:1] == ("self",):
+            yield from _guard_in_init(site, site.view)
+            yield from _file_in_init(site, site.view)
+            yield from _expression_in_init(site, site.view)
+
+
+# -- To `__init__` -----------------------------------------------------------------------------------------------------
+
+_CONVERTING = frozenset({"float", "int", "bool", "str", "lower", "upper", "strip", "split", "load", "loads", "len"})
+# What tells one call, one process or one object from another means something else when it is asked once.
+_OF_THE_MOMENT = re.compile(
+    r"time\.|datetime\.|(\w+\.)?uuid\d|os\.getp?pid|builtins\.(next|id|hash|open)$|(numpy\.)?random\.|torch\.nn\.Parameter"
+    r"|torch\.cuda\.(\w+\.)?(max_)?mem"
+)
+
+
+def _expression_in_init(site: Site, view: View) -> Iterator[Proposal]:
+    """The expression, with the conversions around it, is asked in `__init__` and read here."""
+    draft = site.draft()
+    above = draft.parent(site.node)
+    if isinstance(above, ast.Call) and above.func is site.node:
+        site = replace(site, node=above)
+    if not isinstance(site.node, ast.Call | ast.Attribute | ast.Subscript | ast.Compare) or not _is_free(
+        view, site.node
+    ):
+        return
+    node: ast.expr = site.node
+    while (wider := _around(draft, node)) is not None and _is_free(view, wider):
+        node = wider
+    asked = (view.origin(one) or "" for one in ast.walk(node) if isinstance(one, ast.Name | ast.Attribute))
+    if any(map(_OF_THE_MOMENT.match, asked)) or not all(_is_of_library(view, one) for one in ast.walk(node)):
+        return
+    name = _attribute(view, _spoken(view, node))
+    kept = f"self.register_buffer({name!r}, VALUE, persistent=False)" if view.is_data(node) else f"self.{name} = VALUE"
+    # A copy: what stands here is replaced, wherever it stands.
+    draft.in_init(_class(view), statements(kept, VALUE=changed_copy(node)))
+    draft.swap(node, expression(f"self.{name}"))
+    yield Proposal("do it once, in `__init__`", draft)
+
+
+def _is_of_library(view: View, node: ast.AST) -> bool:
+    """No call of the project's own, nor a method of an object that may change with every call."""
+    if not isinstance(node, ast.Call):
+        return True
+    func = node.func
+    while isinstance(func, ast.Attribute) and isinstance(func.value, ast.Call):
+        func = func.value.func
+    if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Subscript):
+        return True
+    origin = view.origin(func)
+    return origin is not None and not origin.startswith(f"{view.module.name}.")
+
+
+def _around(draft: Draft, node: ast.expr) -> ast.expr | None:
+    """What is made of it at once: `float(node)`, `node.lower()`, `node["key"]`."""
+    match above := draft.parent(node):
+        case ast.Call(func=func) if func is not node and getattr(func, "attr", getattr(func, "id", "")) in _CONVERTING:
+            return above
+        case ast.Attribute(attr=method) if method in _CONVERTING:
+            call = draft.parent(above)
+            return call if isinstance(call, ast.Call) and call.func is above else None
+        case ast.Subscript(value=value) if value is node:
+            return above
+    return None
+
+
+def _is_free(view: View, node: ast.AST, known: Collection[str] = ()) -> bool:
+    """Does it read nothing that the call computes or is given, but the file's names and what `__init__` alone sets?"""
+    module = view.module
+    own = {name for one in ast.walk(node) if isinstance(one, ast.comprehension) for name in defined(one.target)}
+    given = set(view.flow.parameters) | {name for names in view.flow.defs.values() for name in names}
+    for one in ast.walk(node):
+        match one:
+            case ast.Attribute(value=ast.Name(id="self"), attr=attribute):
+                if not _is_set_in_init_only(view, attribute):
+                    return False
+            case ast.Name(id=name) if name not in {"self", *own, *known}:
+                of_file = name in module.assignments or name in module.functions or name in module.classes
+                if name in given or not (of_file or name in module.imports or hasattr(builtins, name)):
+                    return False
+    return not any(isinstance(one, ast.Name) and one.id == "self" and _is_bare(node, one) for one in ast.walk(node))
+
+
+def _is_bare(whole: ast.AST, name: ast.Name) -> bool:
+    """`self` itself, not an attribute of it."""
+    return not any(isinstance(one, ast.Attribute) and one.value is name for one in ast.walk(whole))
+
+
+def _is_set_in_init_only(view: View, attribute: str) -> bool:
+    methods = [one for cls in (view.cls.lineage if view.cls else ()) for one in cls.methods.values()]
+    setting = {
+        method.name
+        for method in methods
+        for one in ast.walk(method.node)
+        if isinstance(one, ast.Attribute) and one.attr == attribute and isinstance(one.ctx, ast.Store)
+    }
+    return setting == {"__init__"}
+
+
+def _spoken(view: View, node: ast.expr) -> str:
+    """A name for the answer: of the variable of the environment, else after what is asked."""
+    texts = (one.value for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str))
+    text = next((one.lower() for one in texts if re.fullmatch(r"[A-Za-z]\w{2,40}", one)), None)
+    origins = [view.origin(one) or "" for one in ast.walk(node) if isinstance(one, ast.Attribute | ast.Name)]
+    dotted = next((one for one in origins if one and not one.startswith(("builtins.", view.module.name))), "option")
+    if dotted.startswith(("os.environ", "os.getenv")):
+        return text or "setting"
+    words = [word for word in dotted.split(".")[-2:] if word not in {"torch", "backends", "nn", "os", "sys"}]
+    return "_".join(words).lower().removeprefix("is_").strip("_") or "option"
+
+
+def _attribute(view: View, wanted: str) -> str:
+    """The name where the class has no such attribute or method, else with a number behind it."""
+    nodes = [node for cls in (view.cls.lineage if view.cls else ()) for node in ast.walk(cls.node)]
+    taken = {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+             and node.value.id == "self"} | {getattr(node, "name", None) for node in nodes}  # fmt: skip
+    return next(one for one in chain([wanted], (f"{wanted}_{number}" for number in count(2))) if one not in taken)
+
+
+def _class(view: View) -> ast.ClassDef:
+    return view.cls.node  # type: ignore[union-attr] # `proposals` asked
+
+
+def _guard_in_init(site: Site, view: View) -> Iterator[Proposal]:
+    """`if self.scale is None: self.scale = …` is done in `__init__`, with numbers for the sizes that a sample shows."""
+    draft = site.draft()
+    guard = draft.statement_of(site.node)
+    while guard is not None and not isinstance(guard, ast.If | ast.FunctionDef):
+        guard = cast("ast.stmt | None", draft.parent(guard))
+    if not isinstance(guard, ast.If) or guard.orelse or draft.parent(guard) is not view.node:
+        return
+    names = {one.id for one in ast.walk(guard.test) if isinstance(one, ast.Name)}
+    if "self" not in names or not names <= {"self", "hasattr", "getattr", "isinstance"}:
+        return
+    sized = 0
+    for one in (inner for line in guard.body for inner in ast.walk(line)):
+        number = _size(view, one)
+        if number is not None and not isinstance(draft.parent(one), ast.Subscript):
+            draft.swap(cast("ast.expr", one), ast.Constant(number))
+            sized += 1
+    inner = (one for line in guard.body for one in ast.walk(line) if isinstance(one, ast.Name))
+    given = {name for name in view.flow.parameters if name != "self"}
+    if any(one.id in given and not _is_in_size(draft, view, one) for one in inner):
+        return
+    draft.in_init(_class(view), guard.body)
+    draft.replace(guard, [])
+    yield Proposal("do it in `__init__`" + (", for the sizes of the sample" if sized else ""), draft)
+
+
+def _size(view: View, node: ast.AST) -> int | None:
+    """The number, where it is a size that a sample shows."""
+    if not isinstance(node, ast.Subscript | ast.Call | ast.Name):
+        return None
+    value = view.value(node)
+    extent = getattr(value.lead, "extent", None) if value.kind is Kind.SIZE else None
+    return extent.number if extent is not None else None
+
+
+def _is_in_size(draft: Draft, view: View, node: ast.AST) -> bool:
+    now: ast.AST | None = node
+    while now is not None and not isinstance(now, ast.stmt):
+        if _size(view, now) is not None:
+            return True
+        now = draft.parent(now)
+    return False
+
+
+def _file_in_init(site: Site, view: View) -> Iterator[Proposal]:
+    """`with open(path) as file:` around one statement that sets or returns what the file gives."""
+    draft = site.draft()
+    block = draft.parent(draft.parent(site.node) or site.node)
+    match block:
+        case ast.With(items=[ast.withitem(context_expr=opened, optional_vars=ast.Name(id=file))], body=[line]):
+            value = line.value if isinstance(line, ast.Return | ast.Assign) else None
+            if value is None or not _is_free(view, opened) or not _is_free(view, value, {file}):
+                return
+            name = _attribute(view, "read")
+            text = f"with OPENED as FILE:\n    self.{name} = VALUE"
+            draft.in_init(_class(view), statements(text, OPENED=opened, FILE=file, VALUE=value))
+            draft.replace(block, [type(line)(**{**dict(ast.iter_fields(line)), "value": expression(f"self.{name}")})])
+            yield Proposal("read it once, in `__init__`", draft)
+
+
+# -- Draws -------------------------------------------------------------------------------------------------------------
+
+_SEEDING = frozenset({"random.seed", "numpy.random.seed", "random.setstate", "numpy.random.set_state"})
+# By the function: its parameters, and what torch draws; a parameter that is left out has the value behind `=`.
+_DRAWN = {
+    "random.random": ((), "torch.rand(())"),
+    "random.uniform": (("A", "B"), "torch.rand(()) * (B - A) + A"),
+    "random.gauss": (("MU=0.0", "SIGMA=1.0"), "torch.randn(()) * SIGMA + MU"),
+    "random.normalvariate": (("MU=0.0", "SIGMA=1.0"), "torch.randn(()) * SIGMA + MU"),
+    "random.randint": (("A", "B"), "torch.randint(A, B + 1, ())"),
+    "random.randrange": (("A",), "torch.randint(A, ())"),
+    "random.choice": (("SEQ",), "torch.tensor(SEQ)[torch.randint(len(SEQ), (1,))].squeeze(0)"),
+    "numpy.random.choice": (("SEQ",), "torch.tensor(SEQ)[torch.randint(len(SEQ), (1,))].squeeze(0)"),
+    "numpy.random.uniform": (("A=0.0", "B=1.0", "SIZE=()"), "torch.rand(SIZE) * (B - A) + A"),
+    "numpy.random.normal": (("MU=0.0", "SIGMA=1.0", "SIZE=()"), "torch.randn(SIZE) * SIGMA + MU"),
+    "numpy.random.random": (("SIZE=()",), "torch.rand(SIZE)"),
+    "numpy.random.standard_normal": (("SIZE=()",), "torch.randn(SIZE)"),
+    "numpy.random.randint": (("A", "B", "SIZE=()"), "torch.randint(A, B, SIZE)"),
+}
+_AROUND = frozenset({"builtins.float", "torch.from_numpy", "torch.tensor", "torch.as_tensor"})
+
+
+def _drawn_by_torch(site: Site, view: View) -> Iterator[Proposal]:
+    """Other numbers come out, of the same distribution: where the class seeds the generator, they are meant."""
+    draft, node = site.draft(), site.node
+    if not isinstance(node, ast.Call):
+        return
+    name = view.origin(node.func) or ""
+    calls = (one.func for one in ast.walk(_class(view)) if isinstance(one, ast.Call))
+    if any(view.module.dotted(one) in _SEEDING for one in calls) or any(one.arg is None for one in node.keywords):
+        return
+    if name in {"numpy.random.rand", "numpy.random.randn"}:
+        drawn: ast.expr = expression(f"torch.{name.rpartition('.')[2]}(())")
+        if node.args:
+            drawn = ast.Call(cast("ast.Call", drawn).func, node.args, [])
+    elif name in _DRAWN:
+        parameters, text = _DRAWN[name]
+        parts: dict[str, ast.expr | str | float] = {}
+        for place, parameter in enumerate(parameters):
+            variable, _, default = parameter.partition("=")
+            words = {one.arg: one.value for one in node.keywords}
+            given = node.args[place] if place < len(node.args) else words.get(variable.lower())
+            if given is None and not default:
+                return
+            parts[variable] = given if given is not None else expression(default)
+        drawn = expression(text, **parts)
+    else:
+        return
+    whole: ast.expr = node
+    while (above := _converting(draft, view, whole)) is not None:
+        whole = above
+    draft.swap(whole, drawn)
+    statement = draft.parent(whole)
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+        for one in ast.walk(view.node):  # what makes a tensor of the name, which is one now
+            match one:
+                case ast.Call(func=func, args=[ast.Name(id=read) as held]) if read == statement.targets[0].id:
+                    if view.origin(func) in _AROUND:
+                        draft.swap(one, held)
+    yield Proposal("draw with torch, which gives other numbers of the same distribution", draft)
+
+
+def _converting(draft: Draft, view: View, node: ast.expr) -> ast.expr | None:
+    """What makes a number or a tensor of a draw, which a draw of torch's is."""
+    match above := draft.parent(node):
+        case ast.Call(func=func, args=[only], keywords=[]) if only is node and view.origin(func) in _AROUND:
+            return above
+        case ast.Attribute(attr="astype") if isinstance(call := draft.parent(above), ast.Call):
+            return call if "float32" in ast.unparse(call.args[0]) else None
+    return None

@@ -1,0 +1,137 @@
+"""What crosses forward's border; and that code is left out only where nothing that the model does depends on it."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.rewrite.proposed import proposed
+
+torch = pytest.importorskip("torch")
+
+_NET = """
+import logging
+import time
+import torch
+from torch import nn
+
+SEEN = []
+
+class Net(nn.Module):
+    def forward(self, x, batch):
+        {body}
+
+    def scaled(self, x):
+        return x * self.kept
+"""
+
+
+def _net(body: str) -> str:
+    return _NET.format(body=textwrap.indent(textwrap.dedent(body).strip(), " " * 8).strip())
+
+
+@pytest.mark.parametrize(
+    ("body", "at", "kept_for_eager"),
+    [
+        ("print(x.shape)\nreturn x", "print", ["print(x.shape)"]),
+        ("logging.info('mean %s', x.mean())\nreturn x", "logging.info", ["logging.info('mean %s', x.mean())"]),
+        ("SEEN.append(x.shape[0])\nreturn x", "SEEN.append", ["SEEN.append(x.shape[0])"]),
+        ("start = time.time()\ny = x * 2\ntook = time.time() - start\nprint(took)\nreturn y", "time.time()",
+         ["start = time.time()", "took = time.time() - start", "print(took)"]),
+    ],
+)  # fmt: skip
+def test_an_effect_is_left_to_eager(body: str, at: str, kept_for_eager: list[str]) -> None:
+    (text, *_) = proposed(_net(body), at, "interface")
+    below = text[text.index("if not torch.compiler.is_exporting():") :]
+    assert all(f"    {line}" in below for line in kept_for_eager)
+
+
+@pytest.mark.parametrize(
+    ("body", "at"),
+    [
+        ("x.requires_grad_(True)\nreturn x.pow(2)", "x.requires_grad_"),  # a caller may differentiate
+        ("x.add_(1)\nreturn x", "x.add_"),
+        ("SEEN.append(1)\nreturn x * len(SEEN)", "SEEN.append"),
+        ("start = time.time()\nreturn x * start", "time.time"),
+        ("self.kept = time.time()\nreturn self.scaled(x)", "time.time"),
+        ("rows = []\nrows.append(x)\nreturn torch.stack(rows)", "rows.append"),
+        ("torch.manual_seed(0)\nreturn x + torch.randn_like(x)", "torch.manual_seed"),
+    ],
+)
+def test_what_the_model_sees_is_not_left_out(body: str, at: str) -> None:
+    assert proposed(_net(body), at, "interface") == []
+
+
+def test_a_container_of_the_caller_is_copied_for_the_export() -> None:
+    (text,) = proposed(_net('batch["y"] = x\nreturn x'), 'batch["y"] = x', "interface")
+    assert "        if torch.compiler.is_exporting():\n            batch = dict(batch)\n" in text
+
+
+def test_what_is_no_module_is_wrapped_with_the_modules_that_it_holds() -> None:
+    (text, *_) = proposed(
+        """
+        import torch
+        class Predictor:
+            def __init__(self, model):
+                self.model = model
+            def predict(self, x):
+                return self.model(x)
+        def main(model, x):
+            predictor = Predictor(model)
+            return torch.export.export(predictor.predict, (x,))
+        """,
+        "torch.export.export(predictor.predict, (x,))",
+        "interface",
+    )
+    assert "self.model = predictor.model" in text
+    assert "torch.export.export(PredictorPredict(predictor), (x,))" in text
+
+
+def test_an_operator_of_ones_own_says_what_comes_out_of_it() -> None:
+    text = """
+        import torch
+        @torch.library.custom_op("my::scale", mutates_args=())
+        def scale(x: torch.Tensor, factor: float) -> torch.Tensor:
+            return x * factor
+    """
+    first, second = proposed(text, 'torch.library.custom_op("my::scale", mutates_args=())', "interface")
+    assert "@scale.register_fake\ndef _(x, factor):\n    return x * factor" in first
+    assert "return torch.empty_like(x)" in second
+
+
+def test_a_generator_is_returned_as_a_list() -> None:
+    (text,) = proposed(_net("return (row * 2 for row in x)"), "return (row", "interface")
+    assert "return [row * 2 for row in x]" in text
+
+
+_LINES = (
+    "y = x * 2",
+    "print(y)",
+    "y = y + z",
+    "z = y.mean()",
+    "SEEN.append(z)",
+    "z.add_(1)",
+    "time.time()",
+    "print(z)",
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sampled_from(_LINES), min_size=1, max_size=6), st.data())
+def test_eager_does_what_it_did_and_the_program_gives_the_same(lines: list[str], data: st.DataObject) -> None:
+    at = data.draw(st.sampled_from(lines))
+    text = _net("\n".join(["y = x + 1", "z = x.mean()", *lines, "return y + z"]))
+    before = _run(text, exporting=False)
+    for new in proposed(text, at, "interface"):
+        assert _run(new, exporting=False) == before
+        assert _run(new, exporting=True)[0] == before[0]
+
+
+def _run(text: str, *, exporting: bool) -> tuple[list[float], int]:
+    names: dict[str, object] = {"print": lambda *_: None}
+    exec(text.replace("torch.compiler.is_exporting()", str(exporting)), names)  # noqa: S102 - made above
+    result = names["Net"]()(torch.arange(3.0), {})  # type: ignore[operator]
+    return result.tolist(), len(names["SEEN"])  # type: ignore[arg-type]

@@ -1,0 +1,100 @@
+"""What moves to `__init__`, what does not, and draws of torch's in the place of Python's."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.rewrite.proposed import proposed
+
+torch = pytest.importorskip("torch")
+
+_NET = """
+import json
+import os
+import random
+import time
+import numpy as np
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.path = "settings.json"
+
+    def forward(self, x):
+        {line}
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "at", "in_init", "in_forward"),
+    [
+        ('return x * float(os.environ.get("SCALE", "1"))', "os.environ.get",
+         'self.scale = float(os.environ.get("SCALE", "1"))', "return x * self.scale"),
+        ("return x if torch.cuda.is_available() else -x", "torch.cuda.is_available()",
+         "self.cuda_is_available = torch.cuda.is_available()", "return x if self.cuda_is_available else -x"),
+        ("return x * len(os.path.abspath(self.path))", "os.path.abspath",
+         "self.path_abspath = len(os.path.abspath(self.path))", "return x * self.path_abspath"),
+    ],
+)  # fmt: skip
+def test_what_reads_nothing_of_the_call_is_asked_once(line: str, at: str, in_init: str, in_forward: str) -> None:
+    (text, *_) = proposed(_NET.format(line=line), at, "made-once")
+    init, forward = text.split("def forward")
+    assert in_init in init
+    assert in_forward in forward
+
+
+@pytest.mark.parametrize(
+    ("line", "at"),
+    [
+        ("return x * time.time()", "time.time()"),
+        ("return x * os.getpid()", "os.getpid()"),
+        ("return x * len(os.path.abspath(str(x)))", "os.path.abspath"),
+        ("return x + id(self)", "id(self)"),
+    ],
+)
+def test_what_is_of_the_moment_or_of_the_call_stays(line: str, at: str) -> None:
+    assert proposed(_NET.format(line=line), at, "made-once") == []
+
+
+def test_a_layer_of_the_first_call_is_built_with_the_module() -> None:
+    text = """
+        import torch
+        from torch import nn
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.act = None
+            def forward(self, x):
+                if self.act is None:
+                    self.act = nn.PReLU()
+                return self.act(x)
+    """
+    (new, *_) = proposed(text, "self.act = nn.PReLU()", "made-once")
+    init, forward = new.split("def forward")
+    assert "self.act = nn.PReLU()" in init
+    assert "is None" not in forward
+
+
+def test_a_seeded_generator_is_left_alone() -> None:
+    line = "random.seed(0)\n        return x * random.random()"
+    assert proposed(_NET.format(line=line), "random.random()", "made-once") == []
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(-5, 5), st.integers(1, 9))
+def test_draws_of_torch_have_the_range_of_those_of_python(low: int, width: int) -> None:
+    for draw in (f"random.uniform({low}, {low + width})", f"random.randint({low}, {low + width})"):
+        (text, *_) = proposed(_NET.format(line=f"return x * {draw}"), draw, "made-once")
+        names: dict[str, object] = {}
+        exec(text, names)  # noqa: S102 - made above
+        torch.manual_seed(width)
+        drawn = [names["Net"]()(torch.tensor(1.0)).item() for _ in range(20)]  # type: ignore[operator]
+        random.seed(width)
+        assert all(low <= one <= low + width for one in drawn)
+        assert len(set(drawn)) > 1

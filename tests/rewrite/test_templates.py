@@ -1,0 +1,110 @@
+"""Rows of the table: each fits what it says, and what it writes is equal where that can be measured."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from typing import Any
+
+import pytest
+
+from exportlint.rewrite.templates import Row, rows
+from tests.rewrite.proposed import proposed
+
+torch = pytest.importorskip("torch")
+numpy = pytest.importorskip("numpy")
+
+_MEASURED = [row for row in rows() if row.measure]
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row.before)
+def test_both_sides_of_a_row_are_python_and_know_the_same_variables(row: Row) -> None:
+    left = set(re.findall(r"\b[A-Z][A-Z0-9_]*\b", row.before))
+    right = {
+        one.id for text in (row.after, row.above) for one in ast.walk(ast.parse(text)) if isinstance(one, ast.Name)
+    }
+    assert row.pattern is not None
+    assert {name for name in right if re.fullmatch(r"[A-Z][A-Z0-9_]*", name)} <= left | {"INPUT"}
+    assert row.say
+    assert row.torch
+
+
+@pytest.mark.parametrize("row", _MEASURED, ids=lambda row: row.before)
+def test_what_a_row_writes_is_what_stood_there(row: Row) -> None:
+    """NumPy's and Python's functions get the same values as arrays and numbers."""
+    torch.manual_seed(3)
+    names: dict[str, Any] = {"torch": torch, "numpy": numpy, "math": math}
+    exec(row.measure, names)  # noqa: S102 - it stands in our table
+    arrays = {key: _as_given(value, row) for key, value in names.items()}
+    before = eval(row.before, arrays)  # noqa: S307 - likewise
+    exec(row.above.strip(), names)  # noqa: S102 - likewise
+    after = eval(row.after.strip(), names)  # noqa: S307 - likewise
+    torch.testing.assert_close(
+        torch.as_tensor(after).double(), torch.as_tensor(before).double(), rtol=1e-4, atol=1e-5, check_stride=False
+    )
+
+
+def _as_given(value: Any, row: Row) -> Any:
+    if not isinstance(value, torch.Tensor) or row.group not in {"numpy", "math"}:
+        return value
+    return value.item() if row.group == "math" else value.numpy()
+
+
+_NET = """
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch.autograd import Variable
+from torch import nn
+
+class Net(nn.Module):
+    def forward(self, x: torch.Tensor):
+        {line}
+        return y
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "at", "expected"),
+    [
+        ("y = x.data * 2  # stop", "x.data", "y = x.detach() * 2  # stop"),
+        ("y = Variable(x + 1) * 2", "Variable(x + 1)", "y = (x + 1) * 2"),
+        ("y = x + torch.zeros(3, device='cuda')", "torch.zeros", "y = x + torch.zeros(3, device=x.device)"),
+        ("y = x.cuda() + 1", "x.cuda()", "y = x + 1"),
+        ("y = F.one_hot(x, 5)", "F.one_hot", "y = (x.unsqueeze(-1) == torch.arange(5, device=x.device)).long()"),
+        ("y = torch.from_numpy(np.sqrt(x.numpy()))", "torch.from_numpy(", "y = torch.sqrt(x)"),
+        ("y = torch.distributions.Normal(x, 1.0).mean", "torch.distributions",
+         "y = torch.distributions.Normal(x, 1.0, validate_args=False).mean"),
+        ("y = torch.cov(x)", "torch.cov(x)",
+         "centred = x - x.mean(1, keepdim=True)\n        y = centred @ centred.T / (centred.shape[1] - 1)"),
+    ],
+)  # fmt: skip
+def test_a_row_is_written_for_what_it_fits(line: str, at: str, expected: str) -> None:
+    assert expected in proposed(_NET.format(line=line), at, "templates")[0]
+
+
+def test_an_import_that_nobody_uses_any_more_goes() -> None:
+    assert "import Variable" not in proposed(_NET.format(line="y = Variable(x)"), "Variable(x)", "templates")[0]
+
+
+def test_a_call_that_is_gone_is_called_as_today() -> None:
+    script = """
+        from torch._export import capture_pre_autograd_graph
+        def main(model, x):
+            return capture_pre_autograd_graph(model, (x,))
+    """
+    (text, *_) = proposed(script, "capture_pre_autograd_graph(model", "templates")
+    assert "torch.export.export(model, (x,)).module()" in text
+    assert "capture" not in text
+
+
+def test_bounds_that_are_left_out_make_no_check() -> None:
+    script = """
+        import torch
+        def main(n):
+            torch._constrain_as_value(n, max=7)
+    """
+    (text,) = proposed(script, "torch._constrain", "templates")
+    assert "torch._check(n <= 7)" in text
+    assert ">=" not in text
