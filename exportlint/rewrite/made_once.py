@@ -15,7 +15,7 @@ from itertools import chain, count
 from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.def_use import defined
-from exportlint.engine.values.kinds import Kind
+from exportlint.engine.values.abstract_value import Kind
 from exportlint.rewrite.draft import changed_copy, expression, statements
 from exportlint.rewrite.transformation import CannotError, Proposal
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from exportlint.engine.flow.def_use import defined, is_changing, path_of, root_of
 from exportlint.engine.flow.lifetimes import Lifetimes, methods_in
-from exportlint.rewrite.draft import Draft, changed_copy, expression, statements
+from exportlint.rewrite.draft import Draft, changed_copy, expression
 from exportlint.rewrite.transformation import CannotError
 
 if TYPE_CHECKING:

@@ -168,16 +168,17 @@ class _FileJudge:
             return ()
         try:
             found: list[SuspectedRewrite] = []
+            # What a rule's own repair writes is smaller; the general transformations follow.
+            if (repair := rule.repair) is not None:
+                from exportlint.rule.editing.edits import suspected_rewrites  # noqa: PLC0415 (it loads libcst)
+
+                found += suspected_rewrites(repair(piece), piece, node, suspicion.case)
             if rule.cls.mended_by:
                 # Only where something is found and somebody asks for edits.
                 from exportlint.rewrite.transformation import proposed_rewrites  # noqa: PLC0415
 
                 names, span = rule.cls.mended_by, piece.span(node)
                 found += proposed_rewrites(names, piece.module, piece.belief, piece.function, span)
-            if (repair := rule.repair) is not None:
-                from exportlint.rule.editing.edits import suspected_rewrites  # noqa: PLC0415 (it loads libcst)
-
-                found += suspected_rewrites(repair(piece), piece, node, suspicion.case)
             return tuple(found)
         except Exception as error:  # noqa: BLE001 - as for rules
             self._fail(f"the repair of {rule.name}", error)
