@@ -43,9 +43,3 @@ def _imported(module: ast.Module) -> Iterator[str]:
             assert node.level == 0, "relative imports hide who imports whom"
             full = (f"{node.module}.{alias.name}" for alias in node.names)
             yield from (name if name in modules() else str(node.module) for name in full)
-
-
-def own_files() -> dict[str, Path]:
-    """Every file of the package, by its path from the root of the repository."""
-    paths = (path for name, path in modules().items() if not name.startswith("exportlint_rules"))
-    return {path.relative_to(ROOT).as_posix(): path for path in paths}

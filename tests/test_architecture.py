@@ -1,26 +1,19 @@
-"""Who may import whom, and how much a folder holds. Every import counts, wherever it stands and whatever it is for."""
+"""Who may import whom, and which names say nothing. Every import counts, wherever it stands and whatever it is for."""
 
 from __future__ import annotations
 
 import ast
 import sys
-from collections import Counter
 from graphlib import TopologicalSorter
-from pathlib import Path
 
 import pytest
 from layers import LAYERS
-from packages import imports, modules, own_files, tree
+from packages import imports, modules, tree
 from sources import ROOT
 
-MOST_FILES = 12  # in a folder, its __init__ left out
-MOST_FILES_EXCEPT = {
-    "exportlint/trial/child/stages",  # one file a stage
-    "exportlint/trial/child/soundness",  # one file a check
-    "exportlint/trial/child/dynamic_shapes",
-}
 CHILD = ("exportlint.trial.child", "exportlint.lowering", "exportlint.zoo")
 PLUGINS = ("exportlint.lowering", "exportlint.zoo")  # each file imports the package that it is for
+FORBIDDEN_NAMES = {"utils", "util", "common", "helpers", "helper", "misc"}
 
 
 def layer_of(name: str) -> str:
@@ -105,13 +98,6 @@ def test_the_machine_knows_no_rule_by_name() -> None:
             assert not strings & rules, f"{name} names {strings & rules}"
 
 
-def test_a_folder_holds_about_ten_files_and_says_what_they_do() -> None:
-    counted = Counter(Path(name).parent.as_posix() for name in own_files() if not name.endswith("__init__.py"))
-    full = {folder: count for folder, count in counted.items() if count > MOST_FILES}
-    assert full.keys() <= MOST_FILES_EXCEPT, full
-    unsaid = [name for name, path in own_files().items() if name.endswith("__init__.py") and not _says_something(path)]
-    assert unsaid == [], "its docstring says in one line what goes in and what comes out"
-
-
-def _says_something(path: Path) -> bool:
-    return bool(ast.get_docstring(tree(path)))
+def test_no_file_is_named_for_nothing() -> None:
+    ours = [*modules().values(), *(ROOT / "tests").rglob("*.py")]
+    assert [path for path in ours if path.stem.strip("_") in FORBIDDEN_NAMES] == []
