@@ -22,8 +22,7 @@ from exportlint.truth.measuring import record_of, steady
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from exportlint.trial.parent.server import Server
-    from exportlint.trial.parent.target_process import TargetProcess
+    from exportlint.trial.parent.server import Server, TargetProcess
     from exportlint.truth.rewritten import RewrittenClass
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.protocol.frames import from_here
-from exportlint.trial.protocol.lowerings.operator_support import OperatorRow, OperatorSupport
+from exportlint.trial.protocol.operator_support import OperatorRow, OperatorSupport
 
 if TYPE_CHECKING:
     from rich.console import Console

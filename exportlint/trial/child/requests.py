@@ -25,7 +25,7 @@ from exportlint.trial.child.server.process_control import (
     exit_if_forked_copy,
     remember_process_id,
 )
-from exportlint.trial.protocol.exceptions import of_exception
+from exportlint.trial.protocol.observation import of_exception
 from exportlint.trial.protocol.outcomes import CRASHED, REFUSED
 from exportlint.trial.protocol.shortening import short
 from exportlint.trial.protocol.target import Target, TargetError

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from exportlint.trial.findings.wording.difference_messages import NOTHING_COMPILED, support_line
 from exportlint.trial.findings.wording.finding_messages import stage_detail
-from exportlint.trial.findings.wording.operator_messages import NOTHING_COMPILED, support_line
 from exportlint.trial.findings.wording.size_messages import sentences, shapes_text
 from exportlint.trial.ladder.soundness_runs import compared_with_eager
 from exportlint.trial.protocol.frames import is_installed, is_user_path
-from exportlint.trial.protocol.lowerings.operator_support import OperatorSupport
+from exportlint.trial.protocol.operator_support import OperatorSupport
 from exportlint.trial.protocol.outcomes import FAILED, NON_STRICT, PASSED, REFUSED, RUNNING, SKIPPED
 from exportlint.trial.protocol.remedies import worth_trying
 from exportlint.trial.protocol.result import Event, Guard, StageResult, TargetReport
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from exportlint.trial.ladder.runner import Runner
-    from exportlint.trial.protocol.lowerings.lowering_options import LoweringOptions
-    from exportlint.trial.protocol.options import TrialOptions
+    from exportlint.trial.protocol.options import LoweringOptions, TrialOptions
     from exportlint.trial.protocol.result import KeptModel
     from exportlint.trial.protocol.size_facts import ShapesFound
     from exportlint.trial.protocol.stages import Stage

@@ -25,7 +25,7 @@ from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.inputs.pytree_leaves import Leaves, snapshot
 from exportlint.trial.child.loading.loaded import Loaded, of_values
 from exportlint.trial.child.server.process_control import leave, process_id
-from exportlint.trial.protocol.exceptions import of_exception
+from exportlint.trial.protocol.observation import of_exception
 from exportlint.trial.protocol.target import Target, TargetKind
 
 if TYPE_CHECKING:

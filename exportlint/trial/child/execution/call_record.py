@@ -14,7 +14,7 @@ from exportlint.trial.child.execution.side_effects import recorded_effects
 from exportlint.trial.child.execution.state import state_now
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.server.process_control import exit_if_forked_copy
-from exportlint.trial.protocol.exceptions import of_exception
+from exportlint.trial.protocol.observation import of_exception
 from exportlint.trial.protocol.options import CALL_PLAN
 
 if TYPE_CHECKING:

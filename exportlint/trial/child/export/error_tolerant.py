@@ -22,9 +22,8 @@ from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.export.export_call import Exported
 from exportlint.trial.child.export.torch_calls import CallPlace, EagerResults, NumberedCalls
 from exportlint.trial.child.loading.seeding import seed
-from exportlint.trial.protocol.exceptions import of_exception
 from exportlint.trial.protocol.frames import summary_frames
-from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.protocol.observation import Observation, of_exception
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

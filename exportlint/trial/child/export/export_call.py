@@ -14,9 +14,8 @@ import torch
 from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.loading.module_wrapper import Wrapped
 from exportlint.trial.child.loading.seeding import seed
-from exportlint.trial.protocol.exceptions import of_exception
 from exportlint.trial.protocol.frames import Frame, is_user_path
-from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.protocol.observation import Observation, of_exception
 from exportlint.trial.protocol.outcomes import STRICT
 
 if TYPE_CHECKING:

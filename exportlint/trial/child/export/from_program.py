@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.export_call import export
 from exportlint.trial.protocol.outcomes import SKIPPED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def from_program(run: Callable[[StageRequest, Any], StageAnswer]) -> Callable[[StageRequest], StageAnswer]:

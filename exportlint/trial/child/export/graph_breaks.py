@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from exportlint.trial.child.execution.inputs.input_sets import inputs_of
-from exportlint.trial.protocol.exceptions import graph_break_id
 from exportlint.trial.protocol.frames import Frame, message_frames, summary_frames
-from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.protocol.observation import Observation, graph_break_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,14 +8,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from exportlint.trial.protocol.frames import Frame, is_user_path, message_frames
-from exportlint.trial.protocol.lowerings.operator_support import (
+from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.protocol.operator_support import (
     MISSING,
     SUPPORT,
     SUPPORTED,
     OperatorRow,
     OperatorSupport,
 )
-from exportlint.trial.protocol.observation import Observation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

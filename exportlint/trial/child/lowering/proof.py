@@ -16,8 +16,8 @@ from exportlint.trial.child.lowering.proved import EagerReference, ProofSubject,
 from exportlint.trial.child.lowering.refusal import ended, refused
 from exportlint.trial.child.lowering.result_cache import key_of, recalled, remember
 from exportlint.trial.child.lowering.running.fresh_process import FreshProcess
-from exportlint.trial.protocol.exceptions import of_exception
-from exportlint.trial.protocol.lowerings.operator_support import OperatorSupport
+from exportlint.trial.protocol.observation import of_exception
+from exportlint.trial.protocol.operator_support import OperatorSupport
 from exportlint.trial.protocol.outcomes import COMPILED, DIFFERS, PASSED, REFUSED, SKIPPED
 
 if TYPE_CHECKING:

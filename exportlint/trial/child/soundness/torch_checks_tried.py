@@ -14,7 +14,7 @@ from exportlint.trial.child.export.source_overlay import lay_over
 from exportlint.trial.child.localize.missing_checks import missing_checks
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.child.soundness.differences import differences, in_results
-from exportlint.trial.protocol.exceptions import of_exception
+from exportlint.trial.protocol.observation import of_exception
 
 if TYPE_CHECKING:
     from exportlint.trial.child.execution.request import StageRequest

@@ -12,9 +12,8 @@ from exportlint.trial.child.export.from_program import from_program
 from exportlint.trial.child.lowering.operator_places import place_of_nodes
 from exportlint.trial.child.lowering.undecomposed import why_undecomposed
 from exportlint.trial.child.soundness.sample_comparison import compared_on_sample
-from exportlint.trial.protocol.exceptions import of_exception
 from exportlint.trial.protocol.frames import message_frames
-from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.protocol.observation import Observation, of_exception
 from exportlint.trial.protocol.outcomes import REFUSED
 from exportlint.trial.protocol.shortening import short
 

@@ -12,9 +12,8 @@ from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.real_parameters import real_parameters
 from exportlint.trial.child.loading.seeding import seed
-from exportlint.trial.protocol.exceptions import of_exception
 from exportlint.trial.protocol.frames import Frame
-from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.protocol.observation import Observation, of_exception
 from exportlint.trial.protocol.outcomes import CRASHED, PASSED, REFUSED, SKIPPED
 from exportlint.trial.protocol.shortening import short
 

@@ -14,7 +14,7 @@ from exportlint.trial.child.export.export_call import (
 )
 from exportlint.trial.child.localize.refusal_lines import located_refusal
 from exportlint.trial.child.soundness.sample_comparison import compared_on_sample
-from exportlint.trial.protocol.exceptions import of_exception
+from exportlint.trial.protocol.observation import of_exception
 from exportlint.trial.protocol.outcomes import PASSED, REFUSED
 
 

@@ -21,9 +21,8 @@ from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.probing.probing_inputs import inputs_in_words, probing_inputs
 from exportlint.trial.child.probing.value_text import values_beside
 from exportlint.trial.child.server.forks import in_fork
-from exportlint.trial.protocol.exceptions import of_exception
 from exportlint.trial.protocol.frames import Frame, frame_at, is_user_path
-from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.protocol.observation import Observation, of_exception
 from exportlint.trial.protocol.outcomes import DIFFERS, PASSED, REFUSED, SKIPPED
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.loading.model_places import ModelPlaces
 from exportlint.trial.child.loading.module_wrapper import Wrapped
-from exportlint.trial.protocol.exceptions import of_exception
+from exportlint.trial.protocol.observation import of_exception
 from exportlint.trial.protocol.outcomes import PASSED, REFUSED
 from exportlint.trial.protocol.shortening import short
 from exportlint.trial.protocol.target import TargetError

@@ -20,7 +20,7 @@ from exportlint.trial.child.server.forks import ForkResult, in_fork
 from exportlint.trial.child.soundness.differences import differences
 from exportlint.trial.child.soundness.eager_after_export import eager_after
 from exportlint.trial.child.soundness.second_export import changed_literals, literals_of_second_export
-from exportlint.trial.protocol.exceptions import of_exception
+from exportlint.trial.protocol.observation import of_exception
 from exportlint.trial.protocol.outcomes import PASSED, Outcome
 from exportlint.trial.protocol.shortening import short
 

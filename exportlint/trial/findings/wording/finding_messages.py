@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from exportlint.trial.findings.wording.advice import advised
-from exportlint.trial.findings.wording.difference_messages import in_words
-from exportlint.trial.findings.wording.lowering_messages import OF_CAUSES
-from exportlint.trial.findings.wording.operator_messages import NOT_KNOWN
+from exportlint.trial.findings.wording.difference_messages import NOT_KNOWN, OF_CAUSES, in_words
 from exportlint.trial.findings.wording.size_messages import wrong_declaration
-from exportlint.trial.findings.wording.torch_messages import Words, one_line, torch_words
+from exportlint.trial.findings.wording.torch_messages import Words, advised, one_line, torch_words
 from exportlint.trial.protocol.outcomes import DIFFERS, MODES, SKIPPED, Outcome
 from exportlint.trial.protocol.shortening import short
 from exportlint.trial.protocol.stages import StageKind

@@ -16,7 +16,7 @@ from exportlint.trial.child.dynamic_shapes.proposing.one_in_sample import withou
 from exportlint.trial.child.dynamic_shapes.proposing.search import ProposalSearch, Start
 from exportlint.trial.child.dynamic_shapes.size_names import declared_as, names
 from exportlint.trial.child.dynamic_shapes.time_limit import SECONDS, OutOfTimeError, in_time
-from exportlint.trial.protocol.exceptions import of_exception
+from exportlint.trial.protocol.observation import of_exception
 from exportlint.trial.protocol.shortening import short
 
 if TYPE_CHECKING:

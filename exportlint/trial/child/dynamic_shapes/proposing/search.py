@@ -21,7 +21,7 @@ from exportlint.trial.child.dynamic_shapes.proposing.proposal_code import (
     violated_names,
     write_shapes,
 )
-from exportlint.trial.protocol.exceptions import of_exception
+from exportlint.trial.protocol.observation import of_exception
 from exportlint.trial.protocol.shortening import short
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ def main(lowering: str, settings: str) -> None:
             return
         _run(backend, request, said)
     except BaseException as exc:  # noqa: BLE001 - whatever it is, it is the answer
-        from exportlint.trial.protocol.exceptions import of_exception  # noqa: PLC0415
+        from exportlint.trial.protocol.observation import of_exception  # noqa: PLC0415
 
         said["raised"] = of_exception(exc, trace=traceback.format_exc()[-2000:]).to_dict()
         request = request or json.loads(sys.stdin.readline() or "{}")

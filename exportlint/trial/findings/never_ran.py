@@ -7,17 +7,22 @@ call of eager reaches: code behind `torch.jit.is_scripting()` and its like.
 from __future__ import annotations
 
 import ast
+import linecache
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from exportlint.trial.findings.calls_in_file import CallsInFile, Defined
+from exportlint.finding import Evidence, Finding, Severity, fingerprint
+from exportlint.trial.findings.classify import shown
 from exportlint.trial.protocol.frames import is_installed, is_user_path
+from exportlint.trial.protocol.shortening import short
+from exportlint.trial.protocol.stages import EAGER, NEVER_RAN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Set as AbstractSet
 
     from exportlint.trial.protocol.result import TargetReport
 
@@ -218,3 +223,227 @@ def _tells(statement: ast.stmt) -> bool:
 def _asks_for_a_trace(test: ast.expr | None) -> bool:
     names = (getattr(node, "attr", getattr(node, "id", "")) for node in ast.walk(test)) if test else ()
     return any(name in _OF_A_TRACE for name in names)
+
+
+# Find the functions of a file, and which of them are called from given lines only.
+
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Defined:
+    """`home`: the class of a method, the function around an inner one; None: the file. `inner`: functions inside."""
+
+    node: ast.FunctionDef | ast.AsyncFunctionDef
+    home: ast.AST | None
+    inner: tuple[ast.FunctionDef | ast.AsyncFunctionDef, ...]
+
+
+class CallsInFile:
+    """The functions of one file, and who names them."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.functions = list(_functions(tree, None))
+        self._classes = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+
+    def called_only_from(self, lines: AbstractSet[int], entered: Iterable[Defined]) -> Iterator[tuple[Defined, int]]:
+        """The functions that these lines call, and nothing else of what was `entered`; with the first of the calls.
+
+        What they call in turn comes after them.
+        """
+        readers, dead = list(entered), set(lines)
+        known = {id(one) for one in readers}
+        while True:
+            fresh = [pair for pair in self._called(readers, dead) if id(pair[0]) not in known]
+            if not fresh:
+                return
+            yield from fresh
+            for function, _ in fresh:
+                known.add(id(function))
+                readers.append(function)
+                dead.update(range(function.node.lineno, (function.node.end_lineno or 0) + 1))
+
+    def _called(self, readers: list[Defined], dead: AbstractSet[int]) -> list[tuple[Defined, int]]:
+        """Those that are named in dead lines only, and called there."""
+        named: dict[int, tuple[Defined, list[int]]] = {}
+        called: set[int] = set()
+        for reader in readers:
+            for node, is_called in _names(reader):
+                if (function := self._meant(node, reader)) is not None:
+                    named.setdefault(id(function), (function, []))[1].append(node.lineno)
+                    called.update([id(function)] if is_called else [])
+        return [(function, min(at)) for key, (function, at) in named.items() if key in called and dead >= set(at)]
+
+    def _meant(self, node: ast.expr, reader: Defined) -> Defined | None:
+        match node:
+            case ast.Name(id=name):
+                homes: list[ast.AST | None] = [reader.node, None]
+            case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name):
+                homes = list(self._bases(reader.home))
+            case _:
+                return None
+        found = {one.home: one for one in reversed(self.functions) if one.node.name == name}
+        return next((found[home] for home in homes if home in found), None)
+
+    def _bases(self, cls: ast.AST | None, depth: int = 8) -> Iterator[ast.AST]:
+        """The class and its bases, as far as they stand in the file."""
+        if isinstance(cls, ast.ClassDef) and depth:
+            yield cls
+            for base in cls.bases:
+                yield from self._bases(self._classes.get(getattr(base, "id", "")), depth - 1)
+
+
+def _functions(node: ast.AST, home: ast.AST | None) -> Iterator[Defined]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, _FUNCTIONS):
+            inner = tuple(one for one in ast.walk(child) if isinstance(one, _FUNCTIONS) and one is not child)
+            yield Defined(child, home, inner)
+            yield from _functions(child, child)
+        else:
+            yield from _functions(child, child if isinstance(child, ast.ClassDef) else home)
+
+
+def _names(reader: Defined) -> Iterator[tuple[ast.expr, bool]]:
+    """The names and attributes that a function reads, what stands in functions inside of it left out; is it a call?"""
+    waiting: list[ast.AST] = list(reader.node.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, _FUNCTIONS):
+            continue
+        callee = node.func if isinstance(node, ast.Call) else None
+        if isinstance(callee, (ast.Name, ast.Attribute)):
+            yield callee, True
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+            yield node, False
+        waiting += [child for child in ast.iter_child_nodes(node) if child is not callee]
+        waiting += list(ast.iter_child_nodes(callee)) if callee is not None else []
+
+
+# Make a note of each region that the samples of trials never ran.
+
+
+def coverage_findings(reports: Sequence[TargetReport], root: Path) -> list[Finding]:
+    """One a region, at its first line, of the targets that ran in eager; never more than a note."""
+    ran = [report for report in reports if (eager := report.stage(EAGER.name)) and eager.passed]
+    return [_finding(report, region, root) for report, region in never_ran(ran)]
+
+
+def lines_of(unrun: Iterable[Finding]) -> dict[str, frozenset[int]]:
+    """The lines of the regions, by path."""
+    found: dict[str, set[int]] = {}
+    for one in unrun:
+        found.setdefault(one.path, set()).update(range(one.line, one.end_line + 1))
+    return {path: frozenset(lines) for path, lines in found.items()}
+
+
+def _finding(report: TargetReport, region: Region, root: Path) -> Finding:
+    path = shown(str(Path(region.path).resolve()), root)
+    first, last = (linecache.getline(region.path, line).rstrip() for line in (region.line, region.end_line))
+    return Finding(
+        NEVER_RAN,
+        path,
+        region.line,
+        len(first) - len(first.lstrip()) + 1,
+        region.end_line,
+        len(last) + 1,
+        Severity.NOTE,
+        region_message(region),
+        Evidence.DISCOVERED,
+        {},
+        report.name,
+        EAGER.name,
+        fingerprint=fingerprint(NEVER_RAN, path, first),
+    )
+
+
+# Say of lines that never ran what kept the samples out, and which input would reach them.
+
+
+NOTHING_IS_KNOWN = "; no sample of a trial ran this line, so nothing is known of it"
+
+
+def region_message(region: Region) -> str:
+    """Without a final stop."""
+    several = region.end_line > region.line
+    lines = f"lines {region.line} to {region.end_line}" if several else "this line"
+    return f"{lines} never ran: {_why(region)}; nothing is known of {'them' if several else 'it'}"
+
+
+def _why(region: Region) -> str:
+    at, words = f"line {region.at}", region.words
+    match region.why:
+        case "branch" if region.test is not None:
+            return _branch(region, region.test, at)
+        case "loop":
+            return f"the loop of {at} never went round; needs an element in `{words}`"
+        case "else":
+            return f"the loop of {at} never came to its end"
+        case "case":
+            return f"needs {words}"
+        case "handler":
+            return f"needs {words} to be raised behind the `try` of {at}"
+        case "call":
+            return f"`{words}` is called at {at}, which never ran"
+    return f"no call came past {at}"
+
+
+def _branch(region: Region, test: ast.expr, at: str) -> str:
+    """What the test gave; once, where the very test is what is needed."""
+    text = f"`{short(ast.unparse(test))}`"
+    if region.wanted and _in_words(test, region.parameters, wanted=True) is None:
+        return f"needs {text} ({at}){_kept(test)}, which was false in every call"
+    needs = needed(test, region.parameters, wanted=region.wanted)
+    return f"{text} ({at}) was {'false' if region.wanted else 'true'} in every call; needs {needs}"
+
+
+def needed(test: ast.expr, parameters: frozenset[str], *, wanted: bool) -> str:
+    """What makes the test give the wanted answer, such as "train mode" or "`x.shape[0] > 8`"."""
+    return _in_words(test, parameters, wanted=wanted) or _as_written(test, wanted=wanted)
+
+
+def _in_words(test: ast.expr, parameters: frozenset[str], *, wanted: bool) -> str | None:
+    """Of a test that is said otherwise than it is written; None for any other."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return needed(inner, parameters, wanted=not wanted)
+        case ast.BoolOp(op=op, values=values):
+            word = " and " if isinstance(op, ast.And) == wanted else " or "
+            return word.join(needed(value, parameters, wanted=wanted) for value in values)
+        case ast.Attribute(value=ast.Name(id="self"), attr="training"):
+            return "train mode" if wanted else "eval mode"
+        case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(None)]):
+            if name in parameters:
+                return f"`{name}` left out or None" if isinstance(op, ast.Is) == wanted else f"a `{name}`"
+    return None
+
+
+def _as_written(test: ast.expr, *, wanted: bool) -> str:
+    if isinstance(test, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)):
+        return f"`{short(ast.unparse(test))}` to be {'true' if wanted else 'false'}{_kept(test)}"
+    return f"`{short(ast.unparse(test if wanted else _opposite(test)))}`"
+
+
+def _kept(test: ast.expr) -> str:
+    own = isinstance(test, ast.Attribute) and isinstance(test.value, ast.Name) and test.value.id == "self"
+    return ", an attribute of the model" if own else ""
+
+
+_OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.GtE,
+    ast.GtE: ast.Lt,
+    ast.Gt: ast.LtE,
+    ast.LtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+}
+
+
+def _opposite(test: ast.expr) -> ast.expr:
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        return ast.Compare(test.left, [_OPPOSITE[type(test.ops[0])]()], test.comparators)
+    return ast.UnaryOp(ast.Not(), test)
