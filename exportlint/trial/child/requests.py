@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from exportlint.trial.child.capture.script_run import run_script
+from exportlint.trial.child.capture import run_script
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.loading.edited_files import lay_edited_files
 from exportlint.trial.child.loading.from_target import load

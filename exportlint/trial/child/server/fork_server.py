@@ -26,12 +26,15 @@ from exportlint.trial.child.server.process_control import (
     adopt_orphans,
     die_with_parent,
     dump_stack_on_signal,
+    exit_code_of,
     exit_if_forked_copy,
     leave,
+    leave_after,
+    leave_group,
     process_id,
+    reap,
     remember_process_id,
 )
-from exportlint.trial.child.server.waited_forks import exit_code_of, leave_after, leave_group, reap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

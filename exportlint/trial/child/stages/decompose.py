@@ -8,10 +8,10 @@ import torch
 
 from exportlint.trial.child.execution.graph_places import place_named_in
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
-from exportlint.trial.child.export.from_program import from_program
+from exportlint.trial.child.export.export_call import from_program
 from exportlint.trial.child.lowering.operator_places import place_of_nodes
 from exportlint.trial.child.lowering.undecomposed import why_undecomposed
-from exportlint.trial.child.soundness.sample_comparison import compared_on_sample
+from exportlint.trial.child.soundness.differences import compared_on_sample
 from exportlint.trial.protocol.frames import message_frames
 from exportlint.trial.protocol.observation import Observation, of_exception
 from exportlint.trial.protocol.outcomes import REFUSED

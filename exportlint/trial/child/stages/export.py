@@ -12,8 +12,8 @@ from exportlint.trial.child.export.export_call import (
     warning_observations,
     warnings_kept,
 )
-from exportlint.trial.child.localize.refusal_lines import located_refusal
-from exportlint.trial.child.soundness.sample_comparison import compared_on_sample
+from exportlint.trial.child.export.refusal_lines import located_refusal
+from exportlint.trial.child.soundness.differences import compared_on_sample
 from exportlint.trial.protocol.observation import of_exception
 from exportlint.trial.protocol.outcomes import PASSED, REFUSED
 

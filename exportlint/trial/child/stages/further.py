@@ -15,7 +15,7 @@ from exportlint.trial.child.dynamic_shapes.shape_decisions import recorded_decis
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.error_tolerant import eager_results, tolerant_export
 from exportlint.trial.child.export.graph_breaks import as_in_export, tell_graph_breaks
-from exportlint.trial.child.localize.refusal_lines import located_refusal
+from exportlint.trial.child.export.refusal_lines import located_refusal
 from exportlint.trial.child.server.forks import told_in_fork
 from exportlint.trial.protocol.outcomes import CRASHED, PASSED, REFUSED, SKIPPED, STRICT, worst
 

@@ -26,7 +26,7 @@ from torch.utils import _pytree as pytree
 
 from exportlint.trial.child.execution.graph_places import constant_place
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
-from exportlint.trial.child.export.from_program import from_program
+from exportlint.trial.child.export.export_call import from_program
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.protocol.frames import Frame, is_user_path, message_frames
 from exportlint.trial.protocol.outcomes import PASSED

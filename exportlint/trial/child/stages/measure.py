@@ -11,15 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from exportlint.trial.child.execution.call_record import RunRecord, record_calls
-from exportlint.trial.child.execution.left_out_effects import as_if_exporting, without_left_out
+from exportlint.trial.child.execution.call_record import RunRecord, as_if_exporting, record_calls, without_left_out
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.export_call import Exported, export, warnings_kept
-from exportlint.trial.child.export.graph_literals import literals
 from exportlint.trial.child.server.forks import ForkResult, in_fork
-from exportlint.trial.child.soundness.differences import differences
-from exportlint.trial.child.soundness.eager_after_export import eager_after
-from exportlint.trial.child.soundness.second_export import changed_literals, literals_of_second_export
+from exportlint.trial.child.soundness.differences import differences, eager_after
+from exportlint.trial.child.soundness.second_export import changed_literals, literals, literals_of_second_export
 from exportlint.trial.protocol.observation import of_exception
 from exportlint.trial.protocol.outcomes import PASSED, Outcome
 from exportlint.trial.protocol.shortening import short

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from exportlint.trial.child.execution.call_text import arguments_text
+from exportlint.trial.child.execution.call_record import arguments_text
 from exportlint.trial.child.execution.inputs.input_sets import Inputs, inputs_of
 from exportlint.trial.child.execution.inputs.pytree_leaves import leaves
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
+from exportlint.trial.child.export.refusal_lines import unknown_class
 from exportlint.trial.child.loading.loaded import copied
 from exportlint.trial.child.loading.seeding import seed
-from exportlint.trial.child.localize.construction_site import unknown_class
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.protocol.frames import Frame, is_user_path
 from exportlint.trial.protocol.observation import Observation
