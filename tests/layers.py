@@ -62,16 +62,24 @@ LAYERS: dict[str, set[str]] = {
         "libcst",
     },
     # The trial, in the child: all that imports torch. sympy comes with torch.
-    "exportlint.trial.child.server": {"exportlint.trial.protocol", "torch"},
-    "exportlint.trial.child.loading": {"exportlint.trial.protocol", "exportlint.trial.child.server", "torch"},
+    "exportlint.trial.child.torch_private": {"exportlint.trial.protocol", "torch"},
+    "exportlint.trial.child.server": {"exportlint.trial.protocol", "exportlint.trial.child.torch_private", "torch"},
+    "exportlint.trial.child.loading": {
+        "exportlint.trial.protocol",
+        "exportlint.trial.child.torch_private",
+        "exportlint.trial.child.server",
+        "torch",
+    },
     "exportlint.trial.child.execution": {
         "exportlint.trial.protocol",
+        "exportlint.trial.child.torch_private",
         "exportlint.trial.child.server",
         "exportlint.trial.child.loading",
         "torch",
     },
     "exportlint.trial.child.custom_operators": {
         "exportlint.trial.protocol",
+        "exportlint.trial.child.torch_private",
         "exportlint.trial.child.server",
         "exportlint.trial.child.loading",
         "exportlint.trial.child.execution",
@@ -81,6 +89,7 @@ LAYERS: dict[str, set[str]] = {
     "exportlint.trial.child.read_and_run": {"torch"},
     "exportlint.trial.child.capture": {
         "exportlint.trial.protocol",
+        "exportlint.trial.child.torch_private",
         "exportlint.trial.child.server",
         "exportlint.trial.child.loading",
         "exportlint.trial.child.execution",
@@ -88,6 +97,7 @@ LAYERS: dict[str, set[str]] = {
     },
     "exportlint.trial.child.dynamic_shapes": {
         "exportlint.trial.protocol",
+        "exportlint.trial.child.torch_private",
         "exportlint.trial.child.loading",
         "exportlint.trial.child.execution",
         "torch",
@@ -95,6 +105,7 @@ LAYERS: dict[str, set[str]] = {
     },
     "exportlint.trial.child.export": {
         "exportlint.trial.protocol",
+        "exportlint.trial.child.torch_private",
         "exportlint.trial.child.server",
         "exportlint.trial.child.loading",
         "exportlint.trial.child.execution",
@@ -103,6 +114,7 @@ LAYERS: dict[str, set[str]] = {
     },
     "exportlint.trial.child.soundness": {
         "exportlint.trial.protocol",
+        "exportlint.trial.child.torch_private",
         "exportlint.trial.child.server",
         "exportlint.trial.child.loading",
         "exportlint.trial.child.execution",
@@ -124,6 +136,7 @@ LAYERS: dict[str, set[str]] = {
     "exportlint.trial.child.lowering": {
         "exportlint.version",
         "exportlint.trial.protocol",
+        "exportlint.trial.child.torch_private",
         "exportlint.lowering.backend",
         "exportlint.lowering.arrays",
         "exportlint.lowering.leaf_files",
@@ -137,6 +150,7 @@ LAYERS: dict[str, set[str]] = {
     # Nothing there imports another stage. cloudpickle: one stage, which does without where it is not installed.
     "exportlint.trial.child.stages": {
         "exportlint.trial.protocol",
+        "exportlint.trial.child.torch_private",
         "exportlint.trial.child.server",
         "exportlint.trial.child.loading",
         "exportlint.trial.child.execution",
@@ -172,15 +186,13 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.reference",
         "exportlint.registry",
     },
-    "exportlint.trial.stop": set(),
-    "exportlint.trial.ladder": {"exportlint.trial.protocol", "exportlint.trial.findings", "exportlint.trial.stop"},
+    "exportlint.trial.ladder": {"exportlint.trial.protocol", "exportlint.trial.findings"},
     "exportlint.trial.discovery": {"exportlint.trial.protocol"},
     "exportlint.trial.run": {
         "exportlint.cores",
         "exportlint.trial.protocol",
         "exportlint.trial.parent",
         "exportlint.trial.ladder",
-        "exportlint.trial.stop",
     },
     # What is made of both.
     "exportlint.truth": {
@@ -244,7 +256,7 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.trial.findings",
         "exportlint.trial.discovery",
         "exportlint.trial.run",
-        "exportlint.trial.stop",
+        "exportlint.trial.ladder",
         "exportlint.workflow.live_model",
         "exportlint.repair",
         "exportlint.repro",

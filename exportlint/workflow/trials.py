@@ -11,12 +11,12 @@ from exportlint.errors import UserError
 from exportlint.files import Collected, SourceFile, shown
 from exportlint.finding import Problem
 from exportlint.trial.findings.merge import merge
+from exportlint.trial.ladder import Stop
 from exportlint.trial.protocol.frames import is_installed, is_user_path
 from exportlint.trial.protocol.outcomes import PASSED, RUNNING, SKIPPED
 from exportlint.trial.protocol.stages import LOAD, SCRIPT
 from exportlint.trial.protocol.target import Target, TargetError, TargetKind
 from exportlint.trial.run import run_trials
-from exportlint.trial.stop import Stop
 from exportlint.workflow import repro_files
 from exportlint.workflow.linting import lint_files
 from exportlint.workflow.lowerings import artifact_files

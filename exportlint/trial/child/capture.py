@@ -29,6 +29,8 @@ from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.inputs.pytree_leaves import Leaves, snapshot
 from exportlint.trial.child.loading.loaded import Loaded, of_values
 from exportlint.trial.child.server.process_control import leave, process_id
+from exportlint.trial.child.torch_private.dynamo import called_one_further_away, uncompiled
+from exportlint.trial.child.torch_private.module_names import COMPILED_MODULE, PACKAGE
 from exportlint.trial.protocol.frames import is_installed, is_user_path
 from exportlint.trial.protocol.observation import of_exception
 from exportlint.trial.protocol.target import Target, TargetKind
@@ -81,7 +83,7 @@ def captured_call(call: str, site: CallSite, given: Mapping[str, Any], names: Pa
     args = (args,) if isinstance(args, torch.Tensor) else tuple(args or ())
     if call == "torch.onnx.export" and not kwargs and args and isinstance(args[-1], dict):
         args, kwargs = args[:-1], args[-1]  # what it makes of a dict at the end itself
-    return CapturedCall(call, site, unwrapped(model), args, dict(kwargs or {}), shapes)
+    return CapturedCall(call, site, uncompiled(model), args, dict(kwargs or {}), shapes)
 
 
 def _module_of(program: Any) -> Any:
@@ -98,15 +100,6 @@ def bound(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[s
         return signature.bind(*args, **kwargs).arguments
     except TypeError:
         return {}
-
-
-def unwrapped(model: Any) -> Any:
-    """The module behind a wrapper of torch.compile, or behind its own call."""
-    if isinstance(model, torch.nn.Module) and "_orig_mod" in vars(model).get("_modules", {}):
-        return model._orig_mod  # noqa: SLF001 - where torch.compile keeps it
-    owner, name = getattr(model, "__self__", None), getattr(model, "__name__", "")
-    is_call = name in ("_call_impl", "_wrapped_call_impl", "__call__")
-    return owner if is_call and isinstance(owner, torch.nn.Module) else model
 
 
 def call_site() -> CallSite:
@@ -135,10 +128,10 @@ _WITH_INPUTS = {
     "torch.onnx.export": _EXPORT._replace(model="model"),
     "torch.jit.trace": Parameters("func", "example_inputs", "example_kwarg_inputs"),
     "torch.export.save": Parameters("ep"),
-    "torch._inductor.aoti_compile_and_package": Parameters("exported_program"),
+    PACKAGE: Parameters("exported_program"),
 }
 _PREPARING = {"torch.compile": "model", "torch.jit.script": "obj"}
-_PREPARED = ("torch._dynamo.eval_frame.OptimizedModule", "torch.jit.RecursiveScriptModule")
+_PREPARED = (COMPILED_MODULE, "torch.jit.RecursiveScriptModule")
 
 
 class Prepared:
@@ -203,8 +196,8 @@ class CallWatcher:
 
         @functools.wraps(original)
         def watched(*args: Any, **kwargs: Any) -> Any:
-            if call == "torch.jit.script":  # it reads names off its caller's frame, now one further away
-                kwargs["_frames_up"] = kwargs.get("_frames_up", 0) + 1
+            if call == "torch.jit.script":
+                called_one_further_away(kwargs)
             model = None if self.is_unwatched() else bound(signature, args, kwargs).get(_PREPARING[call])
             if model is None:
                 return original(*args, **kwargs)

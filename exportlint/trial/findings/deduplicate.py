@@ -4,7 +4,6 @@ and with what was seen to help.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +22,8 @@ from exportlint.trial.protocol.remedies import (
     operator_name,
     operator_without_fake_kernel,
 )
-from exportlint.trial.protocol.stages import EAGER, LOAD, StageKind
+from exportlint.trial.protocol.stages import EAGER, LOAD
+from exportlint.trial.protocol.torch_messages import is_about_inputs, is_about_outputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -78,7 +78,7 @@ def without_repetitions(found: Sequence[TrialFinding]) -> Iterator[TrialFinding]
     one_is_unplaced = any(not one.placed for one in refused.values())
     differ = {one.family for one in failures} - {"refused", "submodule"}
     failed = any(one.severity is Severity.ERROR for one in failures)
-    raised = {_line(one): one for one in found if one.stage.kind is StageKind.EAGER and one.family == "refused"}
+    raised = {_line(one): one for one in found if one.stage == EAGER and one.family == "refused"}
     sized = any(one.family == "static-dim" for one in found)
     for one in found:
         line = _line(one)
@@ -89,7 +89,7 @@ def without_repetitions(found: Sequence[TrialFinding]) -> Iterator[TrialFinding]
         elif not (
             (one is raised.get(line) and line in refused)
             or (one.within and (line in refused or not one_is_unplaced))
-            or (one.stage.kind is StageKind.INFORM and line in refused)
+            or (one.stage.informs and line in refused)
             or (one.family == "warning" and (differ or not failed))
             or (one.family.startswith("unused-input") and not failed)
             or (one.stage.lowering and one.family in differ)
@@ -133,11 +133,6 @@ def _changing(report: TargetReport, check: str) -> list[Observation]:
 # Where something stands that torch names no line for.
 
 
-# Torch's words for what goes into a model and what comes out of it.
-_ABOUT_INPUTS = re.compile(r"\b(?:example )?inputs?\b|argument", re.IGNORECASE)
-_ABOUT_OUTPUTS = re.compile(r"\bin output\b|\bat output\b|outputs? of the traced|only support these types for outputs")
-
-
 def place_of(seen: Observation, report: TargetReport) -> tuple[str | None, int | None]:
     """An input stands at forward's parameter, an output at its return, the mode of the model at the call that a script
     gives it to, all else at the class; where the code is not the project's own, all stands where the target does."""
@@ -150,9 +145,9 @@ def place_of(seen: Observation, report: TargetReport) -> tuple[str | None, int |
     name = seen.details.get("input")
     if name in places["parameters"]:
         return places["path"], places["parameters"][name]
-    if _ABOUT_OUTPUTS.search(seen.text) and places["returns"]:
+    if is_about_outputs(seen.text) and places["returns"]:
         return places["path"], places["returns"][0]
-    return places["path"], places["forward" if _ABOUT_INPUTS.search(seen.text) else "class"]
+    return places["path"], places["forward" if is_about_inputs(seen.text) else "class"]
 
 
 # Put what is said of a custom operator together where it is defined: however often it is called, it is one cause.

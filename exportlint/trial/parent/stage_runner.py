@@ -39,7 +39,7 @@ _MADE_BY_CODE = (TargetKind.MODULE, TargetKind.CALLABLES, TargetKind.FIXTURE)
 
 @dataclass
 class StageRunner:
-    """Implements `exportlint.trial.ladder.runner.Runner`; leaving it ends the target's processes."""
+    """Implements `exportlint.trial.ladder.Runner`; leaving it ends the target's processes."""
 
     server: Server
     target: Target

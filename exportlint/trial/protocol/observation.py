@@ -57,11 +57,8 @@ has to write instead.
 
 from __future__ import annotations
 
-import json
-import re
 import traceback
 from dataclasses import asdict, dataclass, field, fields, replace
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.protocol.frames import (
@@ -69,16 +66,13 @@ from exportlint.trial.protocol.frames import (
     is_own_path,
     is_user_path,
     message_frames,
-    package_folder,
     summary_frames,
 )
 from exportlint.trial.protocol.shortening import without_tensors
+from exportlint.trial.protocol.torch_messages import graph_break_id, is_about_a_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-
-
-_OF_A_SIZE = re.compile(r"\.(size\(\)|shape)\[")
 
 
 @dataclass(frozen=True)
@@ -146,7 +140,7 @@ class Observation:
     @property
     def is_about_a_size(self) -> bool:
         """Does the program raise at a size of its inputs, of which the export made a constant?"""
-        return self.check == "raises" and _OF_A_SIZE.search(self.text) is not None
+        return self.check == "raises" and is_about_a_size(self.text)
 
     @property
     def is_as_exported(self) -> bool:
@@ -207,25 +201,6 @@ def _causes(exc: BaseException) -> Iterator[BaseException]:
         seen.add(id(current))
         yield current
         current = current.__cause__
-
-
-_GB_URL = re.compile(r"\bgb/(gb\d{4})\.html", re.IGNORECASE)
-
-
-def graph_break_id(text: str, gb_type: str | None = None) -> str | None:
-    """The id that the message links, or that the installed torch's registry has for the type; "GB0170"."""
-    if found := _GB_URL.search(text):
-        return found[1].upper()
-    return _gb_types().get(gb_type or text.strip().partition("\n")[0])
-
-
-@cache
-def _gb_types() -> Mapping[str, str]:
-    registry = package_folder("torch") / "_dynamo" / "graph_break_registry.json"
-    if not registry.is_file():
-        return {}
-    entries = json.loads(registry.read_text("utf-8"))
-    return {version["Gb_type"]: gb_id for gb_id, versions in entries.items() for version in reversed(versions)}
 
 
 def _class_name(exc: BaseException) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import hashlib
 import os
 import shlex
 from dataclasses import asdict, dataclass, fields
@@ -60,6 +61,11 @@ class Target:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data."""
         return {**asdict(self), "kind": self.kind.value}
+
+    @property
+    def key(self) -> str:
+        """The same for the same target in every run of this process; a name for files."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
 
     @property
     def command_line(self) -> str:

@@ -9,9 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
-from torch.utils import _pytree as pytree
 
 from exportlint.trial.child.custom_operators.fake_kernel_code import fake_kernel_code
 from exportlint.trial.child.custom_operators.operator_calls import (
@@ -31,7 +28,11 @@ from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.inputs.pytree_leaves import snapshot
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.server.forks import told_in_fork
+from exportlint.trial.child.torch_private import pytree
+from exportlint.trial.child.torch_private.operators import definition, fake_kernel, schema_of
+from exportlint.trial.child.torch_private.tensors import with_fakes
 from exportlint.trial.protocol.frames import Frame, frame_at, is_installed, is_user_path
+from exportlint.trial.protocol.torch_messages import lacks_fake
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -120,17 +121,9 @@ def registered(code: str) -> None:
 # Run an operator on fake tensors, as the tracer does, and compare with what it really gave.
 
 
-_MISSING = "no fake impl registered"
-
-
 def fake_results(operator: Any, arguments: Arguments) -> tuple[Any, ...]:
     """What the tracer takes for the results; raises what torch raises."""
-    mode = FakeTensorMode(shape_env=ShapeEnv(allow_dynamic_output_shape_ops=True, allow_scalar_outputs=True))
-    with torch.no_grad(), mode:
-        fakes = pytree.tree_map_only(
-            torch.Tensor, lambda tensor: mode.from_tensor(tensor, static_shapes=True), arguments
-        )
-        return results_of(called(operator, fakes))
+    return with_fakes(lambda fakes: results_of(called(operator, fakes)), arguments)
 
 
 def lacks_fake_kernel(operator: Any, arguments: Arguments) -> bool:
@@ -138,8 +131,7 @@ def lacks_fake_kernel(operator: Any, arguments: Arguments) -> bool:
     try:
         fake_results(operator, arguments)
     except Exception as exc:  # noqa: BLE001 - a fake kernel may raise anything
-        text = f"{exc} {exc.__cause__ or ''}"
-        return _MISSING in text or type(exc).__name__ == "UnsupportedOperatorException"
+        return lacks_fake(exc)
     return False
 
 
@@ -184,7 +176,7 @@ def undeclared_write(call: OperatorCall) -> UndeclaredWrite | None:
     """Call the operator as the model does, and compare its arguments with what they were."""
     declared = {
         argument.name
-        for argument in call.operator._schema.arguments  # noqa: SLF001 - no public name
+        for argument in schema_of(call.operator).arguments
         if argument.alias_info is not None and argument.alias_info.is_write
     }
     before: dict[str, Any] = by_name(call)
@@ -208,10 +200,7 @@ def defined_at(name: str) -> Frame | None:
 
     Torch keeps no line of an operator that a schema defines.
     """
-    from torch._library.custom_ops import OPDEFS  # noqa: PLC0415 - no public name
-
-    code = getattr(getattr(OPDEFS.get(name), "_init_fn", None), "__code__", None)
-    if code:
+    if code := getattr(definition(name), "__code__", None):
         return frame_at(code.co_filename, code.co_firstlineno, code.co_name)
     namespace, _, operator = name.partition("::")
     patterns = [rf"""["']{namespace}::{operator}["'(]""", rf"""\.define\(\s*["']{operator}\("""]
@@ -221,13 +210,10 @@ def defined_at(name: str) -> Frame | None:
 
 def faked_at(name: str) -> Frame | None:
     """The function that was registered as its fake kernel; for want of one, where the operator is defined."""
-    from torch._library.custom_ops import OPDEFS  # noqa: PLC0415 - no public name
-    from torch._library.simple_registry import singleton  # noqa: PLC0415 - as above
-
-    if code := getattr(getattr(OPDEFS.get(name), "_abstract_fn", None), "__code__", None):
+    function, source = fake_kernel(name)
+    if code := getattr(function, "__code__", None):
         return frame_at(code.co_filename, code.co_firstlineno, code.co_name)
-    kernel = getattr(singleton.find(name).fake_impl, "kernel", None)
-    path, _, line = str(getattr(kernel, "source", "")).rpartition(":")
+    path, _, line = source.rpartition(":")
     if line.isdigit() and is_user_path(path):
         return frame_at(path, int(line), "")
     return defined_at(name)

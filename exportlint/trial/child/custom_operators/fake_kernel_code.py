@@ -11,6 +11,7 @@ from itertools import combinations, count, permutations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exportlint.trial.child.custom_operators.operator_calls import Observed, Result
+from exportlint.trial.child.torch_private.operators import schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -104,7 +105,7 @@ class _KernelText:
 
 def fake_kernel_code(operator: Any, calls: Sequence[Observed]) -> str:
     """`@torch.library.register_fake(…)` with a function, ready to paste; `calls` begins with the model's own."""
-    names = [argument.name for argument in operator._schema.arguments]  # noqa: SLF001 - no public name
+    names = [argument.name for argument in schema_of(operator).arguments]
     draft = _KernelText([call for call in calls if _alike(call, calls[0])], names)
     results = [draft.result(number) for number in range(len(calls[0].results))]
     if len(results) == 1 and isinstance(calls[0].results[0], Result) and len(draft.calls) == 1:
@@ -128,7 +129,7 @@ def _alike(call: Observed, sample: Observed) -> bool:
 def _parameters(operator: Any) -> str:
     """As the schema has them: torch leaves out arguments that equal their default."""
     parts: list[str] = []
-    for argument in operator._schema.arguments:  # noqa: SLF001 - no public name
+    for argument in schema_of(operator).arguments:
         if argument.kwarg_only and "*" not in parts:
             parts.append("*")
         default = f"={argument.default_value!r}" if argument.has_default_value() else ""

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from exportlint.trial.child.execution.inputs.input_sets import inputs_of, with_other_values
 from exportlint.trial.child.loading.seeding import seed
+from exportlint.trial.child.torch_private import pytree
+from exportlint.trial.child.torch_private.operators import TorchDispatchMode, namespaces, schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,13 +22,8 @@ if TYPE_CHECKING:
 # Record the calls of custom operators that eager makes, each with copies of its arguments.
 
 
-def _namespaces() -> frozenset[str]:
-    names = torch._C._dispatch_get_all_op_names()  # noqa: SLF001 - no public name
-    return frozenset(name.partition("::")[0] for name in names)
-
-
 # What is there before a target is imported; the fake kernels of these operators are torch's own affair.
-_OF_TORCH = _namespaces() | {"prim", "prims", "higher_order"}
+_OF_TORCH = namespaces() | {"prim", "prims", "higher_order"}
 _MOST_CALLS = 2  # of each operator; the later ones mostly repeat the first
 _MOST_BYTES = 64 << 20
 
@@ -49,7 +44,7 @@ class OperatorCall:
 
 def custom_operator_calls(loaded: Loaded) -> list[OperatorCall]:
     """The first calls of each custom operator that eager makes on the sample."""
-    if _namespaces() <= _OF_TORCH:
+    if namespaces() <= _OF_TORCH:
         return []
     model = loaded.eager()
     args, kwargs = inputs_of(loaded, 0)
@@ -130,7 +125,7 @@ def observed_calls(call: OperatorCall) -> Iterator[tuple[Arguments, Observed]]:
 
 def by_name(call: OperatorCall) -> Arguments:
     """Those that are given, positional or not."""
-    names = [argument.name for argument in call.operator._schema.arguments]  # noqa: SLF001 - no public name
+    names = [argument.name for argument in schema_of(call.operator).arguments]
     return {**dict(zip(names, call.args, strict=False)), **call.kwargs}
 
 
@@ -138,7 +133,7 @@ def called(operator: Any, arguments: Arguments) -> Any:
     """Call it with arguments by name; those that the schema allows by position only are given so."""
     given = dict(arguments)
     positional = []
-    for argument in operator._schema.arguments:  # noqa: SLF001 - no public name
+    for argument in schema_of(operator).arguments:
         if argument.kwarg_only or argument.name not in given:
             break
         positional.append(given.pop(argument.name))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import random
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import sympy
+
+from exportlint.trial.child.torch_private.symbolic_shapes import python_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -79,13 +82,10 @@ def holds(expr: Any, pick: Mapping[Any, int]) -> bool:
 @cache
 def _compiled(expr: Any) -> tuple[list[Any], Callable[..., Any]]:
     symbols = sorted(expr.free_symbols, key=str)
-    try:
-        from torch.utils._sympy.printers import PythonPrinter  # noqa: PLC0415 - torch may move it
-
-        code = f"lambda {', '.join(map(str, symbols))}: {PythonPrinter().doprint(expr)}"
-        return symbols, eval(code, {"math": math})  # noqa: S307 - torch's own text of its own expression
-    except Exception:  # noqa: BLE001 - a torch that prints otherwise costs time only
-        return symbols, lambda *sizes: _substituted(expr, dict(zip(symbols, sizes, strict=True)))
+    with suppress(Exception):  # a torch that prints otherwise costs time only
+        text = f"lambda {', '.join(map(str, symbols))}: {python_text(expr)}"
+        return symbols, eval(text, {"math": math})  # noqa: S307 - torch's own text of its own expression
+    return symbols, lambda *sizes: _substituted(expr, dict(zip(symbols, sizes, strict=True)))
 
 
 def _substituted(expr: Any, pick: Pick) -> bool:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from exportlint.trial.child.dynamic_shapes.input_tensors import InputTensor
-    from exportlint.trial.child.dynamic_shapes.shape_decisions import ShapeDecisions
     from exportlint.trial.child.dynamic_shapes.symbolic_trace import InputSize, SymbolicTrace
     from exportlint.trial.child.loading.loaded import Loaded
+    from exportlint.trial.child.torch_private.symbolic_shapes import ShapeDecisions
     from exportlint.trial.protocol.frames import Frame
     from exportlint.trial.protocol.size_facts import Fact
 
@@ -171,11 +171,6 @@ def static_equals(loaded: Loaded, trace: SymbolicTrace) -> EqualDims:
 
 
 # Place torch's "Constraints violated": which declarations do not hold, and the lines that break them.
-
-
-def is_violation(refusal: Observation) -> bool:
-    """Did torch refuse what is declared of sizes?"""
-    return "Constraints violated" in refusal.text or " not in range [" in refusal.text
 
 
 def violations(loaded: Loaded, decisions: ShapeDecisions, refusal: Observation) -> list[Observation]:

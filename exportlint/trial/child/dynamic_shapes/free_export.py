@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.export import Dim
-from torch.utils import _pytree as pytree
 
 from exportlint.trial.child.dynamic_shapes.input_tensors import input_tensors, tree_of
-from exportlint.trial.child.dynamic_shapes.shape_decisions import recorded_decisions
 from exportlint.trial.child.dynamic_shapes.symbolic_trace import SymbolicTrace, read_trace
 from exportlint.trial.child.loading.seeding import seed
+from exportlint.trial.child.torch_private import dynamo, pytree
+from exportlint.trial.child.torch_private.symbolic_shapes import recorded_decisions
 from exportlint.trial.protocol.outcomes import STRICT
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def exported_with(loaded: Loaded, inputs: Inputs, shapes: Any, mode: str) -> Any:
     """A fresh model, exported with these inputs and this declaration."""
-    torch._dynamo.reset()  # noqa: SLF001 - documented as torch._dynamo.reset
+    dynamo.reset()
     model = loaded.model()
     args, kwargs = pytree.tree_map(lambda leaf: leaf.clone() if isinstance(leaf, torch.Tensor) else leaf, inputs)
     seed(0)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.export.dynamic_shapes import _combine_args
-from torch.utils import _pytree as pytree
+
+from exportlint.trial.child.torch_private import pytree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,7 +54,7 @@ def input_tensors(model: Any, inputs: Inputs, declared: Any = None) -> list[Inpu
     A declaration of another structure counts as none: torch itself refuses it.
     """
     args, kwargs = inputs
-    combined = _combine_args(model, args, kwargs)
+    combined = pytree.by_parameter(model, args, kwargs)
     flat = {id(value): index for index, value in reversed(list(enumerate(pytree.tree_leaves((args, kwargs)))))}
     given = {id(tensor): path for path, tensor, _ in _walk((args, kwargs), None, "")}
     top = _top(model, inputs, declared, list(combined))
@@ -72,7 +72,7 @@ def input_tensors(model: Any, inputs: Inputs, declared: Any = None) -> list[Inpu
 
 def plain_inputs(model: Any, inputs: Inputs) -> list[tuple[str, Any]]:
     """The numbers, words and Nones of the inputs: what is no tensor, and of which an export makes constants."""
-    combined = _combine_args(model, *inputs)
+    combined = pytree.by_parameter(model, *inputs)
     found = ((name, *pair) for name, value in combined.items() for pair in _leaves(value, ""))
     return [(f"{name}{path}", value) for name, path, value in found if not isinstance(value, torch.Tensor)]
 
@@ -110,7 +110,7 @@ def _part(spec: Any, index: int, key: str) -> Any:
 
 def _children(value: Any) -> list[tuple[str, Any]]:
     """The parts of a container as pytree sees them, with what is written to reach each."""
-    node = pytree.SUPPORTED_NODES.get(_node_type(value))
+    node = pytree.SUPPORTED_NODES.get(pytree.node_type(value))
     if node is None:
         return []
     if node.flatten_with_keys_fn is not None:
@@ -118,19 +118,15 @@ def _children(value: Any) -> list[tuple[str, Any]]:
     return [(f"[{index}]", child) for index, child in enumerate(node.flatten_fn(value)[0])]
 
 
-def _node_type(value: Any) -> Any:
-    return pytree._get_node_type(value)  # noqa: SLF001 - what torch.export itself asks; it knows named tuples
-
-
 def tree_of(model: Any, inputs: Inputs, give: Callable[[str, torch.Tensor], Any]) -> dict[str, Any]:
     """A `dynamic_shapes` for the inputs: `give(label, tensor)` for tensors, None for what is none."""
-    return {name: _tree(value, name, give) for name, value in _combine_args(model, *inputs).items()}
+    return {name: _tree(value, name, give) for name, value in pytree.by_parameter(model, *inputs).items()}
 
 
 def _tree(value: Any, path: str, give: Callable[[str, torch.Tensor], Any]) -> Any:
     if isinstance(value, torch.Tensor):
         return give(path, value)
-    kind = _node_type(value)
+    kind = pytree.node_type(value)
     if kind not in pytree.SUPPORTED_NODES:
         return None
     parts = [_tree(child, f"{path}{key}", give) for key, child in _children(value)]

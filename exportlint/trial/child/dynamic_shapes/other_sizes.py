@@ -10,7 +10,6 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils import _pytree as pytree
 
 from exportlint.trial.child.dynamic_shapes.conditions import FROM, Sizes
 from exportlint.trial.child.dynamic_shapes.free_export import OutOfTimeError
@@ -21,6 +20,7 @@ from exportlint.trial.child.execution.inputs.input_sets import Inputs, with_othe
 from exportlint.trial.child.execution.inputs.pytree_leaves import snapshot
 from exportlint.trial.child.loading.loaded import Loaded, copied
 from exportlint.trial.child.loading.seeding import seed
+from exportlint.trial.child.torch_private import pytree
 from exportlint.trial.protocol.frames import Frame, frame_at, is_user_path
 from exportlint.trial.protocol.observation import of_exception
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sympy
 import torch
-from torch.utils import _pytree as pytree
 
 from exportlint.trial.child.dynamic_shapes.declarations import range_of, within
 from exportlint.trial.child.dynamic_shapes.free_export import SECONDS, OutOfTimeError, exported_free, in_time
@@ -21,6 +20,7 @@ from exportlint.trial.child.dynamic_shapes.proposal_search import ProposalSearch
 from exportlint.trial.child.dynamic_shapes.size_facts import constants_of, declared_as, dims_of, names
 from exportlint.trial.child.loading.loaded import copied
 from exportlint.trial.child.loading.seeding import seed
+from exportlint.trial.child.torch_private import pytree
 from exportlint.trial.protocol.observation import of_exception
 from exportlint.trial.protocol.shortening import short
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import re
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,7 @@ from exportlint.trial.child.dynamic_shapes.size_facts import (
 )
 from exportlint.trial.protocol.observation import of_exception
 from exportlint.trial.protocol.shortening import short
+from exportlint.trial.protocol.torch_messages import violated_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -450,12 +450,3 @@ def _linear(form: Any, root: Any) -> tuple[int | None, int]:
         return None, 0
     factor, rest = (int(c) for c in poly.all_coeffs())
     return factor, rest
-
-
-_VIOLATED = re.compile(r"Constraints violated \((?P<dims>[^)]*)\)")
-
-
-def violated_names(message: str) -> frozenset[str]:
-    """The named dims that carry a condition, by torch's message; empty for another message."""
-    found = _VIOLATED.search(message)
-    return frozenset(re.findall(r"\w+", found["dims"])) if found else frozenset()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import pickle
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -150,22 +149,6 @@ def kept_records(folder: Path) -> tuple[RunRecord, RunRecord]:
 
 
 # What a model leaves out of an export by itself, behind `torch.compiler.is_exporting()`, is no effect of it.
-
-
-_FLAGS = ("_is_exporting_flag", "_is_compiling_flag")  # what `is_exporting()` and `is_compiling()` give; by version
-
-
-@contextlib.contextmanager
-def as_if_exporting() -> Iterator[None]:
-    """Inside of the block torch says that it exports, and does not."""
-    kept = {name: getattr(torch.compiler, name) for name in _FLAGS if hasattr(torch.compiler, name)}
-    for name in kept:
-        setattr(torch.compiler, name, True)
-    try:
-        yield
-    finally:
-        for name, value in kept.items():
-            setattr(torch.compiler, name, value)
 
 
 def has_effects(run: RunRecord) -> bool:

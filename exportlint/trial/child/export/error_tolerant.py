@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
-from torch._subclasses.functional_tensor import FunctionalTensor
 from torch.overrides import TorchFunctionMode
-from torch.utils import _pytree as pytree
 
 from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.export.export_call import Exported
 from exportlint.trial.child.loading.seeding import seed
+from exportlint.trial.child.torch_private import pytree
+from exportlint.trial.child.torch_private.tensors import OF_A_TRACE
 from exportlint.trial.protocol.frames import summary_frames
 from exportlint.trial.protocol.observation import Observation, of_exception
+from exportlint.trial.protocol.torch_messages import lost_a_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -149,7 +149,7 @@ def _export(loaded: Loaded, number: int, tracer: _TolerantTracer, *, shapes: boo
 
 
 def _lost_data(seen: Observation) -> bool:
-    return "found a fake tensor in the exported program constant" in seen.text and seen.user is None
+    return lost_a_tensor(seen.text) and seen.user is None
 
 
 class _TolerantTracer(NumberedCalls):
@@ -205,7 +205,7 @@ class _TolerantTracer(NumberedCalls):
         with ExitStack() as patches:
             patches.enter_context(patch.object(model, "forward", watched))
             # Methods of their own: no mode hears of them.
-            for cls in (FakeTensor, FunctionalTensor):
+            for cls in OF_A_TRACE:
                 if tolist := vars(cls).get("tolist"):
                     patches.enter_context(patch.object(cls, "tolist", self._noting(tolist)))
             for cls, name in _ASKED:

@@ -5,21 +5,26 @@ That is so for a class that torch cannot flatten, for declared sizes, and for a 
 
 from __future__ import annotations
 
-import re
 import sys
 from typing import TYPE_CHECKING, Any
 
-from exportlint.trial.child.dynamic_shapes.declarations import is_violation, violations
+from exportlint.trial.child.dynamic_shapes.declarations import violations
 from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.protocol.frames import Frame, frame_at, is_user_path
+from exportlint.trial.protocol.torch_messages import (
+    is_outside_declared_range,
+    unknown_class_name,
+    unknown_symbols,
+    violates_declared_sizes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-    from exportlint.trial.child.dynamic_shapes.shape_decisions import ShapeDecisions
     from exportlint.trial.child.execution.request import StageRequest
+    from exportlint.trial.child.torch_private.symbolic_shapes import ShapeDecisions
     from exportlint.trial.protocol.observation import Observation
 
 
@@ -28,19 +33,14 @@ def located_refusal(request: StageRequest, seen: Observation, decisions: ShapeDe
 
     With it the line that read the number which torch does not know.
     """
-    if is_violation(seen):
+    if violates_declared_sizes(seen.text) or is_outside_declared_range(seen.text):
         return violations(request.loaded, decisions, seen)
     return [_with_reading_line(at_construction(request, seen), decisions)]
 
 
-_UNKNOWN = re.compile(r"data-dependent expression (?P<expr>.+?) \(unhinted")
-_SYMBOL = re.compile(r"\bz?uf?\d+\b")
-
-
 def _with_reading_line(seen: Observation, decisions: ShapeDecisions) -> Observation:
     """Torch names the line that uses the number; what reads it may stand in another function."""
-    found = _UNKNOWN.search(seen.text)
-    for symbol in _SYMBOL.findall(found["expr"]) if found else ():
+    for symbol in unknown_symbols(seen.text):
         frames = decisions.read_at.get(symbol)
         if frames and (frames[-1].path, frames[-1].line) != (seen.user_path, seen.user_line):
             last = frames[-1]
@@ -51,19 +51,8 @@ def _with_reading_line(seen: Observation, decisions: ShapeDecisions) -> Observat
 # Find the line that builds an object which torch cannot flatten: torch names only its class.
 
 
-_UNKNOWN_CLASS = re.compile(
-    r"Found <class '(?P<dotted>[\w.<>]+)'> in (?:output|input)"
-    r"|unrecognized type UserDefinedObjectVariable\((?P<name>\w+)\)"
-    r"|(?:TreeSpec of namedtuple class|Serializing|No registered serialization name for) <class '(?P<saved>[\w.<>]+)'>"
-)
 # A namedtuple has no __init__ of its own; its __new__ is a lambda, which is given the class.
 _BUILDERS = ("__init__", "__new__", "<lambda>")
-
-
-def unknown_class(seen: Observation) -> str | None:
-    """The class that torch cannot flatten: dotted, or its bare name where torch gives no more; None: none is named."""
-    found = _UNKNOWN_CLASS.search(seen.text)
-    return (found["dotted"] or found["name"] or found["saved"]) if found else None
 
 
 def construction_stack(call: Callable[[], Any], name: str) -> tuple[Frame, ...]:
@@ -105,7 +94,7 @@ def _stack(frame: FrameType) -> list[Frame]:
 
 def at_construction(request: StageRequest, seen: Observation) -> Observation:
     """The refusal of a class that torch cannot flatten, at the line that builds the object; any other as it is."""
-    name = unknown_class(seen)
+    name = unknown_class_name(seen.text)
     if name is None or seen.user:
         return seen
 

@@ -18,6 +18,7 @@ from exportlint.trial.child.loading.loaded import Loaded, Make, as_args, as_kwar
 from exportlint.trial.child.loading.module_wrapper import is_called_with_arguments, wrapped
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.protocol.target import Target, TargetError, TargetKind, is_file_source, split_source
+from exportlint.trial.protocol.torch_messages import is_of_another_torch
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -234,7 +235,7 @@ def _imported(target: Target) -> ModuleType:
         missing = str(exc.name).partition(".")[0]
         raise TargetError(f"{target.source}: needs {missing}, which is not installed: pip install {missing}") from exc
     except Exception as exc:
-        hint = _OF_ANOTHER_TORCH if "operator torchvision::" in str(exc) else ""
+        hint = _OF_ANOTHER_TORCH if is_of_another_torch(str(exc)) else ""
         raise TargetError(f"{target.source}: importing {library} raised {type(exc).__name__}: {exc}{hint}") from exc
 
 

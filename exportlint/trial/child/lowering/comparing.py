@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils import _pytree as pytree
 
 from exportlint.lowering.arrays import TensorBytes, array_leaves
 from exportlint.lowering.backend import COMPILED as USUAL_TOLERANCE
@@ -26,6 +25,7 @@ from exportlint.trial.child.lowering.proof_subject import (
     module_of,
 )
 from exportlint.trial.child.server.forks import in_fork
+from exportlint.trial.child.torch_private import pytree
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.outcomes import CRASHED, SKIPPED
 from exportlint.trial.protocol.shortening import short
@@ -131,7 +131,7 @@ def _brief(leaf: Any) -> str:
 
 
 def written_buffers(
-    build_model: Callable[[], torch.nn.Module], calls: Sequence[InputCall], in_spec: torch.utils._pytree.TreeSpec
+    build_model: Callable[[], torch.nn.Module], calls: Sequence[InputCall], in_spec: pytree.TreeSpec
 ) -> list[WrittenBuffer]:
     """Those that the calls changed in eager, and that the output depends on."""
     model = build_model()
@@ -155,7 +155,7 @@ def _matters(
     name: str,
     build_model: Callable[[], torch.nn.Module],
     calls: Sequence[InputCall],
-    in_spec: torch.utils._pytree.TreeSpec,
+    in_spec: pytree.TreeSpec,
 ) -> bool:
     """Does eager give another output where the buffer starts with other values? Running statistics in training do not
     matter: they are written, and never read."""

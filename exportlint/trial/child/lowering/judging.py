@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ExportGraphSignature, OutputKind, OutputSpec, TensorArgument
-from torch.utils import _pytree as pytree
 
 from exportlint.lowering.arrays import TensorBytes, array_leaves
 from exportlint.trial.child.lowering.artefact_processes import FreshProcess
@@ -41,6 +40,7 @@ from exportlint.trial.child.lowering.proof_subject import (
     shapes_only,
 )
 from exportlint.trial.child.server.forks import in_fork
+from exportlint.trial.child.torch_private import pytree
 from exportlint.trial.protocol.frames import Frame, message_frames
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.outcomes import DIFFERS, PASSED

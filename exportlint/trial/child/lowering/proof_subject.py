@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from torch.export._tree_utils import reorder_kwargs
-from torch.utils import _pytree as pytree
-
 from exportlint.lowering.arrays import array_leaves
 from exportlint.trial.child.dynamic_shapes.input_tensors import input_tensors
 from exportlint.trial.child.dynamic_shapes.other_sizes import picks, resized, sizes_at, sizes_within, small_enough
@@ -16,6 +13,7 @@ from exportlint.trial.child.dynamic_shapes.symbolic_trace import read_trace
 from exportlint.trial.child.execution.inputs.input_sets import Inputs, inputs_of, with_other_values
 from exportlint.trial.child.loading.loaded import copied
 from exportlint.trial.child.loading.seeding import seed
+from exportlint.trial.child.torch_private import pytree
 from exportlint.trial.protocol.observation import Observation
 
 if TYPE_CHECKING:
@@ -79,7 +77,7 @@ def _other_sizes(loaded: Loaded, exported: Exported, sample: Inputs) -> Iterator
 def input_leaves(given: Inputs, in_spec: pytree.TreeSpec) -> list[Any]:
     """In the order in which the program takes them."""
     args, kwargs = given
-    return list(pytree.tree_leaves((args, reorder_kwargs(kwargs, in_spec))))
+    return list(pytree.tree_leaves((args, pytree.reorder_kwargs(kwargs, in_spec))))
 
 
 def module_of(program: torch.export.ExportedProgram) -> Any:

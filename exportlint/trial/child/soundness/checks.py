@@ -19,12 +19,12 @@ import torch
 from exportlint.trial.child.custom_operators.examined_operators import UndeclaredWrite, wrong_operators
 from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.graph_places import constant_place
-from exportlint.trial.child.execution.inputs.pytree_leaves import is_fake
 from exportlint.trial.child.soundness.differences import STATE, as_state, differences, eager_after, is_unsteady
 from exportlint.trial.child.soundness.gradients import compares_gradients, other_gradients
 from exportlint.trial.child.soundness.second_export import baked_literals
 from exportlint.trial.child.soundness.unused_inputs import unused_inputs
 from exportlint.trial.child.soundness.value_divergence import at_divergence
+from exportlint.trial.child.torch_private.tensors import is_fake
 from exportlint.trial.protocol.frames import Frame, is_installed, is_user_path
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.shown_by import OWN_INPUTS

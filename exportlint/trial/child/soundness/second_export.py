@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import pickle
-from typing import TYPE_CHECKING, Any, TypeVar
-from unittest import mock
+from typing import TYPE_CHECKING, Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
 
 from exportlint.trial.child.execution.graph_places import constant_place
 from exportlint.trial.child.execution.inputs.pytree_leaves import snapshot
 from exportlint.trial.child.export.export_call import export
+from exportlint.trial.child.torch_private.tensors import perturbed
 from exportlint.trial.protocol.frames import Frame, message_frames
 from exportlint.trial.protocol.observation import Observation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from exportlint.trial.child.execution.request import StageRequest
@@ -86,9 +85,6 @@ def _baked(place: list[list[Any]], **fields: Any) -> Observation:
 # Read the literals of an exported graph.
 
 
-T = TypeVar("T")
-
-
 def literals(program: Any) -> dict[str, Any]:
     """Node by node: what is called, the numbers and texts it is called with, and where the code stands.
 
@@ -133,25 +129,3 @@ def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 def place_of(node: Any) -> list[list[Any]]:
     return [list(frame) for frame in message_frames(node.meta.get("stack_trace") or "")]
-
-
-_BEFORE = 4  # FakeTensors that are made before the one that is meant
-
-
-def perturbed(function: Callable[[], T]) -> T:
-    """Call `function` while objects are made at other addresses: a fork has the very addresses of its parent.
-
-    Python keeps a heap for each size of small objects (16 to 512 bytes), so there is ballast of every size for its
-    free places. An object that dies in both processes leaves its place to the same new one, so other FakeTensors take
-    such places first (8 of 40 exports of `id(x)` gave one address twice without them, 3 of 40 with one, 0 of 60 with
-    four).
-    """
-    ballast: list[Any] = [bytes(size) for size in range(1, 480, 16) for _ in range(2_000)]
-    make = FakeTensor.__new__
-
-    def make_elsewhere(*args: Any, **kwargs: Any) -> Any:
-        ballast.extend(make(*args, **kwargs) for _ in range(_BEFORE))
-        return make(*args, **kwargs)
-
-    with mock.patch.object(FakeTensor, "__new__", make_elsewhere):
-        return function()

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.overrides import TorchFunctionMode
-from torch.utils import _pytree as pytree
 
 from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.inputs.input_sets import inputs_of
@@ -23,6 +22,8 @@ from exportlint.trial.child.export.error_tolerant import swallowed_refusal
 from exportlint.trial.child.loading.edited_files import source_of
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.server.forks import in_fork
+from exportlint.trial.child.torch_private import pytree
+from exportlint.trial.child.torch_private.operators import schema_of
 from exportlint.trial.protocol.frames import Frame, frame_at, is_user_path, message_frames, summary_frames
 from exportlint.trial.protocol.outcomes import NON_STRICT
 
@@ -99,7 +100,7 @@ class _ProgramValues(torch.fx.Interpreter):  # type: ignore[misc]  # torch leave
     def run_node(self, node: Any) -> Any:
         result = super().run_node(node)
         self._add(result)
-        schema = getattr(node.target, "_schema", None)
+        schema = schema_of(node.target)
         if schema is not None and schema.is_mutable:  # what shares the memory that was written is another value now
             written = {_memory(leaf) for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor)}
             live = [value for value in self.env.values() if isinstance(value, torch.Tensor)]

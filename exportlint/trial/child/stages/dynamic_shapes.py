@@ -6,8 +6,6 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from exportlint.trial.child.dynamic_shapes.conditions import FROM, Pick, Sizes
 from exportlint.trial.child.dynamic_shapes.declarations import (
     BrokenDeclaration,
@@ -34,6 +32,7 @@ from exportlint.trial.child.execution.call_record import kept_records
 from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.inputs.input_sets import Inputs, inputs_of
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
+from exportlint.trial.child.torch_private import dynamo
 from exportlint.trial.protocol.frames import Frame, is_installed
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.outcomes import DIFFERS, MODES, PASSED, REFUSED, SKIPPED
@@ -239,7 +238,7 @@ class _SizesOfTarget:
     def propose(self, free: Mapping[DimPlace, Any]) -> None:
         """Propose what was exported with and ran with other sizes; what went wrong on the way is an observation."""
         loaded = self.request.loaded
-        torch._dynamo.reset()  # noqa: SLF001 - documented as torch._dynamo.reset
+        dynamo.reset()
         others = inputs_of(loaded, 1) if loaded.other_args is not None else None
         outcome = proposed(Wish(loaded, self.inputs, self.request.mode, free, others, self._steady()))
         if outcome.refusal:

@@ -13,7 +13,6 @@ import torch
 from exportlint.trial.child.execution.call_record import (
     INPUTS,
     RunRecord,
-    as_if_exporting,
     has_effects,
     keep_records,
     record_calls,
@@ -28,6 +27,8 @@ from exportlint.trial.child.execution.state import state_reader, state_slots
 from exportlint.trial.child.loading.loaded import copied
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.server.forks import ForkResult, in_fork
+from exportlint.trial.child.torch_private.dynamo import as_if_exporting
+from exportlint.trial.child.torch_private.tensors import writes_in_place
 from exportlint.trial.protocol.frames import Frame, frame_at, innermost_user_frame, is_installed, is_user_path
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.outcomes import CRASHED, PASSED, REFUSED
@@ -182,7 +183,7 @@ _MOST_LINES = 20_000
 def state_mark(value: Any, levels: int = 2) -> Any:
     """A mark that changes when the value is replaced or changed in place. Cheap: tensors' data is not compared."""
     if isinstance(value, torch.Tensor):
-        return id(value), value._version  # noqa: SLF001 - the only name of the counter of in-place writes
+        return id(value), writes_in_place(value)
     if isinstance(value, (bool, int, float, str, bytes, type(None))):
         return value
     if levels and isinstance(value, dict):

@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils import _pytree as pytree
 
 from exportlint.trial.child.dynamic_shapes.other_sizes import last_shared_line
 from exportlint.trial.child.execution.comparison import compare
@@ -21,6 +20,7 @@ from exportlint.trial.child.export.export_call import warnings_kept
 from exportlint.trial.child.loading.loaded import copied
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.server.forks import in_fork
+from exportlint.trial.child.torch_private import pytree
 from exportlint.trial.protocol.frames import Frame, frame_at, is_user_path
 from exportlint.trial.protocol.observation import Observation, of_exception
 from exportlint.trial.protocol.outcomes import DIFFERS, PASSED, REFUSED, SKIPPED

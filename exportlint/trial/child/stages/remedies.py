@@ -15,23 +15,24 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from exportlint.trial.child.custom_operators.examined_operators import Draft, drafts_of_missing, registered
-from exportlint.trial.child.dynamic_shapes.shape_decisions import recorded_decisions
 from exportlint.trial.child.execution.call_record import kept_records, record_calls
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.export_call import export
 from exportlint.trial.child.loading.edited_files import source_of
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.child.soundness.differences import differences, in_results
+from exportlint.trial.child.torch_private.symbolic_shapes import recorded_decisions
 from exportlint.trial.protocol.frames import Frame, is_installed, is_user_path
 from exportlint.trial.protocol.observation import Observation, of_exception
 from exportlint.trial.protocol.outcomes import PASSED
 from exportlint.trial.protocol.remedies import CHECKS, EVAL, FAKE_KERNEL, NO_GRAD, NO_VALIDATION
+from exportlint.trial.protocol.torch_messages import asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from exportlint.trial.child.dynamic_shapes.shape_decisions import ShapeDecisions
     from exportlint.trial.child.loading.loaded import Loaded
+    from exportlint.trial.child.torch_private.symbolic_shapes import ShapeDecisions
 
 
 Remedy = Callable[["Loaded"], contextlib.AbstractContextManager[Any]]
@@ -188,26 +189,20 @@ class Check:
     cuts: int | None = None
 
 
-_ASKED = re.compile(r"Could not guard on data-dependent expression (?P<expr>.+?) \(unhinted", re.DOTALL)
-_SYMBOL = re.compile(r"\b[a-z]+\d+\b")
-
-
 def missing_checks(seen: Observation, decisions: ShapeDecisions) -> list[Check]:
     """What may be written, the likeliest first: what torch asked, or its opposite, of the name that holds the number.
 
     Nothing where the number decides a branch of the model with two ways on, which a check would cut off.
     """
-    found = _ASKED.search(seen.text)
-    symbols = set(_SYMBOL.findall(found["expr"])) if found else set()
-    if found is None or len(symbols) != 1 or _has_two_ways(seen.user):
+    found = asked(seen.text)
+    if found is None or _has_two_ways(seen.user):
         return []
-    symbol = symbols.pop()
+    symbol = found.symbol
     place = _reading_line(symbol, decisions)
     if place is None:
         return []
-    relations = list(_relations(found["expr"]))
     holders = _holders(place, *_position(symbol, place, decisions))
-    texts = [re.sub(rf"\b{symbol}\b", holder, relation) for holder in holders for relation in relations]
+    texts = [re.sub(rf"\b{symbol}\b", holder, relation) for holder in holders for relation in found.relations]
     cuts = _answered_at(seen.user)
     return [Check(place.path, place.line, f"torch._check({text})", place.text, cuts) for text in texts]
 
@@ -267,43 +262,6 @@ def _nodes(path: str) -> Iterator[ast.AST]:
         return ast.walk(ast.parse(source_of(path)))
     except (OSError, SyntaxError, ValueError):
         return iter(())
-
-
-_COMPARED = {"Eq": "==", "Ne": "!="}
-_OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-_ALLOWED = (
-    ast.Expression,
-    ast.Compare,
-    ast.BinOp,
-    ast.Name,
-    ast.Constant,
-    ast.Load,
-    ast.operator,
-    ast.cmpop,
-    ast.UnaryOp,
-    ast.USub,
-)
-_MOD = re.compile(r"\b(?:Python)?Mod\((\w+), (\w+)\)")
-
-
-def _relations(expr: str) -> Iterator[str]:
-    """The relation as Python, and its opposite; of a size that is not 0, that it is larger comes first."""
-    text = _MOD.sub(r"(\1 % \2)", expr.strip())
-    if called := re.fullmatch(r"(Eq|Ne)\((.+), (-?\w+)\)", text):
-        text = f"{called[2]} {_COMPARED[called[1]]} {called[3]}"
-    match = re.fullmatch(r"(?P<left>.+?) (?P<op>==|!=|<=|>=|<|>) (?P<right>.+)", text)
-    try:
-        plain = all(isinstance(node, _ALLOWED) for node in ast.walk(ast.parse(text, mode="eval")))
-    except SyntaxError:
-        return
-    if match is None or not plain:
-        return
-    left, op, right = match["left"], match["op"], match["right"]
-    left = re.sub(r"^[1-9]\d*\*(?=\w+$)", "", left) if right == "0" else left  # 4*n > 0 where n > 0
-    if op in ("==", "!=") and right == "0":
-        yield f"{left} > 0"
-    yield f"{left} {op} {right}"
-    yield f"{left} {_OPPOSITE[op]} {right}"
 
 
 # Run functions as if their file had more statements, without touching it. To be used in a fork: nothing is undone.

@@ -12,8 +12,9 @@ from exportlint.trial.child.export.error_tolerant import eager_results, tolerant
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.child.soundness.checks import CHECKS, fakes_left_in, shown, wrong_custom_operators
 from exportlint.trial.child.soundness.differences import STATE, differences
-from exportlint.trial.child.soundness.second_export import changed_literals, kept_literals, literals, perturbed
+from exportlint.trial.child.soundness.second_export import changed_literals, kept_literals, literals
 from exportlint.trial.child.soundness.subject import Subject
+from exportlint.trial.child.torch_private.tensors import perturbed
 from exportlint.trial.protocol.outcomes import CRASHED, DIFFERS, NON_STRICT, PASSED, SKIPPED
 from exportlint.trial.protocol.shortening import short
 

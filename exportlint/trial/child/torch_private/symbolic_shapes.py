@@ -1,4 +1,4 @@
-"""Record what torch decides about sizes while it exports, and the line that made it decide.
+"""Symbolic sizes: what torch decides about them while it exports, and the line that made it decide.
 
 Torch's own record (`ShapeEnv.guards`) names a line of the model in strict mode only; the Python stack at the moment of
 the decision has it in both. Only names that torch has had since 2.6 are watched; one that is gone costs the line only.
@@ -14,12 +14,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.fx.experimental.symbolic_shapes import ShapeEnv, free_unbacked_symbols
+from torch.utils._sympy.functions import Mod
 
 from exportlint.trial.protocol.frames import Frame, frame_at, is_user_path, message_frames, summary_frames
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+
+__all__ = ["Decision", "Mod", "ShapeDecisions", "python_text", "recorded_decisions", "symbols_of_data"]
 
 
 @dataclass(frozen=True)
@@ -109,13 +113,27 @@ def _user_frames() -> tuple[Frame, ...]:
             return found
     return tuple(
         frame_at(frame.f_code.co_filename, line, frame.f_code.co_name)
-        for frame, line in reversed(list(traceback.walk_stack(sys._getframe(1))))  # noqa: SLF001 - the documented way
+        for frame, line in reversed(list(traceback.walk_stack(sys._getframe(1))))
         if is_user_path(frame.f_code.co_filename)
     )
 
 
 def _dynamos_stack() -> tuple[Frame, ...]:
     try:
-        return summary_frames(torch._guards.TracingContext.extract_stack())  # noqa: SLF001 - no public name
+        return summary_frames(torch._guards.TracingContext.extract_stack())
     except (AttributeError, RuntimeError):
         return ()
+
+
+def symbols_of_data(value: Any) -> set[str]:
+    """The sizes of a value that are read from data, by their names."""
+    with contextlib.suppress(Exception):
+        return {str(symbol) for symbol in free_unbacked_symbols(value)}
+    return set()
+
+
+def python_text(expr: Any) -> str:
+    """A condition as Python, as torch itself writes it. Raises what a torch raises that has no such text."""
+    from torch.utils._sympy.printers import PythonPrinter  # noqa: PLC0415 - torch may move it
+
+    return str(PythonPrinter().doprint(expr))
