@@ -88,7 +88,7 @@ class RuleNames(Collection[str]):
 
     @staticmethod
     def _of_trials() -> tuple[str, ...]:
-        from exportlint.trial.findings.rule_names import trial_rule_names  # noqa: PLC0415 (reads entry points)
+        from exportlint.trial.findings.trial_finding import trial_rule_names  # noqa: PLC0415 (reads entry points)
 
         return trial_rule_names()
 

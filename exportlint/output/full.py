@@ -25,7 +25,7 @@ from exportlint.output.verdict import (
     verdict,
 )
 from exportlint.trial.protocol.frames import from_here
-from exportlint.trial.protocol.lowerings.operator_support import OperatorSupport
+from exportlint.trial.protocol.operator_support import OperatorSupport
 from exportlint.trial.protocol.outcomes import SKIPPED
 
 if TYPE_CHECKING:

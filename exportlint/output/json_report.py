@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from exportlint.finding import Finding, Fix, Severity
 from exportlint.trial.protocol.frames import from_here
-from exportlint.trial.protocol.lowerings.operator_support import OperatorSupport
+from exportlint.trial.protocol.operator_support import OperatorSupport
 from exportlint.version import __version__
 
 if TYPE_CHECKING:

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
 from exportlint.cores import cores
-from exportlint.trial.ladder.ladder_run import LadderRun
+from exportlint.trial.ladder import LadderRun, Stop
+from exportlint.trial.parent import TrialUnavailable
 from exportlint.trial.parent.scripts import run_script
 from exportlint.trial.parent.session import kept_session, session
 from exportlint.trial.parent.stage_runner import StageRunner
-from exportlint.trial.parent.unavailable import TrialUnavailable
 from exportlint.trial.protocol.result import Event, TargetReport
 from exportlint.trial.protocol.stages import LOWERINGS
 from exportlint.trial.protocol.target import TargetKind
-from exportlint.trial.stop import Stop
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from exportlint.trial.parent.server import Server
     from exportlint.trial.protocol.options import TrialOptions
     from exportlint.trial.protocol.target import Target

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from exportlint.trial.parent.connection import Reply
-    from exportlint.trial.parent.server import Server
-    from exportlint.trial.parent.target_process import TargetProcess
+    from exportlint.trial.parent.server import Server, TargetProcess
 
 
 _LIMITS = Limits(seconds=60.0, memory_mb=8000)

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from pathlib import Path
 
-    from exportlint.trial.parent.server import Server
-    from exportlint.trial.parent.target_process import TargetProcess
+    from exportlint.trial.parent.server import Server, TargetProcess
     from exportlint.truth.measuring import Laboratory
     from exportlint.truth.rewritten import RewrittenClass
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from exportlint.errors import UserError
-from exportlint.trial.parent.unavailable import TrialUnavailable
+from exportlint.trial.parent import TrialUnavailable
 from exportlint.trial.protocol.target import Target, TargetKind
 
 if TYPE_CHECKING:

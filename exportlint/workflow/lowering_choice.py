@@ -9,7 +9,7 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 from exportlint.errors import UserError, nearest
-from exportlint.trial.protocol.lowerings.lowering_options import LoweringOptions
+from exportlint.trial.protocol.options import LoweringOptions
 from exportlint.trial.protocol.stages import LOWERINGS
 from exportlint.workflow.linting import cache_folder
 

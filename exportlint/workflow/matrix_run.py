@@ -13,12 +13,12 @@ from exportlint.finding import Severity
 from exportlint.output.matrix import Matrix, MatrixRow, WhyNot
 from exportlint.trial.findings.deduplicate import findings_of
 from exportlint.trial.findings.wording.finding_messages import lowering_text
+from exportlint.trial.ladder import Stop
 from exportlint.trial.protocol.frames import from_here
 from exportlint.trial.protocol.outcomes import FAILED, MODES, RUNNING, SKIPPED
-from exportlint.trial.protocol.stages import LADDER, LOAD, READ_ELSEWHERE, SWAP, StageKind, lowering
+from exportlint.trial.protocol.stages import LADDER, LOAD, READ_ELSEWHERE, SWAP_DECOMPOSITION, StageKind, lowering
 from exportlint.trial.protocol.target import TargetError
 from exportlint.trial.run import run_trials
-from exportlint.trial.stop import Stop
 from exportlint.workflow.progress import say
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def run_matrix(targets: Sequence[Target], options: TrialOptions, required: Seque
 
 def _columns(options: TrialOptions) -> Iterator[str]:
     """The stages that say how far a target comes, in the order of the ladder."""
-    yield from (row.name for row in LADDER if row.kind in _COLUMNS and row.name not in (SWAP, READ_ELSEWHERE))
+    yield from (row.name for row in LADDER if row.kind in _COLUMNS and row not in (SWAP_DECOMPOSITION, READ_ELSEWHERE))
     yield from (lowering(name).name for name in options.lower)
 
 

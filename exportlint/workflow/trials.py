@@ -23,12 +23,12 @@ from exportlint.output.report import NextStep, Report
 from exportlint.output.verdict import causes, names_only_its_stage
 from exportlint.repro.script import MADE_BY, Script, can_repeat, scripts, slug
 from exportlint.trial.findings.merge import merge
+from exportlint.trial.ladder import Stop
 from exportlint.trial.protocol.frames import is_installed, is_user_path
 from exportlint.trial.protocol.outcomes import PASSED, RUNNING, SKIPPED
 from exportlint.trial.protocol.stages import LOAD, SCRIPT, StageKind, stage_named
 from exportlint.trial.protocol.target import Target, TargetError, TargetKind
 from exportlint.trial.run import run_trials
-from exportlint.trial.stop import Stop
 from exportlint.version import __version__
 from exportlint.workflow.linting import lint_files
 from exportlint.workflow.progress import say, spinner

@@ -11,7 +11,7 @@ import torch
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from exportlint.trial.child.lowering.proved import Proved
+    from exportlint.trial.child.lowering.proof_subject import Proved
 
 
 @pytest.fixture(scope="session")

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from exportlint.lowering.arrays import array_leaves
-from exportlint.trial.child.dynamic_shapes.shape_decisions import recorded_decisions
 from exportlint.trial.child.export.export_call import export
 from exportlint.trial.child.loading.loaded import of_values
-from exportlint.trial.child.lowering.comparing.input_calls import calls_of, input_leaves
-from exportlint.trial.child.lowering.kept_artefact import kept_artefact
 from exportlint.trial.child.lowering.proof import prove
-from exportlint.trial.child.lowering.proved import ProofSubject
+from exportlint.trial.child.lowering.proof_subject import ProofSubject, calls_of, input_leaves
+from exportlint.trial.child.stages.lower import kept_artefact
+from exportlint.trial.child.torch_private.symbolic_shapes import recorded_decisions
 from exportlint.trial.protocol.outcomes import NON_STRICT
 from exportlint.trial.protocol.target import Target, TargetKind
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from exportlint.lowering.backend import Lowering
-    from exportlint.trial.child.lowering.proved import Proved
+    from exportlint.trial.child.lowering.proof_subject import Proved
 
 TARGET = Target("model", TargetKind.OBJECTS, "")
 

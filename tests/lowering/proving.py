@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from exportlint.trial.child.execution.inputs.input_sets import with_other_values
-from exportlint.trial.child.lowering.comparing.input_calls import AGAIN, OTHER_VALUES, SAMPLE, InputCall
 from exportlint.trial.child.lowering.proof import prove
-from exportlint.trial.child.lowering.proved import ProofSubject, Proved
+from exportlint.trial.child.lowering.proof_subject import AGAIN, OTHER_VALUES, SAMPLE, InputCall, ProofSubject, Proved
 
 if TYPE_CHECKING:
     from collections.abc import Callable

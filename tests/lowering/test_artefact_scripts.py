@@ -13,7 +13,7 @@ import torch
 from processes import exportlint
 
 from exportlint.lowering.arrays import array_leaves
-from exportlint.trial.child.lowering.kept_artefact import kept_artefact, why_no_script
+from exportlint.trial.child.stages.lower import kept_artefact, why_no_script
 from exportlint.trial.protocol.stages import LOWERINGS
 
 pytestmark = pytest.mark.slow

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from exportlint.finding import Applicability, Edit, Evidence, Finding, Fix, Link, Problem, Severity
 from exportlint.output.report import NextStep, Report, Shown
-from exportlint.trial.protocol.lowerings.operator_support import OperatorRow, OperatorSupport
+from exportlint.trial.protocol.operator_support import OperatorRow, OperatorSupport
 from exportlint.trial.protocol.result import StageResult, TargetReport
 from exportlint.trial.protocol.target import Target, TargetKind
 

@@ -4,11 +4,11 @@ import stat
 import subprocess
 
 import pytest
-from exportlint.output.trials.repair_text import diff_text
 
 from exportlint.edited_source import OverlappingEditsError, edited
 from exportlint.errors import UserError
 from exportlint.finding import Edit
+from exportlint.output.repair_text import diff_text
 from exportlint.output.report import RenderOptions
 from exportlint.repair.edition import Edition, HunkReason
 

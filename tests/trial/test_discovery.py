@@ -96,7 +96,7 @@ def test_without_the_extra_a_trial_says_what_to_install(project):
     code = """
 import sys
 sys.modules["psutil"] = None
-from exportlint.trial.parent.unavailable import TrialUnavailable
+from exportlint.trial.parent import TrialUnavailable
 from exportlint.trial.protocol.options import TrialOptions
 from exportlint.trial.run import run_trials
 try:

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from inline_snapshot import snapshot
 
-from exportlint.trial.ladder.ladder_run import LadderRun
+from exportlint.trial.ladder import LadderRun, Stop
 from exportlint.trial.protocol.frames import Frame
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.options import TrialOptions
 from exportlint.trial.protocol.result import Event, KeptModel, StageResult, TargetReport
 from exportlint.trial.protocol.target import Target, TargetKind
-from exportlint.trial.stop import Stop
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

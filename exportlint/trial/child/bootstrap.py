@@ -19,7 +19,7 @@ def main() -> None:
     assert spec.loader  # noqa: S101
     sys.modules["exportlint"] = module_from_spec(spec)
     spec.loader.exec_module(sys.modules["exportlint"])
-    from exportlint.trial.child.lowering.running.torch_forks import start_torch_forks  # noqa: PLC0415 - only now
+    from exportlint.trial.child.lowering.torch_forks import start_torch_forks  # noqa: PLC0415 - only now
     from exportlint.trial.child.server.fork_server import serve  # noqa: PLC0415 - as above
 
     serve(int(sys.argv[1]), Path(sys.argv[2]), requests, start_torch_forks, sys.argv[3:])

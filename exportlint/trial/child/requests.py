@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from exportlint.trial.child.capture.script_run import run_script
+from exportlint.trial.child.capture import run_script
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.loading.edited_files import lay_edited_files
 from exportlint.trial.child.loading.from_target import load
@@ -25,7 +25,7 @@ from exportlint.trial.child.server.process_control import (
     exit_if_forked_copy,
     remember_process_id,
 )
-from exportlint.trial.protocol.exceptions import of_exception
+from exportlint.trial.protocol.observation import of_exception
 from exportlint.trial.protocol.outcomes import CRASHED, REFUSED
 from exportlint.trial.protocol.shortening import short
 from exportlint.trial.protocol.target import Target, TargetError

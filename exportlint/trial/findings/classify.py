@@ -24,15 +24,16 @@ from exportlint.trial.findings.wording.finding_messages import (
     warning_words,
 )
 from exportlint.trial.protocol.frames import Frame, is_installed
-from exportlint.trial.protocol.outcomes import MODES, NON_STRICT, OUTCOME_OF, Outcome
-from exportlint.trial.protocol.stages import Stage, StageKind
+from exportlint.trial.protocol.outcomes import MODES, OUTCOME_OF, Outcome
 from exportlint.trial.protocol.target import TARGET_ERROR
+from exportlint.trial.protocol.torch_messages import exportdb_cases, warns_of_the_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from exportlint.trial.findings.wording.torch_messages import Words
     from exportlint.trial.protocol.observation import Observation
+    from exportlint.trial.protocol.stages import Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,36 +64,32 @@ def classify(where: StageContext, seen: Observation, changed: str | None = None)
         case "difference":
             yield _difference(where, seen, changed)
         case "warning":
-            if _ABOUT_THE_MODEL.search(seen.text):
+            if warns_of_the_model(seen.text):
                 yield _finding(where, seen, "warning", warning_words(seen), Severity.NOTE)
         case "note":
             yield from _note(where, seen)
 
 
 def _exception(where: StageContext, seen: Observation) -> Iterator[TrialFinding]:
-    ended = seen.details.get("ended")
-    match where.stage.kind:
-        case _ if seen.error_class == TARGET_ERROR:
-            return  # a mistake of whoever named the target, which is reported beside the findings
-        case StageKind.DRAFT if "draft" not in seen.details:
-            return  # draft_export itself failed; the ladder shows it, and it is nothing about the model
-        case StageKind.REFUSALS | StageKind.SEARCH if ended:
-            return  # these look for more of what is known; that one of them ended is nothing more about the model
-    words = exception_words(where.stage, seen, known=rule_of(seen) is not None)
-    if where.stage.kind is StageKind.DRAFT and NON_STRICT in where.exported:
-        yield _finding(where, seen, "draft", words, Severity.NOTE)  # the real export takes what this one warns of
+    # A mistake of whoever named the target is reported beside the findings.
+    if seen.error_class == TARGET_ERROR or not where.stage.tells(seen):
         return
-    severity = Severity.NOTE if where.stage.kind is StageKind.INFORM else Severity.ERROR
+    words = exception_words(where.stage, seen, known=rule_of(seen) is not None)
+    if where.stage.reports_on in where.exported:  # the real export takes what this report warns of
+        yield _finding(where, seen, "draft", words, Severity.NOTE)
+        return
+    severity = Severity.NOTE if where.stage.informs else Severity.ERROR
     if "submodule" in seen.details:
         yield _finding(where, seen, "submodule", words, severity, within=submodule_words(seen))
         return
+    ended = seen.details.get("ended")
     outcome = OUTCOME_OF[str(ended)] if ended else Outcome.REFUSED
     yield _finding(where, seen, "refused", words, severity, outcome)
 
 
 def _measured(stage: Stage, seen: Observation, outcome: Outcome | None) -> dict[str, str]:
     """What the mode of the observation did; empty where it belongs to no mode, or shows nothing about one."""
-    mode = seen.details.get("mode") or (NON_STRICT if stage.kind is StageKind.DRAFT else stage.mode)
+    mode = seen.details.get("mode") or stage.reports_on or stage.mode
     return {str(mode): outcome.value} if mode in MODES and outcome else {}
 
 
@@ -111,12 +108,6 @@ def _difference(where: StageContext, seen: Observation, changed: str | None) -> 
     family = f"lowered {check}" if seen.details.get("step") == "compare" and not seen.is_as_exported else check
     sized = seen.is_about_a_size
     return _finding(where, seen, family, words, severity, Outcome.DIFFERS, about_a_size=sized, literals=literals)
-
-
-# Most warnings are about torch's own future; these are about the model.
-_ABOUT_THE_MODEL = re.compile(
-    r"side effects happened|were assigned during export|mutated (?:input|buffer)|lru_cache", re.IGNORECASE
-)
 
 
 # Notes that show how to read the other observations of a trial, and are no findings.
@@ -260,14 +251,11 @@ def _rules_by_check() -> dict[str, str]:
     return {check: name for name, info in all_rules().items() for check in info.cls.checks}
 
 
-_EXPORTDB = re.compile(r"exportdb/index\.html#([\w-]+)")
-
-
 def _links(seen: Observation, rule: str | None) -> Iterator[Link]:
     """Pages that exist only: of the break, of cases that the message names, of the rule's cases."""
     if seen.gb_id and (link := link_for_graph_break(seen.gb_id)):
         yield link
-    names = _EXPORTDB.findall(seen.text)
+    names = exportdb_cases(seen.text)
     info = all_rules().get(rule) if rule else None
     cases = [*names, *(info.cls.exportdb if info and seen.kind == "exception" else ())]
     for name in dict.fromkeys(case.replace("-", "_") for case in cases):

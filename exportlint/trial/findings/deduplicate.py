@@ -1,22 +1,32 @@
-"""Join what the stages of one trial found: each thing once, with its effect in both modes."""
+"""Make the findings of one trial of what its stages saw: each thing once, at its place, with its effect in both modes
+and with what was seen to help.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from exportlint.finding import Severity
-from exportlint.trial.findings.agreement import judged
 from exportlint.trial.findings.classify import StageContext, classify
-from exportlint.trial.findings.operator_definition import at_operator, repeats_wrong_kernel
-from exportlint.trial.findings.place import place_of
-from exportlint.trial.findings.trial_finding import BESIDE_EXPORT, TrialFinding, united
-from exportlint.trial.findings.verified_advice import with_remedy
-from exportlint.trial.protocol.stages import EAGER, StageKind
+from exportlint.trial.findings.trial_finding import BESIDE_EXPORT, TRAINING_MODE, TrialFinding, united
+from exportlint.trial.protocol.frames import is_installed
+from exportlint.trial.protocol.outcomes import MODES, STRICT, Outcome
+from exportlint.trial.protocol.remedies import (
+    CHECKS,
+    EVAL,
+    FAKE_KERNEL,
+    NO_GRAD,
+    NO_VALIDATION,
+    operator_name,
+    operator_without_fake_kernel,
+)
+from exportlint.trial.protocol.stages import EAGER, LOAD
+from exportlint.trial.protocol.torch_messages import is_about_inputs, is_about_outputs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from exportlint.trial.protocol.observation import Observation
     from exportlint.trial.protocol.result import StageResult, TargetReport
@@ -68,7 +78,7 @@ def without_repetitions(found: Sequence[TrialFinding]) -> Iterator[TrialFinding]
     one_is_unplaced = any(not one.placed for one in refused.values())
     differ = {one.family for one in failures} - {"refused", "submodule"}
     failed = any(one.severity is Severity.ERROR for one in failures)
-    raised = {_line(one): one for one in found if one.stage.kind is StageKind.EAGER and one.family == "refused"}
+    raised = {_line(one): one for one in found if one.stage == EAGER and one.family == "refused"}
     sized = any(one.family == "static-dim" for one in found)
     for one in found:
         line = _line(one)
@@ -79,7 +89,7 @@ def without_repetitions(found: Sequence[TrialFinding]) -> Iterator[TrialFinding]
         elif not (
             (one is raised.get(line) and line in refused)
             or (one.within and (line in refused or not one_is_unplaced))
-            or (one.stage.kind is StageKind.INFORM and line in refused)
+            or (one.stage.informs and line in refused)
             or (one.family == "warning" and (differ or not failed))
             or (one.family.startswith("unused-input") and not failed)
             or (one.stage.lowering and one.family in differ)
@@ -118,3 +128,136 @@ def _changing(report: TargetReport, check: str) -> list[Observation]:
     eager = report.stage(EAGER.name)
     notes = eager.observations if eager else ()
     return [seen for seen in notes if seen.details.get("note") == wanted and wanted and seen.user]
+
+
+# Where something stands that torch names no line for.
+
+
+def place_of(seen: Observation, report: TargetReport) -> tuple[str | None, int | None]:
+    """An input stands at forward's parameter, an output at its return, the mode of the model at the call that a script
+    gives it to, all else at the class; where the code is not the project's own, all stands where the target does."""
+    if seen.details.get("note") == TRAINING_MODE and report.target and report.target.given_to:
+        return report.path, report.line
+    load = report.stage(LOAD.name)
+    places = load.data.get("places") if load else None
+    if not places:
+        return report.path, report.line
+    name = seen.details.get("input")
+    if name in places["parameters"]:
+        return places["path"], places["parameters"][name]
+    if is_about_outputs(seen.text) and places["returns"]:
+        return places["path"], places["returns"][0]
+    return places["path"], places["forward" if is_about_inputs(seen.text) else "class"]
+
+
+# Put what is said of a custom operator together where it is defined: however often it is called, it is one cause.
+
+
+def at_operator(seen: Observation, report: TargetReport) -> Observation:
+    """A refusal for want of a fake kernel, with the draft that the trial made of one; anything else as it is."""
+    operator = operator_without_fake_kernel(seen) if seen.kind in ("exception", "graph-break") else None
+    draft = _note("fake-kernel-draft", operator, report) if operator else None
+    if draft is None:
+        return seen
+    drafted = seen.with_details(fake_kernel=draft.details["code"])
+    if draft.user is None or is_installed(draft.user.path):
+        return drafted
+    called = {"called_at": [seen.user.path, seen.user.line]} if seen.user else {}
+    return replace(drafted.with_details(**called), frames=draft.frames, user=draft.user)
+
+
+def repeats_wrong_kernel(seen: Observation, report: TargetReport) -> bool:
+    """Does draft_export say that a fake kernel is wrong, which the trial's own comparison has shown?"""
+    if seen.details.get("draft") != "MISMATCHED_FAKE_KERNEL":
+        return False
+    return _note("fake-kernel", operator_name(str(seen.details["subject"])), report) is not None
+
+
+def _note(name: str, operator: str, report: TargetReport) -> Observation | None:
+    notes = (seen for stage in report.stages for seen in stage.observations)
+    wanted = {"note": name, "operator": operator}
+    return next((seen for seen in notes if wanted.items() <= seen.details.items()), None)
+
+
+# Put together what the modes of one trial did: the effect of a finding, and its severity.
+
+
+def judged(found: TrialFinding, report: TargetReport, modes: Sequence[str]) -> TrialFinding:
+    """Add the effect in the other mode, where that was measured too, and let the severity follow the chosen modes."""
+    if not found.effect:
+        return found
+    exports = Outcome.EXPORTS.value
+    known = {mode: exports for mode in MODES if report.agrees(mode)} | dict(found.effect)
+    effect = {mode: known[mode] for mode in MODES if mode in known}
+    severity = found.severity
+    # A line that the other mode alone refuses does no harm in one that exports, whatever else the program gets wrong.
+    passed = report.exported if found.family == "refused" else frozenset[str]()
+    if all(effect.get(mode, exports if mode in passed else None) == exports for mode in modes):
+        severity = Severity.NOTE  # measured, but in the mode that nobody chose
+    return replace(found, effect=effect, severity=severity)
+
+
+# Put what the trial saw help into the advice of a refusal.
+
+
+_WORDS = {
+    NO_GRAD: "export under `torch.no_grad()`",
+    NO_VALIDATION: "build distributions with `validate_args=False`, or call "
+    "`torch.distributions.Distribution.set_default_validate_args(False)` before the export",
+    EVAL: "call `.eval()` before the export",
+    FAKE_KERNEL: "register a fake kernel",
+}
+
+
+def with_remedy(found: TrialFinding, report: TargetReport, modes: Sequence[str] = MODES) -> TrialFinding:
+    """The refusal at which an export ended, or one for which a fake kernel was drafted, with what made the same export
+    pass; any other finding as it is, and a refusal in a mode that is not among the chosen `modes` where those agree."""
+    if found.family != "refused" or not (found.stage.mode or found.code):
+        return found
+    refused = [mode for mode, outcome in found.effect.items() if outcome == Outcome.REFUSED.value]
+    if all(mode not in refused and report.agrees(mode) for mode in modes):
+        return found
+    return replace(found, remedy=_remedy(refused, report))
+
+
+def _remedy(refused: list[str], report: TargetReport) -> str:
+    helped = _helped(report)
+    agrees = [mode for mode in MODES if mode not in refused and report.agrees(mode)]
+    if agrees:
+        argument = "`strict=True`" if agrees[0] == STRICT else "`strict=False`, the default"
+        return f"export with {argument}, as this trial did: it exports and agrees with eager"
+    for mode in refused:
+        if mode in helped:
+            return _in_words(helped[mode], mode, report)
+    return ""
+
+
+def _in_words(helped: Mapping[str, Any], mode: str, report: TargetReport) -> str:
+    if helped["remedy"] == CHECKS:
+        behind: dict[str, list[str]] = {}
+        for one in helped["checks"]:
+            behind.setdefault(f"`{one['source']}` (line {one['line']})", []).append(f"`{one['text']}`")
+        written = ", ".join(f"{_listed(texts)} behind {place}" for place, texts in behind.items())
+        return (
+            f"write {written}, as this trial did: it then exports and agrees with eager in {mode} mode, and "
+            f"refuses inputs for which that does not hold{_cut(helped['checks'], report)}"
+        )
+    result = "exports" if helped["remedy"] == EVAL else "exports and agrees with eager on the sample"
+    return f"{_WORDS[helped['remedy']]}, as this trial did: it then {result} in {mode} mode"
+
+
+def _cut(checks: Sequence[Mapping[str, Any]], report: TargetReport) -> str:
+    """The samples went on with the checks, so a `return` that they never reached is what those cut off."""
+    at = {(one["path"], one["cuts"]) for one in checks if one["cuts"]}
+    lines = sorted(line for path, line in at if path in report.called and line not in report.called[path])
+    return f", for which eager returns at line {' and '.join(map(str, lines))}" if lines else ""
+
+
+def _listed(texts: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
+
+
+def _helped(report: TargetReport) -> dict[str, Mapping[str, Any]]:
+    """Mode -> the note of the remedy that made it export."""
+    notes = (seen.details for stage in report.stages for seen in stage.observations)
+    return {note["mode"]: note for note in notes if note.get("note") == "remedy"}

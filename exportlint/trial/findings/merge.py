@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exportlint.finding import Evidence, Finding, Severity
 from exportlint.trial.findings.classify import shown
-from exportlint.trial.findings.coverage.coverage_findings import coverage_findings, lines_of
 from exportlint.trial.findings.deduplicate import findings_of
-from exportlint.trial.findings.given_model import given_model
-from exportlint.trial.findings.reaching_lines import function_around, reaching_lines
+from exportlint.trial.findings.never_ran import NOTHING_IS_KNOWN, coverage_findings, lines_of
 from exportlint.trial.findings.trial_finding import TRAINING_MODE, TrialFinding, united
-from exportlint.trial.findings.wording.coverage_messages import NOTHING_IS_KNOWN
 from exportlint.trial.protocol.outcomes import MODES, NON_STRICT, REFUSED, Outcome
 from exportlint.trial.protocol.shown_by import BESIDE_VALUES, OTHER_LENGTH
 from exportlint.trial.protocol.stages import lowering
 from exportlint.trial.protocol.target import TargetKind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from exportlint.trial.protocol.result import TargetReport
 
@@ -285,3 +284,90 @@ def _tried(static: Finding, found: TrialFinding) -> str:
     says = found.message if above or found.rule != static.rule else found.beside_its_rule
     at_call = found.rule == static.rule and _covers(static, found)
     return f"; tried{above}: {says}" + ("" if found.placed or found.family == TRAINING_MODE or at_call else _ONLY)
+
+
+# Read in the source which name a call of export is given as its model.
+
+
+def given_model(path: str, call: Finding) -> str | None:
+    """The name; None where the model is no plain name, or the finding does not mark a call."""
+    try:
+        text = Path(path).read_text("utf-8")
+        nodes = ast.walk(ast.parse(text))
+    except (OSError, SyntaxError, ValueError):
+        return None
+    lines = text.split("\n")
+    marked = (call.line, call.column, call.end_line, call.end_column)
+    calls = (node for node in nodes if isinstance(node, ast.Call) and _span(node, lines) == marked)
+    return next(map(_model, calls), None)
+
+
+def _span(node: ast.Call, lines: list[str]) -> tuple[int, int, int, int]:
+    """As findings count: columns are characters, from 1."""
+    start, end = (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
+    first, last = (len(lines[line - 1].encode()[:offset].decode()) + 1 for line, offset in (start, end))
+    return node.lineno, first, end[0], last
+
+
+def _model(call: ast.Call) -> str | None:
+    given = [*call.args[:1], *(one.value for one in call.keywords if one.arg == "mod")]
+    return given[0].id if given and isinstance(given[0], ast.Name) else None
+
+
+# Find the lines of a function that reach another: the cause of a failure often stands above the line that shows it.
+
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def reaching_lines(path: str, line: int) -> list[int]:
+    """The lines above, in the same function, that assign what the line uses, and what those use; the nearest first."""
+    function = function_around(path, line)
+    if function is None:
+        return []
+    statements = [one for one in ast.walk(function) if isinstance(one, ast.stmt) and one is not function]
+    wanted: set[str] = set()
+    found: list[int] = []
+    for statement in sorted(statements, key=lambda one: -one.lineno):
+        here = _header(statement)
+        if statement.lineno <= line <= (statement.end_lineno or line) and here.start <= line < here.stop:
+            wanted |= set(_names(statement, ast.Load))
+        elif statement.lineno < line and wanted & set(_names(statement, ast.Store)):
+            found.append(statement.lineno)
+            wanted |= set(_names(statement, ast.Load))
+    return found
+
+
+def _header(statement: ast.stmt) -> range:
+    """The lines of the statement without those of its body."""
+    body = getattr(statement, "body", None)
+    last = body[0].lineno - 1 if body else (statement.end_lineno or statement.lineno)
+    return range(statement.lineno, max(last, statement.lineno) + 1)
+
+
+def _names(statement: ast.stmt, context: type[ast.expr_context]) -> Iterator[str]:
+    """Names and `self.attribute`s that the statement itself, its body left out, reads or writes."""
+    body = {id(inner) for part in ("body", "orelse", "finalbody", "handlers") for inner in getattr(statement, part, ())}
+    waiting: list[ast.AST] = [statement]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, context):
+            yield ast.unparse(node)
+        if isinstance(node, ast.AugAssign):
+            yield ast.unparse(node.target)
+        waiting += [child for child in ast.iter_child_nodes(node) if id(child) not in body]
+
+
+def function_around(path: str, line: int) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """The innermost function that holds the line."""
+    holding = [one for one in _functions(path) if one.lineno <= line <= (one.end_lineno or 0)]
+    return max(holding, key=lambda one: one.lineno, default=None)
+
+
+@cache
+def _functions(path: str) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, ...]:
+    try:
+        tree = ast.parse(Path(path).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return ()
+    return tuple(node for node in ast.walk(tree) if isinstance(node, _FUNCTIONS))

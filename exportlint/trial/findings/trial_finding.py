@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
 from exportlint.finding import Evidence, Finding, Fix, Link, Severity, fingerprint
 from exportlint.trial.findings.wording.finding_messages import effect_in_words
-from exportlint.trial.protocol.stages import StageKind
+from exportlint.trial.protocol.stages import LADDER, LOAD, LOWERINGS, NEVER_RAN, lowering
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -84,8 +86,9 @@ class TrialFinding:
 
     @property
     def _effect(self) -> str:
-        went_on = self.stage.kind is StageKind.REFUSALS
-        return effect_in_words(self.effect) + (", in a trace that went on after the first refusal" if went_on else "")
+        return effect_in_words(self.effect) + (
+            ", in a trace that went on after the first refusal" if self.stage.went_on else ""
+        )
 
     @property
     def _after(self) -> str:
@@ -137,3 +140,14 @@ def united(first: TrialFinding, other: TrialFinding) -> TrialFinding:
         effect={**other.effect, **first.effect},
         links=tuple(dict.fromkeys((*named.links, *plain.links))),
     )
+
+
+# Name the findings that no rule declares as its own: after the stage that found them, or for what they tell.
+
+
+@cache
+def trial_rule_names() -> tuple[str, ...]:
+    """Each name that a trial can give, lowerings of installed packages included."""
+    stages = [stage for stage in LADDER if stage != LOAD]
+    lowerings = [lowering(point.name) for point in sorted(entry_points(group=LOWERINGS), key=lambda p: p.name)]
+    return (*(stage.rule for stage in (*stages, *lowerings)), NEVER_RAN)

@@ -1,30 +1,172 @@
-"""Talk to the process that has torch: start it, ask it for target processes, leave none behind."""
+"""The process that has imported one target, and the stages that are forks of it."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
+import time
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
-from exportlint.trial.parent.connection import Connection, Reply
+from exportlint.trial.parent import TrialUnavailable
+from exportlint.trial.parent.connection import (
+    Connection,
+    Datagrams,
+    Reply,
+    is_final,
+    receive,
+    stack_of,
+    stacks,
+    tail,
+    whole_messages,
+)
 from exportlint.trial.parent.hash_seed import VARIABLE, hash_seed
-from exportlint.trial.parent.limits import kill_group
-from exportlint.trial.parent.stack_dumps import tail
-from exportlint.trial.parent.target_process import TargetProcess
-from exportlint.trial.parent.unavailable import TrialUnavailable
+from exportlint.trial.parent.limits import LimitWatch, kill_group, runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from exportlint.trial.protocol.options import Limits
+    from exportlint.trial.protocol.stages import Stage
     from exportlint.trial.protocol.target import Target
+
+
+@dataclass
+class TargetProcess:
+    """The process that has imported one target; each stage is a fork of it.
+
+    Also the process of a stage that is held, whose followers are forks of it; `above` is then the process it is a fork
+    of. `edited` names the file that holds source to be laid over files. Several threads may ask for stages, which
+    then run side by side.
+    """
+
+    line: Connection
+    pid: int
+    folder: Path
+    above: TargetProcess | None = None
+    stage_pid: int | None = None
+    edited: str | None = None
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def load(self, target: Target, search: list[str], limits: Limits) -> Reply:
+        """Import the target. A reply without a message: the import ended the process, or a limit did."""
+        self.line.send({"target": target.to_dict(), "path": search, "edited": self.edited})
+        return self._watched(self.pid, limits, self.folder / "output", None)
+
+    def stage(self, stage: Stage, options: Mapping[str, Any], limits: Limits) -> Reply:
+        """Run one stage in a fork; comes back when it ended, by itself or by a limit."""
+        reply, process = self.held(stage, limits, options)
+        process.close()
+        return reply
+
+    def script(self, target: Target, limits: Limits) -> tuple[Reply, list[socket.socket]]:
+        """Run a script in a fork; with the lines to the targets' processes, in the order of their messages."""
+        folder = tempfile.mkdtemp(prefix="script-", dir=self.folder)
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)  # keeps together what is sent together
+        with ours:
+            script = {"script": target.source, "arguments": list(target.arguments)}
+            request = {**script, "folder": folder, "edited": self.edited}
+            self.stage_pid = self._sent(request, theirs.detach())
+            answers = Datagrams(ours)
+            reply = self._watched(self.stage_pid, limits, Path(folder, "output"), answers)
+        kill_group(self.stage_pid)
+        self.stage_pid = None
+        return reply, [socket.socket(fileno=fd) for fd in answers.fds]
+
+    def held(
+        self, stage: Stage, limits: Limits, options: Mapping[str, Any] | None = None
+    ) -> tuple[Reply, TargetProcess]:
+        """Run one stage and keep its process for the stages that follow; the caller closes it."""
+        request = self._request(stage, options or {})
+        reading, writing = os.pipe()
+        ours, theirs = socket.socketpair()
+        with os.fdopen(reading, "rb", buffering=0) as answers:
+            pid = self._sent({**request, "held": True}, writing, theirs.detach())
+            process = TargetProcess(Connection(ours), pid, Path(request["folder"]), self)
+            reply = process._watched(pid, limits, process.folder / "output", answers, held=True)
+        return reply, process
+
+    def _request(self, stage: Stage, options: Mapping[str, Any]) -> dict[str, Any]:
+        # Beside the folders of the other stages, also for one that follows: what eager kept lies there.
+        home = self.above.folder if self.above else self.folder
+        folder = tempfile.mkdtemp(prefix=f"{stage.name}-", dir=home)
+        return {"stage": stage.name, "module": stage.module, "folder": folder, "options": dict(options)}
+
+    def _sent(self, request: Mapping[str, Any], *fds: int) -> int:
+        """Send a request with the child's ends of its lines, which are closed here; the pid of the fork."""
+        with self.lock:
+            try:
+                self.line.send(request, *fds)
+            finally:
+                for fd in fds:
+                    os.close(fd)
+            message = self.line.read(30.0)
+        if message is None:
+            raise EOFError
+        pid: int = message["pid"]
+        return pid
+
+    def _watched(
+        self, pid: int, limits: Limits, output: Path, answers: IO[bytes] | Datagrams | None, *, held: bool = False
+    ) -> Reply:
+        """Until the process ended; one that is held, until it has answered."""
+        reply, received = Reply(), bytearray()
+        began = time.monotonic()
+        watch = LimitWatch(limits, pid, output)
+        while not reply.over:
+            receive(answers, received)
+            if held and is_final(received):
+                break
+            if (message := self._next_message(pid, held=held)) is not None:
+                reply.over = True
+                reply.exit_code = message.get("exit")
+                reply.messages = [] if "exit" in message else [message]
+            elif reply.overrun is None and (overrun := watch.overrun()):
+                reply.overrun, reply.stack = overrun, stack_of(pid, output)
+                kill_group(pid)
+        receive(answers, received)
+        reply.seconds = time.monotonic() - began
+        reply.messages += whole_messages(received)
+        reply.stack = reply.stack or stacks(output)
+        reply.output = tail(output)
+        return reply
+
+    def _next_message(self, pid: int, *, held: bool) -> dict[str, Any] | None:
+        """The next message of the target's process, such as how a stage ended; None when nothing came in time."""
+        try:
+            message = self.line.read(0.05)
+        except EOFError:
+            return {"exit": self._exit_code()}
+        return {"exit": self._exit_code()} if message is None and held and not runs(pid) else message
+
+    def _exit_code(self) -> int | None:
+        """How a held process ended, which only its parent can know."""
+        if self.above is None:
+            return None
+        with self.above.lock:
+            self.above.line.send({"ended": self.pid})
+            message = self.above.line.read(30.0) or {}
+        return message.get("exit")
+
+    def close(self) -> None:
+        """End it, with the stage that may still run."""
+        # First the processes, then the line: a target that sees the line closed leaves, and its orphans are lost to us.
+        for pid in (self.stage_pid, self.pid):
+            if pid is not None:
+                kill_group(pid)
+        self.line.socket.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+# Talk to the process that has torch: start it, ask it for target processes, leave none behind.
 
 
 _START_SECONDS = 180.0

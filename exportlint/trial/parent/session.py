@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from exportlint.trial.parent.unavailable import TrialUnavailable
+from exportlint.trial.parent import TrialUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

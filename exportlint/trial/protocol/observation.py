@@ -57,18 +57,22 @@ has to write instead.
 
 from __future__ import annotations
 
-import re
+import traceback
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from exportlint.trial.protocol.frames import Frame, is_own_path, is_user_path
+from exportlint.trial.protocol.frames import (
+    Frame,
+    is_own_path,
+    is_user_path,
+    message_frames,
+    summary_frames,
+)
 from exportlint.trial.protocol.shortening import without_tensors
+from exportlint.trial.protocol.torch_messages import graph_break_id, is_about_a_size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-
-_OF_A_SIZE = re.compile(r"\.(size\(\)|shape)\[")
+    from collections.abc import Iterable, Iterator, Mapping
 
 
 @dataclass(frozen=True)
@@ -136,7 +140,7 @@ class Observation:
     @property
     def is_about_a_size(self) -> bool:
         """Does the program raise at a size of its inputs, of which the export made a constant?"""
-        return self.check == "raises" and _OF_A_SIZE.search(self.text) is not None
+        return self.check == "raises" and is_about_a_size(self.text)
 
     @property
     def is_as_exported(self) -> bool:
@@ -152,3 +156,53 @@ class Observation:
     def first_line(self) -> str:
         """The first line of `text` that is not blank; the values of a tensor do not end it."""
         return next((line.strip() for line in without_tensors(self.text).splitlines() if line.strip()), "")
+
+
+# Make an observation of an exception, at the innermost user line that it names.
+
+
+def of_exception(exc: BaseException, **details: Any) -> Observation:
+    """An observation with the exception's text, at the innermost user line that it, its causes or its message name."""
+    text = str(exc).strip() or type(exc).__name__
+    gb_type = getattr(exc, "gb_type", None)
+    if isinstance(gb_type, str):
+        details["gb_type"] = gb_type
+    cause = exc.__cause__
+    if cause is not None:
+        details["cause"] = {"error_class": _class_name(cause), "text": str(cause)[:2000]}
+    gb_id = graph_break_id(text, gb_type)
+    seen = Observation("exception", text[:20_000], _class_name(exc), gb_id=gb_id, details=details)
+    return seen.at(frames_of(exc))
+
+
+def frames_of(exc: BaseException) -> tuple[Frame, ...]:
+    """The first stack that reaches user code: Dynamo's own, else the traceback, else what the message quotes."""
+    stacks = [*_stacks(exc), message_frames(str(exc))]
+    return next((s for s in stacks if any(is_user_path(f.path) for f in s)), stacks[-2] if len(stacks) > 1 else ())
+
+
+def _stacks(exc: BaseException) -> Iterator[tuple[Frame, ...]]:
+    chain = list(_causes(exc))
+    for one in chain:
+        yield summary_frames(getattr(one, "real_stack", None) or ())
+    # A cause lies deeper than what was raised from it, so its stack names the line more exactly.
+    for one in reversed(chain):
+        yield summary_frames(traceback.extract_tb(one.__traceback__))
+    context = exc.__context__
+    if exc.__cause__ is None and context is not None:
+        yield summary_frames(traceback.extract_tb(context.__traceback__))
+    yield summary_frames(traceback.extract_tb(exc.__traceback__))
+
+
+def _causes(exc: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    current: BaseException | None = exc
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        yield current
+        current = current.__cause__
+
+
+def _class_name(exc: BaseException) -> str:
+    cls = type(exc)
+    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
+
+from exportlint.trial.protocol.torch_messages import (
+    asks_for_a_check,
+    is_about_gradients,
+    is_in_distributions,
+    needs_a_value,
+    operator_without_fake,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -12,18 +19,11 @@ if TYPE_CHECKING:
 
 
 NO_GRAD, NO_VALIDATION, EVAL, FAKE_KERNEL, CHECKS = "no-grad", "no-validation", "eval", "fake-kernel", "checks"
-_NO_FAKE = re.compile(
-    r"(?:no fake impl registered for (?:<CustomOpDef\()?|unsupported operator: |\bUnsupportedOperatorException: )"
-    r"(?P<name>(?!aten\b)\w+(?:::|\.)\w+(?:\.\w+)*)"
-)
-# Torch asks what holds of an integer that is data.
-_ASKS_FOR_A_CHECK = re.compile(r"Could not guard on data-dependent expression [^\n]*?\bu\d+\b[^\n]*?\(unhinted")
-_DISTRIBUTIONS = "torch/distributions/"
 
 
 def is_about_distributions(seen: Observation) -> bool:
     """Was it refused inside of torch.distributions, whose constructors test the values that they are given?"""
-    return _DISTRIBUTIONS in seen.text or any(_DISTRIBUTIONS in frame.path for frame in seen.frames)
+    return is_in_distributions(seen.text) or any(is_in_distributions(frame.path) for frame in seen.frames)
 
 
 def operator_without_fake_kernel(seen: Observation) -> str | None:
@@ -36,8 +36,8 @@ def operator_without_fake_kernel(seen: Observation) -> str | None:
     """
     if seen.details.get("draft") == "MISSING_FAKE_KERNEL":
         name = str(seen.details["subject"])
-    elif found := _NO_FAKE.search(f"{seen.error_class}: {seen.text}"):
-        name = found["name"]
+    elif found := operator_without_fake(seen.text, seen.error_class):
+        name = found
     else:
         return None
     return operator_name(name)
@@ -61,14 +61,11 @@ def worth_trying(refusals: Iterable[Observation], *, exports: bool) -> Iterator[
         return
     if any(map(is_about_distributions, seen)):
         yield NO_VALIDATION
-    if any(_ASKS_FOR_A_CHECK.search(one.text) for one in seen):
+    if any(asks_for_a_check(one.text) for one in seen):
         yield CHECKS
-    if any("grad" in one.text for one in seen) or not (exports or all(map(_reads_values, seen))):
+    if any(is_about_gradients(one.text) for one in seen) or not (
+        exports or all(needs_a_value(one.text) for one in seen)
+    ):
         yield NO_GRAD
     if not exports:
         yield EVAL
-
-
-def _reads_values(seen: Observation) -> bool:
-    """Does Python need a value, which a tensor does not have while it is traced, with or without gradients?"""
-    return "data-dependent" in seen.text.lower()

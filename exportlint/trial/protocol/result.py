@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exportlint.trial.protocol.outcomes import DIFFERS, PASSED
 from exportlint.trial.protocol.shortening import short
-from exportlint.trial.protocol.shown_by import SHOWN_BY_PASSING
-from exportlint.trial.protocol.stages import LADDER, Stage, StageKind, stage_named
+from exportlint.trial.protocol.stages import DYNAMIC_SHAPES, LADDER, SOUNDNESS, Stage, stage_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -133,11 +132,11 @@ class TargetReport:
 
         `beside_sizes`: what only other sizes than the sample's show does not count.
         """
-        export, soundness = (self.of(lambda row: row.mode == mode), self.of(lambda row: row.kind is StageKind.COMPARE))
+        export, soundness = (self.of(lambda row: row.mode == mode), self.stage(SOUNDNESS.name))
         if export is None or not export.passed or soundness is None or soundness.status not in (PASSED, DIFFERS):
             return False
         # Sizes are tried in one mode only; where they differ, nothing is known of the other.
-        sizes = self.of(lambda row: row.kind is StageKind.SIZES)
+        sizes = self.stage(DYNAMIC_SHAPES.name)
         if not beside_sizes and sizes is not None and any(seen.kind == "difference" for seen in sizes.observations):
             return False
         return not any(
@@ -160,7 +159,7 @@ class TargetReport:
         for stage in self.stages:
             kinds.update(stage.data.get("shown", {}).get(mode, ()))
             if stage.passed:
-                kinds.update(SHOWN_BY_PASSING.get(stage.name.replace(mode, "*"), ()))
+                kinds.update(stage.row.shows if stage.row.mode in (None, mode) else ())
         return frozenset(kinds)
 
     @property

@@ -15,12 +15,6 @@ if TYPE_CHECKING:
 
 
 EXPORT, DECOMPOSE, SAVE, SIZES = "export", "decompose", "save", "sizes"
-# The name of a stage, "*" for the mode -> what would have kept it from passing.
-SHOWN_BY_PASSING = {
-    "export-*": (EXPORT,),
-    "decompose": (DECOMPOSE,),
-    "save-load": (SAVE,),
-}
 # What the stage of sizes shows: where other sizes ran and agreed, and where declared dims were judged.
 SHOWN_BY_OTHER_SIZES = (SIZES, "static-dim")
 SHOWN_BY_DECLARED = ("frozen-dim", "narrowed-dim")

@@ -9,10 +9,9 @@ import pytest
 from inline_snapshot import snapshot
 
 from exportlint.finding import Severity
+from exportlint.trial.findings.deduplicate import with_remedy
 from exportlint.trial.findings.trial_finding import TrialFinding
-from exportlint.trial.findings.verified_advice import with_remedy
-from exportlint.trial.findings.wording.advice import advised
-from exportlint.trial.findings.wording.torch_messages import Words
+from exportlint.trial.findings.wording.torch_messages import Words, advised
 from exportlint.trial.protocol.frames import Frame
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.result import StageResult, TargetReport

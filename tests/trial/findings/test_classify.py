@@ -12,11 +12,10 @@ from torch.export import Dim
 
 from exportlint.finding import Evidence, Severity
 from exportlint.trial.findings.classify import StageContext, classify
-from exportlint.trial.findings.rule_names import trial_rule_names
+from exportlint.trial.findings.trial_finding import trial_rule_names
 from exportlint.trial.findings.wording.torch_messages import torch_words
-from exportlint.trial.protocol.exceptions import of_exception
 from exportlint.trial.protocol.frames import Frame
-from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.protocol.observation import Observation, of_exception
 from exportlint.trial.protocol.stages import stage_named
 from exportlint.trial.protocol.target import TargetError
 

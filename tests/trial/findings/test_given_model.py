@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from exportlint.finding import Finding, Severity
-from exportlint.trial.findings.given_model import given_model
+from exportlint.trial.findings.merge import given_model
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from exportlint.trial.child.execution.executed_lines import Lines, recorded_lines
-from exportlint.trial.findings.coverage.never_ran import regions
-from exportlint.trial.findings.wording.coverage_messages import region_message
+from exportlint.trial.findings.never_ran import region_message, regions
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
-from exportlint.trial.findings.wording.operator_messages import support_line
-from exportlint.trial.protocol.lowerings.operator_support import OperatorRow, OperatorSupport
+from exportlint.trial.findings.wording.difference_messages import support_line
+from exportlint.trial.protocol.operator_support import OperatorRow, OperatorSupport
 
 HERE = str(Path.cwd() / "model.py")
 

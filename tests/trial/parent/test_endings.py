@@ -8,7 +8,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from exportlint.trial.parent.connection import Overrun, Reply
-from exportlint.trial.parent.endings import died, process_missing, result_of
+from exportlint.trial.parent.stage_runner import died, process_missing, result_of
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.outcomes import exit_in_words
 

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from exportlint.trial.child.dynamic_shapes.condition_text import sentence
-from exportlint.trial.child.dynamic_shapes.conditions import FROM
-from exportlint.trial.child.dynamic_shapes.facts import dims_of
-from exportlint.trial.child.dynamic_shapes.size_names import declared_as, names
+from exportlint.trial.child.dynamic_shapes.conditions import FROM, sentence
+from exportlint.trial.child.dynamic_shapes.free_export import traced
+from exportlint.trial.child.dynamic_shapes.input_tensors import DimPlace, input_tensors
+from exportlint.trial.child.dynamic_shapes.size_facts import declared_as, dims_of, names
+from exportlint.trial.child.dynamic_shapes.symbolic_trace import read_trace
+from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.protocol.outcomes import NON_STRICT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from exportlint.trial.child.dynamic_shapes.input_tensors import InputTensor
     from exportlint.trial.child.dynamic_shapes.symbolic_trace import InputSize, SymbolicTrace
+    from exportlint.trial.child.loading.loaded import Loaded
+    from exportlint.trial.child.torch_private.symbolic_shapes import ShapeDecisions
     from exportlint.trial.protocol.frames import Frame
     from exportlint.trial.protocol.size_facts import Fact
 
 
 Range = tuple[int, "int | None"]
-DimPlace = tuple[str, int]  # label of a tensor, dim
 EqualDims = Mapping[DimPlace, Sequence[DimPlace]]
 
 
@@ -138,3 +144,54 @@ def outside(tensors: Iterable[InputTensor]) -> Iterator[BrokenDeclaration]:
             if size < low or (high is not None and size > high):
                 about = {"dim": [tensor.label, dim], "declared": declared_as(what)}
                 yield BrokenDeclaration({"fact": "outside", **about, "sample": size, "asked": [low, high]})
+
+
+# Find static dims that must equal a dim declared dynamic, which they make a constant.
+
+
+def static_equals(loaded: Loaded, trace: SymbolicTrace) -> EqualDims:
+    """Declared dim that became a constant -> the undeclared dims that equal it where all of them may move."""
+    asked = {size.place: size for size, _ in asked_sizes(trace)}
+    fixed = [size for size in asked.values() if size.fixed and size.symbol is not None]
+    samples = {size.sample for size in fixed}
+    others = [size for size in trace.sizes if size.place not in asked and size.sample in samples]
+    free = (
+        traced(loaded, inputs_of(loaded, 0), NON_STRICT, {*asked, *(size.place for size in others)}) if others else None
+    )
+    if free is None:
+        return {}
+    forms = {size.place: size.form for size in free.sizes if not size.fixed}
+    static = [size.place for size in others if size.place in forms]
+    found = {
+        place: [p for p in static if forms[p] == forms[place]]
+        for place in (size.place for size in fixed)
+        if place in forms
+    }
+    return {place: equal for place, equal in found.items() if equal}
+
+
+# Place torch's "Constraints violated": which declarations do not hold, and the lines that break them.
+
+
+def violations(loaded: Loaded, decisions: ShapeDecisions, refusal: Observation) -> list[Observation]:
+    """The refusal once for each line that breaks a declaration, with the facts; as it is where none is known."""
+    tensors = input_tensors(loaded.model(), inputs_of(loaded, 0), loaded.dynamic_shapes())
+    trace = read_trace(decisions, tensors)
+    found = list(outside(tensors))
+    if trace and not found:
+        found = [
+            *constants(trace, static_equals(loaded, trace)),
+            *(broken for _, broken in narrowed(trace)),
+            *unequal(trace),
+            *conditions(trace),
+        ]
+    by_line: dict[tuple[str, int], list[BrokenDeclaration]] = defaultdict(list)
+    for broken in found:
+        last = broken.frames[-1] if broken.frames else None
+        by_line[(last.path, last.line) if last else ("", 0)].append(broken)
+    return [_at_line(refusal, group) for group in by_line.values()] or [refusal]
+
+
+def _at_line(refusal: Observation, group: list[BrokenDeclaration]) -> Observation:
+    plain = replace(refusal, gb_id=None).with_details(sizes=[broken.fact for broken in group])
+    return plain.at(group[0].frames)

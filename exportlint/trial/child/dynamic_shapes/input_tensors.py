@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.export.dynamic_shapes import _combine_args
-from torch.utils import _pytree as pytree
+
+from exportlint.trial.child.torch_private import pytree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from exportlint.trial.child.execution.inputs.input_sets import Inputs
+
+
+DimPlace = tuple[str, int]  # label of a tensor, dim
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ def input_tensors(model: Any, inputs: Inputs, declared: Any = None) -> list[Inpu
     A declaration of another structure counts as none: torch itself refuses it.
     """
     args, kwargs = inputs
-    combined = _combine_args(model, args, kwargs)
+    combined = pytree.by_parameter(model, args, kwargs)
     flat = {id(value): index for index, value in reversed(list(enumerate(pytree.tree_leaves((args, kwargs)))))}
     given = {id(tensor): path for path, tensor, _ in _walk((args, kwargs), None, "")}
     top = _top(model, inputs, declared, list(combined))
@@ -69,7 +72,7 @@ def input_tensors(model: Any, inputs: Inputs, declared: Any = None) -> list[Inpu
 
 def plain_inputs(model: Any, inputs: Inputs) -> list[tuple[str, Any]]:
     """The numbers, words and Nones of the inputs: what is no tensor, and of which an export makes constants."""
-    combined = _combine_args(model, *inputs)
+    combined = pytree.by_parameter(model, *inputs)
     found = ((name, *pair) for name, value in combined.items() for pair in _leaves(value, ""))
     return [(f"{name}{path}", value) for name, path, value in found if not isinstance(value, torch.Tensor)]
 
@@ -107,7 +110,7 @@ def _part(spec: Any, index: int, key: str) -> Any:
 
 def _children(value: Any) -> list[tuple[str, Any]]:
     """The parts of a container as pytree sees them, with what is written to reach each."""
-    node = pytree.SUPPORTED_NODES.get(_node_type(value))
+    node = pytree.SUPPORTED_NODES.get(pytree.node_type(value))
     if node is None:
         return []
     if node.flatten_with_keys_fn is not None:
@@ -115,19 +118,15 @@ def _children(value: Any) -> list[tuple[str, Any]]:
     return [(f"[{index}]", child) for index, child in enumerate(node.flatten_fn(value)[0])]
 
 
-def _node_type(value: Any) -> Any:
-    return pytree._get_node_type(value)  # noqa: SLF001 - what torch.export itself asks; it knows named tuples
-
-
 def tree_of(model: Any, inputs: Inputs, give: Callable[[str, torch.Tensor], Any]) -> dict[str, Any]:
     """A `dynamic_shapes` for the inputs: `give(label, tensor)` for tensors, None for what is none."""
-    return {name: _tree(value, name, give) for name, value in _combine_args(model, *inputs).items()}
+    return {name: _tree(value, name, give) for name, value in pytree.by_parameter(model, *inputs).items()}
 
 
 def _tree(value: Any, path: str, give: Callable[[str, torch.Tensor], Any]) -> Any:
     if isinstance(value, torch.Tensor):
         return give(path, value)
-    kind = _node_type(value)
+    kind = pytree.node_type(value)
     if kind not in pytree.SUPPORTED_NODES:
         return None
     parts = [_tree(child, f"{path}{key}", give) for key, child in _children(value)]
@@ -138,3 +137,57 @@ def _tree(value: Any, path: str, give: Callable[[str, torch.Tensor], Any]) -> An
     # A class of one's own is declared by the list, or the tuple, that it is flattened into.
     flat = pytree.SUPPORTED_NODES[kind].flatten_fn(value)[0]
     return type(flat)(parts) if isinstance(flat, (list, tuple)) else parts
+
+
+# Write the declaration that a target has as code. Torch's own text of a Dim leaves out a `min` of 2.
+
+
+class Written(str):
+    """Code, which `repr` leaves as it is."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def declared_code(shapes: Any) -> str:
+    """The dims by their names, with their ranges, and the `dynamic_shapes` that uses them."""
+    named: dict[str, str] = {}
+    text = repr(_written_part(shapes, named))
+    uses = [*named.values(), text]
+    imports = ["from torch.export import Dim", ""] if named or "Dim." in text else []
+    return "\n".join([*imports, *uses[:-1], f"dynamic_shapes = {text}"])
+
+
+def bounds(what: Any) -> str:
+    """`, min=2, max=8`, as far as they were declared."""
+    low, high = getattr(what, "min", None), getattr(what, "max", None)
+    least = f", min={low}" if low else ""
+    return least + (f", max={high}" if high is not None and str(high) != "int_oo" and high < 1 << 62 else "")
+
+
+def _written_part(value: Any, named: dict[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {key: _written_part(part, named) for key, part in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(_written_part(part, named) for part in value)
+    if hasattr(value, "__name__"):
+        return Written(_dim(value, named))
+    if value is None or isinstance(value, int) or (kind := hint(value)) is None:
+        return value
+    given = bounds(value).removeprefix(", ")
+    return Written(f"Dim.{kind}({given})" if given else f"Dim.{kind}")
+
+
+def _dim(what: Any, named: dict[str, str]) -> str:
+    """The name; of a dim that is computed from another, that one is declared."""
+    root = getattr(what, "root", None)
+    if root is not None:
+        _dim(root, named)
+        return str(what.__name__)
+    name = str(what.__name__)
+    if name.isidentifier():
+        named[name] = f'{name} = Dim("{name}"{bounds(what)})'
+        return name
+    return f'Dim("{name}"{bounds(what)})'

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import sys
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils import _pytree as pytree
 
 from exportlint.trial.child.dynamic_shapes.conditions import FROM, Sizes
-from exportlint.trial.child.dynamic_shapes.line_divergence import last_shared_line, lines_run_otherwise
-from exportlint.trial.child.dynamic_shapes.time_limit import OutOfTimeError
+from exportlint.trial.child.dynamic_shapes.free_export import OutOfTimeError
 from exportlint.trial.child.execution.comparison import Difference, compare
 from exportlint.trial.child.execution.executed_lines import Lines, recorded_lines
 from exportlint.trial.child.execution.graph_places import source_of
@@ -20,18 +20,20 @@ from exportlint.trial.child.execution.inputs.input_sets import Inputs, with_othe
 from exportlint.trial.child.execution.inputs.pytree_leaves import snapshot
 from exportlint.trial.child.loading.loaded import Loaded, copied
 from exportlint.trial.child.loading.seeding import seed
-from exportlint.trial.protocol.exceptions import of_exception
+from exportlint.trial.child.torch_private import pytree
+from exportlint.trial.protocol.frames import Frame, frame_at, is_user_path
+from exportlint.trial.protocol.observation import of_exception
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from types import FrameType
 
     from exportlint.trial.child.dynamic_shapes.conditions import Condition, Pick
     from exportlint.trial.child.dynamic_shapes.input_tensors import InputTensor
     from exportlint.trial.child.dynamic_shapes.symbolic_trace import SymbolicTrace
-    from exportlint.trial.protocol.frames import Frame
 
 
-_MOST = 4096  # a size beyond this shows little and costs much
+_MOST_SIZE = 4096  # a size beyond this shows little and costs much
 _NUMBERS = 1 << 24
 _TIMES = 3
 
@@ -67,7 +69,7 @@ def picks(samples: Pick, sizes: Mapping[Any, Sizes], conditions: Sequence[Condit
     larger = {root: samples[root] + sizes[root].step * number for number, root in enumerate(sizes, 1)}
     double = {root: samples[root] + _up(samples[root], sizes[root].step) + sizes[root].step for root in sizes}
     least = {root: max(FROM, some.low) for root, some in sizes.items()}
-    most = {root: some.high if some.high and some.high <= _MOST else larger[root] for root, some in sizes.items()}
+    most = {root: some.high if some.high and some.high <= _MOST_SIZE else larger[root] for root, some in sizes.items()}
     found = [
         {root: size if size in sizes[root] else samples[root] for root, size in pick.items()}
         for pick in (larger, double, least, most)
@@ -222,3 +224,49 @@ def _with_own_buffers(module: torch.nn.Module) -> torch.nn.Module:
         for name, buffer in part.named_buffers(recurse=False, remove_duplicate=False):
             setattr(part, name, own.setdefault(id(buffer), buffer.clone()))
     return module
+
+
+# Find the lines at which eager does something else for other inputs.
+
+
+_MOST_STEPS = 200_000
+_Step = tuple[str, int, str]
+
+
+def last_shared_line(one: Callable[[], Any], other: Callable[[], Any]) -> tuple[Frame, ...]:
+    """The last line of user code that both runs share before they diverge; empty where they never do."""
+    last: _Step | None = None
+    for ours, theirs in zip_longest(_steps(one), _steps(other)):
+        if ours != theirs:
+            return (frame_at(*last),) if last else ()
+        last = ours
+    return ()
+
+
+def lines_run_otherwise(one: Callable[[], Any], other: Callable[[], Any]) -> dict[str, list[int]]:
+    """The lines of user code that the two run another number of times: the body of a loop over a size, say."""
+    ours, theirs = (Counter((path, line) for path, line, _ in _steps(call)) for call in (one, other))
+    found: dict[str, list[int]] = {}
+    for path, line in sorted(ours | theirs):
+        if ours[path, line] != theirs[path, line]:
+            found.setdefault(path, []).append(line)
+    return found
+
+
+def _steps(call: Callable[[], Any]) -> list[_Step]:
+    steps: list[_Step] = []
+
+    def on_call(frame: FrameType, _event: str, _arg: Any) -> Any:
+        return on_line if is_user_path(frame.f_code.co_filename) and len(steps) < _MOST_STEPS else None
+
+    def on_line(frame: FrameType, event: str, _arg: Any) -> Any:
+        if event == "line" and len(steps) < _MOST_STEPS:
+            steps.append((frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
+        return on_line
+
+    sys.settrace(on_call)
+    try:
+        call()
+    finally:
+        sys.settrace(None)
+    return steps

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import sympy
-from torch.utils._sympy.functions import Mod
 
 from exportlint.trial.child.dynamic_shapes.conditions import (
     FROM,
@@ -19,12 +18,13 @@ from exportlint.trial.child.dynamic_shapes.conditions import (
     necessary,
     sizes_around,
 )
+from exportlint.trial.child.torch_private.symbolic_shapes import Mod
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from exportlint.trial.child.dynamic_shapes.input_tensors import InputTensor
-    from exportlint.trial.child.dynamic_shapes.shape_decisions import ShapeDecisions
+    from exportlint.trial.child.torch_private.symbolic_shapes import ShapeDecisions
     from exportlint.trial.protocol.frames import Frame
 
 

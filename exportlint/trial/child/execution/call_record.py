@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+
+import torch
 
 from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.graph_places import source_of
@@ -14,11 +17,12 @@ from exportlint.trial.child.execution.side_effects import recorded_effects
 from exportlint.trial.child.execution.state import state_now
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.server.process_control import exit_if_forked_copy
-from exportlint.trial.protocol.exceptions import of_exception
+from exportlint.trial.protocol.observation import of_exception
 from exportlint.trial.protocol.options import CALL_PLAN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from exportlint.trial.child.loading.loaded import Loaded
     from exportlint.trial.protocol.frames import Frame
@@ -125,3 +129,66 @@ def _call(
 
 def _observed(loaded: Loaded) -> str | None:
     return repr(loaded.observe()) if loaded.observe else None
+
+
+# Keep the records of eager for the target's later stages.
+
+
+_FILE = "eager.pickle"
+
+
+def keep_records(folder: Path, first: RunRecord, again: RunRecord) -> None:
+    """Store two runs of eager, each of a process of its own."""
+    (folder / _FILE).write_bytes(pickle.dumps((first, again)))
+
+
+def kept_records(folder: Path) -> tuple[RunRecord, RunRecord]:
+    """What `keep_records` stored."""
+    found: tuple[RunRecord, RunRecord] = pickle.loads((folder / _FILE).read_bytes())  # noqa: S301 - our own fork wrote it
+    return found
+
+
+# What a model leaves out of an export by itself, behind `torch.compiler.is_exporting()`, is no effect of it.
+
+
+def has_effects(run: RunRecord) -> bool:
+    """Did it do anything besides returning?"""
+    seen = run.observed is not None and run.observed[0] != run.observed[1]
+    return seen or bool(run.changed) or any(call.stdout or call.log or call.outside for call in run.calls)
+
+
+def without_left_out(run: RunRecord, exporting: RunRecord) -> RunRecord:
+    """`run` with the effects that are there in `exporting`, the same calls as if torch exported, too.
+
+    Where that computes something else, nothing was only left out, and `run` comes back as it is.
+    """
+    if not all(map(_same, run.calls, exporting.calls)) or len(run.calls) != len(exporting.calls):
+        return run
+    calls = tuple(
+        replace(call, stdout=other.stdout, log=other.log, outside=other.outside, inputs=other.inputs)
+        for call, other in zip(run.calls, exporting.calls, strict=True)
+    )
+    there = set(exporting.changed)
+    if all(compare(call.inputs, other.inputs) is None for call, other in zip(run.calls, calls, strict=True)):
+        there.add(INPUTS)
+    changed = {name: frame for name, frame in run.changed.items() if name in there}
+    repeated = run.repeated & exporting.repeated
+    return replace(run, calls=calls, changed=changed, repeated=repeated, observed=exporting.observed)
+
+
+def _same(call: CallRecord, other: CallRecord) -> bool:
+    return (call.raised is None) == (other.raised is None) and compare(call.output, other.output) is None
+
+
+# Put the arguments of a call into words.
+
+
+def arguments_text(args: Iterable[Any], kwargs: Mapping[str, Any]) -> str:
+    """By type and shape, as `float32[2, 3], scale=2.0`."""
+    return ", ".join([*map(_text, args), *(f"{key}={_text(value)}" for key, value in kwargs.items())])
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
+    return repr(value) if isinstance(value, (bool, int, float, str, type(None))) else type(value).__name__

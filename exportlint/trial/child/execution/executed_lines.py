@@ -11,6 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.child.loading.edited_files import source_of
+from exportlint.trial.child.torch_private.dynamo import CALLED_IN_COMPILED
 from exportlint.trial.protocol.frames import is_user_path
 
 if TYPE_CHECKING:
@@ -98,13 +99,9 @@ def _traced(lines: Lines, compiled: Lines) -> Iterator[None]:
         sys.settrace(before)
 
 
-# What torch.compile calls from the code that it rewrites.
-_OF_DYNAMO = ("__compiled_fn", "__resume_at")
-
-
 def _note_compiled(code: CodeType, compiled: Lines) -> None:
     path = _user_file(code.co_filename)
-    if path and any(name.startswith(_OF_DYNAMO) for name in code.co_names):
+    if path and any(name.startswith(CALLED_IN_COMPILED) for name in code.co_names):
         compiled[path].update(_lines_of(code))
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import traceback
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from exportlint.trial.protocol.frames import Frame, message_frames
+from exportlint.trial.protocol.torch_messages import node_names, node_of_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,10 +22,6 @@ def constant_place(program: Any, name: str) -> tuple[Frame, ...]:
     return message_frames(users[0].meta.get("stack_trace") or "") if users else ()
 
 
-# How torch names a node: Node.meta NAME is missing a field; While executing %NAME.
-_NAMED = re.compile(r"(?:\b[Nn]ode(?:\.meta)? '?|%)(\w+)")
-
-
 def place_named_in(program: Any, text: str) -> tuple[Frame, ...]:
     """Where the code stands whose node an error of torch names.
 
@@ -33,9 +29,9 @@ def place_named_in(program: Any, text: str) -> tuple[Frame, ...]:
     """
     nodes = list(program.graph.nodes)
     names = [node.name for node in nodes]
-    for found in _NAMED.finditer(text):
-        if found[1] in names:
-            index = names.index(found[1])
+    for name in node_names(text):
+        if name in names:
+            index = names.index(name)
             near = [nodes[index], *_inside(program, nodes[index]), *reversed(nodes[:index])]
             traces = (node.meta.get("stack_trace") for node in near)
             return message_frames(next((trace for trace in traces if trace), ""))
@@ -49,16 +45,13 @@ def _inside(program: Any, node: Any) -> Iterator[Any]:
         yield from graph.graph.nodes if isinstance(graph, torch.fx.GraphModule) else ()
 
 
-_ASSIGNED = re.compile(r"\s*(\w+)\s*(?::[^=]*)?=")
-
-
 def source_of(program: Any, exc: BaseException) -> tuple[Frame, ...]:
     """Where the code stands whose node raised while an exported program ran; empty when no node can be named."""
     if not isinstance(program, torch.fx.GraphModule):
         return ()
     nodes = {node.name: node for node in program.graph.nodes}
     for frame in reversed(traceback.extract_tb(exc.__traceback__)):
-        found = _ASSIGNED.match(frame.line or "") if frame.filename.startswith("<eval_with_key>") else None
-        if found and found[1] in nodes:
-            return message_frames(nodes[found[1]].meta.get("stack_trace") or "")
+        name = node_of_line(frame.filename, frame.line or "")
+        if name in nodes:
+            return message_frames(nodes[name].meta.get("stack_trace") or "")
     return ()

@@ -10,7 +10,8 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch._higher_order_ops.while_loop import while_loop
+
+from exportlint.trial.child.torch_private.operators import while_loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

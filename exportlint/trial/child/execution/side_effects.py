@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from exportlint.trial.child.torch_private.module_names import COMPILER
 from exportlint.trial.protocol.frames import Frame, frame_at, innermost_user_frame
 
 if TYPE_CHECKING:
@@ -66,7 +67,6 @@ class _Log(logging.Handler):
 # An audit hook cannot be taken away again; it reports to whoever listens now.
 _listeners: list[SideEffects] = []
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
-_COMPILER = f"torch{os.sep}_inductor{os.sep}"
 _EVENTS = ("subprocess.Popen", "os.system", "os.remove", "os.mkdir", "socket.connect")
 
 
@@ -85,7 +85,7 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
 def _compiling() -> bool:
     """Does torch's compiler write? Eager `torch.cond` compiles, and the compiler keeps its cache on disk."""
     frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - the documented way
-    while frame is not None and _COMPILER not in frame.f_code.co_filename:
+    while frame is not None and COMPILER not in frame.f_code.co_filename:
         frame = frame.f_back
     return frame is not None
 

@@ -14,22 +14,77 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
-from torch._subclasses.functional_tensor import FunctionalTensor
-from torch.utils import _pytree as pytree
+from torch.overrides import TorchFunctionMode
 
 from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.export.export_call import Exported
-from exportlint.trial.child.export.torch_calls import CallPlace, EagerResults, NumberedCalls
 from exportlint.trial.child.loading.seeding import seed
-from exportlint.trial.protocol.exceptions import of_exception
+from exportlint.trial.child.torch_private import pytree
+from exportlint.trial.child.torch_private.tensors import OF_A_TRACE
 from exportlint.trial.protocol.frames import summary_frames
-from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.protocol.observation import Observation, of_exception
+from exportlint.trial.protocol.torch_messages import lost_a_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from types import FrameType
 
     from exportlint.trial.child.loading.loaded import Loaded
+
+# Record what each call of a torch function gave, by the place of the call.
+
+
+# File, line, what is called there, and how many such calls the line made before.
+CallPlace = tuple[str, int, str, int]
+# Results are copies, since eager may write into its tensors later; of a large model's not all can be kept.
+_MOST_BYTES = 512 << 20
+
+
+class NumberedCalls(TorchFunctionMode):  # type: ignore[misc]  # torch leaves it untyped
+    """Numbers the calls of torch functions by their place: so two runs of the same code can be put side by side."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[str, int, str], int] = {}
+
+    def place(self, func: Any) -> CallPlace:
+        frame = _caller(sys._getframe(2))  # noqa: SLF001 - the documented way
+        path, line = (frame.f_code.co_filename, frame.f_lineno) if frame else ("", 0)
+        made_at = (path, line, _name(func))
+        self._made[made_at] = number = self._made.get(made_at, -1) + 1
+        return (*made_at, number)
+
+
+def _name(func: Any) -> str:
+    """Of a property, its own name, not `__get__`."""
+    name: str = getattr(func, "__name__", str(func))
+    return f"{func.__self__.__name__}.{name}" if name in ("__get__", "__set__") else name
+
+
+def _caller(frame: FrameType | None) -> FrameType | None:
+    """The innermost frame outside torch."""
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("torch", "exportlint"):
+        frame = frame.f_back
+    return frame
+
+
+class EagerResults(NumberedCalls):
+    """Keeps what each call gave, as copies."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.results: dict[CallPlace, Any] = {}
+        self._bytes = 0
+
+    def __torch_function__(self, func: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        place = self.place(func)
+        result = func(*args, **(kwargs or {}))
+        if self._bytes < _MOST_BYTES:
+            self.results[place] = pytree.tree_map_only(torch.Tensor, self._copy, result)
+        return result
+
+    def _copy(self, tensor: torch.Tensor) -> Any:
+        self._bytes += tensor.numel() * tensor.element_size()
+        return tensor.detach().clone()
 
 
 @dataclass
@@ -94,7 +149,7 @@ def _export(loaded: Loaded, number: int, tracer: _TolerantTracer, *, shapes: boo
 
 
 def _lost_data(seen: Observation) -> bool:
-    return "found a fake tensor in the exported program constant" in seen.text and seen.user is None
+    return lost_a_tensor(seen.text) and seen.user is None
 
 
 class _TolerantTracer(NumberedCalls):
@@ -150,7 +205,7 @@ class _TolerantTracer(NumberedCalls):
         with ExitStack() as patches:
             patches.enter_context(patch.object(model, "forward", watched))
             # Methods of their own: no mode hears of them.
-            for cls in (FakeTensor, FunctionalTensor):
+            for cls in OF_A_TRACE:
                 if tolist := vars(cls).get("tolist"):
                     patches.enter_context(patch.object(cls, "tolist", self._noting(tolist)))
             for cls, name in _ASKED:

@@ -7,17 +7,18 @@ import os
 import random
 import warnings
 from dataclasses import dataclass, replace
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from exportlint.trial.child.execution.inputs.input_sets import inputs_of
+from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.loading.module_wrapper import Wrapped
 from exportlint.trial.child.loading.seeding import seed
-from exportlint.trial.protocol.exceptions import of_exception
 from exportlint.trial.protocol.frames import Frame, is_user_path
-from exportlint.trial.protocol.observation import Observation
-from exportlint.trial.protocol.outcomes import STRICT
+from exportlint.trial.protocol.observation import Observation, of_exception
+from exportlint.trial.protocol.outcomes import SKIPPED, STRICT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -104,3 +105,19 @@ def warning_observations(kept: Sequence[warnings.WarningMessage]) -> Iterator[Ob
         frame = Frame(item.filename, item.lineno, "", "")
         details = {"user": is_user_path(item.filename)}
         yield Observation("warning", text[:5000], name, details=details).at([frame])
+
+
+# Make stages of functions that go on from a program, which may have been exported before them or not at all.
+
+
+def from_program(run: Callable[[StageRequest, Any], StageAnswer]) -> Callable[[StageRequest], StageAnswer]:
+    """The stage that is given the ExportedProgram too: that of the stage it follows, else one of its own."""
+
+    @wraps(run)
+    def with_program(request: StageRequest) -> StageAnswer:
+        exported = request.exported or export(request.loaded, request.mode)
+        if not exported.is_program:
+            return StageAnswer(SKIPPED, "the target's own export call gives no ExportedProgram")
+        return run(replace(request, exported=exported), exported.program)
+
+    return with_program

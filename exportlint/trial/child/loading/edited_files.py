@@ -11,8 +11,10 @@ import json
 import linecache
 import os
 from pathlib import Path
-from types import CodeType
-from typing import IO
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import CodeType
 
 _texts: dict[str, str] = {}
 _laid: list[Path] = []

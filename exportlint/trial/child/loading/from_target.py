@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import ast
+import difflib
+import importlib
+import importlib.util
+import re
+import sys
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from exportlint.trial.child.loading.imports import import_source, resolve
 from exportlint.trial.child.loading.loaded import Loaded, Make, as_args, as_kwargs, copied, of_values
 from exportlint.trial.child.loading.module_wrapper import is_called_with_arguments, wrapped
 from exportlint.trial.child.loading.seeding import seed
-from exportlint.trial.child.loading.zoo_models import load_zoo
-from exportlint.trial.protocol.target import Target, TargetError, TargetKind
+from exportlint.trial.protocol.target import Target, TargetError, TargetKind, is_file_source, split_source
+from exportlint.trial.protocol.torch_messages import is_of_another_torch
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 
 def load(target: Target) -> Loaded:
@@ -126,3 +135,155 @@ def _model_maker(found: Any) -> Make:
         return wrapped(made)
 
     return make
+
+
+# Import the files and modules of a target, under names that stay the same.
+
+
+def resolve(part: str, source: str) -> Any:
+    """The object that FILE_OR_MODULE:NAME stands for."""
+    home, attribute = split_source(part, source)
+    found: Any = import_source(home)
+    for name in attribute.split("."):
+        if not hasattr(found, name):
+            raise TargetError(f"{part} {source!r}: {home} has no {name!r}")
+        found = getattr(found, name)
+    return found
+
+
+def import_source(home: str) -> ModuleType:
+    """A file under a name of its own (in sys.modules: dataclasses, pickle and Dynamo look there), or a module."""
+    return import_file(Path(home).resolve()) if is_file_source(home) else importlib.import_module(home)
+
+
+_RELATIVE_IMPORT = re.compile(r"^\s*from\s+\.", re.MULTILINE)
+
+
+def import_file(path: Path) -> ModuleType:
+    if (path.parent / "__init__.py").exists() and _RELATIVE_IMPORT.search(path.read_text("utf-8")):
+        return _import_inside_package(path)
+    name = _module_name(path)
+    if name in sys.modules:
+        return sys.modules[name]
+    if str(path.parent) not in sys.path:
+        sys.path.insert(0, str(path.parent))
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise TargetError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    seed(0)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _module_name(path: Path) -> str:
+    """The same for the same file in every run, because torch's messages quote it."""
+    base = "exportlint_target_" + re.sub(r"\W", "_", path.stem)
+    taken = (base, *(f"{base}_{number}" for number in range(2, 100)))
+    return next(name for name in taken if getattr(sys.modules.get(name), "__file__", str(path)) == str(path))
+
+
+def _import_inside_package(path: Path) -> ModuleType:
+    """A file with relative imports only works under its package's own name."""
+    root = path.parent
+    while (root.parent / "__init__.py").exists():
+        root = root.parent
+    sys.path.insert(0, str(root.parent))
+    return importlib.import_module(".".join(path.relative_to(root.parent).with_suffix("").parts))
+
+
+# Build LIBRARY:MODEL with its inputs, by the module that an entry point names.
+
+
+def load_zoo(target: Target) -> Loaded:
+    """Builds the model, with the same weights in every run."""
+    name, *more = target.source.partition(":")[2].split(",")
+    options = dict(_option(target, text) for text in more)
+    zoo = _imported(target)
+    seed(0)
+    try:
+        model, args, kwargs, *code = zoo.build(name, options)
+    except LookupError:
+        raise TargetError(f"{target.source}: {_unknown(zoo, name)}") from None
+    except RuntimeError as exc:
+        raise TargetError(f"{target.source}: {exc}") from exc
+    return replace(of_values(target, model, args, kwargs, None), code=_written(code, args, kwargs))
+
+
+def _written(code: list[tuple[str, str]], args: Any, kwargs: Any) -> tuple[str, str, str, str] | None:
+    """With the inputs, where they can be written too."""
+    given, named = written(args), written(kwargs)
+    return (*code[0], given, named) if code and given and named else None
+
+
+def _option(target: Target, text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise TargetError(f"{target.source}: write options as NAME=VALUE, not {text!r}")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value
+
+
+def _imported(target: Target) -> ModuleType:
+    library = target.source.partition(":")[0]
+    try:
+        return importlib.import_module(str(target.zoo))
+    except ModuleNotFoundError as exc:
+        missing = str(exc.name).partition(".")[0]
+        raise TargetError(f"{target.source}: needs {missing}, which is not installed: pip install {missing}") from exc
+    except Exception as exc:
+        hint = _OF_ANOTHER_TORCH if is_of_another_torch(str(exc)) else ""
+        raise TargetError(f"{target.source}: importing {library} raised {type(exc).__name__}: {exc}{hint}") from exc
+
+
+_OF_ANOTHER_TORCH = (
+    "; the installed torchvision was built for another torch: install both together, pip install torch torchvision"
+)
+
+
+def _unknown(zoo: ModuleType, name: str) -> str:
+    near = difflib.get_close_matches(name, zoo.names(), 3, 0.5)
+    return f"there is no model {name!r}" + (f"; the nearest are {', '.join(near)}" if near else "")
+
+
+# Write example inputs as code that makes the like of them.
+
+
+_MOST_WRITTEN = 64  # numbers that a person still reads
+
+
+def written(value: Any) -> str | None:
+    """An expression: tensors of the same shape, type and range. None where a value has no short one."""
+    if isinstance(value, torch.Tensor):
+        return _tensor(value)
+    if type(value) is dict:
+        return _joined("{", [f"{key!r}: " for key in value], list(value.values()), "}")
+    if type(value) in (list, tuple):
+        ends = "[]" if isinstance(value, list) else "()"
+        return _joined(ends[0], [""] * len(value), list(value), f",{ends[1]}" if len(value) == 1 else ends[1])
+    return repr(value) if isinstance(value, (bool, int, float, str, type(None))) else None
+
+
+def _joined(start: str, before: list[str], values: list[Any], end: str) -> str | None:
+    """Each value behind its key, if it has one; None where one has no code."""
+    items = [written(value) for value in values]
+    filled = ", ".join(f"{key}{item}" for key, item in zip(before, items, strict=True))
+    return None if None in items else f"{start}{filled}{end}"
+
+
+def _tensor(tensor: torch.Tensor) -> str | None:
+    if type(tensor) is not torch.Tensor or tensor.layout is not torch.strided or tensor.is_complex():
+        return None
+    shape = tuple(tensor.shape)
+    kind = "" if tensor.dtype is torch.float32 else f", dtype={tensor.dtype}"
+    if tensor.numel() and bool((tensor == tensor.reshape(-1)[0]).all()):
+        return f"torch.full({shape}, {tensor.reshape(-1)[0].item()}{kind})"
+    if tensor.is_floating_point():
+        unit = bool((tensor >= 0).all() and (tensor < 1).all())
+        return f"torch.{'rand' if unit else 'randn'}({shape}{kind})"
+    if tensor.numel() <= _MOST_WRITTEN:
+        return f"torch.tensor({tensor.tolist()}{kind})"
+    return f"torch.randint({int(tensor.min())}, {int(tensor.max()) + 1}, {shape}{kind})"

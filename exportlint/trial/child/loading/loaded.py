@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
 
 from exportlint.trial.child.loading.module_wrapper import wrapped
+from exportlint.trial.child.torch_private import pytree
 from exportlint.trial.protocol.target import Target, TargetError
 
 Make = Callable[[], Any]

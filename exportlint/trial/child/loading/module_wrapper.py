@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from exportlint.trial.child.torch_private.dynamo import uncompiled_function
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
@@ -38,7 +40,7 @@ def wrapped(call: Any) -> Any:
     """Wrap a callable in a module whose forward has the same parameters; a module stays as it is."""
     if isinstance(call, torch.nn.Module) or not callable(call):
         return call
-    call = getattr(call, "_torchdynamo_orig_callable", call)
+    call = uncompiled_function(call)
     return type(_name(call), (Wrapped,), {"forward": _forward(call)})(call)
 
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from exportlint.trial.child.torch_private.operators import schema_of
+from exportlint.trial.child.torch_private.tensors import unplaced_sizes
 from exportlint.trial.protocol.frames import Frame, is_user_path, message_frames
-from exportlint.trial.protocol.lowerings.operator_support import (
+from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.protocol.operator_support import (
     MISSING,
     SUPPORT,
     SUPPORTED,
     OperatorRow,
     OperatorSupport,
 )
-from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.protocol.torch_messages import operators_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -40,10 +42,7 @@ def operator_support(lowering: Lowering, program: torch.export.ExportedProgram) 
 def _sizes_kept(program: torch.export.ExportedProgram) -> Iterator[None]:
     """To decompose a program makes the sizes that are read from data anew, and torch refuses to decompose it again, as
     compiling does, while some of them wait for their tensor."""
-    from torch._guards import detect_fake_mode  # noqa: PLC0415 - torch moves it
-
-    mode = detect_fake_mode([node.meta.get("val") for node in program.graph.nodes])
-    waiting = getattr(mode and mode.shape_env, "pending_fresh_unbacked_symbols", [])
+    waiting = unplaced_sizes([node.meta.get("val") for node in program.graph.nodes])
     before = list(waiting)
     try:
         yield
@@ -93,16 +92,12 @@ def _user_frame(node: torch.fx.Node) -> Frame | None:
 
 
 def _schema(node: torch.fx.Node) -> str | None:
-    return getattr(getattr(node.target, "_schema", None), "name", None)
-
-
-_OPERATOR = re.compile(r"\b([A-Za-z_]\w*)(?:::|\.)(\w+)")
+    return getattr(schema_of(node.target), "name", None)
 
 
 def schema_name(operator: str) -> str | None:
     """`aten.cumsum.default`, or `aten::cumsum`, -> `aten::cumsum`."""
-    found = _OPERATOR.search(operator)
-    return f"{found[1]}::{found[2]}" if found else None
+    return next(iter(operators_named(operator, any_case=True)), None)
 
 
 def told_missing(
@@ -119,7 +114,7 @@ def told_missing(
 def _is_about(seen: Observation, row: OperatorRow) -> bool:
     """Does a failure name the operator, or stand at its line?"""
     words = f"{seen.text} {seen.details.get('summary', '')}"
-    named = {f"{space}::{operator}" for space, operator in _OPERATOR.findall(words)}
+    named = operators_named(words, any_case=True)
     here = row.path is not None and (seen.user_path, seen.user_line) == (row.path, row.line)
     return here or schema_name(row.name) in named
 

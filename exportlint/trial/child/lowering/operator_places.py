@@ -4,17 +4,20 @@ or what writes to an input or a buffer."""
 from __future__ import annotations
 
 import contextlib
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.export.graph_signature import TensorArgument
-from torch.utils import _pytree as pytree
 
 from exportlint.trial.child.execution.graph_places import place_named_in
+from exportlint.trial.child.torch_private import pytree
+from exportlint.trial.child.torch_private.operators import schema_of
+from exportlint.trial.child.torch_private.symbolic_shapes import symbols_of_data
+from exportlint.trial.child.torch_private.tensors import forget_unplaced_sizes
 from exportlint.trial.protocol.frames import Frame, is_installed, message_frames
+from exportlint.trial.protocol.torch_messages import is_about_unbounded_size, operators_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -42,13 +45,10 @@ def placed(program: ExportedProgram, seen: Observation, reason: Reason, lowering
     return seen.at(frames) if frames else seen
 
 
-_OPERATOR = re.compile(r"\b([a-z_]\w*)(?:::|\.)(\w+)")
-
-
 def place_of_operators(program: ExportedProgram, text: str) -> tuple[Frame, ...]:
     """Of the first node whose operator the text names (`aten::cumsum`, `aten.cumsum.default`), else of the node that it
     names; with decompositions where the program as it is has no such operator."""
-    named = {f"{space}::{operator}" for space, operator in _OPERATOR.findall(text)}
+    named = set(operators_named(text))
     for one in _programs(program):
         frames = _first_place(one, lambda node: _operator(node) in named)
         if frames := frames or place_named_in(one, text):
@@ -83,8 +83,7 @@ def decomposed(program: ExportedProgram, table: dict[Any, Any] | None = None) ->
     """In operators of Core ATen, or by a table; also after a target has traced it, which may leave sizes of data open
     that torch would then miss in the outputs."""
     for node in program.graph.nodes:
-        shapes = getattr(getattr(node.meta.get("val"), "fake_mode", None), "shape_env", None)
-        getattr(shapes, "pending_fresh_unbacked_symbols", []).clear()
+        forget_unplaced_sizes(node.meta.get("val"))
     return program.run_decompositions(table)
 
 
@@ -103,7 +102,7 @@ def _every_node(program: ExportedProgram) -> Iterator[torch.fx.Node]:
 
 
 def _operator(node: torch.fx.Node) -> str | None:
-    return getattr(getattr(node.target, "_schema", None), "name", None)
+    return getattr(schema_of(node.target), "name", None)
 
 
 def place_of_nodes(program: ExportedProgram, nodes: Sequence[str]) -> tuple[Frame, ...]:
@@ -132,16 +131,13 @@ def _given(node: torch.fx.Node) -> Iterator[torch.dtype]:
     yield from (leaf for leaf in pytree.tree_leaves((node.args, node.kwargs)) if isinstance(leaf, torch.dtype))
 
 
-_UNBOUNDED = re.compile(r"upper bound|unbacked|\bu\d+\b")
-
-
 def place_of_unbounded_size(program: ExportedProgram, text: str) -> tuple[Frame, ...]:
     """Of the node that makes the first size that is read from data and that nothing bounds, where the text is about
     one: a target names it by a symbol of its own."""
-    if not _UNBOUNDED.search(text):
+    if not is_about_unbounded_size(text):
         return ()
     open_ends = {str(name) for name, span in program.range_constraints.items() if not _is_bounded(span)}
-    return _first_place(program, lambda node: bool(_unbacked_symbols(node) & open_ends))
+    return _first_place(program, lambda node: bool(symbols_of_data(node.meta.get("val")) & open_ends))
 
 
 def _is_bounded(span: Any) -> bool:
@@ -153,14 +149,6 @@ def _is_bounded(span: Any) -> bool:
 
 
 _MOST_ELEMENTS = 1 << 48
-
-
-def _unbacked_symbols(node: torch.fx.Node) -> set[str]:
-    from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols  # noqa: PLC0415 - no public name
-
-    with contextlib.suppress(Exception):
-        return {str(symbol) for symbol in free_unbacked_symbols(node.meta.get("val"))}
-    return set()
 
 
 def place_of_output(program: ExportedProgram, position: int) -> tuple[Frame, ...]:

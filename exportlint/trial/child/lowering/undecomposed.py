@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from exportlint.lowering.backend import Reason
+from exportlint.trial.child.torch_private.operators import schema_of
+from exportlint.trial.protocol.torch_messages import Undecomposed, undecomposed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -17,17 +18,13 @@ if TYPE_CHECKING:
 
 def why_undecomposed(program: ExportedProgram, text: str) -> Reason | None:
     """Why torch refuses the program in these words, where that is known."""
-    return next(filter(None, (explain(program, text) for explain in _EXPLANATIONS)), None)
+    said = undecomposed(text)
+    return next(filter(None, (explain(program, said) for explain in _EXPLANATIONS)), None)
 
 
-# Of torch: of the function that it puts around a program that is given the same memory twice and writes to it, and of
-# inductor's trace of that.
-_MEMORY_TWICE = ("expected compiled_fn to be GraphModule", "mutating a non-functional tensor with a functional tensor")
-
-
-def _shared_buffer(program: ExportedProgram, text: str) -> Reason | None:
+def _shared_buffer(program: ExportedProgram, said: Undecomposed) -> Reason | None:
     """A buffer is written through another name than its own, which the trace keeps as a constant."""
-    if not any(sign in text for sign in _MEMORY_TWICE):
+    if not said.memory_twice:
         return None
     for buffer, constant in _shared(program):
         nodes = tuple(_writers(_placeholder(program, constant)))
@@ -40,18 +37,12 @@ def _shared_buffer(program: ExportedProgram, text: str) -> Reason | None:
     return None
 
 
-# Of torch's decompositions, and of inductor's trace, which names no constant.
-_CONSTANT = re.compile(r"Constant (\S+) is mutated in the forward method")
-_SOME_CONSTANT = ("mutating a non-functional tensor with a functional tensor", "to have an entirely functional graph")
-
-
-def _written_constant(program: ExportedProgram, text: str) -> Reason | None:
+def _written_constant(program: ExportedProgram, said: Undecomposed) -> Reason | None:
     """A tensor attribute is written that is no buffer."""
-    found = _CONSTANT.search(text)
     names = program.graph_signature.inputs_to_lifted_tensor_constants
-    written = [place for place, name in names.items() if found and name == found[1]]
+    written = [place for place, name in names.items() if name == said.constant]
     nodes = tuple(writer for place in written for writer in _writers(_placeholder(program, place)))
-    if not written and any(sign in text for sign in _SOME_CONSTANT):
+    if not written and said.some_constant:
         nodes = tuple(_constant_writers(program))
     if not nodes:
         return None
@@ -66,23 +57,16 @@ def _constant_writers(program: ExportedProgram) -> Iterator[str]:
     constant = {_placeholder(program, name) for name in program.graph_signature.inputs_to_lifted_tensor_constants}
     for node in program.graph.nodes:
         if node.op == "call_function" and node.all_input_nodes and node.all_input_nodes[0] in constant:
-            schema = getattr(node.target, "_schema", None)
+            schema = schema_of(node.target)
             if schema is not None and schema.is_mutable:
                 yield node.name
             elif constant.issuperset(node.all_input_nodes):
                 constant.add(node)
 
 
-_OTHER_SHAPE = (
-    "num_mutated_inp_runtime_indices",
-    "Encountered a set_ on a graph input",
-    "input that received a metadata mutation",
-)
-
-
-def _reshaped_input(program: ExportedProgram, text: str) -> Reason | None:
+def _reshaped_input(program: ExportedProgram, said: Undecomposed) -> Reason | None:
     """The shape or the storage of an input is changed in place, which is not a write of values."""
-    if not any(sign in text for sign in _OTHER_SHAPE):
+    if not said.other_shape:
         return None
     inputs = (_placeholder(program, name) for name in program.graph_signature.user_inputs if isinstance(name, str))
     nodes = tuple(writer for node in inputs for writer in _writers(node))
@@ -90,13 +74,12 @@ def _reshaped_input(program: ExportedProgram, text: str) -> Reason | None:
     return Reason(words, suggestion="give the result a name of its own: `y = x.transpose(0, 1)`", nodes=nodes)
 
 
-_NUMBER_IN_BRANCH = "Attempting to use FunctionalTensor on its own"
 _HIGHER_ORDER = ("cond", "while_loop")
 
 
-def _number_in_branch(program: ExportedProgram, text: str) -> Reason | None:
+def _number_in_branch(program: ExportedProgram, said: Undecomposed) -> Reason | None:
     """A function that `torch.cond` or `while_loop` is given makes a tensor of Python numbers."""
-    if _NUMBER_IN_BRANCH not in text:
+    if not said.number_in_branch:
         return None
     calls = tuple(node.name for node in program.graph.nodes if _named(node) in _HIGHER_ORDER)
     words = "a function that is given to control flow makes a tensor of Python numbers, which torch does not decompose"
@@ -108,37 +91,28 @@ def _named(node: Node) -> str:
     return getattr(node.target, "__name__", "") if node.op == "call_function" else ""
 
 
-_CARRIED_TWICE = re.compile(r"(cond_fn|body_fn|true_fn|false_fn) might be aliasing the input or the output")
-
-
-def _carried_twice(program: ExportedProgram, text: str) -> Reason | None:
+def _carried_twice(program: ExportedProgram, said: Undecomposed) -> Reason | None:
     """One tensor is given to control flow in two places."""
-    if not (found := _CARRIED_TWICE.search(text)):
+    if not said.carried_twice:
         return None
     calls = tuple(node.name for node in program.graph.nodes if _named(node) in _HIGHER_ORDER)
-    words = f"`{found[1]}` is given the same memory twice, or returns what it is given"
+    words = f"`{said.carried_twice}` is given the same memory twice, or returns what it is given"
     return Reason(words, suggestion="pass and return `t.clone()` for one of them", nodes=calls)
 
 
-_CLASS = re.compile(
-    r"TreeSpec of namedtuple class <class '(?P<namedtuple>[^']+)'>"
-    r"|No registered serialization name for <class '(?P<other>[^']+)'>"
-)
-
-
-def _unnamed_class(_program: ExportedProgram, text: str) -> Reason | None:
+def _unnamed_class(_program: ExportedProgram, said: Undecomposed) -> Reason | None:
     """The inputs or outputs hold a class that torch has no name for, so the program cannot be written to a file."""
-    if not (found := _CLASS.search(text)):
+    dotted = said.namedtuple or said.other_class
+    if dotted is None:
         return None
-    dotted = found["namedtuple"] or found["other"]
     name = dotted.rpartition(".")[2]
     words = f"an input or output is a `{name}`, and the program cannot be saved: in a file torch has no name for it"
     known = f"`torch.utils._pytree._register_namedtuple({name}, serialized_type_name={name!r})`"
-    advice = known if found["namedtuple"] else f"give `serialized_type_name={name!r}` where the class is registered"
+    advice = known if said.namedtuple else f"give `serialized_type_name={name!r}` where the class is registered"
     return Reason(words, suggestion=f"{advice}, or take and return plain tuples")
 
 
-_EXPLANATIONS: tuple[Callable[[ExportedProgram, str], Reason | None], ...] = (
+_EXPLANATIONS: tuple[Callable[[ExportedProgram, Undecomposed], Reason | None], ...] = (
     _shared_buffer,
     _written_constant,
     _reshaped_input,
@@ -169,7 +143,7 @@ def _placeholder(program: ExportedProgram, name: str) -> Node:
 def _writers(node: Node) -> Iterator[str]:
     """The nodes that write to it, or to a view of it."""
     for user in node.users:
-        schema = getattr(user.target, "_schema", None)
+        schema = schema_of(user.target)
         if schema is None:
             continue
         if schema.is_mutable and node in user.args[:1]:

@@ -26,31 +26,19 @@ from exportlint.trial.child.server.process_control import (
     adopt_orphans,
     die_with_parent,
     dump_stack_on_signal,
+    exit_code_of,
     exit_if_forked_copy,
     leave,
+    leave_after,
+    leave_group,
     process_id,
+    reap,
     remember_process_id,
 )
-from exportlint.trial.child.server.waited_forks import exit_code_of, leave_after, leave_group, reap
+from exportlint.trial.child.torch_private.module_names import PRELOADED, READER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-
-# What `torch.export.load` imports before it looks at its file, with all that this imports in turn.
-_READER = "torch._export.serde.serialize"
-
-# Modules that every stage needs and that take long to load; the last ones are absent in some versions.
-_PRELOAD = (
-    "torch.export",
-    "torch._dynamo",
-    "torch.export._trace",
-    "torch.fx.experimental.symbolic_shapes",
-    "torch._decomp.decompositions",
-    "torch._dynamo.functional_export",
-    "torch.export._draft_export",
-    "torch._inductor.codecache",
-)
 
 
 class Work(Protocol):
@@ -105,11 +93,11 @@ def _load_torch(with_torch_alone: Callable[[], None], preload: Sequence[str]) ->
         import torch  # noqa: PLC0415 - the server answers where it is missing
     except ImportError as exc:
         return {"missing": str(exc), "python": sys.executable}
-    _import(_READER)
+    _import(READER)
     with_torch_alone()
     torch.set_num_threads(1)
     _count_no_devices(torch)
-    for name in (*_PRELOAD, *_own_modules(), *preload):
+    for name in (*PRELOADED, *_own_modules(), *preload):
         _import(name)
     return {"torch": torch.__version__, "python": ".".join(map(str, sys.version_info[:2])), "platform": _platform()}
 

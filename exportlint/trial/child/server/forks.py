@@ -20,7 +20,7 @@ from exportlint.trial.child.server.process_control import (
     remember_process_id,
     wait,
 )
-from exportlint.trial.protocol.exceptions import of_exception
+from exportlint.trial.protocol.observation import of_exception
 from exportlint.trial.protocol.outcomes import exit_in_words
 
 if TYPE_CHECKING:

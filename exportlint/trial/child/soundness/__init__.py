@@ -1,1 +1,1 @@
-"""An exported program and eager in, every difference between them out. One file a check; `checks` lists them."""
+"""An exported program and eager in, every difference between them out. `checks` lists what is looked at."""

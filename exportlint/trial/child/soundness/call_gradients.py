@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils import _pytree as pytree
 
 from exportlint.trial.child.execution.side_effects import recorded_effects
 from exportlint.trial.child.loading.loaded import copied
 from exportlint.trial.child.loading.seeding import seed
+from exportlint.trial.child.torch_private import pytree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from exportlint.trial.child.execution.call_record import INPUTS
+from exportlint.trial.child.execution.call_record import INPUTS, kept_records, record_calls
 from exportlint.trial.child.execution.comparison import compare
+from exportlint.trial.child.execution.request import StageAnswer, StageRequest
+from exportlint.trial.child.server.forks import in_fork
+from exportlint.trial.child.soundness.value_divergence import at_divergence
 from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.protocol.outcomes import CRASHED, DIFFERS, PASSED
+from exportlint.trial.protocol.shortening import short
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from exportlint.trial.child.execution.call_record import CallRecord, RunRecord
 
@@ -163,3 +168,45 @@ def _left_outside(eager: RunRecord, exported: RunRecord) -> Iterator[Observation
 
 def _changed(one: RunRecord) -> bool:
     return one.observed is not None and one.observed[0] != one.observed[1]
+
+
+# Check: after the export the model still gives what eager gives.
+
+
+_OF_VALUES = ("output", STATE, "raises")
+
+
+def eager_after(eager: RunRecord, again: RunRecord, after: RunRecord) -> Iterator[Observation]:
+    """Differences between eager and `after`, the calls of the model after its export."""
+    for seen in differences(eager, again, after):
+        if seen.check in _OF_VALUES:
+            yield seen.with_details(check="eager-after-export")
+
+
+# Compare one call of a program with eager on the sample; stages that go on from an export need it to pass.
+
+
+_SAMPLE = (0,)
+
+
+def compared_on_sample(
+    request: StageRequest, module: Callable[[], Callable[..., Any]], detail: str = ""
+) -> StageAnswer:
+    """The answer of a stage: does the program that `module` gives agree with eager? `detail` is for when it does.
+
+    The call is made in a fork, so that the program stays as it is.
+    """
+    eager, again = kept_records(request.folder.parent)
+    if eager.calls[0].raised:
+        return StageAnswer(PASSED, "eager raises: nothing to compare with")
+    theirs = in_fork(lambda: record_calls(request.loaded, module(), _SAMPLE), request.folder)
+    if theirs.raised:
+        request.emit(theirs.raised)
+        return StageAnswer(CRASHED, None)
+    if theirs.ended:
+        return StageAnswer(CRASHED, short(theirs.ended))
+    # A program that computes the right thing goes on to the lowerings, whatever it no longer prints.
+    found = list(filter(in_results, differences(eager, again, theirs.value)))
+    for difference in found:
+        request.emit(at_divergence(request, difference, module, request.mode))
+    return StageAnswer(DIFFERS, None) if found else StageAnswer(PASSED, detail)

@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils import _pytree as pytree
 
 from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.executed_lines import Lines, recorded_lines
@@ -17,6 +16,7 @@ from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.child.soundness.call_gradients import may_have_gradient, weighted_sum
 from exportlint.trial.child.soundness.differences import is_unsteady
+from exportlint.trial.child.torch_private import pytree
 from exportlint.trial.protocol.frames import Frame
 from exportlint.trial.protocol.observation import Observation
 

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from exportlint.trial.child.execution.graph_places import constant_place
+from exportlint.trial.child.execution.inputs.pytree_leaves import snapshot
 from exportlint.trial.child.export.export_call import export
-from exportlint.trial.child.export.graph_literals import literals, perturbed
-from exportlint.trial.protocol.frames import Frame
+from exportlint.trial.child.torch_private.tensors import perturbed
+from exportlint.trial.protocol.frames import Frame, message_frames
 from exportlint.trial.protocol.observation import Observation
 
 if TYPE_CHECKING:
@@ -78,3 +80,52 @@ def changed_literals(ours: Mapping[str, Any], second: Mapping[str, Any]) -> Iter
 
 def _baked(place: list[list[Any]], **fields: Any) -> Observation:
     return Observation("difference", details={"check": "baked", **fields}).at([Frame(*frame) for frame in place])
+
+
+# Read the literals of an exported graph.
+
+
+def literals(program: Any) -> dict[str, Any]:
+    """Node by node: what is called, the numbers and texts it is called with, and where the code stands.
+
+    Plain data that pickles, with each node as text too; empty for a program that is no ExportedProgram.
+    """
+    if not isinstance(program, torch.export.ExportedProgram):
+        return {}
+    nodes = [(str(node.target), _plain((node.args, node.kwargs)), place_of(node)) for node in program.graph.nodes]
+    constants = {name: repr(snapshot(value)) for name, value in program.constants.items()}
+    shown = {name: _brief(value) for name, value in program.constants.items()}
+    places = {name: [list(frame) for frame in constant_place(program, name)] for name in constants}
+    text = [str(node.format_node()) for node in program.graph.nodes]
+    return {"nodes": nodes, "text": text, "constants": constants, "shown": shown, "places": places}
+
+
+_FEW = 4  # numbers that a person reads in a sentence
+
+
+def _brief(value: Any) -> str:
+    """The first numbers of a constant."""
+    if not isinstance(value, torch.Tensor) or value.is_sparse or value.is_quantized:
+        return type(value).__name__
+    first = value.detach().reshape(-1)[:_FEW].tolist()
+    numbers = ", ".join(f"{one:.6g}" if isinstance(one, float) else str(one) for one in first)
+    return f"[{numbers}{', …' if value.numel() > _FEW else ''}]" if value.dim() else numbers
+
+
+def _plain(value: Any) -> Any:
+    return [text for _, text in _numbers(value)]
+
+
+def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, (bool, int, float, str)):
+        yield path, repr(value)
+    elif isinstance(value, (list, tuple)):
+        for index, item in enumerate(value):
+            yield from _numbers(item, f"{path}[{index}]")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _numbers(item, f"{path}[{key!r}]")
+
+
+def place_of(node: Any) -> list[list[Any]]:
+    return [list(frame) for frame in message_frames(node.meta.get("stack_trace") or "")]

@@ -8,13 +8,13 @@ import torch
 
 from exportlint.trial.child.execution.graph_places import place_named_in
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
-from exportlint.trial.child.export.from_program import from_program
+from exportlint.trial.child.export.export_call import from_program
 from exportlint.trial.child.lowering.operator_places import place_of_nodes
 from exportlint.trial.child.lowering.undecomposed import why_undecomposed
-from exportlint.trial.child.soundness.sample_comparison import compared_on_sample
-from exportlint.trial.protocol.exceptions import of_exception
+from exportlint.trial.child.soundness.differences import compared_on_sample
+from exportlint.trial.child.torch_private.operators import is_operator
 from exportlint.trial.protocol.frames import message_frames
-from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.protocol.observation import Observation, of_exception
 from exportlint.trial.protocol.outcomes import REFUSED
 from exportlint.trial.protocol.shortening import short
 
@@ -55,7 +55,7 @@ def _outside_core(program: Any) -> Iterator[Observation]:
     known: set[str] = set()
     for node in program.graph.nodes:
         operator = node.target
-        if not isinstance(operator, torch._ops.OpOverload) or torch.Tag.core in operator.tags:  # noqa: SLF001 - no public name
+        if not is_operator(operator) or torch.Tag.core in operator.tags:
             continue
         name = str(operator)
         if name not in known and not _is_check(name):

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch._logging import structured
 
 from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
-from exportlint.trial.child.export.real_parameters import real_parameters
 from exportlint.trial.child.loading.seeding import seed
-from exportlint.trial.protocol.exceptions import of_exception
-from exportlint.trial.protocol.frames import Frame
-from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.child.torch_private.draft_report import issues
+from exportlint.trial.child.torch_private.tensors import real_parameters
+from exportlint.trial.protocol.observation import Observation, of_exception
 from exportlint.trial.protocol.outcomes import CRASHED, PASSED, REFUSED, SKIPPED
 from exportlint.trial.protocol.shortening import short
+from exportlint.trial.protocol.torch_messages import is_of_shared_dim
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,35 +38,21 @@ def run(request: StageRequest) -> StageAnswer:
         request.emit(seen)
         failure = f"draft_export itself failed, {seen.error_class}: {seen.first_line}"
         return StageAnswer(CRASHED if isinstance(exc, StopIteration) else REFUSED, short(failure))
-    report = getattr(program, "_report", None)
-    failures = list(_failures(report))
+    failures = list(_failures(program))
     for seen in failures:
         request.emit(seen)
     return StageAnswer(REFUSED if failures else PASSED, f"{len(failures)} issues" if len(failures) != 1 else "1 issue")
 
 
 _MOST = 500  # characters of each field of an issue
-# After a violated constraint draft_export lets every dim go its own way, those too that share a Dim.
-_SHARED = re.compile(r"Eq\(s\d+, s\d+\)")
 
 
-def _failures(report: Any) -> Iterator[Observation]:
-    # The report lists only the files that no earlier export of this process has met.
-    met = {number: name for name, number in structured.INTERN_TABLE.items()}
-    names = met | getattr(report, "str_to_filename", {})
-    for failure in getattr(report, "failures", ()):
-        data = failure.data
-        kind = failure.failure_type.name
-        if kind == "GUARD_ADDED" and _SHARED.fullmatch(str(data.get("expr"))):
+def _failures(program: Any) -> Iterator[Observation]:
+    for issue in issues(program):
+        data = issue.data
+        if issue.kind == "GUARD_ADDED" and is_of_shared_dim(str(data.get("expr"))):
             continue
-        frames = [_frame(entry, names) for entry in data.get("user_stack") or data.get("stack") or ()]
         subject = str(data.get("expr") or data.get("op") or data.get("reason") or "")
         given = {key: str(value)[:_MOST] for key, value in data.items() if "stack" not in key}
-        details = {"draft": kind, "subject": subject, "data": given}
-        yield Observation("exception", error_class=f"draft_export.{kind}", details=details).at(frames)
-
-
-def _frame(entry: Any, names: dict[Any, str]) -> Frame:
-    name = entry.get("filename")
-    path = names.get(str(name), names.get(name, str(name)))
-    return Frame(path, int(entry.get("line") or 0), entry.get("name") or "", (entry.get("loc") or "").strip())
+        details = {"draft": issue.kind, "subject": subject, "data": given}
+        yield Observation("exception", error_class=f"draft_export.{issue.kind}", details=details).at(issue.frames)

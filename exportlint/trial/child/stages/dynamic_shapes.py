@@ -6,30 +6,33 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from exportlint.trial.child.dynamic_shapes.conditions import FROM, Pick, Sizes
 from exportlint.trial.child.dynamic_shapes.declarations import (
     BrokenDeclaration,
-    DimPlace,
     asked_ranges,
     constants,
     narrowed,
+    static_equals,
     within,
 )
-from exportlint.trial.child.dynamic_shapes.declared_code import declared_code
-from exportlint.trial.child.dynamic_shapes.equal_dims import static_equals
-from exportlint.trial.child.dynamic_shapes.facts import conditions_of, constants_of, data_of, facts_of, plain_facts
-from exportlint.trial.child.dynamic_shapes.input_tensors import input_tensors
+from exportlint.trial.child.dynamic_shapes.free_export import traced
+from exportlint.trial.child.dynamic_shapes.input_tensors import DimPlace, declared_code, input_tensors
 from exportlint.trial.child.dynamic_shapes.other_sizes import SideBySide, Tried, picks, sizes_within
-from exportlint.trial.child.dynamic_shapes.proposing.free_export import traced
-from exportlint.trial.child.dynamic_shapes.proposing.proposal import Proposed, Wish, proposed
-from exportlint.trial.child.dynamic_shapes.size_names import names
+from exportlint.trial.child.dynamic_shapes.proposal import Proposed, Wish, proposed
+from exportlint.trial.child.dynamic_shapes.size_facts import (
+    conditions_of,
+    constants_of,
+    data_of,
+    facts_of,
+    names,
+    plain_facts,
+)
 from exportlint.trial.child.dynamic_shapes.symbolic_trace import SymbolicTrace, read_trace
+from exportlint.trial.child.execution.call_record import kept_records
 from exportlint.trial.child.execution.comparison import compare
-from exportlint.trial.child.execution.eager_records import kept_records
 from exportlint.trial.child.execution.inputs.input_sets import Inputs, inputs_of
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
+from exportlint.trial.child.torch_private import dynamo
 from exportlint.trial.protocol.frames import Frame, is_installed
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.outcomes import DIFFERS, MODES, PASSED, REFUSED, SKIPPED
@@ -235,7 +238,7 @@ class _SizesOfTarget:
     def propose(self, free: Mapping[DimPlace, Any]) -> None:
         """Propose what was exported with and ran with other sizes; what went wrong on the way is an observation."""
         loaded = self.request.loaded
-        torch._dynamo.reset()  # noqa: SLF001 - documented as torch._dynamo.reset
+        dynamo.reset()
         others = inputs_of(loaded, 1) if loaded.other_args is not None else None
         outcome = proposed(Wish(loaded, self.inputs, self.request.mode, free, others, self._steady()))
         if outcome.refusal:

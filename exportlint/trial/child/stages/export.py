@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from exportlint.trial.child.dynamic_shapes.shape_decisions import recorded_decisions
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.export_call import (
     export,
@@ -12,9 +11,10 @@ from exportlint.trial.child.export.export_call import (
     warning_observations,
     warnings_kept,
 )
-from exportlint.trial.child.localize.refusal_lines import located_refusal
-from exportlint.trial.child.soundness.sample_comparison import compared_on_sample
-from exportlint.trial.protocol.exceptions import of_exception
+from exportlint.trial.child.export.refusal_lines import located_refusal
+from exportlint.trial.child.soundness.differences import compared_on_sample
+from exportlint.trial.child.torch_private.symbolic_shapes import recorded_decisions
+from exportlint.trial.protocol.observation import of_exception
 from exportlint.trial.protocol.outcomes import PASSED, REFUSED
 
 

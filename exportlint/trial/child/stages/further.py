@@ -9,15 +9,15 @@ import dataclasses
 from functools import partial
 from typing import TYPE_CHECKING
 
-import torch
-
-from exportlint.trial.child.dynamic_shapes.shape_decisions import recorded_decisions
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.error_tolerant import eager_results, tolerant_export
-from exportlint.trial.child.export.graph_breaks import as_in_export, tell_graph_breaks
-from exportlint.trial.child.localize.refusal_lines import located_refusal
+from exportlint.trial.child.export.graph_breaks import tell_graph_breaks
+from exportlint.trial.child.export.refusal_lines import located_refusal
 from exportlint.trial.child.server.forks import told_in_fork
+from exportlint.trial.child.torch_private.dynamo import as_in_export
+from exportlint.trial.child.torch_private.symbolic_shapes import recorded_decisions
 from exportlint.trial.protocol.outcomes import CRASHED, PASSED, REFUSED, SKIPPED, STRICT, worst
+from exportlint.trial.protocol.torch_messages import could_not_resume
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -65,10 +65,10 @@ def _strict(request: StageRequest, tell: Callable[[Observation], None]) -> None:
 
     def tell_refusal(seen: Observation) -> None:
         # It is about the function around a break that Dynamo could not resume after; strict export never resumes.
-        if "Failed to handle graph break gracefully" not in seen.text:
+        if not could_not_resume(seen.text):
             tell(dataclasses.replace(seen, kind="exception").with_details(further=True))
 
-    with torch._dynamo.config.patch(**as_in_export()):  # noqa: SLF001 - documented as torch._dynamo.config
+    with as_in_export():
         tell_graph_breaks(request, tell_refusal)
 
 

@@ -22,12 +22,13 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils import _pytree as pytree
 
 from exportlint.trial.child.execution.graph_places import constant_place
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
-from exportlint.trial.child.export.from_program import from_program
+from exportlint.trial.child.export.export_call import from_program
 from exportlint.trial.child.server.forks import in_fork
+from exportlint.trial.child.torch_private import pytree
+from exportlint.trial.child.torch_private.operators import is_operator, schema_of
 from exportlint.trial.protocol.frames import Frame, is_user_path, message_frames
 from exportlint.trial.protocol.outcomes import PASSED
 
@@ -103,7 +104,7 @@ def _plain_name(operator: str) -> str:
 
 
 def _in_place(node: Any) -> bool:
-    return bool(getattr(getattr(node.target, "_schema", None), "is_mutable", False))
+    return bool(getattr(schema_of(node.target), "is_mutable", False))
 
 
 def _graphs(module: Any) -> Iterator[tuple[str, Any]]:
@@ -120,7 +121,7 @@ def _blocks(module: Any) -> Iterator[list[Any]]:
 def _operation(node: Any) -> list[Any]:
     args = [*map(_argument, node.args), *(f"{key}={_argument(value)}" for key, value in node.kwargs.items())]
     call = f"{getattr(node.target, '__name__', node.target)}" if callable(node.target) else str(node.target)
-    call = str(node.target) if isinstance(node.target, torch._ops.OpOverload) else call  # noqa: SLF001 - no public name
+    call = str(node.target) if is_operator(node.target) else call
     return [node.name, _type(node.meta.get("val")), f"{call}({', '.join(args)})", _in_place(node)]
 
 

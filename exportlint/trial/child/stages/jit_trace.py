@@ -1,5 +1,6 @@
 """jit-trace: trace the model with torch.jit.trace, as its script did, and run the traced module beside eager on other
-values. Where both disagree the trace has kept the way that the sample takes."""
+values. Where both disagree the trace has kept the way that the sample takes.
+"""
 
 from __future__ import annotations
 
@@ -10,25 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from exportlint.trial.child.dynamic_shapes.line_divergence import last_shared_line
+from exportlint.trial.child.dynamic_shapes.other_sizes import last_shared_line
 from exportlint.trial.child.execution.comparison import compare
-from exportlint.trial.child.execution.inputs.input_sets import Inputs, inputs_of
-from exportlint.trial.child.execution.inputs.pytree_leaves import snapshot
+from exportlint.trial.child.execution.inputs.input_sets import Inputs, inputs_of, with_other_values
+from exportlint.trial.child.execution.inputs.pytree_leaves import leaves, snapshot
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.export_call import warnings_kept
 from exportlint.trial.child.loading.loaded import copied
 from exportlint.trial.child.loading.seeding import seed
-from exportlint.trial.child.probing.probing_inputs import inputs_in_words, probing_inputs
-from exportlint.trial.child.probing.value_text import values_beside
 from exportlint.trial.child.server.forks import in_fork
-from exportlint.trial.protocol.exceptions import of_exception
+from exportlint.trial.child.torch_private import pytree
 from exportlint.trial.protocol.frames import Frame, frame_at, is_user_path
-from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.protocol.observation import Observation, of_exception
 from exportlint.trial.protocol.outcomes import DIFFERS, PASSED, REFUSED, SKIPPED
 
 if TYPE_CHECKING:
     import warnings
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from exportlint.trial.child.execution.inputs.pytree_leaves import Leaves
     from exportlint.trial.child.loading.loaded import Loaded
@@ -146,3 +145,126 @@ def _warned_at(warned: Sequence[warnings.WarningMessage]) -> Frame | None:
 def _doubt(warned: Sequence[warnings.WarningMessage]) -> str:
     place = _warned_at(warned)
     return f"; it warns of line {place.line}, `{place.text}`" if place else ""
+
+
+# Values that take a model other ways than its sample does: of other signs, sizes and extremes, of the same shapes.
+
+
+_FEW = 4  # elements that are shown one by one
+
+
+def probing_inputs(sample: Inputs) -> Iterator[tuple[str, Inputs]]:
+    """Each with how it was made, the most usual first; what leaves the sample as it is, is left out."""
+    known = snapshot(sample)
+    for how, inputs in _changed(sample):
+        if compare(known, snapshot(inputs), exact=True):
+            yield how, inputs
+
+
+def _changed(sample: Inputs) -> Iterator[tuple[str, Inputs]]:
+    for number in (1, 2, 3):
+        yield "other values of the same shapes", with_other_values(sample, number)
+    for how, change in _CHANGES.items():
+        yield how, pytree.tree_map_only(torch.Tensor, partial(_where_plain, change), sample)
+
+
+def _where_plain(change: Callable[[torch.Tensor], torch.Tensor], tensor: torch.Tensor) -> torch.Tensor:
+    return change(tensor) if _is_plain(tensor) else tensor
+
+
+def _is_plain(tensor: torch.Tensor) -> bool:
+    """Has it an order of values, and can they be written down?"""
+    return tensor.layout is torch.strided and not (tensor.is_quantized or tensor.dtype.is_complex)
+
+
+def _times(factor: float, tensor: torch.Tensor) -> torch.Tensor:
+    return tensor * factor if tensor.is_floating_point() else tensor
+
+
+def _filled(value: bool, tensor: torch.Tensor) -> torch.Tensor:
+    return torch.full_like(tensor, value) if _is_mask(tensor) else tensor
+
+
+def _alternating(tensor: torch.Tensor) -> torch.Tensor:
+    if not _is_mask(tensor):
+        return tensor
+    return (torch.arange(tensor.numel()) % 2).reshape(tensor.shape).to(tensor)
+
+
+def _is_mask(tensor: torch.Tensor) -> bool:
+    """Truth values, or numbers that are nothing but 0 and 1; floats only where both occur."""
+    if tensor.dtype == torch.bool:
+        return True
+    zeros, ones = tensor == 0, tensor == 1
+    both = bool(zeros.any()) and bool(ones.any())
+    return bool((zeros | ones).all()) and (both or not tensor.is_floating_point())
+
+
+_CHANGES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "the sample's values, negated": partial(_times, -1.0),
+    "the sample's values times 100": partial(_times, 100.0),
+    "the sample's values times 0.001": partial(_times, 0.001),
+    "masks with every other value True": _alternating,
+    "masks all True": partial(_filled, True),
+    "masks all False": partial(_filled, False),
+    "zeros": torch.zeros_like,
+    "ones": torch.ones_like,
+}
+
+
+def inputs_in_words(inputs: Inputs) -> str:
+    """Few values are shown, of many their least and their largest."""
+    return ", ".join(_in_words(value) for path, value in leaves(inputs) if not _is_structure(path))
+
+
+def _is_structure(path: str) -> bool:
+    return path.startswith("len(") or path.endswith(".keys()")
+
+
+def _in_words(value: Any) -> str:
+    if not isinstance(value, torch.Tensor):
+        return repr(value)
+    if not _is_plain(value):
+        return f"{_kind(value)}{list(value.shape)}"
+    if value.numel() <= _FEW:
+        return str([round(one, 4) if isinstance(one, float) else one for one in value.reshape(-1).tolist()])
+    if value.dtype == torch.bool:
+        return f"bool{list(value.shape)} with {int(value.sum())} True"
+    least, most = value.min().item(), value.max().item()
+    return f"{_kind(value)}{list(value.shape)} from {least:.4g} to {most:.4g}"
+
+
+def _kind(tensor: torch.Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+# Show two values side by side, at the place where they differ most.
+
+
+def values_beside(ours: Leaves, theirs: Leaves, before: Leaves) -> dict[str, Any]:
+    """ "output" (path, and index in a tensor), "ours", "theirs", and "sample": what stands there in `before`."""
+    found = compare(ours, theirs)
+    path = found.path if found else ""
+    values = [dict(side).get(path) for side in (ours, theirs, before)]
+    tensors = [value for value in values if isinstance(value, torch.Tensor)]
+    where = ""
+    if len(tensors) == len(values) and len({tensor.shape for tensor in tensors}) == 1 and tensors[0].numel():
+        index = _widest(*(tensor.to(torch.cdouble).reshape(-1) for tensor in tensors[:2]))
+        place = [int(one) for one in torch.unravel_index(torch.tensor(index), tensors[0].shape)]
+        where = str(place) if place else ""
+        values = [tensor.reshape(-1)[index].item() for tensor in tensors]
+    ours_text, theirs_text, before_text = map(_text, values)
+    return {"output": f"{path}{where}", "ours": ours_text, "theirs": theirs_text, "sample": before_text}
+
+
+def _widest(ours: torch.Tensor, theirs: torch.Tensor) -> int:
+    """Where they differ most; infinities that are equal do not, and what is no number on one side does most."""
+    same = (ours == theirs) | (ours.isnan() & theirs.isnan())
+    gap = torch.nan_to_num((ours - theirs).abs(), nan=torch.inf, posinf=torch.inf)
+    return int(gap.masked_fill(same, 0).argmax())
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
+    return f"{value:.4g}" if isinstance(value, float) else repr(value)

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from exportlint.trial.child.execution.call_record import RunRecord, record_calls
-from exportlint.trial.child.execution.left_out_effects import as_if_exporting, without_left_out
+from exportlint.trial.child.execution.call_record import RunRecord, record_calls, without_left_out
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.export_call import Exported, export, warnings_kept
-from exportlint.trial.child.export.graph_literals import literals
 from exportlint.trial.child.server.forks import ForkResult, in_fork
-from exportlint.trial.child.soundness.differences import differences
-from exportlint.trial.child.soundness.eager_after_export import eager_after
-from exportlint.trial.child.soundness.second_export import changed_literals, literals_of_second_export
-from exportlint.trial.protocol.exceptions import of_exception
+from exportlint.trial.child.soundness.differences import differences, eager_after
+from exportlint.trial.child.soundness.second_export import changed_literals, literals, literals_of_second_export
+from exportlint.trial.child.torch_private.dynamo import as_if_exporting
+from exportlint.trial.protocol.observation import of_exception
 from exportlint.trial.protocol.outcomes import PASSED, Outcome
 from exportlint.trial.protocol.shortening import short
+from exportlint.trial.protocol.torch_messages import deprecated_name
 
 if TYPE_CHECKING:
     import warnings
@@ -92,7 +90,7 @@ def _deprecated(kept: Sequence[warnings.WarningMessage], path: str | None) -> di
     """What torch said last of a call of the fixture that it will drop; such a warning begins with its name."""
     source = Path(path).read_text("utf-8") if path else ""
     ours = (str(one.message) for one in kept if issubclass(one.category, FutureWarning | DeprecationWarning))
-    words = [short(text) for text in ours if (name := re.match(r"`?([\w.]+)", text)) and name[1] in source]
+    words = [short(text) for text in ours if (name := deprecated_name(text)) and name in source]
     return {"deprecated": words[-1]} if words else {}
 
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from exportlint.trial.child.execution.call_record import record_calls
+from exportlint.trial.child.execution.call_record import kept_records, record_calls
 from exportlint.trial.child.execution.comparison import compare
-from exportlint.trial.child.execution.eager_records import kept_records
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.child.soundness.differences import is_unsteady

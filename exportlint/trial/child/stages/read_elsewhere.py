@@ -7,15 +7,15 @@ import subprocess
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils import _pytree as pytree
 
+from exportlint.trial.child import read_and_run
 from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.execution.inputs.pytree_leaves import snapshot
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
-from exportlint.trial.child.export.from_program import from_program
+from exportlint.trial.child.export.export_call import from_program
 from exportlint.trial.child.loading.seeding import seed
-from exportlint.trial.child.reading import read_and_run
+from exportlint.trial.child.torch_private import pytree
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.outcomes import CRASHED, DIFFERS, PASSED, REFUSED, SKIPPED
 from exportlint.trial.protocol.shortening import short

@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
+import gc
+import re
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from exportlint.trial.child.custom_operators.examined_operators import Draft, drafts_of_missing, registered
-from exportlint.trial.child.execution.call_record import record_calls
-from exportlint.trial.child.execution.eager_records import kept_records
+from exportlint.trial.child.execution.call_record import kept_records, record_calls
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.export_call import export
+from exportlint.trial.child.loading.edited_files import source_of
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.child.soundness.differences import differences, in_results
-from exportlint.trial.child.soundness.torch_checks_tried import checks_that_help
-from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.child.torch_private.symbolic_shapes import recorded_decisions
+from exportlint.trial.protocol.frames import Frame, is_installed, is_user_path
+from exportlint.trial.protocol.observation import Observation, of_exception
 from exportlint.trial.protocol.outcomes import PASSED
 from exportlint.trial.protocol.remedies import CHECKS, EVAL, FAKE_KERNEL, NO_GRAD, NO_VALIDATION
+from exportlint.trial.protocol.torch_messages import asked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from exportlint.trial.child.loading.loaded import Loaded
-    from exportlint.trial.child.localize.missing_checks import Check
+    from exportlint.trial.child.torch_private.symbolic_shapes import ShapeDecisions
 
 
 Remedy = Callable[["Loaded"], contextlib.AbstractContextManager[Any]]
@@ -108,3 +114,208 @@ _REMEDIES: dict[str, Remedy] = {
     NO_VALIDATION: _no_validation,
     EVAL: _eval,
 }
+
+# Try the `torch._check`s that a refusal asks for: does the model then export, and agree with eager?
+
+
+# The sample, and the other inputs: a check must hold for both.
+_PLAN = (0, 1)
+_MOST = 8  # tries, each of which costs an export
+
+
+def checks_that_help(request: StageRequest, mode: str, known: list[Check]) -> list[Check]:
+    """The checks with which the model exports and agrees; empty where none were found. `known` help in another mode."""
+    search = _CheckSearch(request, mode)
+    return (search.found(known) if known else []) or search.found([])
+
+
+@dataclass
+class _CheckSearch:
+    request: StageRequest
+    mode: str
+    tried: list[list[Check]] = field(default_factory=list)
+
+    def found(self, checks: list[Check]) -> list[Check]:
+        """These checks with as many more as it takes, depth first."""
+        if len(self.tried) >= _MOST or checks in self.tried:
+            return []
+        self.tried.append(checks)
+        asked = in_fork(partial(self._asked, checks), self.request.folder).value
+        if asked is None:
+            return []
+        if not asked:
+            return checks
+        ways = (self.found([*checks, check]) for check in asked if check not in checks)
+        return next((way for way in ways if way), [])
+
+    def _asked(self, checks: list[Check]) -> list[Check] | None:
+        """What else torch asks with these checks in the source; [] where it exports and agrees; None: no way on."""
+        loaded = self.request.loaded
+        if not all(lay_over(path, statements) for path, statements in _by_file(checks).items()):
+            return None
+        if checks and any(call.raised for call in record_calls(loaded, loaded.eager(), _PLAN).calls):
+            return None
+        with recorded_decisions() as decisions:
+            try:
+                exported = export(loaded, self.mode)
+            except Exception as exc:  # noqa: BLE001 - torch lets anything through
+                return missing_checks(of_exception(exc), decisions) or None
+        eager, again = kept_records(self.request.folder.parent)
+        theirs = record_calls(loaded, exported.module(), _PLAN)
+        return None if any(map(in_results, differences(eager, again, theirs))) else []
+
+
+def _by_file(checks: list[Check]) -> dict[str, dict[int, list[str]]]:
+    found: dict[str, dict[int, list[str]]] = {}
+    for one in checks:
+        found.setdefault(one.path, {}).setdefault(one.line, []).append(one.text)
+    return found
+
+
+# Read in a refusal which `torch._check` torch lacks: what must hold of a number, or of a size, that is data.
+
+
+@dataclass(frozen=True)
+class Check:
+    """A statement to be written behind the line that reads the number; `source` is that line.
+
+    `cuts`: the line of a `return` that is not reached any more with it.
+    """
+
+    path: str
+    line: int
+    text: str
+    source: str
+    cuts: int | None = None
+
+
+def missing_checks(seen: Observation, decisions: ShapeDecisions) -> list[Check]:
+    """What may be written, the likeliest first: what torch asked, or its opposite, of the name that holds the number.
+
+    Nothing where the number decides a branch of the model with two ways on, which a check would cut off.
+    """
+    found = asked(seen.text)
+    if found is None or _has_two_ways(seen.user):
+        return []
+    symbol = found.symbol
+    place = _reading_line(symbol, decisions)
+    if place is None:
+        return []
+    holders = _holders(place, *_position(symbol, place, decisions))
+    texts = [re.sub(rf"\b{symbol}\b", holder, relation) for holder in holders for relation in found.relations]
+    cuts = _answered_at(seen.user)
+    return [Check(place.path, place.line, f"torch._check({text})", place.text, cuts) for text in texts]
+
+
+def _reading_line(symbol: str, decisions: ShapeDecisions) -> Frame | None:
+    """Where the project's own code reads an integer from data."""
+    frames = decisions.read_at.get(symbol, ()) if symbol.startswith("u") else ()
+    is_own = frames and is_user_path(frames[-1].path) and not is_installed(frames[-1].path)
+    return frames[-1] if is_own else None
+
+
+def _position(symbol: str, place: Frame, decisions: ShapeDecisions) -> tuple[int, int]:
+    """Which of the numbers that the line reads it is, and how many there are: `tolist()` reads several."""
+    here = [one for one, frames in decisions.read_at.items() if frames and frames[-1][:2] == place[:2]]
+    return here.index(symbol), len(here)
+
+
+def _holders(place: Frame, index: int, several: int) -> list[str]:
+    """How Python may call the number behind the statement of the line, which assigns it or the tensor of that size."""
+    for node in _nodes(place.path):
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.lineno <= place.line <= (node.end_lineno or 0):
+            match node.targets if isinstance(node, ast.Assign) else [node.target]:
+                case [ast.Name(id=name)]:
+                    return [name, f"{name}.shape[0]"] if several == 1 else [f"{name}[{index}]"]
+                case [ast.Tuple(elts=names)] if len(names) == several and isinstance(names[index], ast.Name):
+                    return [ast.unparse(names[index])]
+    return []
+
+
+_LEAVES = (ast.Raise, ast.Return, ast.Continue, ast.Break)
+
+
+def _has_two_ways(place: Frame | None) -> bool:
+    """Is the line a branch, both ways of which go on?"""
+    node = _branch(place) if place else None
+    return node is not None and not (isinstance(node, ast.If) and isinstance(node.body[-1], _LEAVES))
+
+
+def _answered_at(place: Frame | None) -> int | None:
+    """The line of the `return` with which the branch of the line ends, and which a check cuts off."""
+    node = _branch(place) if place else None
+    last = node.body[-1] if isinstance(node, ast.If) else None
+    return last.lineno if isinstance(last, ast.Return) else None
+
+
+def _branch(place: Frame) -> ast.If | ast.While | ast.IfExp | None:
+    for node in _nodes(place.path):
+        if isinstance(node, (ast.If, ast.While, ast.IfExp)):
+            test = node.test
+            if test.lineno <= place.line <= (test.end_lineno or test.lineno):
+                return node
+    return None
+
+
+def _nodes(path: str) -> Iterator[ast.AST]:
+    try:
+        return ast.walk(ast.parse(source_of(path)))
+    except (OSError, SyntaxError, ValueError):
+        return iter(())
+
+
+# Run functions as if their file had more statements, without touching it. To be used in a fork: nothing is undone.
+
+
+def lay_over(path: str, statements: Mapping[int, Sequence[str]]) -> bool:
+    """Put statements (of torch only) behind those of the given lines, in every live function of the file.
+
+    The lines keep their numbers. False where a line holds no plain statement, or no function of it lives.
+    """
+    tree = ast.parse(source_of(path))
+    laid = _Insert(statements)
+    tree = laid.visit(tree)
+    new = {(code.co_firstlineno, code.co_name): code for code in _codes(compile(tree, path, "exec", dont_inherit=True))}
+    functions = [one for one in gc.get_objects() if isinstance(one, FunctionType) and one.__code__.co_filename == path]
+    changed = False
+    for function in functions:
+        old = function.__code__
+        code = new.get((old.co_firstlineno, old.co_name))
+        if code is not None and code.co_freevars == old.co_freevars:
+            function.__code__ = code
+            function.__globals__.setdefault("torch", torch)
+            changed = True
+    return changed and laid.done == set(statements)
+
+
+class _Insert(ast.NodeTransformer):
+    def __init__(self, statements: Mapping[int, Sequence[str]]) -> None:
+        self._statements = statements
+        self.done: set[int] = set()
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST | list[ast.stmt]:
+        return self._with_more(node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | list[ast.stmt]:
+        return self._with_more(node)
+
+    def _with_more(self, node: ast.stmt) -> ast.AST | list[ast.stmt]:
+        lines = [line for line in self._statements if node.lineno <= line <= (node.end_lineno or node.lineno)]
+        self.done.update(lines)
+        more = [one for line in lines for text in self._statements[line] for one in ast.parse(text).body]
+        placed = [ast.fix_missing_locations(_at(one, node)) for one in more]
+        return [node, *placed] if placed else node
+
+
+def _at(statement: ast.stmt, place: ast.stmt) -> ast.stmt:
+    for node in ast.walk(statement):
+        if hasattr(node, "lineno"):
+            ast.copy_location(node, place)
+    return statement
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _codes(inner)

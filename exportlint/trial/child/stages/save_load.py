@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 from exportlint.lowering.saved_program import SavedProgram, modules_needed
 from exportlint.trial.child.execution.graph_places import place_named_in
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
-from exportlint.trial.child.export.from_program import from_program
+from exportlint.trial.child.export.export_call import from_program
+from exportlint.trial.child.export.refusal_lines import at_construction
 from exportlint.trial.child.loading.edited_files import laid_files
-from exportlint.trial.child.localize.construction_site import at_construction
-from exportlint.trial.child.lowering.comparing.input_calls import calls_of, module_of
 from exportlint.trial.child.lowering.proof import prove
-from exportlint.trial.child.lowering.proved import ProofSubject, Proved
+from exportlint.trial.child.lowering.proof_subject import ProofSubject, Proved, calls_of, module_of
 from exportlint.trial.protocol.outcomes import PASSED, REFUSED
 
 if TYPE_CHECKING:

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from exportlint.trial.child.execution.call_text import arguments_text
+from exportlint.trial.child.execution.call_record import arguments_text
 from exportlint.trial.child.execution.inputs.input_sets import Inputs, inputs_of
 from exportlint.trial.child.execution.inputs.pytree_leaves import leaves
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.loading.loaded import copied
 from exportlint.trial.child.loading.seeding import seed
-from exportlint.trial.child.localize.construction_site import unknown_class
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.protocol.frames import Frame, is_user_path
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.outcomes import CRASHED, PASSED, REFUSED, SKIPPED, STRICT
 from exportlint.trial.protocol.shortening import short
+from exportlint.trial.protocol.torch_messages import is_about_input_types, unknown_class_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -117,7 +117,7 @@ class _Search:
 
 def _is_about_inputs_or_outputs(seen: Observation) -> bool:
     """Is it about the types that go in and out, which do not matter between submodules?"""
-    return unknown_class(seen) is not None or "Unsupported input type" in seen.text
+    return unknown_class_name(seen.text) is not None or is_about_input_types(seen.text)
 
 
 def _export(request: StageRequest, path: str, inputs: Inputs) -> None:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
-from exportlint.trial.child.export.from_program import from_program
-from exportlint.trial.child.loading.imports import resolve
-from exportlint.trial.child.soundness.sample_comparison import compared_on_sample
-from exportlint.trial.protocol.exceptions import of_exception
+from exportlint.trial.child.export.export_call import from_program
+from exportlint.trial.child.loading.from_target import resolve
+from exportlint.trial.child.soundness.differences import compared_on_sample
+from exportlint.trial.protocol.observation import of_exception
 from exportlint.trial.protocol.outcomes import REFUSED, SKIPPED
 from exportlint.trial.protocol.shortening import short
 from exportlint.trial.protocol.target import TargetError

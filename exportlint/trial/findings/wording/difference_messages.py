@@ -1,4 +1,4 @@
-"""Word differences and notes, each as one sentence; `protocol.observation` describes the fields."""
+"""Why the program of a target gives what eager does not, and what to write instead: each cause in a sentence."""
 
 from __future__ import annotations
 
@@ -7,12 +7,114 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from exportlint.trial.findings.wording.lowering_messages import lowered_cause
-from exportlint.trial.findings.wording.operator_messages import missing_operator
 from exportlint.trial.findings.wording.size_messages import wrong_declaration
+from exportlint.trial.protocol.frames import from_here
+from exportlint.trial.protocol.operator_support import DELEGATED, FALLBACK, MISSING
 
 if TYPE_CHECKING:
     from exportlint.trial.protocol.observation import Observation
+    from exportlint.trial.protocol.operator_support import OperatorRow, OperatorSupport
+
+
+def lowered_cause(details: Mapping[str, Any]) -> str:
+    """The end of a sentence that has said how the values differ."""
+    match details:
+        case {"cause": "as-exported"}:
+            return "; the exported program gives just that, so it is not the target's doing"
+        case {"cause": "starts-at-zero", "buffers": names}:
+            return f"; {_buffers(names)} at zero in the lowered program, whatever the model holds there"
+        case {"cause": "forgets", "buffers": names}:
+            return f"; what a call writes to {_named(names)} is lost before the next one"
+        case {"cause": "always-zero", "buffers": names}:
+            return f"; every call starts from zeros in {_named(names)}"
+        case {"cause": "not-written-back"}:
+            return "; the model writes to it, and the lowered program leaves it as it was"
+        case {"cause": "never-read", "input": name}:
+            return f"; the lowered program never reads the input `{name}`: it gives what the sample's `{name}` gives"
+        case {"cause": "order", "order": order}:
+            return f"; the outputs come in another order: {', '.join(map(str, order))}"
+        case {"first": first}:
+            return _first(first)
+    return ""
+
+
+def _first(first: Mapping[str, Any]) -> str:
+    match first:
+        case {"only_fused": True}:
+            return "; with every operator's result kept nothing differs: only the fused program does it"
+        case {"only_later": True}:
+            return "; in a first call it gives what eager gives: an earlier call changes what it does"
+    return f"; the first operator that differs is `{first['operator']}`{_how(first)}"
+
+
+def _how(how: Mapping[Any, Any]) -> str:
+    if how.get("what") == "values":
+        return f", by up to {how['max_error']:.4g}"
+    return f": {how.get('what')} {how.get('theirs')} in place of {how.get('ours')}"
+
+
+def _named(names: list[str]) -> str:
+    return f"the buffer{'s' if len(names) > 1 else ''} {', '.join(f'`{name}`' for name in names)}"
+
+
+def _buffers(names: list[str]) -> str:
+    return f"{_named(names)} {'start' if len(names) > 1 else 'starts'}"
+
+
+# What to write instead, by cause.
+OF_CAUSES = {
+    "starts-at-zero": "give the state to the model as an input and return it, or let the buffer start at zero",
+    "always-zero": "give the state to the model as an input and return it",
+    "forgets": "give the state to the model as an input and return it",
+    "not-written-back": "return the new value instead of writing to the input",
+}
+
+# Word the dry run of a lowering: how much of a program its target takes, and what it lacks.
+
+
+NOT_KNOWN = "the target cannot say before it compiles"
+NOTHING_COMPILED = "nothing compiled: the same as in an earlier run"
+_MOST_OPERATORS = 3
+
+
+def support_line(support: OperatorSupport) -> str:
+    """As in "97.2 % of 412 operators supported, 1 missing: aten.foo at model.py:31"; of a target that can say."""
+    total, missing = support.total, support.of(MISSING)
+    counted = "the one operator" if total == 1 else f"all {total} operators"
+    head = f"{_share(total - support.count(MISSING), total)} % of {total} operators" if missing else counted
+    parts = [f"{head} supported", *_further(support)]
+    if missing:
+        more = ", …" if len(missing) > _MOST_OPERATORS else ""
+        parts.append(f"{len(missing)} missing: {', '.join(map(_at_its_line, missing[:_MOST_OPERATORS]))}{more}")
+    return ", ".join(parts)
+
+
+def _share(part: int, whole: int) -> str:
+    """Rounded down, so that nothing short of all is 100 %."""
+    return f"{part * 1000 // whole / 10:.1f}"
+
+
+def _further(support: OperatorSupport) -> list[str]:
+    """Who computes what is supported, where that is not the target's own kernels alone."""
+    counts = ((support.count(DELEGATED), "delegated"), (support.count(FALLBACK), "by fallback"))
+    return [f"{number} {how}" for number, how in counts if number]
+
+
+def _at_its_line(row: OperatorRow) -> str:
+    place = f" at {from_here(row.path)}:{row.line}" if row.path else ""
+    return f"{row.name}{place}"
+
+
+def missing_operator(seen: Observation) -> str:
+    """Of an operator that the target lacks. `compiled`: did the trial go on to compile the program, and fail?"""
+    details = seen.details
+    often = f" ({details['count']} times)" if details["count"] > 1 else ""
+    why = f": {details['reason']}" if details.get("reason") else ""
+    tried = "" if details["compiled"] else ", says the dry run; it was not compiled"
+    return f"`{details['operator']}`{often} is missing in the target{why}{tried}"
+
+
+# Word differences and notes, each as one sentence; `protocol.observation` describes the fields.
 
 
 Details = Mapping[str, Any]

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from exportlint.trial.findings.wording.advice import advised
-from exportlint.trial.findings.wording.difference_messages import in_words
-from exportlint.trial.findings.wording.lowering_messages import OF_CAUSES
-from exportlint.trial.findings.wording.operator_messages import NOT_KNOWN
+from exportlint.trial.findings.wording.difference_messages import NOT_KNOWN, OF_CAUSES, in_words
 from exportlint.trial.findings.wording.size_messages import wrong_declaration
-from exportlint.trial.findings.wording.torch_messages import Words, one_line, torch_words
+from exportlint.trial.findings.wording.torch_messages import Words, advised, one_line, torch_words
 from exportlint.trial.protocol.outcomes import DIFFERS, MODES, SKIPPED, Outcome
 from exportlint.trial.protocol.shortening import short
-from exportlint.trial.protocol.stages import StageKind
+from exportlint.trial.protocol.stages import EAGER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,7 +49,7 @@ def exception_words(stage: Stage, seen: Observation, *, known: bool) -> Words:
     if ended := seen.details.get("ended"):
         return Words(f"{stage.name} {str(ended).replace('-', ' ')}: {one_line(seen.text)}")
     words = torch_words(seen)
-    if stage.kind is StageKind.EAGER:
+    if stage == EAGER:
         return Words(f"eager itself raises: {words.message}", words.suggestion or (None if known else _INPUTS))
     if facts := seen.details.get("sizes"):
         pairs = [wrong_declaration(fact) for fact in facts]
@@ -60,7 +57,7 @@ def exception_words(stage: Stage, seen: Observation, *, known: bool) -> Words:
         return Words("; ".join(messages), "; ".join(suggestions))
     if summary := seen.details.get("summary"):
         return Words(f"{stage.name}, {one_line(str(summary))}", seen.details.get("suggestion") or None)
-    return advised(words, seen, thorough=stage.kind is not StageKind.DRAFT) if stage.of_export else words
+    return advised(words, seen, thorough=not stage.reports_on) if stage.of_export else words
 
 
 def graph_break_words(seen: Observation) -> Words:
@@ -138,7 +135,7 @@ def stage_detail(result: StageResult) -> tuple[str, str | None]:
 
 def _with_mode(result: StageResult, seen: Observation) -> str:
     """The sentence; of soundness, which looks at several modes, with the mode and with why the line was named."""
-    if result.row.kind is not StageKind.COMPARE:
+    if not result.row.by_mode:
         return in_words(seen, with_divergence=False)
     text = in_words(seen)
     return f"without what is refused: {text}" if seen.details.get("tolerant") else f"{seen.details['mode']}: {text}"

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import linecache
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from exportlint.trial.protocol.remedies import operator_without_fake_kernel
+from exportlint.trial.protocol.remedies import is_about_distributions, operator_without_fake_kernel
+from exportlint.trial.protocol.torch_messages import (
+    depends_on_data,
+    graph_break,
+    is_about_numpy,
+    refusal,
+    violates_declared_sizes,
+    violation,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Mapping
 
     from exportlint.trial.protocol.observation import Observation
+    from exportlint.trial.protocol.torch_messages import GraphBreak, Violation
 
 
 MOST = 300  # characters of torch's own words that a person reads in a list
@@ -47,114 +57,46 @@ _NO_FAKE_KERNEL = "the custom operator `{}` has no fake kernel, so the tracer ca
 # What torch says in its own symbols (`u0 > 4`), which means something only beside the line that they were read at.
 _SYMBOL = " (`{expr}`)"
 
-# The first pattern that torch's message holds. `{groups}` come from the pattern.
-_PATTERNS: tuple[tuple[str, str, str | None], ...] = (
-    (
-        r"Could not extract specialized integer from data-dependent expression (?P<expr>.+?) \(unhinted",
-        "Python needs a number here (`{expr}`) that is known only when the program runs",
-        _CHECK,
-    ),
-    (
-        r"Could not guard on data-dependent expression (?P<expr>z?uf?\d+) \(unhinted",
-        "Python needs a number here (`{expr}`) that is known only when the program runs",
-        _CHECK,
-    ),
-    (
-        r"Could not guard on data-dependent expression (?P<expr>.+?) \(unhinted.*Size-like symbols: u\d",
+# By the kind of the refusal. `{groups}` are its parts.
+_REFUSED: Mapping[str, tuple[str, str | None]] = {
+    "number": ("Python needs a number here (`{expr}`) that is known only when the program runs", _CHECK),
+    "size": (
         "the size of a tensor decides here (`{expr}`), and that size depends on data",
         "state what holds of the size with `torch._check(…)`, or do without the test",
     ),
-    (
-        r"Could not guard on data-dependent expression (?P<expr>.+?) \(unhinted",
-        "the value of a tensor decides here (`{expr}`), and while it is traced a tensor has no value",
-        _SELECT,
-    ),
-    (
-        r"We found a fake tensor in the exported program constant's list.*model attribute: (?P<name>\w+)",
+    "value": ("the value of a tensor decides here (`{expr}`), and while it is traced a tensor has no value", _SELECT),
+    "lost-data": (
         "an operation went past the tracer, so the program holds a tensor without data (`{name}`)",
         "look for `.data`, and for functions that keep a tensor they made while tracing; use `.detach()` and return it",
     ),
-    (
-        r"Found <class '(?P<dotted>[^']+)'> in output, which is not a known type",
-        "the model returns `{name}`, a class that torch.export cannot take apart into tensors",
-        _REGISTER,
-    ),
-    (
-        r"unrecognized type (?:UserDefined\w+\()?(?P<dotted>\w+?)(?:Variable\(\))?\)? at output",
-        "the model returns `{name}`, a class that torch.export cannot take apart into tensors",
-        _REGISTER,
-    ),
-    (
-        r"(?:Unsupported input type|one of the inputs with type) `?<class '(?P<dotted>[^']+)'>",
-        "an input is a `{name}`, a class that torch.export cannot take apart into tensors",
-        _REGISTER,
-    ),
-    (
-        r"Expected `mod` to be an instance of `torch.nn.Module`, got <class '(?P<dotted>[^']+)'>",
-        "what is exported is a `{name}`, and torch.export takes a `torch.nn.Module` only",
-        _WRAP,
-    ),
-    (
-        r"Exporting a ScriptModule is not supported",
-        "what is exported is a TorchScript module",
-        "export the module that it was made from",
-    ),
-    (
-        r"missing a required (?:keyword-only )?argument: '(?P<name>\w+)'",
+    "output-class": ("the model returns `{name}`, a class that torch.export cannot take apart into tensors", _REGISTER),
+    "input-class": ("an input is a `{name}`, a class that torch.export cannot take apart into tensors", _REGISTER),
+    "no-module": ("what is exported is a `{name}`, and torch.export takes a `torch.nn.Module` only", _WRAP),
+    "script-module": ("what is exported is a TorchScript module", "export the module that it was made from"),
+    "missing-argument": (
         "the example inputs give no value for the argument `{name}` of forward",
         "add it to `example_args` or `example_kwargs`",
     ),
-    (
-        r"got an unexpected keyword argument '(?P<name>\w+)'",
-        "the example inputs name an argument `{name}`, which forward does not have",
-        None,
-    ),
-    (
-        r"Expected pred to be bool or single-element tensor, but got",
+    "unexpected-argument": ("the example inputs name an argument `{name}`, which forward does not have", None),
+    "predicate": (
         "`torch.cond` chooses by one element, and its predicate has several",
         "give it one, as in `(x > 0).all()`; to choose for each element, use `torch.where`",
     ),
-    (
-        r"\bmodule '(?P<dotted>torch[\w.]*)' has no attribute '(?P<name>\w+)'",
+    "no-attribute": (
         "this torch has no `{dotted}.{name}`",
         "write it with what the installed torch has, or install the one that it was written for",
     ),
-    (
-        r"Detected data-dependent branching",
-        "the value of a tensor decides here, and while it is traced a tensor has no value",
-        _SELECT,
-    ),
-    (
-        r"\Aaten\.(?P<name>\w+)\.\w+\Z|Operator `aten\.(?P<operator>\w+)\.\w+` has a non-Tensor output whose value",
-        "`{name}{operator}` gives Python an answer that depends on the values of a tensor",
-        _SELECT,
-    ),
-    (
-        r"Cannot access data pointer of Tensor",
+    "branch": ("the value of a tensor decides here, and while it is traced a tensor has no value", _SELECT),
+    "answer": ("`{name}{operator}` gives Python an answer that depends on the values of a tensor", _SELECT),
+    "address": (
         "the address of a tensor's memory is asked for, and while it is traced a tensor has none",
         "work with values, or hide the code behind a custom operator (`torch.library.custom_op`)",
     ),
-    (
-        r"does not know how to trace the builtin `(?:<unknown module>\.)?(?P<name>[^`]+?)\.?`",
-        "torch cannot trace `{name}`, which is not written in Python",
-        _BEFORE,
-    ),
-    (
-        r"does not know how to trace builtin operator `(?P<name>\w+)` with argument types (?P<types>\[[^]]*\])",
-        "torch cannot trace the builtin `{name}` on {types}",
-        None,
-    ),
-    (
-        r"intentionally marked that the function `(?P<name>[^`]+)`",
-        "torch refuses to trace into `{name}`",
-        _BEFORE,
-    ),
-    (
-        r"(?:with fake tensors:|\AFailed running) call_\w+ (?P<what>[^\n(]+)\(.+?\}\):\s+(?:got )?(?P<why>[^\n]+)",
-        "torch cannot trace through `{what}`: {why}",
-        None,
-    ),
-)
+    "builtin": ("torch cannot trace `{name}`, which is not written in Python", _BEFORE),
+    "builtin-on-types": ("torch cannot trace the builtin `{name}` on {types}", None),
+    "forbidden": ("torch refuses to trace into `{name}`", _BEFORE),
+    "call": ("torch cannot trace through `{what}`: {why}", None),
+}
 
 
 def torch_words(seen: Observation) -> Words:
@@ -164,14 +106,14 @@ def torch_words(seen: Observation) -> Words:
         return Words(_NO_FAKE_KERNEL.format(operator), "register one with `torch.library.register_fake`")
     if kind := seen.details.get("draft"):
         return _issue(str(kind), str(seen.details["subject"]))
-    if "Constraints violated" in text:
-        return _constraints(text)
-    for pattern, message, suggestion in _PATTERNS:
-        if found := re.search(pattern, text, re.DOTALL):
-            known = message if "read" in seen.details else message.replace(_SYMBOL, "")
-            return _filled(found, seen, known, suggestion)
-    if "Explanation:" in text:
-        return _graph_break(text)
+    if violates_declared_sizes(text):
+        return _constraints(violation(text))
+    if found := refusal(text):
+        message, suggestion = _REFUSED[found.kind]
+        known = message if "read" in seen.details else message.replace(_SYMBOL, "")
+        return _filled(found.parts, seen, known, suggestion)
+    if broken := graph_break(text):
+        return _graph_break(broken)
     return Words(f"{_bare(seen.error_class)}{one_line(seen.first_line or text)}")
 
 
@@ -204,8 +146,8 @@ def _bare(error_class: str | None) -> str:
     return f"{error_class.rpartition('.')[2]}: " if error_class else ""
 
 
-def _filled(found: re.Match[str], seen: Observation, message: str, suggestion: str | None) -> Words:
-    parts = {key: one_line(value or "", 120) for key, value in found.groupdict().items()}
+def _filled(found: Mapping[str, str], seen: Observation, message: str, suggestion: str | None) -> Words:
+    parts = {key: one_line(value, 120) for key, value in found.items()}
     dotted = str(seen.details.get("class") or parts.get("dotted", ""))
     parts.setdefault("name", dotted.rpartition(".")[2])
     parts["dotted"] = re.sub(r"^exportlint_target_", "", dotted)
@@ -223,30 +165,17 @@ def _register(dotted: str) -> str:
     return _PLAIN if dotted.startswith("torch.") or ("." not in dotted and dotted.islower()) else _REGISTER
 
 
-_VIOLATED = re.compile(r"Constraints violated \((?P<dims>[^)]*)\)")
-_REASON = re.compile(r"^  - (?P<reason>.+?)(?=^  - |^\s*\n|^Suggested|\Z)", re.MULTILINE | re.DOTALL)
-_FIXES = re.compile(r"Suggested fixes:\n(?P<fixes>(?:[ \t]+\S.*\n?)+)")
-_SPECIALIZED = re.compile(
-    r"You marked (?P<dim>\S+) as dynamic but your code specialized it to be a constant \((?P<n>\d+)\)"
-)
-
-
-def _constraints(text: str) -> Words:
-    found = _VIOLATED.search(text)
-    dims = found["dims"] if found else "a dimension"
-    reasons = [_reason(match["reason"]) for match in _REASON.finditer(text)]
-    message = f"the declared dynamic shapes do not hold ({dims}): {'; '.join(dict.fromkeys(reasons))}"
-    fixes = _FIXES.search(text)
-    if fixes is None:
-        return Words(one_line(message))
-    suggested = ", ".join(f"`{line.strip()}`" for line in fixes["fixes"].splitlines())
-    return Words(one_line(message), f"change the code, or declare what it demands: {suggested}")
-
-
-def _reason(message: str) -> str:
-    if found := _SPECIALIZED.search(message):
-        return f"the code makes `{found['dim']}` the constant {found['n']}"
-    return one_line(message.partition("User stack")[0], 200)
+def _constraints(found: Violation) -> Words:
+    reasons = [
+        one_line(reason, 200) if isinstance(reason, str) else f"the code makes `{reason[0]}` the constant {reason[1]}"
+        for reason in found.reasons
+    ]
+    where = found.dims or "a dimension"
+    message = one_line(f"the declared dynamic shapes do not hold ({where}): {'; '.join(dict.fromkeys(reasons))}")
+    if not found.fixes:
+        return Words(message)
+    suggested = ", ".join(f"`{line}`" for line in found.fixes)
+    return Words(message, f"change the code, or declare what it demands: {suggested}")
 
 
 # Words of nearly every break; a person learns nothing from them.
@@ -255,35 +184,61 @@ _EMPTY = ("fundamental", "report an issue", "ile an issue", "error when running 
 _OF_COMPILE = ("torch._dynamo.config", "torch._dynamo.disable", "torch.compile", "torch.compiler", "fullgraph")
 
 
-def _graph_break(text: str) -> Words:
-    """Dynamo's form: a title, then `Explanation:`, `Hint:` … and a debug context."""
-    title = _title(text)
-    explanation = _field(text, "Explanation")
-    first = re.split(r"(?<!e\.g)\.\s+(?=[A-Z`])", explanation, maxsplit=1)[0]
-    context = _field(text, "Developer debug context")
-    if "Observed exception" in title and context:
-        first = context
+def _graph_break(broken: GraphBreak) -> Words:
+    """A sentence of the explanation behind the title; of the hints those that say something of export."""
+    first = re.split(r"(?<!e\.g)\.\s+(?=[A-Z`])", one_line(broken.explanation), maxsplit=1)[0]
+    if "Observed exception" in broken.title and broken.context:
+        first = one_line(broken.context)
     hints = [
-        hint for hint in _hints(text) if len(hint) < LONG and not any(word in hint for word in (*_EMPTY, *_OF_COMPILE))
+        hint
+        for hint in map(one_line, broken.hints)
+        if len(hint) < LONG and not any(word in hint for word in (*_EMPTY, *_OF_COMPILE))
     ]
-    message = one_line(f"{title}: {first}" if first else title.rstrip(":"))
+    message = one_line(f"{broken.title}: {first}" if first else broken.title.rstrip(":"))
     return Words(message, "; ".join(dict.fromkeys(hints[:2])) or None)
 
 
-def _title(text: str) -> str:
-    before = text.partition("Explanation:")[0]
-    lines = [line.strip() for line in before.splitlines() if line.strip()]
-    titled = [line for line in lines if not line.endswith("Got graph break/error:")]
-    return titled[0] if titled else "Graph break"
+# Say what to write instead of what torch refuses, by the cause that the refused line shows.
 
 
-def _field(text: str, name: str) -> str:
-    found = re.search(
-        rf"{name}: (?P<message>.*?)(?=\n\s*\n|\n\s+Hint:|\n\s+Developer debug|\n\s*For more|\Z)", text, re.DOTALL
-    )
-    return one_line(found["message"]) if found else ""
+_ASSERT = "check it inside the program, with `torch._assert_async(test)`, or leave the check out of what is exported"
+_DISTRIBUTION = "build the distribution with `validate_args=False`"
+_LENGTH = "write `x.shape[0]` for `len(x)`, and state what holds of it with `torch._check(…)`"
+_NUMPY = "compute with torch functions instead of NumPy's; what is constant can be made with `torch.from_numpy` before"
+_OUTSIDE = (
+    "compute it before the model runs and pass the result in, or put it behind a custom operator "
+    "(`torch.library.custom_op`, with a fake kernel)"
+)
+_PARTS = "export the parts of the model one by one, to see which of them it is"
+
+_LEN = re.compile(r"\blen\(")
 
 
-def _hints(text: str) -> Iterator[str]:
-    for found in re.finditer(r"Hint: (?P<message>.*?)(?=\n\s*\n|\n\s+Hint:|\n\s+Developer debug|\Z)", text, re.DOTALL):
-        yield one_line(found["message"])
+def advised(words: Words, seen: Observation, *, thorough: bool = True) -> Words:
+    """The words with the advice that the refused line calls for; if `thorough`, where nothing better is known, with a
+    thing to try."""
+    suggestion = _by_cause(seen) or words.suggestion
+    if suggestion is None and thorough:
+        suggestion = _OUTSIDE if seen.user else _PARTS
+    return replace(words, suggestion=suggestion)
+
+
+def _by_cause(seen: Observation) -> str | None:
+    text = seen.user.text if seen.user else ""
+    if is_about_distributions(seen):
+        return _DISTRIBUTION
+    if is_about_numpy(seen.text):
+        return _NUMPY
+    if depends_on_data(seen.text):
+        if text.startswith("assert ") or _guards_a_raise(seen):
+            return _ASSERT
+        if _LEN.search(text):
+            return _LENGTH
+    return None
+
+
+def _guards_a_raise(seen: Observation) -> bool:
+    """Is the line an `if` that only raises?"""
+    if seen.user is None or not seen.user.text.startswith(("if ", "elif ")):
+        return False
+    return linecache.getline(seen.user.path, seen.user.line + 1).strip().startswith("raise")

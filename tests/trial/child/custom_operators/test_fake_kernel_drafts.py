@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
-from exportlint.trial.child.custom_operators.examined_operators import disagreements, registered
+from exportlint.trial.child.custom_operators.examined_operators import (
+    disagreement,
+    disagreements,
+    fake_results,
+    lacks_fake_kernel,
+    registered,
+)
 from exportlint.trial.child.custom_operators.fake_kernel_code import fake_kernel_code
-from exportlint.trial.child.custom_operators.real_and_fake import disagreement, fake_results, lacks_fake_kernel
-from exportlint.trial.child.custom_operators.recorded_calls import OperatorCall
-from exportlint.trial.child.custom_operators.varied_calls import by_name, observed_calls
-from exportlint.trial.child.probing.probing_inputs import probing_inputs
+from exportlint.trial.child.custom_operators.operator_calls import OperatorCall, by_name, observed_calls
+from exportlint.trial.child.stages.jit_trace import probing_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,10 +9,9 @@ import sympy
 from torch.export import Dim
 from torch.utils._sympy.functions import FloorDiv, Mod
 
-from exportlint.trial.child.dynamic_shapes.condition_text import sentence
-from exportlint.trial.child.dynamic_shapes.conditions import Condition, Sizes, holds, necessary, sizes_around
-from exportlint.trial.child.dynamic_shapes.declared_code import declared_code
-from exportlint.trial.child.dynamic_shapes.proposing.free_sizes import combinations, free_sizes
+from exportlint.trial.child.dynamic_shapes.conditions import Condition, Sizes, holds, necessary, sentence, sizes_around
+from exportlint.trial.child.dynamic_shapes.free_sizes import combinations, free_sizes
+from exportlint.trial.child.dynamic_shapes.input_tensors import declared_code
 
 B, L, M = sympy.symbols("s0 s1 s2", integer=True, positive=True)
 CALLED = {B: "batch", L: "length", M: "other"}

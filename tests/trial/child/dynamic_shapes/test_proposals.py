@@ -14,7 +14,7 @@ from sources import MODELS
 from torch.export import Dim
 
 from exportlint.trial.child.dynamic_shapes.input_tensors import input_tensors
-from exportlint.trial.child.dynamic_shapes.proposing.proposal import Wish, proposed
+from exportlint.trial.child.dynamic_shapes.proposal import Wish, proposed
 from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.loading.from_target import load
 from exportlint.trial.discovery import from_text
@@ -23,7 +23,7 @@ from exportlint.trial.findings.wording.size_messages import shapes_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from exportlint.trial.child.dynamic_shapes.proposing.proposal import Proposed
+    from exportlint.trial.child.dynamic_shapes.proposal import Proposed
     from exportlint.trial.child.loading.loaded import Loaded
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,7 @@ from inline_snapshot import snapshot
 from sources import MODELS
 
 from exportlint.trial.discovery import from_callables
-from exportlint.trial.parent.unavailable import TrialUnavailable
+from exportlint.trial.parent import TrialUnavailable
 from exportlint.trial.protocol.options import TrialOptions
 from exportlint.trial.run import run_trials
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import torch
 from sources import line_of
 
-from exportlint.trial.child.loading.model_places import ModelPlaces
 from exportlint.trial.child.loading.module_wrapper import wrapped
+from exportlint.trial.child.stages.load import ModelPlaces
 
 HERE = Path(__file__).resolve()
 

@@ -10,7 +10,7 @@ import torch
 
 from exportlint.trial.child.execution.executed_lines import Lines, recorded_lines
 from exportlint.trial.child.loading.module_wrapper import wrapped
-from exportlint.trial.child.localize.steered_branch import steered_branch
+from exportlint.trial.child.soundness.unused_inputs import steered_branch
 
 X = torch.ones(2)
 

@@ -151,8 +151,8 @@ from pathlib import Path
 import torch
 from own_lowerings import Hanging
 
-from exportlint.trial.child.lowering.running.fresh_process import FreshProcess
-from exportlint.trial.child.lowering.running.torch_forks import start_torch_forks
+from exportlint.trial.child.lowering.artefact_processes import FreshProcess
+from exportlint.trial.child.lowering.torch_forks import start_torch_forks
 
 start_torch_forks(socket.socketpair()[0])
 with FreshProcess("own_lowerings:Hanging", Hanging({}), Path(sys.argv[1])) as process:

@@ -11,8 +11,8 @@ from sources import line_of
 from exportlint.lowering.backend import DELEGATED, MISSING, SUPPORTED, Lowering, OperatorUse
 from exportlint.trial.child.lowering.dry_run import as_it_ran, operator_support, told_missing
 from exportlint.trial.protocol.frames import Frame
-from exportlint.trial.protocol.lowerings.operator_support import OperatorSupport
 from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.protocol.operator_support import OperatorSupport
 
 pytestmark = pytest.mark.slow
 

@@ -5,7 +5,7 @@ import torch
 from plugin_lowering import install
 
 from exportlint.lowering.arrays import array_leaves
-from exportlint.trial.child.lowering.result_cache import key_of
+from exportlint.trial.child.lowering.proof import key_of
 
 pytestmark = pytest.mark.slow
 

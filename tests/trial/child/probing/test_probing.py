@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from exportlint.trial.child.execution.inputs.pytree_leaves import snapshot
-from exportlint.trial.child.probing.probing_inputs import inputs_in_words, probing_inputs
-from exportlint.trial.child.probing.value_text import values_beside
+from exportlint.trial.child.stages.jit_trace import inputs_in_words, probing_inputs, values_beside
 
 INF = float("inf")
 

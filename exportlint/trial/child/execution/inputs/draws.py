@@ -10,10 +10,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils import _pytree as pytree
 
 from exportlint.trial.child.execution.inputs.input_sets import are_meant, inputs_of, with_other_values
 from exportlint.trial.child.execution.inputs.opened_objects import changed_inside
+from exportlint.trial.child.torch_private import pytree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

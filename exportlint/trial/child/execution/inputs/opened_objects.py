@@ -6,7 +6,8 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils import _pytree as pytree
+
+from exportlint.trial.child.torch_private import pytree
 
 if TYPE_CHECKING:
     from collections.abc import Callable

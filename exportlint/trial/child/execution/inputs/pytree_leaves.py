@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from exportlint.trial.child.torch_private.tensors import CHECKS_ARGUMENTS, is_fake
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -40,7 +42,7 @@ def leaves(value: Any, path: str = "", levels: int = 12) -> Iterator[tuple[str, 
 
 def _attributes(value: Any) -> dict[str, Any]:
     """Without what says whether a distribution checks its arguments: it computes the same."""
-    checks = "_validate_args" if isinstance(value, torch.distributions.Distribution) else None
+    checks = CHECKS_ARGUMENTS if isinstance(value, torch.distributions.Distribution) else None
     return {name: held for name, held in vars(value).items() if name != checks}
 
 
@@ -63,13 +65,6 @@ def _kept(leaf: Any) -> Any:
         return _dense(leaf.detach()).clone().cpu()
     except Exception as exc:  # noqa: BLE001 - exotic tensors; the sentence takes the value's place
         return f"{type(leaf).__name__} that cannot be copied ({type(exc).__name__})"
-
-
-def is_fake(value: Any) -> bool:
-    """A tensor of a trace, without data."""
-    from torch._subclasses.fake_tensor import FakeTensor  # noqa: PLC0415 - it has no public name
-
-    return isinstance(value, FakeTensor)
 
 
 def _dense(tensor: torch.Tensor) -> torch.Tensor:

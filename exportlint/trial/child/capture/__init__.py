@@ -1,1 +1,0 @@
-"""A user's script in, the models that it hands to torch out."""

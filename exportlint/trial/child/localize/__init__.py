@@ -1,1 +1,0 @@
-"""A refusal or a difference in, the source line that it belongs to out."""

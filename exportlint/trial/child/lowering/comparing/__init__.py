@@ -1,1 +1,0 @@
-"""What an artefact gave in; whether and why it differs from eager, and at which line, out."""

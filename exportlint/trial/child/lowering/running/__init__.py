@@ -1,1 +1,0 @@
-"""An artefact and calls in, what a process that has only the runtime gives for them out."""

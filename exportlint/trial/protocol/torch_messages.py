@@ -1,0 +1,474 @@
+"""Read torch's messages into data: the one place that knows how torch words what it refuses, warns of and logs.
+
+A message in, a kind with its parts, a name or a yes out; what a person is told is worded elsewhere. Where a torch
+says it in other words, this file is what changes: `tests/trial/protocol/test_torch_messages.py` shows what is read.
+Stack frames that a message quotes are read in `frames`, since Python writes them in the same form.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from exportlint.trial.protocol.frames import Frame, message_frames, package_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+
+# Refusals. The first pattern that the message holds names the kind; its groups are the parts.
+_DECIDED = r"Could not guard on data-dependent expression (?P<expr>.+?) \(unhinted"
+_REFUSALS = tuple(
+    (kind, re.compile(pattern, re.DOTALL))
+    for kind, pattern in (
+        (
+            "number",
+            (
+                r"Could not extract specialized integer from data-dependent expression (?P<expr>.+?) \(unhinted"
+                r"|Could not guard on data-dependent expression (?P<symbol>z?uf?\d+) \(unhinted"
+            ),
+        ),
+        ("size", _DECIDED + r".*Size-like symbols: u\d"),
+        ("value", _DECIDED),
+        (
+            "lost-data",
+            r"We found a fake tensor in the exported program constant's list.*model attribute: (?P<name>\w+)",
+        ),
+        ("output-class", r"Found <class '(?P<dotted>[^']+)'> in output, which is not a known type"),
+        ("output-class", r"unrecognized type (?:UserDefined\w+\()?(?P<dotted>\w+?)(?:Variable\(\))?\)? at output"),
+        ("input-class", r"(?:Unsupported input type|one of the inputs with type) `?<class '(?P<dotted>[^']+)'>"),
+        ("no-module", r"Expected `mod` to be an instance of `torch.nn.Module`, got <class '(?P<dotted>[^']+)'>"),
+        ("script-module", r"Exporting a ScriptModule is not supported"),
+        ("missing-argument", r"missing a required (?:keyword-only )?argument: '(?P<name>\w+)'"),
+        ("unexpected-argument", r"got an unexpected keyword argument '(?P<name>\w+)'"),
+        ("predicate", r"Expected pred to be bool or single-element tensor, but got"),
+        ("no-attribute", r"\bmodule '(?P<dotted>torch[\w.]*)' has no attribute '(?P<name>\w+)'"),
+        ("branch", r"Detected data-dependent branching"),
+        (
+            "answer",
+            r"\Aaten\.(?P<name>\w+)\.\w+\Z|Operator `aten\.(?P<operator>\w+)\.\w+` has a non-Tensor output whose value",
+        ),
+        ("address", r"Cannot access data pointer of Tensor"),
+        (
+            "builtin",
+            r"does not know how to trace the builtin `(?:<unknown module>\.)?(?P<name>[^`]+?)\.?`",
+        ),
+        (
+            "builtin-on-types",
+            r"does not know how to trace builtin operator `(?P<name>\w+)` with argument types (?P<types>\[[^]]*\])",
+        ),
+        ("forbidden", r"intentionally marked that the function `(?P<name>[^`]+)`"),
+        (
+            "call",
+            r"(?:with fake tensors:|\AFailed running) call_\w+ (?P<what>[^\n(]+)\(.+?\}\):\s+(?:got )?(?P<why>[^\n]+)",
+        ),
+    )
+)
+
+
+class Refusal(NamedTuple):
+    """`kind` is one of those above; `parts` by name, "" where the message has none."""
+
+    kind: str
+    parts: Mapping[str, str]
+
+
+def refusal(text: str) -> Refusal | None:
+    """What torch refuses, as far as its words are known."""
+    for kind, pattern in _REFUSALS:
+        if found := pattern.search(text):
+            parts = {name: value or "" for name, value in found.groupdict().items()}
+            if "symbol" in parts:
+                parts["expr"] = parts["expr"] or parts.pop("symbol")
+            return Refusal(kind, parts)
+    return None
+
+
+_UNKNOWN_CLASS = re.compile(
+    r"Found <class '(?P<dotted>[\w.<>]+)'> in (?:output|input)"
+    r"|unrecognized type UserDefinedObjectVariable\((?P<name>\w+)\)"
+    r"|(?:TreeSpec of namedtuple class|Serializing|No registered serialization name for) <class '(?P<saved>[\w.<>]+)'>"
+)
+
+
+def unknown_class_name(text: str) -> str | None:
+    """The class that torch cannot flatten: dotted, or its bare name where torch gives no more; None: none is named."""
+    found = _UNKNOWN_CLASS.search(text)
+    return (found["dotted"] or found["name"] or found["saved"]) if found else None
+
+
+def is_about_input_types(text: str) -> bool:
+    return "Unsupported input type" in text
+
+
+def lost_a_tensor(text: str) -> bool:
+    """Was a tensor without data found in the program, when the trace was over?"""
+    return "found a fake tensor in the exported program constant" in text
+
+
+_NO_FAKE = re.compile(
+    r"(?:no fake impl registered for (?:<CustomOpDef\()?|unsupported operator: |\bUnsupportedOperatorException: )"
+    r"(?P<name>(?!aten\b)\w+(?:::|\.)\w+(?:\.\w+)*)"
+)
+
+
+def operator_without_fake(text: str, error_class: str | None) -> str | None:
+    """The operator that has no fake kernel, however torch writes it."""
+    found = _NO_FAKE.search(f"{error_class}: {text}")
+    return found["name"] if found else None
+
+
+def lacks_fake(exc: BaseException) -> bool:
+    """Does an operator say that it has no fake kernel?"""
+    text = f"{exc} {exc.__cause__ or ''}"
+    return "no fake impl registered" in text or type(exc).__name__ == "UnsupportedOperatorException"
+
+
+_DISTRIBUTIONS = "torch/distributions/"
+_NO_NUMPY = re.compile(r"\.numpy\(\) is not supported|Cannot convert .* to numpy", re.IGNORECASE)
+
+
+def is_in_distributions(text: str) -> bool:
+    """Does it quote a file of torch.distributions, or is it the path of one?"""
+    return _DISTRIBUTIONS in text
+
+
+def is_about_numpy(text: str) -> bool:
+    return _NO_NUMPY.search(text) is not None
+
+
+def is_about_gradients(text: str) -> bool:
+    return "grad" in text
+
+
+# What goes into a model, what comes out of it, and how torch asks for a size.
+_INPUTS = re.compile(r"\b(?:example )?inputs?\b|argument", re.IGNORECASE)
+_OUTPUTS = re.compile(r"\bin output\b|\bat output\b|outputs? of the traced|only support these types for outputs")
+_OF_A_SIZE = re.compile(r"\.(size\(\)|shape)\[")
+
+
+def is_about_inputs(text: str) -> bool:
+    return _INPUTS.search(text) is not None
+
+
+def is_about_outputs(text: str) -> bool:
+    return _OUTPUTS.search(text) is not None
+
+
+def is_about_a_size(text: str) -> bool:
+    """Of an exported program: does it refuse a size of its inputs?"""
+    return _OF_A_SIZE.search(text) is not None
+
+
+# Numbers that are data, in torch's own symbols: `u0 > 4`.
+_ASKED = re.compile(_DECIDED, re.DOTALL)
+_ON_ONE_LINE = re.compile(r"data-dependent expression (?P<expr>.+?) \(unhinted")
+_CHECKABLE = re.compile(r"Could not guard on data-dependent expression [^\n]*?\bu\d+\b[^\n]*?\(unhinted")
+_DATA_DEPENDENT = re.compile(r"data-dependent|Data-dependent|DataDependent")
+
+
+def depends_on_data(text: str) -> bool:
+    """Does the value of a tensor decide, which it does not have while it is traced?"""
+    return _DATA_DEPENDENT.search(text) is not None
+
+
+def needs_a_value(text: str) -> bool:
+    """Does Python need a value, with or without gradients?"""
+    return "data-dependent" in text.lower()
+
+
+def asks_for_a_check(text: str) -> bool:
+    """Does torch ask what holds of an integer that is data?"""
+    return _CHECKABLE.search(text) is not None
+
+
+def unknown_symbols(text: str) -> list[str]:
+    """The numbers that are data of the expression that torch does not know."""
+    found = _ON_ONE_LINE.search(text)
+    return re.findall(r"\bz?uf?\d+\b", found["expr"]) if found else []
+
+
+class Asked(NamedTuple):
+    """What torch asks of a number that is data: the likeliest relation of it as Python first, then its opposite."""
+
+    symbol: str
+    relations: list[str]
+
+
+def asked(text: str) -> Asked | None:
+    """None where torch asks nothing, or of several numbers at once."""
+    found = _ASKED.search(text)
+    symbols = set(re.findall(r"\b[a-z]+\d+\b", found["expr"])) if found else set()
+    return Asked(symbols.pop(), list(_relations(found["expr"]))) if found and len(symbols) == 1 else None
+
+
+_COMPARED = {"Eq": "==", "Ne": "!="}
+_OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_MOD = re.compile(r"\b(?:Python)?Mod\((\w+), (\w+)\)")
+_ALLOWED = (
+    *(ast.Expression, ast.Compare, ast.BinOp, ast.UnaryOp, ast.USub),
+    *(ast.Name, ast.Constant, ast.Load, ast.operator, ast.cmpop),
+)
+
+
+def _relations(expr: str) -> Iterator[str]:
+    """The relation as Python, and its opposite; of a size that is not 0, that it is larger comes first."""
+    text = _MOD.sub(r"(\1 % \2)", expr.strip())
+    if called := re.fullmatch(r"(Eq|Ne)\((.+), (-?\w+)\)", text):
+        text = f"{called[2]} {_COMPARED[called[1]]} {called[3]}"
+    match = re.fullmatch(r"(?P<left>.+?) (?P<op>==|!=|<=|>=|<|>) (?P<right>.+)", text)
+    try:
+        plain = all(isinstance(node, _ALLOWED) for node in ast.walk(ast.parse(text, mode="eval")))
+    except SyntaxError:
+        return
+    if match is None or not plain:
+        return
+    left, op, right = match["left"], match["op"], match["right"]
+    left = re.sub(r"^[1-9]\d*\*(?=\w+$)", "", left) if right == "0" else left  # 4*n > 0 where n > 0
+    if op in ("==", "!=") and right == "0":
+        yield f"{left} > 0"
+    yield f"{left} {op} {right}"
+    yield f"{left} {_OPPOSITE[op]} {right}"
+
+
+# Declared sizes.
+_VIOLATED = re.compile(r"Constraints violated \((?P<dims>[^)]*)\)")
+_REASON = re.compile(r"^  - (?P<reason>.+?)(?=^  - |^\s*\n|^Suggested|\Z)", re.MULTILINE | re.DOTALL)
+_FIXES = re.compile(r"Suggested fixes:\n(?P<fixes>(?:[ \t]+\S.*\n?)+)")
+_SPECIALIZED = re.compile(
+    r"You marked (?P<dim>\S+) as dynamic but your code specialized it to be a constant \((?P<n>\d+)\)"
+)
+
+
+def violates_declared_sizes(text: str) -> bool:
+    return "Constraints violated" in text
+
+
+def is_outside_declared_range(text: str) -> bool:
+    """Is it the sample that does not keep to what is declared?"""
+    return " not in range [" in text
+
+
+def violated_names(text: str) -> frozenset[str]:
+    """The named dims that carry a condition; empty for another message."""
+    found = _VIOLATED.search(text)
+    return frozenset(re.findall(r"\w+", found["dims"])) if found else frozenset()
+
+
+class Violation(NamedTuple):
+    """`dims` as torch lists them, "" where it does not; each reason a dim with the number that it became, or words."""
+
+    dims: str
+    reasons: list[tuple[str, str] | str]
+    fixes: list[str]
+
+
+def violation(text: str) -> Violation:
+    """Of a message that violates declared sizes."""
+    dims, fixes = _VIOLATED.search(text), _FIXES.search(text)
+    reasons: list[tuple[str, str] | str] = []
+    for match in _REASON.finditer(text):
+        constant = _SPECIALIZED.search(match["reason"])
+        words = match["reason"].partition("User stack")[0]
+        reasons.append((constant["dim"], constant["n"]) if constant else words)
+    suggested = [line.strip() for line in fixes["fixes"].splitlines()] if fixes else []
+    return Violation(dims["dims"] if dims else "", reasons, suggested)
+
+
+def is_of_shared_dim(expr: str) -> bool:
+    """Of an issue of draft_export: after a violated constraint it lets every dim go its own way, those too that share a
+    Dim."""
+    return re.fullmatch(r"Eq\(s\d+, s\d+\)", expr) is not None
+
+
+# Graph breaks.
+_GB_URL = re.compile(r"\bgb/(gb\d{4})\.html", re.IGNORECASE)
+
+
+def graph_break_id(text: str, gb_type: str | None = None) -> str | None:
+    """The id that the message links, or that the installed torch's registry has for the type; "GB0170"."""
+    if found := _GB_URL.search(text):
+        return found[1].upper()
+    return _gb_types().get(gb_type or text.strip().partition("\n")[0])
+
+
+@cache
+def _gb_types() -> Mapping[str, str]:
+    registry = package_folder("torch") / "_dynamo" / "graph_break_registry.json"
+    if not registry.is_file():
+        return {}
+    entries = json.loads(registry.read_text("utf-8"))
+    return {version["Gb_type"]: gb_id for gb_id, versions in entries.items() for version in reversed(versions)}
+
+
+class GraphBreak(NamedTuple):
+    """Dynamo's form: a title, then `Explanation:`, `Hint:` … and a debug context."""
+
+    title: str
+    explanation: str
+    context: str
+    hints: list[str]
+
+
+def graph_break(text: str) -> GraphBreak | None:
+    """The parts of a message in that form."""
+    if "Explanation:" not in text:
+        return None
+    before = text.partition("Explanation:")[0]
+    lines = [line.strip() for line in before.splitlines() if line.strip()]
+    titled = [line for line in lines if not line.endswith("Got graph break/error:")]
+    end = r"(?=\n\s*\n|\n\s+Hint:|\n\s+Developer debug|\Z)"
+    hints = [found["message"] for found in re.finditer(rf"Hint: (?P<message>.*?){end}", text, re.DOTALL)]
+    title = titled[0] if titled else "Graph break"
+    return GraphBreak(title, _field(text, "Explanation"), _field(text, "Developer debug context"), hints)
+
+
+def _field(text: str, name: str) -> str:
+    end = r"(?=\n\s*\n|\n\s+Hint:|\n\s+Developer debug|\n\s*For more|\Z)"
+    found = re.search(rf"{name}: (?P<message>.*?){end}", text, re.DOTALL)
+    return found["message"] if found else ""
+
+
+_LOGGED = re.compile(
+    r"in user code at (?P<path>.+):(?P<line>\d+)\n(?:Graph Break )?Reason: (?P<reason>.*?)"
+    r"(?=\nStack variable source attribution:|\nUser code traceback:|\nTraceback |\Z)",
+    re.DOTALL,
+)
+_STACK = "\nUser code traceback:\n"
+_ATTEMPT = re.compile(r"\AEncountered graph break when attempting to trace [^\n]*\n+")
+
+
+def logged_break(text: str) -> tuple[str, tuple[Frame, ...]] | None:
+    """Of an entry of Dynamo's log: the reason of a break, and its frames, outermost first."""
+    found = _LOGGED.search(text)
+    if found is None:
+        return None
+    place = Frame(found["path"], int(found["line"]), "", "")
+    stack = message_frames(text.partition(_STACK)[2])
+    inner = [frame for frame in stack if frame[:2] == place[:2]]
+    reason = _ATTEMPT.sub("", found["reason"]).strip()
+    return reason, stack[: stack.index(inner[-1]) + 1] if inner else (place,)
+
+
+def could_not_resume(text: str) -> bool:
+    """Is it about the function around a break that Dynamo could not resume after?"""
+    return "Failed to handle graph break gracefully" in text
+
+
+# Warnings, and links. Most warnings are about torch's own future; these are about the model.
+_ABOUT_THE_MODEL = re.compile(
+    r"side effects happened|were assigned during export|mutated (?:input|buffer)|lru_cache", re.IGNORECASE
+)
+_EXPORTDB = re.compile(r"exportdb/index\.html#([\w-]+)")
+
+
+def warns_of_the_model(text: str) -> bool:
+    return _ABOUT_THE_MODEL.search(text) is not None
+
+
+def exportdb_cases(text: str) -> list[str]:
+    """The cases of ExportDB that it links."""
+    return _EXPORTDB.findall(text)
+
+
+def deprecated_name(text: str) -> str | None:
+    """The call that a warning is about, which begins with its name."""
+    found = re.match(r"`?([\w.]+)", text)
+    return found[1] if found else None
+
+
+def is_of_another_torch(text: str) -> bool:
+    """Was the installed torchvision built for another torch?"""
+    return "operator torchvision::" in text
+
+
+# Nodes and operators of a graph.
+_NODE = re.compile(r"(?:\b[Nn]ode(?:\.meta)? '?|%)(\w+)")
+_ASSIGNED = re.compile(r"\s*(\w+)\s*(?::[^=]*)?=")
+_OPERATOR = re.compile(r"\b([a-z_]\w*)(?:::|\.)(\w+)")
+_OPERATOR_OF_ANY_CASE = re.compile(_OPERATOR.pattern, re.IGNORECASE)
+_UNBOUNDED = re.compile(r"upper bound|unbacked|\bu\d+\b")
+
+
+def node_names(text: str) -> list[str]:
+    """What it may name as a node: `Node.meta NAME is missing a field`, `While executing %NAME`."""
+    return _NODE.findall(text)
+
+
+def node_of_line(file: str, line: str) -> str | None:
+    """The node that a line of the code of an exported program computes; None for a line of another file."""
+    found = _ASSIGNED.match(line) if file.startswith("<eval_with_key>") else None
+    return found[1] if found else None
+
+
+def operators_named(text: str, *, any_case: bool = False) -> list[str]:
+    """Each `namespace::operator`, however it is written. `any_case`: namespaces in capitals too.
+
+    >>> operators_named("aten.cumsum.default, or aten::add")
+    ['aten::cumsum', 'aten::add']
+    """
+    return [
+        f"{space}::{operator}" for space, operator in (_OPERATOR_OF_ANY_CASE if any_case else _OPERATOR).findall(text)
+    ]
+
+
+def is_about_unbounded_size(text: str) -> bool:
+    """Does a target want a bound for a size that is read from data?"""
+    return _UNBOUNDED.search(text) is not None
+
+
+# Decomposing. Of torch: of the function that it puts around a program that is given the same memory twice and writes to
+# it, and of inductor's trace of that.
+_FUNCTIONAL = "mutating a non-functional tensor with a functional tensor"
+_MEMORY_TWICE = ("expected compiled_fn to be GraphModule", _FUNCTIONAL)
+# Of torch's decompositions, and of inductor's trace, which names no constant.
+_CONSTANT = re.compile(r"Constant (\S+) is mutated in the forward method")
+_SOME_CONSTANT = (_FUNCTIONAL, "to have an entirely functional graph")
+_OTHER_SHAPE = (
+    "num_mutated_inp_runtime_indices",
+    "Encountered a set_ on a graph input",
+    "input that received a metadata mutation",
+)
+_CARRIED_TWICE = re.compile(r"(cond_fn|body_fn|true_fn|false_fn) might be aliasing the input or the output")
+_CLASS = re.compile(
+    r"TreeSpec of namedtuple class <class '(?P<namedtuple>[^']+)'>"
+    r"|No registered serialization name for <class '(?P<other>[^']+)'>"
+)
+
+
+class Undecomposed(NamedTuple):
+    """What torch says of a program that it does not decompose or save.
+
+    memory_twice      is it given the same memory twice, and writes to it?
+    constant          the constant that it writes to; `some_constant`: it may be one, and none is named
+    other_shape       does it change the shape or the storage of an input?
+    number_in_branch  does a function that control flow is given make a tensor of Python numbers?
+    carried_twice     the function of control flow that is given one tensor twice
+    namedtuple        the class of an input or output that has no name in a file; `other_class`: one that is no tuple
+    """
+
+    memory_twice: bool
+    constant: str | None
+    some_constant: bool
+    other_shape: bool
+    number_in_branch: bool
+    carried_twice: str | None
+    namedtuple: str | None
+    other_class: str | None
+
+
+def undecomposed(text: str) -> Undecomposed:
+    constant, carried, unnamed = _CONSTANT.search(text), _CARRIED_TWICE.search(text), _CLASS.search(text)
+    return Undecomposed(
+        any(sign in text for sign in _MEMORY_TWICE),
+        constant[1] if constant else None,
+        any(sign in text for sign in _SOME_CONSTANT),
+        any(sign in text for sign in _OTHER_SHAPE),
+        "Attempting to use FunctionalTensor on its own" in text,
+        carried[1] if carried else None,
+        unnamed["namedtuple"] if unnamed else None,
+        unnamed["other"] if unnamed else None,
+    )

@@ -1,0 +1,137 @@
+"""Torch's words, as the installed torch says them, are read into data; nothing else in the trial reads them."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+import pytest
+import torch
+from packages import modules, tree
+from torch import nn
+
+from exportlint.trial.protocol import torch_messages as said
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+READERS = {"search", "match", "findall", "finditer", "fullmatch", "split", "sub"}
+# The words of exportlint_rules, which each rule declares itself, and texts that are not torch's.
+OTHER_TEXTS = {
+    ("exportlint.trial.findings.classify", "pattern"),
+    ("exportlint.trial.findings.wording.torch_messages", "_LEN"),
+}
+
+
+class Branches(nn.Module):
+    def forward(self, x):
+        return x * 2 if x.sum() > 0 else x
+
+
+class Counts(nn.Module):
+    def forward(self, x):
+        return torch.zeros(int(x.sum().item()) % 3)
+
+
+class OwnClass:
+    pass
+
+
+class GivesOwnClass(nn.Module):
+    def forward(self, x):
+        x + 1
+        return OwnClass()
+
+
+class Fixed(nn.Module):
+    def forward(self, x):
+        return x.reshape(3, 2)
+
+
+def message(model: nn.Module, *, strict: bool = False, **more: object) -> str:
+    try:
+        torch.export.export(model, (torch.ones(3, 2),), strict=strict, **more)
+    except Exception as error:  # noqa: BLE001 - whatever torch raises is what is read
+        return str(error)
+    raise AssertionError("torch takes the model")
+
+
+def test_a_branch_on_data_is_a_value_that_decides() -> None:
+    text = message(Branches())
+    found = said.refusal(text)
+    assert found
+    assert found.kind == "value"
+    assert "u0" in found.parts["expr"]
+    assert said.depends_on_data(text)
+    assert said.needs_a_value(text)
+
+
+def test_a_number_that_is_data_is_named_with_what_torch_asks_of_it() -> None:
+    text = message(Counts())
+    assert said.depends_on_data(text)
+    assert {symbol.lstrip("z")[0] for symbol in said.unknown_symbols(text)} == {"u"}
+
+
+def test_a_class_that_torch_cannot_flatten_is_named() -> None:
+    found = said.unknown_class_name(message(GivesOwnClass()))
+    assert found
+    assert found.endswith("OwnClass")
+
+
+def test_a_declaration_that_does_not_hold_gives_its_dims_and_reasons() -> None:
+    text = message(Fixed(), dynamic_shapes={"x": {0: torch.export.Dim("rows")}})
+    assert said.violates_declared_sizes(text)
+    assert said.violated_names(text) == {"rows"}
+    found = said.violation(text)
+    assert found.dims == "rows"
+    assert "rows" in str(found.reasons)
+
+
+def test_a_break_of_the_graph_has_a_title_an_explanation_and_an_id() -> None:
+    text = message(Branches(), strict=True)
+    found = said.graph_break(text)
+    assert found
+    assert found.title
+    assert found.explanation
+    assert (said.graph_break_id(text) or "").startswith("GB")
+
+
+@pytest.mark.parametrize(
+    ("text", "relations"),
+    [
+        ("Could not guard on data-dependent expression u0 > 4 (unhinted: u0 > 4)", ["u0 > 4", "u0 <= 4"]),
+        ("Could not guard on data-dependent expression Ne(u0, 0) (unhinted: ..)", ["u0 > 0", "u0 != 0", "u0 == 0"]),
+        ("Could not guard on data-dependent expression u0 > u1 (unhinted: u0 > u1)", None),
+        ("nothing of the kind", None),
+    ],
+)
+def test_what_torch_asks_of_a_number_is_written_as_python(text: str, relations: list[str] | None) -> None:
+    found = said.asked(text)
+    assert (found and found.relations) == relations
+
+
+def test_nothing_else_reads_torchs_words() -> None:
+    """What an observation or an exception says is matched in one file alone."""
+    elsewhere = {
+        (name, what)
+        for name, path in modules().items()
+        if name.startswith("exportlint.trial") and name != said.__name__
+        for what in _read(tree(path))
+    }
+    assert elsewhere <= OTHER_TEXTS
+
+
+def _read(module: ast.Module) -> Iterator[str]:
+    for node in ast.walk(module):
+        match node:
+            case ast.Compare(left=ast.Constant(value=str()), ops=[ast.In() | ast.NotIn()], comparators=[given]):
+                if _is_text(given):
+                    yield ast.unparse(node)
+            case ast.Call(func=ast.Attribute(value=pattern, attr=name), args=given) if name in READERS:
+                if any(map(_is_text, given)):
+                    yield ast.unparse(pattern)
+
+
+def _is_text(node: ast.expr) -> bool:
+    """The words of an observation."""
+    return any(isinstance(one, ast.Attribute) and one.attr in {"text", "first_line"} for one in ast.walk(node))
