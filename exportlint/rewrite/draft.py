@@ -392,6 +392,8 @@ class Draft:
         self._printed |= {last} if behind else set()  # a comment behind the statement stays where it is
         lines = self._block(new, "") if new else (["pass"] if block[-1] is node else [])
         if not lines:
+            while first > 1 and not self.lines[first - 2].strip() and last < len(self.lines) and not self.lines[last].strip():
+                last += 1  # the blank lines around it become those of one gap
             yield Replacement((first, 1), (last + 1, 1), "")
             return
         lost = [
@@ -586,6 +588,10 @@ class Draft:
                 return self._copy(cast("_Node", self._swapped[id(node)]))
             if id(node) in self.originals and id(node) not in self._touched and not isinstance(node, _PASSED_THROUGH):
                 return cast("_Node", self._stand_in(node))
+        if isinstance(node, ast.JoinedStr):
+            return node  # its quotes are those of `ast.unparse`
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in self.originals:
+            return cast("_Node", self._quoted(node.value))
         if isinstance(node, ast.Name) and node.id == "torch" and id(node) not in self.originals:
             self.add_import("torch")
             return cast("_Node", ast.Name(self._local_name("torch") or "torch", node.ctx))
@@ -599,6 +605,15 @@ class Draft:
             return [self._copy(new) if isinstance(new, ast.AST) else new for one in value
                     for new in self._instead.get(id(one), [one])]  # fmt: skip
         return self._copy(value) if isinstance(value, ast.AST) else value
+
+    def _quoted(self, text: str) -> ast.expr:
+        """A stand-in for a new text, in the quotes that the file uses more often."""
+        stand_in = f"kept_{len(self._kept)}a_"
+        own = repr(text)
+        if own[0] == "'" and '"' not in text and self.text.count('"') >= self.text.count("'"):
+            own = f'"{own[1:-1]}"'
+        self._kept.append((stand_in, own))
+        return ast.Name(stand_in, ast.Load())
 
     def _stand_in(self, node: ast.expr) -> ast.expr:
         """An expression of the same precedence, which is replaced by the author's text once the whole is text: so

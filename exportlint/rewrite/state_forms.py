@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from exportlint.engine.values.beliefs import Belief
     from exportlint.rewrite.state_homes import Home, Scope
 
+# What is put into a place: the author's expression, what the engine believes of it, or its size.
+Written: TypeAlias = "ast.expr | Value | tuple[int, ...]"
 Changed: TypeAlias = "ast.AST | list[ast.stmt] | None"
 _FILLS = {
     "zeros": "zeros", "new_zeros": "zeros", "zeros_like": "zeros",
@@ -82,8 +84,10 @@ class Known:
         view = self.view(node)
         return isinstance(node, ast.Compare) or (view is not None and view.is_boolean(node))
 
-    def dims(self, node: ast.expr | Value, depth: int = 4) -> tuple[int, ...] | None:
+    def dims(self, node: Written, depth: int = 4) -> tuple[int, ...] | None:
         """How many elements each dim has."""
+        if isinstance(node, tuple):
+            return node
         if isinstance(node, Value):
             lead = node.lead
             known = lead.dims if isinstance(lead, Tensor) else None
@@ -120,9 +124,9 @@ class Known:
                 return ()
         return None
 
-    def is_integral(self, node: ast.expr | Value, own: str = "", depth: int = 4) -> bool:
+    def is_integral(self, node: Written, own: str = "", depth: int = 4) -> bool:
         """Is it a whole number whatever comes? `own`: the path of a place of which that is asked."""
-        if isinstance(node, Value) or depth == 0:
+        if isinstance(node, Value | tuple) or depth == 0:
             return False
         match node:
             case ast.Constant(value=value):
@@ -166,7 +170,7 @@ class Known:
         """The tensor that a place begins with."""
         own = f"self.{place.name}"
         written = [one for one in place.written if not _is_none(one)]
-        data = [one for one in written if isinstance(one, Value) or self.is_data(one)]
+        data = [one for one in written if isinstance(one, Value | tuple) or self.is_data(one)]
         dims = next((d for one in data if (d := self.dims(one)) is not None), None)
         initial = place.initial
         if initial is None:
@@ -196,7 +200,7 @@ class Known:
         # Python's numbers are as precise as this; beside a tensor of numbers it changes no dtype.
         return expression("torch.tensor(INITIAL, dtype=torch.float64)", INITIAL=_float(initial, number))
 
-    def _zeros(self, place: Place, data: list[ast.expr | Value], dims: tuple[int, ...] | None, own: str) -> ast.expr:
+    def _zeros(self, place: Place, data: list[Written], dims: tuple[int, ...] | None, own: str) -> ast.expr:
         if dims is None:
             written = [one for one in place.written if not _is_none(one)]
             if written and not data:
@@ -249,7 +253,7 @@ def _broadcast(sides: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
     return tuple(found) if fits and sides else None
 
 
-def _is_none(node: ast.expr | Value) -> bool:
+def _is_none(node: Written) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
@@ -324,8 +328,10 @@ class Forms:
                 name in self.known.module.functions and _yields(self.known.module.functions[name].node)
             ):
                 return [lambda: self._generator(place)]
-        if initial is None and self._is_pair(place):
+        if initial is None and len(pair := self._pair_values(place) or []) > 1:
             return [lambda: self._named(place)]
+        if initial is None:
+            place.written += [value for values in pair for value in values]
         if initial is None or self.known.makes_tensor(initial) or _number(initial) is not None:
             return [lambda: self._cell(place)]
         if _is_listing(initial):
@@ -337,7 +343,7 @@ class Forms:
             owners = [path for path, home in scope.owners.items() if home is place.home]
             for owner in owners:
                 is_own = _is_place(owner, place.name)
-                scope.body = block(scope.body, lambda node, o=owner, s=scope, i=is_own: change(node, o, i, s))
+                scope.rewrite(lambda node, o=owner, s=scope, i=is_own: change(node, o, i, s))
 
     # One tensor, which may be missing at first.
 
@@ -455,11 +461,8 @@ class Forms:
 
     # Elements that the code names.
 
-    def _is_pair(self, place: Place) -> bool:
-        """Does something put tuples there, or hand it to a recurrent layer that takes a pair?"""
-        return self._pair_values(place) is not None
-
-    def _pair_values(self, place: Place) -> list[list[ast.expr | Value]] | None:
+    def _pair_values(self, place: Place) -> list[list[Written]] | None:
+        """What is put into each element, where something puts tuples there."""
         for one in place.written:
             if isinstance(one, ast.Tuple):
                 return [[part] for part in one.elts]
@@ -472,6 +475,8 @@ class Forms:
             match node:
                 case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Call() as made):
                     at = [n for n, one in enumerate(targets) if self._is(_, one, place)]
+                    if at and (sizes := self._recurrent(made)):
+                        return [[one] for one in sizes]
                     view = self.known.view(made)
                     lead = view.value(made).lead if view is not None and at else None
                     if isinstance(lead, Container) and lead.items and at[0] < len(lead.items):
@@ -514,7 +519,7 @@ class Forms:
         if not elements:
             raise CannotError("it has no elements at first")
         for key, value in elements.items():
-            name = f"{place.name}_{key}"
+            name = f"{place.name}_{key}" if len(elements) > 1 or not isinstance(key, int) else place.name
             value = None if isinstance(value, ast.Constant) and value.value is None else value
             parts[key] = Place(name, place.home, value, place.definition, place.moved)
         for scope in self.scopes:
@@ -527,6 +532,28 @@ class Forms:
         for part in parts.values():
             place.home.places[part.name] = part
         return list(parts.values())
+
+    def _recurrent(self, made: ast.AST) -> list[tuple[int, ...]]:
+        """The sizes of the states of `self.rnn(x, …)`, by the constructor of the layer and the size of `x`."""
+        layer = path_of(made.func) if isinstance(made, ast.Call) else None
+        inits = [scope.node for scope in self.scopes if scope.node.name == "__init__"]
+        for node in (one for init in inits for one in ast.walk(init)):
+            match node:
+                case ast.Assign(targets=[target], value=ast.Call(func=function, args=args, keywords=words)):
+                    number = _RECURRENT.get(self.known.module.dotted(function) or "", 0)
+                    if path_of(target) != layer or not number or not made.args:  # type: ignore[attr-defined] # a call
+                        continue
+                    told = {one.arg: _number(one.value) for one in words}
+                    width = told.get("hidden_size", _number(args[1]) if len(args) > 1 else None)
+                    layers = told.get("num_layers", _number(args[2]) if len(args) > 2 else 1)  # noqa: PLR2004
+                    given = self.known.dims(made.args[0])  # type: ignore[attr-defined] # a call
+                    if not isinstance(width, int) or not isinstance(layers, int) or given is None:
+                        raise CannotError("the size of the hidden state is known in `__init__` alone")
+                    if (self.known.module.dotted(function) or "").endswith("Cell"):
+                        return [(*given[:-1], width)] * number
+                    rows = given[:-2] if len(given) < 3 else given[:1] if told.get("batch_first") else given[1:2]  # noqa: PLR2004
+                    return [(layers * (2 if told.get("bidirectional") else 1), *rows, width)] * number
+        return []
 
     def _key(self, scope: Scope, node: ast.AST, place: Place) -> object:
         match node:
@@ -815,7 +842,7 @@ class _Grown:
                 self.known.from_sample = self.known.from_sample or bool(found)
                 return found
         if self.place.written and not any(
-            isinstance(one, Value) or self.known.is_data(one) for one in self.place.written
+            isinstance(one, Value | tuple) or self.known.is_data(one) for one in self.place.written
         ):
             return ()
         raise CannotError(f"the size of what `{self.place.name}` holds is not known")
@@ -943,12 +970,12 @@ class _Totals(_Grown):
 
         for scope in self.forms.scopes:
             if any(home is place.home for home in scope.owners.values()):
-                scope.body = block(scope.body, drop)
+                scope.rewrite(drop)
         if isinstance(place.initial, ast.List) and place.initial.elts:
             raise CannotError("it is not empty at first")
         if self.sums:
             dims = self.dims()
-            numbers = not dims and not any(isinstance(o, Value) or self.known.is_data(o) for o in place.written)
+            numbers = not dims and not any(isinstance(o, Value | tuple) or self.known.is_data(o) for o in place.written)
             whole = numbers and all(self.known.is_integral(one) for one in place.written)
             first = expression("torch.tensor(0)") if whole else (
                 expression("torch.tensor(0.0)") if not dims else _call("torch.zeros", dims))  # fmt: skip

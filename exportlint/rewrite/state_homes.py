@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from exportlint.engine.flow.def_use import defined, is_changing, path_of, root_of
 from exportlint.engine.flow.lifetimes import Lifetimes, methods_in
@@ -98,7 +98,7 @@ class Place:
     definition: ast.stmt | None
     moved: bool = False
     is_buffer: bool = False
-    written: list[ast.expr] = field(default_factory=list)  # the author's expressions that are put there
+    written: list[Any] = field(default_factory=list)  # what is put there: see `state_forms.Written`
 
 
 @dataclass(eq=False)
@@ -113,6 +113,11 @@ class Scope:
     owners: dict[str, Home]
     is_run: bool
     is_new: bool = False  # a function that the draft makes
+    closed: set[int] = field(default_factory=set)  # functions in it that are scopes of their own
+
+    def rewrite(self, change: Callable[[ast.AST], ast.AST | list[ast.stmt] | None]) -> None:
+        """Changes the body; functions in it that are scopes of their own stay closed."""
+        self.body = block(self.body, lambda node: node if id(node) in self.closed else change(node))
 
     def place(self, node: ast.AST | None) -> tuple[str, Place] | None:
         """The owner's path and the place that an expression names."""
@@ -373,7 +378,7 @@ class Homes:
             self.run.add(id(node))
         for scope in self.scopes:
             if "self" in scope.owners and scope.owners["self"] is self.home:
-                scope.body = block(scope.body, lambda one, s=scope: self._renamed(one, s, names))  # type: ignore[misc]
+                scope.rewrite(lambda one, s=scope: self._renamed(one, s, names))  # type: ignore[misc]
         for path, name in names.items():
             self.home.places[name] = Place(name, self.home, _or_none(self.given[path]), None, moved=True)
             self._drop(path, set(moved))
@@ -453,7 +458,6 @@ class Homes:
         if not found:
             return frozenset()
         scope = next(one for one in self.scopes if one.node is self.init)
-        scope.is_run = True
 
         def change(node: ast.AST) -> ast.AST | list[ast.stmt] | None:
             match node:
@@ -464,7 +468,13 @@ class Homes:
                     return ast.Attribute(ast.Name("self", ast.Load()), name, node.ctx)
             return None
 
-        scope.body = block(scope.body, change)
+        meeting = [one for one in inner if any(isinstance(n, ast.Name) and n.id in found for n in ast.walk(one))]
+        made = [Scope(one, list(one.body), dict(scope.owners), is_run=True, closed={id(o) for o in meeting if o is not one})
+                for one in meeting]  # fmt: skip
+        self.scopes += made
+        scope.closed |= {id(one) for one in meeting}
+        for one in (scope, *made):
+            one.rewrite(change)
         for name in found:
             statement = outer[name]
             value = statement.value if isinstance(statement, ast.Assign) else None

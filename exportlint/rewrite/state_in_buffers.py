@@ -15,7 +15,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from exportlint.engine.flow.control_flow import statements as all_statements
-from exportlint.engine.flow.def_use import is_changing, path_of, root_of, used
+from exportlint.engine.flow.def_use import DefUse, is_changing, path_of, root_of, used
 from exportlint.engine.source.symbols import FunctionInfo
 from exportlint.rewrite.decide_in_data import put
 from exportlint.rewrite.draft import as_value, changed_copy, expression, stands_for, statements
@@ -98,7 +98,7 @@ class _Rewriting:
         self._decide_inside()
         self._in_data()
         for scope in self.scopes:
-            scope.body = block(scope.body, lambda node, s=scope: self._written(node, s))  # type: ignore[misc]
+            scope.rewrite(lambda node, s=scope: self._written(node, s))  # type: ignore[misc]
         for scope in self.scopes:
             if scope.is_run:
                 self._keep_apart(scope)
@@ -145,7 +145,7 @@ class _Rewriting:
 
         for scope in self.scopes:
             if scope.node.name == "__init__" or scope.node is self.homes.init:
-                scope.body = block(scope.body, change)
+                scope.rewrite(change)
 
     def _gone(self, node: ast.stmt) -> set[str]:
         """The places whose first value the statement set, and that have become others."""
@@ -188,7 +188,7 @@ class _Rewriting:
             return None
 
         for scope in [one for one in self.scopes if one.is_run]:
-            scope.body = block(scope.body, lambda node, s=scope: change(node, s))  # type: ignore[misc]
+            scope.rewrite(lambda node, s=scope: change(node, s))  # type: ignore[misc]
 
     def _in_data(self) -> None:
         """What Python decides and computes with cells is written in tensors; methods may give and take them."""
@@ -217,6 +217,8 @@ class _Rewriting:
                     kind = ast.unparse(ast.fix_missing_locations(ast.Expr(cell.first)))
                     if kind in {"torch.tensor(False)", "torch.tensor(True)"} or "torch.bool" in kind:
                         view.booleans.add(f"{owner}.{cell.name}")
+                    if kind.startswith("torch.tensor(") and kind.removeprefix("torch.tensor(").rstrip(")").isdigit():
+                        view.whole.add(f"{owner}.{cell.name}")
                     if kind.startswith("torch.tensor(") and "[" not in kind:
                         view.singles.add(f"{owner}.{cell.name}")
         mentions = any(path_of(one) in data for statement in scope.body for one in ast.walk(statement))
@@ -256,7 +258,7 @@ class _Rewriting:
     def _written(self, node: ast.AST, scope: Scope) -> ast.AST | list[ast.stmt] | None:
         match node:
             case ast.Assign(targets=targets, value=value) if any(
-                self._cell(scope, one) for target in targets for one in ast.walk(target)
+                self._cell(scope, one) for target in targets for one in _set_by(target)
             ):
                 return self._assigned(node, targets, value, scope)
             case ast.AnnAssign(target=target, value=ast.expr() as value) if self._cell(scope, target):
@@ -297,6 +299,9 @@ class _Rewriting:
             assert isinstance(one, ast.Attribute)  # noqa: S101 - cells are attributes
             name = one.attr.lstrip("_")
             name = name if name not in taken else f"new_{name}"
+            view = self.views.get(id(scope))
+            if view is not None:
+                view.data.add(name)  # a cell holds a tensor
             writes.append(self._write(one, ast.Name(name, ast.Load()), scope))
             return ast.Name(name, ast.Store())
 
@@ -410,22 +415,22 @@ class _Rewriting:
                         if self._aliased(part, scope) in ever:
                             copied[id(part)] = part
         if copied:
-            scope.body = block(
-                scope.body, lambda one: expression("VALUE.clone()", VALUE=copied[id(one)]) if id(one) in copied else None
+            scope.rewrite(
+                lambda one: expression("VALUE.clone()", VALUE=copied[id(one)]) if id(one) in copied else None
             )
 
     def _is_stale(self, order: Sequence[ast.stmt], number: int, name: str, cell: Cell | None, scope: Scope) -> bool:
         """Is the name read after the cell was written, or given back?"""
+        readers = {id(one) for one in DefUse(scope.body).readers(order[number], name)}
         is_written = False
         for node in order[number + 1 :]:
-            heads = [node] if not hasattr(node, "body") else [
-                one for one in (getattr(node, "test", None), getattr(node, "iter", None)) if one is not None]  # fmt: skip
-            if is_written and any(isinstance(one, ast.Name) and one.id == name for head in heads for one in ast.walk(head)):
-                return True
-            if isinstance(node, ast.Return) and node.value is not None:
-                parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-                if any(isinstance(one, ast.Name) and one.id == name for one in parts):
+            if id(node) in readers:
+                if is_written:
                     return True
+                if isinstance(node, ast.Return) and node.value is not None:
+                    parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+                    if any(isinstance(one, ast.Name) and one.id == name for one in parts):
+                        return True
             is_written = is_written or cell in set(self._writes(node, scope)) or self._calls_writer(node, scope, cell)
         return False
 
@@ -511,11 +516,21 @@ class _Rewriting:
             raise CannotError("a field of the record has no default")
         kept = [one for one in fields if one.target.id not in home.places]  # type: ignore[union-attr] # see above
         for one in kept:
-            self.draft.replace(one, [])
             begun += statements("OWN = VALUE", OWN=reference(f"self.{one.target.id}"), VALUE=one.value)  # type: ignore[union-attr, arg-type]
+        for one in fields:
+            self.draft.replace(one, [])
         (made,) = statements("def __init__(self):\n    pass")
         assert isinstance(made, ast.FunctionDef)  # noqa: S101 - it is written above
-        self.draft.add_method(node, changed_copy(made, body=[*begun, *home.registered]))
+        self.draft.replace(fields[0], [changed_copy(made, body=[*begun, *home.registered])])
+
+
+def _set_by(target: ast.expr) -> Iterator[ast.expr]:
+    """The places of a target that are set whole."""
+    if isinstance(target, ast.Tuple | ast.List):
+        for one in target.elts:
+            yield from _set_by(one)
+    else:
+        yield target
 
 
 def _registration(cell: Cell) -> ast.stmt:

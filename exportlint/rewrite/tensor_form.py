@@ -444,8 +444,12 @@ class TensorForm:
                 return True
             case ast.Subscript(value=owner):
                 return self._is_whole(owner)
-            case ast.Name(id=name):
-                return name in self.whole
+            case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.Mod() | ast.FloorDiv(), left=left, right=right):
+                return all(_is_int(one) or self._is_whole(one) for one in (left, right))
+            case ast.Name(id=name) if name in self.whole:
+                return True
+            case ast.Name() | ast.Attribute():
+                return path_of(node) in self.view.whole
         return False
 
     @property
@@ -860,6 +864,10 @@ def _before_numpy(node: ast.expr) -> ast.expr:
                 node = owner
             case _:
                 return node
+
+
+def _is_int(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, int)
 
 
 def _is_number(node: ast.Constant) -> bool:
