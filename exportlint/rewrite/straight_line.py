@@ -295,7 +295,7 @@ class StraightLine:
         if (parts := self._split(node)) is not None:
             return self._block([parts])
         raising = [side for side in (node.body, node.orelse) if side and isinstance(side[-1], ast.Raise)]
-        if raising:
+        if raising and len(raising[0]) == sum(map(_only_tells, raising[0])) + 1:
             return self._checked(node, raises_if=raising[0] is node.body)
         told = [one for one in (*node.body, *node.orelse) if not isinstance(one, ast.Pass)]
         if told and all(map(_only_tells, told)):
@@ -326,8 +326,7 @@ class StraightLine:
     def _checked(self, node: ast.If, *, raises_if: bool) -> list[ast.stmt]:
         """An `if` that raises, as a check that the program makes; the other side follows."""
         side = node.body if raises_if else node.orelse
-        raised = cast("ast.Raise", side[-1]).exc
-        message = raised.args[0] if isinstance(raised, ast.Call) and raised.args else None
+        message = _message(side[-1])
         test = self.form.truth(node.test)
         holds = self.form.negated(test) if raises_if else test
         check = stands_for(self.check(holds, message), node)
@@ -402,6 +401,12 @@ class StraightLine:
         olds = {name: as_value(_place(name)) for name in order}
         return [*hoisted, *(self._merge(n, test, values[0].get(n, olds[n]), values[1].get(n, olds[n])) for n in order)]
 
+    def _outermost(self, node: ast.stmt) -> ast.stmt:
+        """The outermost loop around the statement of the author's; itself where there is none."""
+        origin = getattr(node, "origin", node)
+        loops = [one for one in statements(self.flow.body) if isinstance(one, _LOOPS)]
+        return next((one for one in loops if any(inner is origin for inner in ast.walk(one))), node)
+
     @staticmethod
     def _is_long(test: ast.expr) -> bool:
         return sum(1 for _ in ast.walk(test)) > 40  # noqa: PLR2004 - about half a line
@@ -445,13 +450,14 @@ class StraightLine:
             left = self._private(side)
             for one in side:
                 masked = self._masked_write(one, test if number == 0 else self.form.negated(test), left)
-                for name in set(_reads_of(masked)) & renamed.keys() - begun:
-                    if name in {n for n in _sets(masked)} or any(name in set(_sets(o)) for o in side):
-                        if isinstance(masked, ast.AugAssign) or name not in begun:
-                            new.append(ast.Assign([as_target(renamed[name])], as_value(_place(name))))
-                            begun.add(name)
-                new.append(_renamed(masked, renamed))
-                begun |= set(_sets(masked)) & renamed.keys()
+                sets = set(_sets(masked)) & renamed.keys()
+                if not isinstance(masked, ast.Assign | ast.AnnAssign | ast.Expr):  # it may leave the name as it was
+                    for name in sorted(sets - begun):
+                        new.append(ast.Assign([as_target(renamed[name])], as_value(_place(name))))
+                    begun |= sets
+                loads = {name: renamed[name] for name in begun}
+                new.append(_renamed(masked, loads, {name: renamed[name] for name in sets}))
+                begun |= sets
             values.append({
                 place: renamed[place] if place in renamed and place in own else as_value(_place(place))
                 for place in places
@@ -468,7 +474,7 @@ class StraightLine:
         """A write in place that changes nothing where the test fails."""
         match node:
             case ast.Assign(targets=[ast.Subscript() as target], value=value):
-                if path_of(root_of(target)) in own:
+                if _viewed(target) in own:
                     return node
                 return changed_copy(node, value=self.form.selected(test, value, as_value(target)))
             case ast.AugAssign(target=target, op=operator, value=value):
@@ -476,7 +482,7 @@ class StraightLine:
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr=method)) as call) if method.endswith(
                 "_"
             ) and not method.endswith("__"):
-                if path_of(root_of(owner)) in own:
+                if _viewed(owner) in own:
                     return node
                 return changed_copy(node, value=self._masked_call(call, owner, method, test))
             case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.Assign() | ast.AnnAssign():
@@ -488,8 +494,13 @@ class StraightLine:
                 )
             case ast.For(body=body):
                 return changed_copy(node, body=[self._masked_write(one, test, own) for one in body])
-            case ast.Expr(value=ast.Call(func=function)) if (self.view.origin(function) or "").startswith("torch._"):
-                raise CannotError("a check stands on one side of a decision")
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="_assert_async"), args=[holds, *rest]) as call):
+                either = ast.BinOp(self.form.negated(test), ast.BitOr(), holds)
+                return changed_copy(node, value=changed_copy(call, args=[either, *rest]))
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr="append"))) if path_of(
+                owner
+            ) not in self.flow.live_after(self._outermost(node)):
+                return node  # nobody reads it behind the loop
         if _only_tells(node):
             return ast.If(expression("not torch.compiler.is_exporting()"), [node], [])
         raise CannotError(f"a side does more than to set names: {ast.unparse(node).partition(chr(10))[0]}")
@@ -522,6 +533,14 @@ class StraightLine:
 
     def _returned(self, node: ast.If, test: ast.expr, sides: tuple[list[ast.stmt], list[ast.stmt]]) -> list[ast.stmt]:
         """Both sides return: one `return` of what is selected."""
+        raising = [place for place, side in enumerate(sides) if side and isinstance(side[-1], ast.Raise)]
+        if len(raising) == 1:  # what raises is computed, and checked
+            hoisted, test = self._hoisted(test)
+            check = self.check(self.form.negated(test) if raising[0] == 0 else test, _message(sides[raising[0]][-1]))
+            before = (sides[0][:-1], sides[1][:-1])
+            new, _ = self._both(test, (before[0], before[1]), [])
+            whole = [*hoisted, *new, check, sides[1 - raising[0]][-1]]
+            return [stands_for(whole[0], node), *whole[1:]]
         if not all(side and isinstance(side[-1], ast.Return) for side in sides):
             raise CannotError("one side returns, and the other goes on" if not self.leaving else "a loop is left")
         results = [cast("ast.Return", side[-1]).value for side in sides]
@@ -531,8 +550,15 @@ class StraightLine:
         hoisted: list[ast.stmt] = []
         if any(before) or self._is_long(test):
             hoisted, test = self._hoisted(test)
+        given = cast("list[ast.expr]", results)
+        if set(_reads(given[0])) & {name for one in before[1] for name in _sets(one)}:
+            # The other side sets anew what the result of the first one is made of.
+            kept = self.fresh("first")
+            self.view.data.add(kept)
+            before = ([*before[0], ast.Assign([ast.Name(kept, ast.Store())], given[0])], before[1])
+            given[0] = ast.Name(kept, ast.Load())
         new, _ = self._both(test, before, [])
-        last = ast.Return(self.form.selected(test, *cast("list[ast.expr]", results)))
+        last = ast.Return(self.form.selected(test, *given))
         whole = [*hoisted, *new, last]
         return [stands_for(whole[0], node), *whole[1:]]
 
@@ -710,7 +736,12 @@ class StraightLine:
         """What a step sets and somebody reads in a later step, or behind the loop."""
         inside = {name for one in statements(node.body) for step in [one] for name in _sets_here(step)}
         live = self.flow.live_after(node) | self.flow.live_before(node)
-        return {name for name in inside if name in live or name.startswith("self.")}
+        own = {id(one) for one in ast.walk(node)}
+        begun = {
+            name for name in inside
+            if name in self.view.flow.parameters or any(id(one) not in own for one in self.flow.definitions(name, node))
+        }  # fmt: skip
+        return {name for name in inside if (name in live and name in begun) or name.startswith("self.")}
 
     def _masked(self, body: Sequence[ast.stmt], leaving: _Leaving, carried: set[str]) -> list[ast.stmt]:
         """A step that changes nothing once the flag is set."""
@@ -729,7 +760,9 @@ class StraightLine:
                 case ast.For() if not self._leaves_by_data(node) and not self._is_counted_by_data(node.iter):
                     inner = self._masked(node.body, leaving, carried)
                     new.append(changed_copy(node, body=inner))
-                case ast.Continue() | ast.Pass():
+                case ast.Continue() | ast.Break():
+                    new.append(node)  # Python decides
+                case ast.Pass():
                     pass
                 case _:
                     for one in self._statement(node):
@@ -987,6 +1020,11 @@ class StraightLine:
         return ast.Name(name, ast.Load())
 
 
+def _message(node: ast.stmt) -> ast.expr | None:
+    raised = node.exc if isinstance(node, ast.Raise) else None
+    return raised.args[0] if isinstance(raised, ast.Call) and raised.args else None
+
+
 @dataclass
 class _Leaving:
     """How a loop is left: the name of the flag, and what is kept for a `return` inside."""
@@ -1161,6 +1199,16 @@ def _place(path: str) -> ast.expr:
     return ast.parse(path, mode="eval").body
 
 
+def _viewed(node: ast.expr) -> str | None:
+    """The place whose tensor an expression is a view of, as `x.diagonal()[0]` is of `x`."""
+    while True:
+        match node:
+            case ast.Subscript(value=inner) | ast.Call(func=ast.Attribute(value=inner)):
+                node = inner
+            case _:
+                return path_of(node)
+
+
 def _is_fresh(node: ast.expr) -> bool:
     """Does it make a tensor of its own, which nothing else sees?"""
     match node:
@@ -1229,13 +1277,14 @@ class _ReturnsToBreaks(ast.NodeTransformer):
 class _Renaming(ast.NodeTransformer):
     """Copies what it changes; the rest stays the author's."""
 
-    def __init__(self, names: Mapping[str, ast.Name]) -> None:
-        self.names = names
+    def __init__(self, loads: Mapping[str, ast.Name], stores: Mapping[str, ast.Name]) -> None:
+        self.loads, self.stores = loads, stores
 
     def visit(self, node: ast.AST) -> ast.AST:
-        path = path_of(node)
-        if path in self.names and isinstance(node, ast.Name | ast.Attribute):
-            return ast.Name(self.names[path].id, node.ctx)
+        if isinstance(node, ast.Name | ast.Attribute) and (path := path_of(node)) is not None:
+            names = self.loads if isinstance(node.ctx, ast.Load) else self.stores
+            if path in names:
+                return ast.Name(names[path].id, node.ctx)
         changes: dict[str, object] = {}
         for name, value in ast.iter_fields(node):
             if isinstance(value, ast.AST):
@@ -1249,12 +1298,12 @@ class _Renaming(ast.NodeTransformer):
         return changed_copy(node, **changes) if changes else node
 
 
-def _renamed(node: ast.stmt, names: Mapping[str, ast.Name]) -> ast.stmt:
-    return cast("ast.stmt", _Renaming(names).visit(node)) if names else node
+def _renamed(node: ast.stmt, loads: Mapping[str, ast.Name], stores: Mapping[str, ast.Name]) -> ast.stmt:
+    return cast("ast.stmt", _Renaming(loads, stores).visit(node)) if loads or stores else node
 
 
 def _renamed_target(node: ast.expr, names: Mapping[str, ast.Name]) -> ast.expr:
-    return cast("ast.expr", _Renaming(names).visit(node))
+    return cast("ast.expr", _Renaming(names, names).visit(node))
 
 
 def wanted_at(view: View, node: ast.AST) -> frozenset[int]:
@@ -1287,6 +1336,6 @@ def _is_read(view: View, node: ast.stmt) -> bool:
     """Does the statement set a name to a number that was read from a tensor, or to what was made of one?"""
     match node:
         case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value) | ast.AugAssign(value=value):
-            found = view.value(value)
-            return view.is_data(value) and not found.is_tensor
+            listed = any(isinstance(one, ast.Attribute) and one.attr in {"tolist", "numpy"} for one in ast.walk(value))
+            return listed or (view.is_data(value) and not view.value(value).is_tensor)
     return False

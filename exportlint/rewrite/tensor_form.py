@@ -92,6 +92,8 @@ class TensorForm:
     def __init__(self, view: View) -> None:
         self.view = view
         self.kept: set[int] = set()  # reads that stay reads, by identity
+        # Names of integers. Lengths and indices are integers wherever they come from.
+        self.whole = {"lengths", "length", "lens", "num", "count", "counts", "idx", "index", "indices", "position"}
         # What is set to rows that data chooses -> the name of the mask that takes its place.
         self.masks: dict[str, str] = {}
 
@@ -132,7 +134,7 @@ class TensorForm:
                 new: object = self.of(value)
                 if new is not value:
                     changes[name] = new
-            elif isinstance(value, list) and any(isinstance(one, ast.expr | ast.keyword) for one in value):
+            elif isinstance(value, list) and any(isinstance(one, ast.expr | ast.keyword | ast.comprehension) for one in value):
                 news = [self._part(one) for one in value]
                 if any(new is not old for new, old in zip(news, value, strict=True)):
                     changes[name] = news
@@ -142,6 +144,9 @@ class TensorForm:
         if isinstance(node, ast.keyword):
             new = self.of(node.value)
             return node if new is node.value else ast.keyword(node.arg, new)
+        if isinstance(node, ast.comprehension):
+            over = self.of(node.iter)
+            return node if over is node.iter else changed_copy(node, iter=over)
         return self.of(node) if isinstance(node, ast.expr) else node
 
     def is_data(self, node: ast.expr) -> bool:
@@ -155,6 +160,8 @@ class TensorForm:
                 self.view.booleans.add(path)
             if self.view.is_single(value):
                 self.view.singles.add(path)
+            if self._is_whole(value) or _is_long(value):
+                self.whole.add(path)
 
     # -- Truth ----------------------------------------------------------------------------------------------------
 
@@ -390,9 +397,12 @@ class TensorForm:
     def _builtin(self, node: ast.Call, name: str) -> ast.expr:
         args = node.args
         data = [self.is_data(one) for one in args]
-        if name in {"int", "float", "bool", "round", "abs"} and args and data[0]:
+        if name in {"int", "float", "bool", "round"} and args and data[0]:
             return self._converted(node, name)
-        if name in {"min", "max"} and (any(data) or any(map(self.view.holds_data, args))) and not node.keywords:
+        listed = (
+            len(args) == 1 and args and self.view.nature(args[0]) is not Nature.PYTHON and self.view.holds_data(args[0])
+        )
+        if name in {"min", "max"} and (any(data) or listed) and not node.keywords:
             return self._extreme(args, name)
         if name in {"any", "all"} and len(args) == 1 and self.view.holds_data(args[0]):
             if data[0]:
@@ -419,7 +429,9 @@ class TensorForm:
         if id(node) in self.kept:
             return node
         given = node.args[0]
-        inner = self._read(self.of(given), given)
+        inner = self.of(given)
+        if name != "round":
+            inner = self._read(inner, given)
         match name:
             case "int":
                 return inner if self._is_whole(given) else expression("X.long()", X=inner)
@@ -431,7 +443,7 @@ class TensorForm:
                 return expression("torch.round(X, decimals=N)", X=inner, N=node.args[1])
             case "round":
                 return expression("torch.round(X)", X=inner)
-        return expression("torch.abs(X)", X=inner)
+        raise AssertionError(name)
 
     def _is_whole(self, node: ast.expr) -> bool:
         """Can the code tell that its elements are integers?"""
@@ -444,18 +456,15 @@ class TensorForm:
                 return True
             case ast.Subscript(value=owner):
                 return self._is_whole(owner)
-            case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.Mod() | ast.FloorDiv(), left=left, right=right):
-                return all(_is_int(one) or self._is_whole(one) for one in (left, right))
+            case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.FloorDiv() | ast.Mod(), right=right):
+                return self._is_whole(left) and self._is_whole(right)
+            case ast.Constant(value=int()):
+                return True
             case ast.Name(id=name) if name in self.whole:
                 return True
             case ast.Name() | ast.Attribute():
                 return path_of(node) in self.view.whole
         return False
-
-    @property
-    def whole(self) -> set[str]:
-        """Names of integers, by what people call them: lengths and indices are integers wherever they come from."""
-        return {"lengths", "length", "lens", "num", "count", "counts", "idx", "index", "indices", "position", "steps"}
 
     def _extreme(self, args: Sequence[ast.expr], name: str) -> ast.expr:
         if len(args) == 1:
@@ -847,6 +856,10 @@ def _as_bool(node: ast.expr) -> ast.expr:
 
 def _may_have_dims(node: ast.expr) -> bool:
     """Is it no element of something, of which people who read it know that it is one number?"""
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant | ast.Name | ast.UnaryOp):
+        return False
+    if isinstance(node, ast.BinOp):
+        return all(_may_have_dims(one) for one in (node.left, node.right) if not isinstance(one, ast.Constant))
     return not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "reshape")
 
 
@@ -864,10 +877,6 @@ def _before_numpy(node: ast.expr) -> ast.expr:
                 node = owner
             case _:
                 return node
-
-
-def _is_int(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, int)
 
 
 def _is_number(node: ast.Constant) -> bool:
