@@ -39,7 +39,9 @@ _FILLS = {
     "zeros": "zeros", "new_zeros": "zeros", "zeros_like": "zeros",
     "ones": "ones", "new_ones": "ones", "ones_like": "ones",
 }  # fmt: skip
-_SAME_SIZE = frozenset({"detach", "clone", "float", "double", "half", "contiguous", "abs", "exp", "tanh", "sigmoid", "to"})
+_SAME_SIZE = frozenset(
+    {"detach", "clone", "float", "double", "half", "contiguous", "abs", "exp", "tanh", "sigmoid", "to"}
+)
 _RECURRENT = {"torch.nn.LSTM": 2, "torch.nn.LSTMCell": 2, "torch.nn.GRU": 1, "torch.nn.RNN": 1, "torch.nn.GRUCell": 1}
 
 
@@ -233,7 +235,11 @@ class Known:
                 ):
                     return True
                 for one in ast.walk(scope.node) if scope.node.name == "__init__" else ():
-                    if isinstance(one, ast.Assign) and path_of(one.targets[0]) == node.id and self.makes_tensor(one.value):
+                    if (
+                        isinstance(one, ast.Assign)
+                        and path_of(one.targets[0]) == node.id
+                        and self.makes_tensor(one.value)
+                    ):
                         return True
         return False
 
@@ -300,14 +306,14 @@ class Forms:
 
     def _form(self, place: Place) -> list[Place]:
         """Rewrites all uses of a place; the places that take its place."""
-        why = ""
+        why = "no tensors can hold it"
         for form in self._forms_for(place):
             before = [scope.body for scope in self.scopes]
             made = len(self.cells)
             try:
                 parts = form()
             except CannotError as error:
-                why = why or str(error)
+                why = str(error)
                 del self.cells[made:]
                 for scope, body in zip(self.scopes, before, strict=True):
                     scope.body = body
@@ -324,8 +330,8 @@ class Forms:
                 return [lambda: self._turns(place)]
             case ast.Call(func=ast.Name(id="iter")):
                 return [lambda: self._turns(place)]
-            case ast.Call(func=ast.Name(id=name)) if (
-                name in self.known.module.functions and _yields(self.known.module.functions[name].node)
+            case ast.Call(func=ast.Name(id=name)) if name in self.known.module.functions and _yields(
+                self.known.module.functions[name].node
             ):
                 return [lambda: self._generator(place)]
         if initial is None and len(pair := self._pair_values(place) or []) > 1:
@@ -336,6 +342,8 @@ class Forms:
             return [lambda: self._cell(place)]
         if _is_listing(initial):
             return [lambda: self._named(place), lambda: self._window(place), lambda: self._totals(place)]
+        if isinstance(initial, ast.Set | ast.SetComp | ast.DictComp) or _is_object(initial):
+            return []  # sets, counters, objects of libraries
         return [lambda: self._cell(place)]
 
     def _rewrite(self, place: Place, change) -> None:  # noqa: ANN001 - of a node and the owner's path
@@ -557,7 +565,9 @@ class Forms:
 
     def _key(self, scope: Scope, node: ast.AST, place: Place) -> object:
         match node:
-            case ast.Subscript(value=held, slice=ast.Constant(value=str() | int() as key)) if self._is(scope, held, place):
+            case ast.Subscript(value=held, slice=ast.Constant(value=str() | int() as key)) if self._is(
+                scope, held, place
+            ):
                 return key
             case ast.Call(func=ast.Attribute(value=held, attr="get"), args=[ast.Constant(value=key), *_]):
                 return key if self._is(scope, held, place) else None
@@ -640,7 +650,9 @@ class Forms:
         assert isinstance(call, ast.Call)  # noqa: S101 - see `_forms_for`
         node = self.known.module.functions[path_of(call.func) or ""].node
         assert isinstance(node, ast.FunctionDef)  # noqa: S101 - a lambda has no statements
-        *before, loop = [one for one in node.body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
+        *before, loop = [
+            one for one in node.body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
+        ]
         match loop:
             case ast.While(test=ast.Constant(value=True), body=body):
                 pass
@@ -716,6 +728,19 @@ def _is_listing(node: ast.expr) -> bool:
     return False
 
 
+def _is_object(node: ast.expr) -> bool:
+    """A call that makes no number."""
+    return isinstance(node, ast.Call) and path_of(node.func) not in {
+        "float",
+        "int",
+        "bool",
+        "min",
+        "max",
+        "abs",
+        "round",
+    }
+
+
 def _flagged(node: ast.AST, owner: str, flag: str, is_own) -> Changed:  # noqa: ANN001
     match node:
         case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op]) if is_own(left):
@@ -726,7 +751,8 @@ def _flagged(node: ast.AST, owner: str, flag: str, is_own) -> Changed:  # noqa: 
 
 def _asks_size(node: ast.expr, is_own) -> bool:  # noqa: ANN001
     return any(is_own(one) for one in ast.walk(node)) and any(
-        isinstance(one, ast.Attribute) and one.attr in {"shape", "size", "device", "dtype", "ndim"} for one in ast.walk(node)
+        isinstance(one, ast.Attribute) and one.attr in {"shape", "size", "device", "dtype", "ndim"}
+        for one in ast.walk(node)
     )
 
 
@@ -745,16 +771,22 @@ def _part(node: ast.AST, owner: str, is_own, parts: dict[object, Place], kind: s
             return node
         case ast.Subscript(value=held, slice=ast.Constant(value=key), ctx=context) if is_own(held):
             return named(key, context)
-        case ast.Subscript(value=held, slice=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(key))), ctx=context):
+        case ast.Subscript(
+            value=held, slice=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(key))), ctx=context
+        ):
             return named(-key, context) if is_own(held) else None
         case ast.Attribute(value=held, attr=name, ctx=context) if kind == "namespace" and is_own(held):
             return named(name, context)
-        case ast.Call(func=ast.Attribute(value=held, attr="get"), args=[ast.Constant(value=key), *rest]) if is_own(held):
+        case ast.Call(func=ast.Attribute(value=held, attr="get"), args=[ast.Constant(value=key), *rest]) if is_own(
+            held
+        ):
             own = named(key, ast.Load())
             if not rest or parts[key].initial is not None or _is_none(rest[0]):
                 return own
             return expression("OTHER if OWN is None else OWN", OTHER=rest[0], OWN=own)
-        case ast.Compare(left=ast.Constant(value=key), ops=[ast.In() | ast.NotIn() as op], comparators=[held]) if is_own(held):
+        case ast.Compare(left=ast.Constant(value=key), ops=[ast.In() | ast.NotIn() as op], comparators=[held]) if (
+            is_own(held)
+        ):
             asked = "OWN is not None" if isinstance(op, ast.In) else "OWN is None"
             return expression(asked, OWN=named(key, ast.Load()))
         case ast.Compare(left=held, ops=[ast.Is() | ast.IsNot()]) if is_own(held):
@@ -766,7 +798,10 @@ def _part(node: ast.AST, owner: str, is_own, parts: dict[object, Place], kind: s
         case ast.Assign(targets=[target], value=value) if is_own(target) and _is_none(value):
             return statements("OWN = None", OWN=named(0, ast.Load()))
         case ast.Assign(targets=[target], value=ast.Dict(keys=keys, values=values)) if is_own(target):
-            made = [(named(getattr(key, "value", None), ast.Store()), value) for key, value in zip(keys, values, strict=True)]
+            made = [
+                (named(getattr(key, "value", None), ast.Store()), value)
+                for key, value in zip(keys, values, strict=True)
+            ]
             return [ast.copy_location(ast.Assign([target], value), node) for target, value in made]
         case ast.Attribute(ctx=ast.Store()) if is_own(node) and kind in {"list", "tuple"}:
             return ast.Tuple([named(key, ast.Store()) for key in parts], ast.Store())
@@ -783,7 +818,12 @@ def _part(node: ast.AST, owner: str, is_own, parts: dict[object, Place], kind: s
 
 
 def _hoisted(
-    node: ast.AST, is_own, name: str, before: list[ast.stmt], read: ast.expr, after: list[ast.stmt]  # noqa: ANN001
+    node: ast.AST,
+    is_own,
+    name: str,
+    before: list[ast.stmt],
+    read: ast.expr,
+    after: list[ast.stmt],  # noqa: ANN001
 ) -> Changed:
     """A statement with `next(self.turn)` in it: the value gets a name, and the iterator goes on, above it."""
 
@@ -854,9 +894,13 @@ class _Grown:
         match node:
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=held, attr="append"), args=[value])) if is_own(held):
                 return self.put_in(owner, value, last=True)
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=held, attr="appendleft"), args=[value])) if is_own(held):
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=held, attr="appendleft"), args=[value])) if is_own(
+                held
+            ):
                 return self.put_in(owner, value, last=False)
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=held, attr="insert"), args=[ast.Constant(value=0), value])):
+            case ast.Expr(
+                value=ast.Call(func=ast.Attribute(value=held, attr="insert"), args=[ast.Constant(value=0), value])
+            ):
                 return self.put_in(owner, value, last=False) if is_own(held) else None
             case ast.AugAssign(target=target, op=ast.Add(), value=ast.List(elts=[value])) if is_own(target):
                 return self.put_in(owner, value, last=True)
@@ -886,7 +930,9 @@ class _Grown:
                 return self.count(owner)
             case ast.Call(func=ast.Name(id="sum"), args=[held]) if all_of(held):
                 return self.total(owner)
-            case ast.Call(func=ast.Attribute(value=ast.Call(func=joiner, args=[held, *dims], keywords=words), attr=reduce)):
+            case ast.Call(
+                func=ast.Attribute(value=ast.Call(func=joiner, args=[held, *dims], keywords=words), attr=reduce)
+            ):
                 how = self.known.module.dotted(joiner) or ""
                 at = _dim(dims, words)
                 along = _dim(node.args, node.keywords, None)
@@ -1004,8 +1050,8 @@ class _Window(_Grown):
     def _begin(self, initial: ast.expr | None) -> tuple[ast.expr, bool, ast.expr | None]:
         match initial:
             case ast.Call(func=function, args=args, keywords=words) if (
-                (self.known.module.dotted(function) or "").endswith("deque")
-            ):
+                self.known.module.dotted(function) or ""
+            ).endswith("deque"):
                 limits = [one.value for one in words if one.arg == "maxlen"] or args[1:2]
                 if not limits:
                     limits = [self._bound_of_code()]
@@ -1050,7 +1096,9 @@ class _Window(_Grown):
             match node:
                 case ast.If() | ast.While() if (bound := _trimmed(node, is_own)) is not None:
                     return bound
-                case ast.Assign(targets=[target]) if is_own(target) and (bound := _tail(node.value, is_own)) is not None:
+                case ast.Assign(targets=[target]) if (
+                    is_own(target) and (bound := _tail(node.value, is_own)) is not None
+                ):
                     return bound
         raise CannotError(f"`{place.name}` has no bound")
 
@@ -1204,7 +1252,9 @@ def _is_trim(node: ast.AST, is_own) -> bool:  # noqa: ANN001
 def _trimmed(node: ast.If | ast.While, is_own) -> ast.expr | None:  # noqa: ANN001
     """The N of `if len(self.past) > N: self.past.pop(0)`."""
     match node.test:
-        case ast.Compare(left=ast.Call(func=ast.Name(id="len"), args=[held]), ops=[op], comparators=[most]) if is_own(held):
+        case ast.Compare(left=ast.Call(func=ast.Name(id="len"), args=[held]), ops=[op], comparators=[most]) if is_own(
+            held
+        ):
             if not node.orelse and all(_is_trim(one, is_own) for one in node.body):
                 return most if isinstance(op, ast.Gt | ast.GtE | ast.Eq) else None
     return None

@@ -55,18 +55,14 @@ def rebuilt(node: _Node, change: Callable[[ast.AST], ast.AST | list[ast.stmt] | 
     return changed_copy(node, **fields) if fields else node
 
 
-def _rebuilt_in_list(
-    one: object, change: Callable[[ast.AST], ast.AST | list[ast.stmt] | None]
-) -> Sequence[object]:
+def _rebuilt_in_list(one: object, change: Callable[[ast.AST], ast.AST | list[ast.stmt] | None]) -> Sequence[object]:
     if not isinstance(one, ast.AST):
         return [one]
     new = rebuilt(one, change)
     return new if isinstance(new, list) else [new]
 
 
-def block(
-    body: Sequence[ast.stmt], change: Callable[[ast.AST], ast.AST | list[ast.stmt] | None]
-) -> list[ast.stmt]:
+def block(body: Sequence[ast.stmt], change: Callable[[ast.AST], ast.AST | list[ast.stmt] | None]) -> list[ast.stmt]:
     """A list of statements, likewise."""
     made = [new for one in body for new in _rebuilt_in_list(one, change)]
     return [one for one in made if isinstance(one, ast.stmt)] or [ast.Pass()]
@@ -172,7 +168,9 @@ class Homes:
     # -- what there is
 
     def _find(self) -> None:
-        hooks = [path.partition(".")[2] for one in self._hooked() if (path := path_of(one)) and path.startswith("self.")]
+        hooks = [
+            path.partition(".")[2] for one in self._hooked() if (path := path_of(one)) and path.startswith("self.")
+        ]
         self.hooks = [name for name in hooks if name in self.methods]
         lifetimes = Lifetimes(self.methods, ["forward", "__call__", *self.hooks])
         self.lifetimes = lifetimes
@@ -289,7 +287,9 @@ class Homes:
             match node:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
                     names[name] = value
-                case ast.Assign(targets=[target], value=value) | ast.AnnAssign(target=target, value=ast.expr() as value):
+                case (
+                    ast.Assign(targets=[target], value=value) | ast.AnnAssign(target=target, value=ast.expr() as value)
+                ):
                     path = path_of(target) or ""
                     made = names.get(value.id, value) if isinstance(value, ast.Name) else value
                     if path.startswith("self.") and path.count(".") == 1 and isinstance(made, ast.Call):
@@ -349,7 +349,9 @@ class Homes:
         """By a statement of the top level of the file."""
         for node in self.module.tree.body:
             match node:
-                case ast.Assign(targets=[target], value=value) | ast.AnnAssign(target=target, value=ast.expr() as value):
+                case (
+                    ast.Assign(targets=[target], value=value) | ast.AnnAssign(target=target, value=ast.expr() as value)
+                ):
                     if path_of(target) == path:
                         self.given[path] = value
 
@@ -361,7 +363,9 @@ class Homes:
         for path in self.given:
             last = path.rpartition("(")[2].rstrip(")").rpartition(".")[2].lower().lstrip("_")
             shared = path.startswith((f"{self.cls.name}.", "type(self)."))
-            names[path] = last if shared else self.draft.free_name(last, taken | set(names.values()) | set(self.methods))
+            names[path] = (
+                last if shared else self.draft.free_name(last, taken | set(names.values()) | set(self.methods))
+            )
             if names[path] in taken and not shared:
                 names[path] = self.draft.free_name(f"{last}_state", taken)
         moved = {name: node for name, node in reached.items() if any(self._meets(node, path) for path in names)}
@@ -483,9 +487,7 @@ class Homes:
         return frozenset()
 
 
-def rebuilt_call(
-    node: ast.Call, change: Callable[[ast.AST], ast.AST | list[ast.stmt] | None]
-) -> ast.Call:
+def rebuilt_call(node: ast.Call, change: Callable[[ast.AST], ast.AST | list[ast.stmt] | None]) -> ast.Call:
     """A call whose arguments are changed."""
     args = [rebuilt(one, change) for one in node.args]
     keywords = [rebuilt(one, change) for one in node.keywords]

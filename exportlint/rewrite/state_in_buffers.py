@@ -274,9 +274,7 @@ class _Rewriting:
                     return [changed_copy(node, targets=[ast.Subscript(target.value, at, ast.Store())], value=value)]
         return None
 
-    def _assigned(
-        self, node: ast.Assign, targets: Sequence[ast.expr], value: ast.expr, scope: Scope
-    ) -> list[ast.stmt]:
+    def _assigned(self, node: ast.Assign, targets: Sequence[ast.expr], value: ast.expr, scope: Scope) -> list[ast.stmt]:
         if len(targets) > 1:
             first = next((one for one in targets if not self._cell(scope, one)), None)
             others = [one for one in targets if self._cell(scope, one)]
@@ -381,7 +379,9 @@ class _Rewriting:
         found: set[str] = set()
         for node in ast.walk(self.homes.init) if self.homes.init is not None else ():
             match node:
-                case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)], value=ast.Call(func=function)):
+                case ast.Assign(
+                    targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)], value=ast.Call(func=function)
+                ):
                     origin = self.site.module.dotted(function) or ""
                     known = self.site.module.classes.get(path_of(function) or "")
                     if origin.startswith("torch.nn.") or (known is not None and known.is_module):
@@ -406,7 +406,11 @@ class _Rewriting:
                         pairs = list(zip(target.elts, value.elts, strict=False))
                     for one, part in pairs:
                         cell = self._aliased(part, scope)
-                        if cell in ever and isinstance(one, ast.Name) and self._is_stale(order, number, one.id, cell, scope):
+                        if (
+                            cell in ever
+                            and isinstance(one, ast.Name)
+                            and self._is_stale(order, number, one.id, cell, scope)
+                        ):
                             copied[id(part)] = part
                 case ast.Return(value=ast.expr() as value):
                     parts = value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
@@ -415,9 +419,7 @@ class _Rewriting:
                         if self._aliased(part, scope) in ever:
                             copied[id(part)] = part
         if copied:
-            scope.rewrite(
-                lambda one: expression("VALUE.clone()", VALUE=copied[id(one)]) if id(one) in copied else None
-            )
+            scope.rewrite(lambda one: expression("VALUE.clone()", VALUE=copied[id(one)]) if id(one) in copied else None)
 
     def _is_stale(self, order: Sequence[ast.stmt], number: int, name: str, cell: Cell | None, scope: Scope) -> bool:
         """Is the name read after the cell was written, or given back?"""
@@ -540,7 +542,9 @@ def _registration(cell: Cell) -> ast.stmt:
 
 
 def _self_names(node: ast.stmt) -> set[str]:
-    paths = (path_of(one) for one in ast.walk(node) if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store))
+    paths = (
+        path_of(one) for one in ast.walk(node) if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store)
+    )
     return {path.removeprefix("self.") for path in paths if path and path.startswith("self.")}
 
 
