@@ -71,7 +71,7 @@ def _filled(node: ast.AST, parts: dict[str, Any]) -> ast.AST:
                 return ast.Name(given, context)
             if not isinstance(given, ast.AST):
                 return ast.Constant(given)
-            return as_target(given) if isinstance(context, ast.Store) else given
+            return as_target(cast("ast.expr", given)) if isinstance(context, ast.Store) else given
         case ast.arg(arg=name) if isinstance(parts.get(name), str):
             return ast.arg(parts[name])
         case ast.FunctionDef(name=name) if isinstance(parts.get(name), str):

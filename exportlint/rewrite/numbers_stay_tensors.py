@@ -53,7 +53,7 @@ class NumbersStayTensors:
                     draft.swap(node, new)
             for statement in view.body:
                 match statement:
-                    case ast.Assign(targets=[ast.Name(id=name)], value=value) if checked and _is_count(view, value):
+                    case ast.Assign(targets=[ast.Name(id=name)], value=value) if checked and _is_count(value):
                         found = True
                         draft.below(statement, statements("torch._check(NAME >= 0)", NAME=name))
             if found:
@@ -61,7 +61,7 @@ class NumbersStayTensors:
                 yield Proposal(f"read the number as a symbol of the program{what}", draft)
 
 
-def _is_count(view: object, value: ast.expr) -> bool:
+def _is_count(value: ast.expr) -> bool:
     match value:
         case ast.Call(func=ast.Name(id="int")) | ast.Call(func=ast.Attribute(attr="item")):
             return True

@@ -151,7 +151,7 @@ class StraightLine:
         return block
 
     def _found(self, node: ast.For | ast.While, body: list[ast.stmt], rest: list[ast.stmt]) -> list[ast.stmt]:
-        """`return` inside of a loop keeps the result and breaks; behind the loop, it is what is returned if there is one."""
+        """`return` inside of a loop keeps the result and breaks; what follows the loop is for where there is none."""
         if any(isinstance(one, ast.Break) for one in _in_loop(body)) or node.orelse:
             raise CannotError("a loop is left in more than one way")
         returns = [one for one in _in_loop(body) if isinstance(one, ast.Return)]
@@ -204,7 +204,7 @@ class StraightLine:
         masked = isinstance(node, ast.Assign) and path_of(node.targets[0]) in self.form.masks
         if not self._is_wanted(node) and not masked:
             return [node]
-        new = self._plain(node)
+        plain = self._plain(node)
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in self.form.masks:
                 mask = self.form.masks[name]
@@ -212,8 +212,8 @@ class StraightLine:
                 if found is not None:
                     self.view.data.add(mask)
                     self.view.booleans.add(mask)
-                    return [ast.Assign([ast.Name(mask, ast.Store())], found[1]), new]
-        return [new]
+                    return [ast.Assign([ast.Name(mask, ast.Store())], found[1]), plain]
+        return [plain]
 
     def _try(self, node: ast.Try) -> ast.stmt:
         """A `try` stays; what it tries is written in tensors where no handler waits for what data decides."""
@@ -254,8 +254,8 @@ class StraightLine:
             case ast.AugAssign(target=target, value=value):
                 new = self.form.of(value)
                 if isinstance(target, ast.Subscript) and self.form.written_place(target, new)[0] is not target:
-                    whole = ast.BinOp(as_value(target), node.op, value)
-                    return self._plain(stands_for(ast.Assign([target], whole), node))
+                    written_out = ast.BinOp(as_value(target), node.op, value)
+                    return self._plain(stands_for(ast.Assign([target], written_out), node))
                 if self.view.is_data(new) and (path := path_of(target)) and not self.view.is_data(as_value(target)):
                     self.view.data.add(path)
                 return node if new is value else changed_copy(node, value=new)
@@ -452,8 +452,7 @@ class StraightLine:
                 masked = self._masked_write(one, test if number == 0 else self.form.negated(test), left)
                 sets = set(_sets(masked)) & renamed.keys()
                 if not isinstance(masked, ast.Assign | ast.AnnAssign | ast.Expr):  # it may leave the name as it was
-                    for name in sorted(sets - begun):
-                        new.append(ast.Assign([as_target(renamed[name])], as_value(_place(name))))
+                    new += [ast.Assign([as_target(renamed[n])], as_value(_place(n))) for n in sorted(sets - begun)]
                     begun |= sets
                 loads = {name: renamed[name] for name in begun}
                 new.append(_renamed(masked, loads, {name: renamed[name] for name in sets}))
@@ -535,11 +534,11 @@ class StraightLine:
         """Both sides return: one `return` of what is selected."""
         raising = [place for place, side in enumerate(sides) if side and isinstance(side[-1], ast.Raise)]
         if len(raising) == 1:  # what raises is computed, and checked
-            hoisted, test = self._hoisted(test)
+            named, test = self._hoisted(test)
             check = self.check(self.form.negated(test) if raising[0] == 0 else test, _message(sides[raising[0]][-1]))
             before = (sides[0][:-1], sides[1][:-1])
             new, _ = self._both(test, (before[0], before[1]), [])
-            whole = [*hoisted, *new, check, sides[1 - raising[0]][-1]]
+            whole = [*named, *new, check, sides[1 - raising[0]][-1]]
             return [stands_for(whole[0], node), *whole[1:]]
         if not all(side and isinstance(side[-1], ast.Return) for side in sides):
             raise CannotError("one side returns, and the other goes on" if not self.leaving else "a loop is left")
@@ -569,9 +568,8 @@ class StraightLine:
         if any(_always_exits(side) for side in sides) and not returning:
             raise CannotError("one side returns, and the other goes on")
         live = self.flow.live_after(cast("ast.stmt", node))
-        places = [] if returning else [
-            place for place in dict.fromkeys(name for side in sides for one in side for name in _sets(one)) if place in live
-        ]  # fmt: skip
+        own = dict.fromkeys(name for side in sides for one in side for name in _sets(one))
+        places = [] if returning else [place for place in own if place in live]
         if not places and not returning:
             raise CannotError("nothing is chosen")
         if any("." in place for place in places) or any(_changes(one) for side in sides for one in side):
@@ -585,13 +583,15 @@ class StraightLine:
         functions: list[ast.stmt] = []
         names = [self.fresh("if_true"), self.fresh("if_false")]
         for name, side in zip(names, sides, strict=True):
-            body, results = (
-                (side[:-1], [side[-1].value]) if returning else (side, [ast.Name(p, ast.Load()) for p in places])
-            )
+            last = side[-1] if returning else None
+            body = side[:-1] if returning else side
+            results: list[ast.expr] = [ast.Name(place, ast.Load()) for place in places]
+            if isinstance(last, ast.Return):
+                results = [last.value or ast.Constant(None)]
             untouched = [r for r in results if isinstance(r, ast.Name) and r.id in given and r.id not in {
                 n for one in side for n in _sets(one)}]  # fmt: skip
             results = [expression("X.clone()", X=one) if one in untouched else one for one in results]
-            result = results[0] if len(results) == 1 else ast.Tuple(cast("list[ast.expr]", results), ast.Load())
+            result = results[0] if len(results) == 1 else ast.Tuple(results, ast.Load())
             functions.append(
                 ast.FunctionDef(name=name, args=arguments, body=[*body, ast.Return(result)], decorator_list=[])
             )
@@ -791,10 +791,10 @@ class StraightLine:
             case ast.AugAssign(target=target, op=operator, value=value):
                 if isinstance(target, ast.Name) and target.id not in carried:
                     return [node]
-                on = self.form.negated(off)
-                return [self._masked_sum(node, target, operator, value, on)] if isinstance(target, ast.Subscript) else (
-                    self._kept(stands_for(ast.Assign([target], ast.BinOp(as_value(target), operator, value)), node), off, carried)
-                )  # fmt: skip
+                if isinstance(target, ast.Subscript):
+                    return [self._masked_sum(node, target, operator, value, self.form.negated(off))]
+                plain = ast.Assign([target], ast.BinOp(as_value(target), operator, value))
+                return self._kept(stands_for(plain, node), off, carried)
             case ast.FunctionDef() | ast.Import() | ast.ImportFrom():
                 return [node]
         return [self._masked_write(node, self.form.negated(off), set())]
@@ -878,9 +878,9 @@ class StraightLine:
             case ast.Call(
                 func=ast.Name(id="enumerate"), args=[ast.Subscript(value=owner, slice=ast.Slice(None, upper, None))]
             ):
-                index = node.target.elts[0] if isinstance(node.target, ast.Tuple) else None
-                if upper is not None and index is not None:
-                    off = ast.Compare(as_value(index), [ast.GtE()], [self.form.of(upper)])
+                counted = node.target.elts[0] if isinstance(node.target, ast.Tuple) else None
+                if upper is not None and counted is not None:
+                    off = ast.Compare(as_value(counted), [ast.GtE()], [self.form.of(upper)])
                     return node.target, expression("enumerate(OWNER)", OWNER=owner), off
             case ast.Subscript(value=owner, slice=ast.Slice(None, ast.expr() as upper, None)):
                 counting = ast.Name(self.fresh("step"), ast.Store())
@@ -921,13 +921,10 @@ class StraightLine:
     def _list_indexed_by(self, node: ast.For, index: str) -> ast.expr | None:
         """What Python knows the length of, and the counting name is an index of."""
         for one in ast.walk(node):
-            if (
-                isinstance(one, ast.Subscript)
-                and isinstance(one.slice, ast.Name | ast.Call)
-                and not self.view.is_data(one.value)
-            ):
-                if any(isinstance(part, ast.Name) and part.id == index for part in ast.walk(one.slice)):
-                    return one.value
+            if not isinstance(one, ast.Subscript) or not isinstance(one.slice, ast.Name | ast.Call):
+                continue
+            if not self.view.is_data(one.value) and index in set(_reads(one.slice)):
+                return one.value
         return None
 
     def _indexed_by(self, node: ast.For, index: str) -> ast.expr | None:
@@ -991,10 +988,10 @@ class StraightLine:
         arguments = ast.arguments([], [ast.arg(name) for name in carried], None, [], [], None, [])
         goes_on, step = self.fresh("goes_on"), self.fresh("step")
         set_in_body = {name for one in body for name in _sets(one)}
-        values = [
+        values: list[ast.expr] = [
             ast.Name(name, ast.Load()) if name in set_in_body else expression("X.clone()", X=name) for name in carried
         ]
-        result = ast.Tuple(cast("list[ast.expr]", values), ast.Load())
+        result = ast.Tuple(values, ast.Load())
         functions: list[ast.stmt] = [
             ast.FunctionDef(name=goes_on, args=arguments, body=[ast.Return(test)], decorator_list=[]),
             ast.FunctionDef(name=step, args=arguments, body=[*body, ast.Return(result)], decorator_list=[]),
@@ -1009,10 +1006,8 @@ class StraightLine:
     def _as_tensor(self, name: str, node: ast.stmt) -> ast.expr:
         """What a carried name begins with."""
         definitions = self.flow.definitions(name, node)
-        numbers = [
-            one.value for one in definitions
-            if isinstance(one, ast.Assign) and isinstance(one.value, ast.Constant) and isinstance(one.value.value, int | float)
-        ]  # fmt: skip
+        plain = (one.value for one in definitions if isinstance(one, ast.Assign))
+        numbers = [one for one in plain if isinstance(one, ast.Constant) and isinstance(one.value, int | float)]
         inside = {id(one) for one in ast.walk(node)}
         outside = [one for one in definitions if id(one) not in inside]
         if numbers and len(outside) == 1:
@@ -1097,7 +1092,7 @@ def _has_exit(block: Iterable[ast.stmt]) -> bool:
 
 
 def _in_loop(block: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of some blocks whose `break` and `continue` mean the loop around; a `return` of inner loops too."""
+    """The statements of blocks whose `break` and `continue` mean the loop around; a `return` of inner loops too."""
     for node in block:
         yield node
         if isinstance(node, _LOOPS):

@@ -64,8 +64,8 @@ _NEUTRAL: dict[str, str | None] = {
 
 # What these make of some rows depends on which other rows are there.
 _OF_ALL_ROWS = frozenset({
-    "cat", "stack", "sort", "argsort", "topk", "cumsum", "cumprod", "softmax", "log_softmax", "nonzero", "unique", "std",
-    "var", "median", "norm", "numel", "size", "flip", "roll", "argmax", "argmin", "cdist", "matmul", "mm", "bmm", "t",
+    "cat", "stack", "sort", "argsort", "topk", "cumsum", "cumprod", "softmax", "log_softmax", "nonzero", "unique",
+    "std", "var", "median", "norm", "numel", "size", "flip", "roll", "argmax", "argmin", "cdist", "matmul", "mm", "bmm", "t",
     "transpose", "view", "reshape", "permute", "unbind", "tolist", "item", "new_zeros", "new_ones", "split", "chunk",
     "zeros_like", "ones_like", "randperm", "bincount", "quantile", "kthvalue", "interpolate", "layer_norm", "scatter",
     "nms", "einsum", "tensor", "as_tensor", "dim", "expand", "repeat", "normalize", "batch_norm", "dropout",
@@ -416,8 +416,8 @@ class TensorForm:
         if name == "len" and len(args) == 1 and (counted := self._counted(args[0])) is not None:
             return counted
         if name == "sorted" and len(args) == 1 and not node.keywords and self.view.holds_data(args[0]):
-            listed = self.of(args[0]) if data[0] else expression("torch.stack(X)", X=self._listed(args[0]))
-            return expression("torch.sort(X).values", X=listed)
+            whole = self.of(args[0]) if data[0] else expression("torch.stack(X)", X=self._listed(args[0]))
+            return expression("torch.sort(X).values", X=whole)
         if name == "pow" and any(data) and len(args) == 2:  # noqa: PLR2004 - a base and an exponent
             return ast.BinOp(self.of(args[0]), ast.Pow(), self.of(args[1]))
         if name == "list" and len(args) == 1 and data[0]:
