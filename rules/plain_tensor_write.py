@@ -24,6 +24,7 @@ _INSTEAD = "register the tensor as a buffer: `self.register_buffer(name, tensor,
 
 
 class PlainTensorWrite(Rule):
+    mended_by = ("state-in-buffers",)
     torch_says = (r"Constant \S+ is mutated in the forward method",)
     cases: ClassVar = {
         "BadRunningMean": Case("`{code}` writes into a tensor that is no buffer and becomes a constant", _INSTEAD),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from exportlint.rewrite.straight_line import StraightLine, Style, wanted_at
@@ -71,16 +72,20 @@ def _same(new: Sequence[ast.stmt], old: Sequence[ast.stmt]) -> bool:
 
 def put(draft: Draft, old: Sequence[ast.stmt], new: Sequence[ast.stmt]) -> None:
     """The new statements of a block in the place of the old ones; those that are in both stay where they are."""
-    kept = {id(one) for one in new}
+    kept, known = {id(one) for one in new}, {id(one) for one in old}
     place = 0
-    for statement in old:
+    for number, statement in enumerate(old):
         if id(statement) in kept:
             while new[place] is not statement:
                 place += 1
             place += 1
             continue
+        # What stands for one of the next statements goes into its place, where the author's comment on it is.
+        following = {id(one) for one in takewhile(lambda one: id(one) not in kept, old[number + 1 :])}
         taken: list[ast.stmt] = []
-        while place < len(new) and id(new[place]) not in {id(one) for one in old}:
+        while place < len(new) and id(new[place]) not in known:
+            if id(getattr(new[place], "origin", None)) in following:
+                break
             taken.append(new[place])
             place += 1
         draft.replace(statement, taken)

@@ -404,6 +404,13 @@ class Draft:
         lines = self._block(new, "") if new else (["pass"] if block[-1] is node else [])
         self._inside_own.remove(id(node))
         if not lines:
+            while (
+                first > 1
+                and not self.lines[first - 2].strip()
+                and last < len(self.lines)
+                and not self.lines[last].strip()
+            ):
+                last += 1  # the blank lines around it become those of one gap
             yield Replacement((first, 1), (last + 1, 1), "")
             return
         lost = [

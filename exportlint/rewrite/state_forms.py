@@ -26,13 +26,17 @@ from exportlint.rewrite.transformation import CannotError
 from exportlint.rewrite.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from exportlint.engine.source.symbols import ModuleInfo
     from exportlint.engine.values.abstract_value import Belief
     from exportlint.rewrite.state_homes import Home, Scope
 
+# What is put into a place: the author's expression, what the engine believes of it, or its size.
+Written: TypeAlias = "ast.expr | Value | tuple[int, ...]"
 Changed: TypeAlias = "ast.AST | list[ast.stmt] | None"
+IsOwn: TypeAlias = "Callable[[ast.AST], bool]"
+Change: TypeAlias = "Callable[[ast.AST, str, IsOwn], Changed]"
 _FILLS = {
     "zeros": "zeros", "new_zeros": "zeros", "zeros_like": "zeros",
     "ones": "ones", "new_ones": "ones", "ones_like": "ones",
@@ -54,7 +58,7 @@ class Cell:
     is_buffer: bool = False
 
 
-# -- What is known of values ---------------------------------------------------------------------------------------------
+# -- What is known of values -------------------------------------------------------------------------------------------
 
 
 class Known:
@@ -84,8 +88,10 @@ class Known:
         view = self.view(node)
         return isinstance(node, ast.Compare) or (view is not None and view.is_boolean(node))
 
-    def dims(self, node: ast.expr | Value, depth: int = 4) -> tuple[int, ...] | None:
+    def dims(self, node: Written, depth: int = 4) -> tuple[int, ...] | None:
         """How many elements each dim has."""
+        if isinstance(node, tuple):
+            return node
         if isinstance(node, Value):
             lead = node.lead
             known = lead.dims if isinstance(lead, Tensor) else None
@@ -107,8 +113,9 @@ class Known:
             case ast.Call(func=ast.Attribute(value=owner, attr=method)) if method in _SAME_SIZE:
                 return self.dims(owner, depth - 1)
             case ast.BinOp(left=left, right=right):
-                sides = [d for one in (left, right) if (d := self.dims(one, depth - 1)) is not None]
-                return _broadcast(sides) if len(sides) == 2 or not all(map(self.is_data, (left, right))) else None
+                sides = (left, right)
+                told = [d for one in sides if (d := self.dims(one, depth - 1)) is not None]
+                return _broadcast(told) if len(told) == len(sides) or not all(map(self.is_data, sides)) else None
         return self._made(node)
 
     def _made(self, node: ast.expr) -> tuple[int, ...] | None:
@@ -122,9 +129,9 @@ class Known:
                 return ()
         return None
 
-    def is_integral(self, node: ast.expr | Value, own: str = "", depth: int = 4) -> bool:
+    def is_integral(self, node: Written, own: str = "", depth: int = 4) -> bool:
         """Is it a whole number whatever comes? `own`: the path of a place of which that is asked."""
-        if isinstance(node, Value) or depth == 0:
+        if isinstance(node, Value | tuple) or depth == 0:
             return False
         match node:
             case ast.Constant(value=value):
@@ -168,7 +175,7 @@ class Known:
         """The tensor that a place begins with."""
         own = f"self.{place.name}"
         written = [one for one in place.written if not _is_none(one)]
-        data = [one for one in written if isinstance(one, Value) or self.is_data(one)]
+        data = [one for one in written if isinstance(one, Value | tuple) or self.is_data(one)]
         dims = next((d for one in data if (d := self.dims(one)) is not None), None)
         initial = place.initial
         if initial is None:
@@ -198,7 +205,7 @@ class Known:
         # Python's numbers are as precise as this; beside a tensor of numbers it changes no dtype.
         return expression("torch.tensor(INITIAL, dtype=torch.float64)", INITIAL=_float(initial, number))
 
-    def _zeros(self, place: Place, data: list[ast.expr | Value], dims: tuple[int, ...] | None, own: str) -> ast.expr:
+    def _zeros(self, place: Place, data: list[Written], dims: tuple[int, ...] | None, own: str) -> ast.expr:
         if dims is None:
             written = [one for one in place.written if not _is_none(one)]
             if written and not data:
@@ -255,7 +262,7 @@ def _broadcast(sides: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
     return tuple(found) if fits and sides else None
 
 
-def _is_none(node: ast.expr | Value) -> bool:
+def _is_none(node: Written) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
@@ -283,7 +290,7 @@ def _call(name: str, dims: Sequence[int]) -> ast.expr:
     return ast.Call(expression(name), args, [])
 
 
-# -- Forms ---------------------------------------------------------------------------------------------------------------
+# -- Forms -------------------------------------------------------------------------------------------------------------
 
 
 class Forms:
@@ -302,14 +309,14 @@ class Forms:
 
     def _form(self, place: Place) -> list[Place]:
         """Rewrites all uses of a place; the places that take its place."""
-        why = ""
+        why = "no tensors can hold it"
         for form in self._forms_for(place):
             before = [scope.body for scope in self.scopes]
             made = len(self.cells)
             try:
                 parts = form()
             except CannotError as error:
-                why = why or str(error)
+                why = str(error)
                 del self.cells[made:]
                 for scope, body in zip(self.scopes, before, strict=True):
                     scope.body = body
@@ -319,7 +326,7 @@ class Forms:
         del place.home.places[place.name]
         return []
 
-    def _forms_for(self, place: Place):  # noqa: ANN202 - methods without arguments
+    def _forms_for(self, place: Place) -> list[Callable[[], list[Place]]]:
         initial = place.initial
         match initial:
             case ast.Call(func=function) if (self.known.module.dotted(function) or "").startswith("itertools."):
@@ -330,20 +337,24 @@ class Forms:
                 self.known.module.functions[name].node
             ):
                 return [lambda: self._generator(place)]
-        if initial is None and self._is_pair(place):
+        if initial is None and len(pair := self._pair_values(place) or []) > 1:
             return [lambda: self._named(place)]
+        if initial is None:
+            place.written += [value for values in pair for value in values]
         if initial is None or self.known.makes_tensor(initial) or _number(initial) is not None:
             return [lambda: self._cell(place)]
         if _is_listing(initial):
             return [lambda: self._named(place), lambda: self._window(place), lambda: self._totals(place)]
+        if isinstance(initial, ast.Set | ast.SetComp | ast.DictComp) or _is_object(initial):
+            return []  # sets, counters, objects of libraries
         return [lambda: self._cell(place)]
 
-    def _rewrite(self, place: Place, change) -> None:  # noqa: ANN001 - of a node and the owner's path
+    def _rewrite(self, place: Place, change: Change) -> None:
+        """`change`: of a node, the owner's path, and what tells whether a node is the place."""
         for scope in self.scopes:
             owners = [path for path, home in scope.owners.items() if home is place.home]
             for owner in owners:
-                is_own = _is_place(owner, place.name)
-                scope.body = block(scope.body, lambda node, o=owner, s=scope, i=is_own: change(node, o, i, s))
+                scope.rewrite(_of_owner(change, owner, _is_place(owner, place.name)))
 
     # One tensor, which may be missing at first.
 
@@ -359,7 +370,7 @@ class Forms:
         if flag is not None:
             self.cells.append(Cell(flag, place.home, expression("torch.tensor(False)"), place.definition))
 
-        def change(node: ast.AST, owner: str, is_own, scope: Scope) -> Changed:  # noqa: ANN001
+        def change(node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
             match node:
                 case ast.If() if any(getattr(node, "origin", node) is one for one in starts):
                     rest = node.test.values[1:] if isinstance(node.test, ast.BoolOp) else []
@@ -387,16 +398,13 @@ class Forms:
         self._rewrite(place, change)
         return []
 
-    def _set(self, node: ast.Assign, value: ast.expr, owner: str, flag: str | None, is_own) -> list[ast.stmt]:  # noqa: ANN001
+    def _set(self, node: ast.Assign, value: ast.expr, owner: str, flag: str | None, is_own: IsOwn) -> list[ast.stmt]:
         if _is_none(value):
             others = [one for one in node.targets if not is_own(one)]
             kept: list[ast.stmt] = [changed_copy(node, targets=others)] if others else []
             return kept + (statements("FLAG = False", FLAG=reference(f"{owner}.{flag}")) if flag else [])
         if flag is None:
             return [node]
-        whole = rebuilt(node, lambda one: None)
-        assert isinstance(whole, ast.Assign)  # noqa: S101 - nothing changed
-        value = value
         asks = rebuilt(value, lambda one: _flagged(one, owner, flag, is_own))
         new = changed_copy(node, value=asks) if asks is not value else node
         return [new, *statements("FLAG = True", FLAG=reference(f"{owner}.{flag}"))]
@@ -413,12 +421,13 @@ class Forms:
     def _starts(self, place: Place) -> list[ast.If]:
         """`if self.h is None: self.h = torch.zeros(…)`: all that happens is that the first value is set."""
         found = []
-        for scope, node in self._nodes(place):
+        for scope, node in self.nodes(place):
             match node:
                 case ast.If(test=test, body=[ast.Assign(targets=[target], value=ast.Call() as made)], orelse=[]):
                     asked = test.values[0] if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) else test
-                    is_none = isinstance(asked, ast.Compare) and isinstance(asked.ops[0], ast.Is)
-                    if is_none and self._is(scope, asked.left, place) and self._is(scope, target, place):
+                    if not isinstance(asked, ast.Compare) or not isinstance(asked.ops[0], ast.Is):
+                        continue
+                    if self.is_of(scope, asked.left, place) and self.is_of(scope, target, place):
                         last = made.func.attr if isinstance(made.func, ast.Attribute) else ""
                         if last in _FILLS or last == "full":
                             found.append(node)
@@ -426,8 +435,8 @@ class Forms:
 
     def _start_value(self, place: Place, starts: Sequence[ast.If]) -> ast.expr:
         made = starts[0].body[0].value  # type: ignore[attr-defined] # see `_starts`
-        dims = self.known.dims(made) or next(
-            (d for one in place.written if not _is_none(one) and (d := self.known.dims(one)) is not None), None)  # fmt: skip
+        written = (one for one in place.written if not _is_none(one))
+        dims = self.known.dims(made) or next((d for one in written if (d := self.known.dims(one)) is not None), None)
         if dims is None:
             raise CannotError(f"the size of `{place.name}` is not known")
         self.known.from_sample = True
@@ -439,33 +448,33 @@ class Forms:
 
     def _asks(self, place: Place, starts: Sequence[ast.If]) -> bool:
         inside = {id(one) for start in starts for one in ast.walk(start)}
-        for scope, node in self._nodes(place):
+        for scope, node in self.nodes(place):
             match node:
                 case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot()]) if id(node) not in inside:
-                    if self._is(scope, left, place):
+                    if self.is_of(scope, left, place):
                         return True
                 case ast.Call(func=ast.Name(id="hasattr"), args=[_, ast.Constant(value=name)]) if name == place.name:
                     return True
         return False
 
-    def _nodes(self, place: Place) -> Iterator[tuple[Scope, ast.AST]]:
+    def nodes(self, place: Place) -> Iterator[tuple[Scope, ast.AST]]:
         for scope in self.scopes:
             if any(home is place.home for home in scope.owners.values()):
                 for statement in scope.body:
                     for node in ast.walk(statement):
                         yield scope, node
 
-    def _is(self, scope: Scope, node: ast.AST, place: Place) -> bool:
+    def is_of(self, scope: Scope, node: ast.AST, place: Place) -> bool:
         found = scope.place(node)
         return found is not None and found[1] is place
 
+    def test_of(self, scope: Scope, place: Place) -> IsOwn:
+        return lambda node: self.is_of(scope, node, place)
+
     # Elements that the code names.
 
-    def _is_pair(self, place: Place) -> bool:
-        """Does something put tuples there, or hand it to a recurrent layer that takes a pair?"""
-        return self._pair_values(place) is not None
-
-    def _pair_values(self, place: Place) -> list[list[ast.expr | Value]] | None:
+    def _pair_values(self, place: Place) -> list[list[Written]] | None:
+        """What is put into each element, where something puts tuples there."""
         for one in place.written:
             if isinstance(one, ast.Tuple):
                 return [[part] for part in one.elts]
@@ -474,10 +483,12 @@ class Forms:
                 lead = view.value(one).lead if view is not None else None
                 if isinstance(lead, Container) and lead.items and all(isinstance(i, Value) for i in lead.items):
                     return [[item] for item in lead.items]
-        for _, node in self._nodes(place):
+        for scope, node in self.nodes(place):
             match node:
                 case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Call() as made):
-                    at = [n for n, one in enumerate(targets) if self._is(_, one, place)]
+                    at = [n for n, one in enumerate(targets) if self.is_of(scope, one, place)]
+                    if at and (sizes := self._recurrent(made)):
+                        return [[one] for one in sizes]
                     view = self.known.view(made)
                     lead = view.value(made).lead if view is not None and at else None
                     if isinstance(lead, Container) and lead.items and at[0] < len(lead.items):
@@ -514,35 +525,57 @@ class Forms:
             case _:
                 raise CannotError("its elements have no names")
         if kind in {"dict", "namespace"}:
-            for scope, node in self._nodes(place):
+            for scope, node in self.nodes(place):
                 if (key := self._key(scope, node, place)) is not None:
                     elements.setdefault(key)
         if not elements:
             raise CannotError("it has no elements at first")
         for key, value in elements.items():
-            name = f"{place.name}_{key}"
-            value = None if isinstance(value, ast.Constant) and value.value is None else value
-            parts[key] = Place(name, place.home, value, place.definition, place.moved)
+            name = f"{place.name}_{key}" if len(elements) > 1 or not isinstance(key, int) else place.name
+            begins = None if value is None or _is_none(value) else value
+            parts[key] = Place(name, place.home, begins, place.definition, place.moved)
         for scope in self.scopes:
             self._collect(scope, place, parts)
         if initial is None:
-            for key, values in enumerate(self._pair_values(place) or []):
-                parts[key].written += values
-        self._rewrite(place, lambda node, owner, is_own, scope: _part(node, owner, is_own, parts, kind, place))
+            for number, put_in in enumerate(self._pair_values(place) or []):
+                parts[number].written += put_in
+        self._rewrite(place, lambda node, owner, is_own: _part(node, owner, is_own, parts, kind, place))
         del place.home.places[place.name]
         for part in parts.values():
             place.home.places[part.name] = part
         return list(parts.values())
 
+    def _recurrent(self, made: ast.Call) -> list[tuple[int, ...]]:
+        """The sizes of the states of `self.rnn(x, …)`, by the constructor of the layer and the size of `x`."""
+        layer = path_of(made.func)
+        inits = [scope.node for scope in self.scopes if scope.node.name == "__init__"]
+        for node in (one for init in inits for one in ast.walk(init)):
+            match node:
+                case ast.Assign(targets=[target], value=ast.Call(func=function, args=args, keywords=words)):
+                    number = _RECURRENT.get(self.known.module.dotted(function) or "", 0)
+                    if path_of(target) != layer or not number or not made.args:
+                        continue
+                    told = {one.arg: _number(one.value) for one in words}
+                    width = told.get("hidden_size", _number(args[1]) if len(args) > 1 else None)
+                    layers = told.get("num_layers", _number(args[2]) if len(args) > 2 else 1)  # noqa: PLR2004
+                    given = self.known.dims(made.args[0])
+                    if not isinstance(width, int) or not isinstance(layers, int) or given is None:
+                        raise CannotError("the size of the hidden state is known in `__init__` alone")
+                    if (self.known.module.dotted(function) or "").endswith("Cell"):
+                        return [(*given[:-1], width)] * number
+                    rows = given[:-2] if len(given) < 3 else given[:1] if told.get("batch_first") else given[1:2]  # noqa: PLR2004
+                    return [(layers * (2 if told.get("bidirectional") else 1), *rows, width)] * number
+        return []
+
     def _key(self, scope: Scope, node: ast.AST, place: Place) -> object:
         match node:
-            case ast.Subscript(value=held, slice=ast.Constant(value=str() | int() as key)) if self._is(
+            case ast.Subscript(value=held, slice=ast.Constant(value=str() | int() as key)) if self.is_of(
                 scope, held, place
             ):
                 return key
             case ast.Call(func=ast.Attribute(value=held, attr="get"), args=[ast.Constant(value=key), *_]):
-                return key if self._is(scope, held, place) else None
-            case ast.Attribute(value=held, attr=name) if self._is(scope, held, place):
+                return key if self.is_of(scope, held, place) else None
+            case ast.Attribute(value=held, attr=name) if self.is_of(scope, held, place):
                 return name if not (isinstance(place.initial, ast.Dict)) and name not in dir(dict) else None
         return None
 
@@ -551,10 +584,10 @@ class Forms:
         for node in (one for statement in scope.body for one in ast.walk(statement)):
             match node:
                 case ast.Assign(targets=[target], value=value) | ast.AugAssign(target=target, value=value):
-                    if self._is(scope, target, place) and isinstance(value, ast.Tuple | ast.List):
-                        for key, one in enumerate(value.elts):
-                            if key in parts:
-                                parts[key].written.append(one)
+                    if self.is_of(scope, target, place) and isinstance(value, ast.Tuple | ast.List):
+                        for number, one in enumerate(value.elts):
+                            if number in parts:
+                                parts[number].written.append(one)
                     elif (key := self._key(scope, target, place)) in parts:
                         parts[key].written.append(value)
 
@@ -604,7 +637,7 @@ class Forms:
         if not isinstance(stop, ast.Constant) and isinstance(stop, ast.Name):
             raise CannotError("the number of its values is known in `__init__` alone")
 
-        def change(node: ast.AST, owner: str, is_own, scope: Scope) -> Changed:  # noqa: ANN001
+        def change(node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
             own = reference(f"{owner}.{place.name}")
             read = expression("PLACE", PLACE=own)
             if value.startswith("TABLE_"):
@@ -638,10 +671,10 @@ class Forms:
         for one in node.args.args:
             for default in _defaults(node, one.arg):
                 given.setdefault(one.arg, default)
-        for one in before:
-            if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name):
-                value = one.value
-                given[one.targets[0].id] = given.get(value.id, value) if isinstance(value, ast.Name) else value
+        for statement in before:
+            if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+                value = statement.value
+                given[statement.targets[0].id] = given.get(value.id, value) if isinstance(value, ast.Name) else value
         changed = {inner.id for one in body for inner in ast.walk(one)
                    if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)}  # fmt: skip
         parts = {}
@@ -649,14 +682,15 @@ class Forms:
             if name not in given:
                 raise CannotError("the generator makes a variable as it runs")
             part = Place(f"{place.name}_{name}", place.home, _or_none(given[name]), place.definition)
-            part.written = [one.value for one in ast.walk(loop)
-                            if isinstance(one, ast.Assign | ast.AugAssign) and name in
-                            {path_of(t) for t in (one.targets if isinstance(one, ast.Assign) else [one.target])}]  # fmt: skip
+            part.written = [
+                one.value for one in ast.walk(loop) if isinstance(one, ast.Assign | ast.AugAssign)
+                and name in {path_of(t) for t in (one.targets if isinstance(one, ast.Assign) else [one.target])}
+            ]  # fmt: skip
             parts[name] = part
         if any(_number(given[one]) is None for one in given if one not in changed):
             raise CannotError("what the generator works with is known in `__init__` alone")
 
-        def change(node: ast.AST, owner: str, is_own, scope: Scope) -> Changed:  # noqa: ANN001
+        def change(node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
             def named(one: ast.AST) -> Changed:
                 if isinstance(one, ast.Name) and one.id in parts:
                     return ast.Attribute(reference(owner), parts[one.id].name, one.ctx)
@@ -683,7 +717,11 @@ def _or_none(value: ast.expr) -> ast.expr | None:
     return None if _is_none(value) else value
 
 
-def _is_place(owner: str, name: str):  # noqa: ANN202 - a test of nodes
+def _of_owner(change: Change, owner: str, is_own: IsOwn) -> Callable[[ast.AST], Changed]:
+    return lambda node: change(node, owner, is_own)
+
+
+def _is_place(owner: str, name: str) -> IsOwn:
     wanted = f"{owner}.{name}"
     return lambda node: path_of(node) == wanted
 
@@ -699,7 +737,20 @@ def _is_listing(node: ast.expr) -> bool:
     return False
 
 
-def _flagged(node: ast.AST, owner: str, flag: str, is_own) -> Changed:  # noqa: ANN001
+def _is_object(node: ast.expr) -> bool:
+    """A call that makes no number."""
+    return isinstance(node, ast.Call) and path_of(node.func) not in {
+        "float",
+        "int",
+        "bool",
+        "min",
+        "max",
+        "abs",
+        "round",
+    }
+
+
+def _flagged(node: ast.AST, owner: str, flag: str, is_own: IsOwn) -> Changed:
     match node:
         case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op]) if is_own(left):
             told = reference(f"{owner}.{flag}")
@@ -707,14 +758,14 @@ def _flagged(node: ast.AST, owner: str, flag: str, is_own) -> Changed:  # noqa: 
     return None
 
 
-def _asks_size(node: ast.expr, is_own) -> bool:  # noqa: ANN001
+def _asks_size(node: ast.expr, is_own: IsOwn) -> bool:
     return any(is_own(one) for one in ast.walk(node)) and any(
         isinstance(one, ast.Attribute) and one.attr in {"shape", "size", "device", "dtype", "ndim"}
         for one in ast.walk(node)
     )
 
 
-def _part(node: ast.AST, owner: str, is_own, parts: dict[object, Place], kind: str, place: Place) -> Changed:  # noqa: ANN001
+def _part(node: ast.AST, owner: str, is_own: IsOwn, parts: dict[object, Place], kind: str, place: Place) -> Changed:
     """Of a place whose elements have names."""
 
     def named(key: object, context: ast.expr_context) -> ast.expr:
@@ -777,11 +828,11 @@ def _part(node: ast.AST, owner: str, is_own, parts: dict[object, Place], kind: s
 
 def _hoisted(
     node: ast.AST,
-    is_own,
+    is_own: IsOwn,
     name: str,
     before: list[ast.stmt],
     read: ast.expr,
-    after: list[ast.stmt],  # noqa: ANN001
+    after: list[ast.stmt],
 ) -> Changed:
     """A statement with `next(self.turn)` in it: the value gets a name, and the iterator goes on, above it."""
 
@@ -807,7 +858,7 @@ def _hoisted(
     return [*before, *statements("NAME = READ", NAME=local, READ=read), *after, new]
 
 
-# -- Containers that grow --------------------------------------------------------------------------------------------------
+# -- Containers that grow ----------------------------------------------------------------------------------------------
 
 
 class _Grown:
@@ -840,12 +891,12 @@ class _Grown:
                 self.known.from_sample = self.known.from_sample or bool(found)
                 return found
         if self.place.written and not any(
-            isinstance(one, Value) or self.known.is_data(one) for one in self.place.written
+            isinstance(one, Value | tuple) or self.known.is_data(one) for one in self.place.written
         ):
             return ()
         raise CannotError(f"the size of what `{self.place.name}` holds is not known")
 
-    def growth(self, node: ast.AST, owner: str, is_own) -> list[ast.stmt] | None:  # noqa: ANN001
+    def growth(self, node: ast.AST, owner: str, is_own: IsOwn) -> list[ast.stmt] | None:
         """A statement that puts an element in, or empties it."""
         if node is self.place.definition or getattr(node, "origin", None) is self.place.definition:
             return [node] if isinstance(node, ast.stmt) else None
@@ -872,7 +923,7 @@ class _Grown:
                 return self.emptied(owner)
         return None
 
-    def read(self, node: ast.AST, owner: str, is_own) -> ast.expr | None:  # noqa: ANN001
+    def read(self, node: ast.AST, owner: str, is_own: IsOwn) -> ast.expr | None:
         """What is read of all elements together."""
 
         def all_of(one: ast.AST) -> bool:
@@ -908,7 +959,7 @@ class _Grown:
                 return changed_copy(node, values=asked)
         return None
 
-    def _reduced(self, owner: str, how: str, reduce: str, at: int, along: int | None) -> ast.expr | None:
+    def _reduced(self, owner: str, how: str, reduce: str, at: int | None, along: int | None) -> ast.expr | None:
         if along != at:
             return None
         total = self.total(owner)
@@ -918,15 +969,15 @@ class _Grown:
         within = expression(f"TOTAL.{reduce}({at})", TOTAL=total)
         return expression("PART / COUNT", PART=within, COUNT=self.count(owner)) if reduce == "mean" else within
 
-    def asked(self, node: ast.AST, owner: str, is_own) -> Changed:  # noqa: ANN001
+    def asked(self, node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
         """`if self.seen:`."""
         match node:
             case ast.If(test=test) | ast.IfExp(test=test) if is_own(test):
                 new = changed_copy(node, test=expression("COUNT > 0", COUNT=self.count(owner)))
-                return rebuilt(new, lambda one: None if one is new else self.change(one, owner, is_own, None))
+                return rebuilt(new, lambda one: None if one is new else self.change(one, owner, is_own))
         return None
 
-    def change(self, node: ast.AST, owner: str, is_own, scope: Scope | None) -> Changed:  # noqa: ANN001
+    def change(self, node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
         raise NotImplementedError
 
 
@@ -941,6 +992,7 @@ class _Totals(_Grown):
         return reference(f"{owner}.{self.place.name}_total")
 
     def put_in(self, owner: str, value: ast.expr, *, last: bool) -> list[ast.stmt]:
+        del last  # a sum has no order
         name = self.place.name
         total = statements("TOTAL += VALUE", TOTAL=reference(f"{owner}.{name}_total"), VALUE=value)
         return [*total, *statements("COUNT += 1", COUNT=reference(f"{owner}.{name}_count"))]
@@ -950,7 +1002,7 @@ class _Totals(_Grown):
         return [*statements("TOTAL = 0", TOTAL=reference(f"{owner}.{name}_total")),
                 *statements("COUNT = 0", COUNT=reference(f"{owner}.{name}_count"))]  # fmt: skip
 
-    def change(self, node: ast.AST, owner: str, is_own, scope: Scope | None) -> Changed:  # noqa: ANN001
+    def change(self, node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
         if (grown := self.growth(node, owner, is_own)) is not None:
             return [one for new in grown for one in _each(rebuilt_inside(new, self, owner, is_own))]
         if (read := self.read(node, owner, is_own)) is not None:
@@ -974,12 +1026,12 @@ class _Totals(_Grown):
 
         for scope in self.forms.scopes:
             if any(home is place.home for home in scope.owners.values()):
-                scope.body = block(scope.body, drop)
+                scope.rewrite(drop)
         if isinstance(place.initial, ast.List) and place.initial.elts:
             raise CannotError("it is not empty at first")
         if self.sums:
             dims = self.dims()
-            numbers = not dims and not any(isinstance(o, Value) or self.known.is_data(o) for o in place.written)
+            numbers = not dims and not any(isinstance(o, Value | tuple) or self.known.is_data(o) for o in place.written)
             whole = numbers and all(self.known.is_integral(one) for one in place.written)
             first = expression("torch.tensor(0)") if whole else (
                 expression("torch.tensor(0.0)") if not dims else _call("torch.zeros", dims))  # fmt: skip
@@ -1001,8 +1053,8 @@ class _Window(_Grown):
     def _has_growth(self) -> bool:
         return any(
             isinstance(node, ast.Attribute) and node.attr in {"append", "appendleft", "insert"}
-            and self.forms._is(scope, node.value, self.place)
-            for scope, node in self.forms._nodes(self.place)
+            and self.forms.is_of(scope, node.value, self.place)
+            for scope, node in self.forms.nodes(self.place)
         )  # fmt: skip
 
     def _begin(self, initial: ast.expr | None) -> tuple[ast.expr, bool, ast.expr | None]:
@@ -1049,8 +1101,8 @@ class _Window(_Grown):
     def _bound_of_code(self) -> ast.expr:
         """`if len(self.past) > 4: self.past.pop(0)`, `self.past = self.past[-4:]`."""
         place = self.place
-        for scope, node in self.forms._nodes(place):
-            is_own = lambda one, s=scope: self.forms._is(s, one, place)  # noqa: E731 - short
+        for scope, node in self.forms.nodes(place):
+            is_own = self.forms.test_of(scope, place)
             match node:
                 case ast.If() | ast.While() if (bound := _trimmed(node, is_own)) is not None:
                     return bound
@@ -1098,7 +1150,7 @@ class _Window(_Grown):
         count = reference(f"{owner}.{self.place.name}_count")
         return [*moved, *statements("COUNT = torch.clamp(COUNT + 1, max=MOST)", COUNT=count, MOST=self.length(owner))]
 
-    def change(self, node: ast.AST, owner: str, is_own, scope: Scope | None) -> Changed:  # noqa: ANN001
+    def change(self, node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
         if _is_trim(node, is_own) and (self.shifts or not self.is_full):
             return []
         if (grown := self.growth(node, owner, is_own)) is not None:
@@ -1166,22 +1218,27 @@ def _each(new: ast.AST | list[ast.stmt]) -> list[ast.stmt]:
     return new if isinstance(new, list) else [new]  # type: ignore[list-item] # of a statement
 
 
-def rebuilt_inside(node: ast.stmt, form: _Grown, owner: str, is_own) -> ast.AST | list[ast.stmt]:  # noqa: ANN001
+def rebuilt_inside(node: ast.stmt, form: _Grown, owner: str, is_own: IsOwn) -> ast.AST | list[ast.stmt]:
     """The value that a new statement puts in may read the container, too."""
     if node is form.place.definition:
         return node
+    change = _of_owner(form.change, owner, is_own)
     match node:
         case ast.Assign(value=ast.Call(args=[ast.List(elts=elts)] as args) as call):
-            made = [rebuilt(one, lambda n: form.change(n, owner, is_own, None) if not _is_slice_of(one, is_own) else None)
-                    for one in elts]  # fmt: skip
+            made = [one if _is_slice_of(one, is_own) else _rewritten(one, change) for one in elts]
             return changed_copy(node, value=changed_copy(call, args=[ast.List(made, ast.Load()), *args[1:]]))
         case ast.AugAssign(value=value):
-            new = rebuilt(value, lambda n: form.change(n, owner, is_own, None))
-            return changed_copy(node, value=new)
+            return changed_copy(node, value=_rewritten(value, change))
     return node
 
 
-def _is_slice_of(node: ast.expr, is_own) -> bool:  # noqa: ANN001
+def _rewritten(value: ast.expr, change: Callable[[ast.AST], Changed]) -> ast.expr:
+    new = rebuilt(value, change)
+    assert isinstance(new, ast.expr)  # noqa: S101 - of an expression
+    return new
+
+
+def _is_slice_of(node: ast.expr, is_own: IsOwn) -> bool:
     return isinstance(node, ast.Subscript) and is_own(node.value)
 
 
@@ -1193,7 +1250,7 @@ def _cells_for(place: Place, names: Sequence[str]) -> None:
         home.places[name] = Place(name, home, place.initial, place.definition)
 
 
-def _is_trim(node: ast.AST, is_own) -> bool:  # noqa: ANN001
+def _is_trim(node: ast.AST, is_own: IsOwn) -> bool:
     """Does the statement only take out what is too much?"""
     match node:
         case ast.If() | ast.While():
@@ -1207,7 +1264,7 @@ def _is_trim(node: ast.AST, is_own) -> bool:  # noqa: ANN001
     return False
 
 
-def _trimmed(node: ast.If | ast.While, is_own) -> ast.expr | None:  # noqa: ANN001
+def _trimmed(node: ast.If | ast.While, is_own: IsOwn) -> ast.expr | None:
     """The N of `if len(self.past) > N: self.past.pop(0)`."""
     match node.test:
         case ast.Compare(left=ast.Call(func=ast.Name(id="len"), args=[held]), ops=[op], comparators=[most]) if is_own(
@@ -1218,7 +1275,7 @@ def _trimmed(node: ast.If | ast.While, is_own) -> ast.expr | None:  # noqa: ANN0
     return None
 
 
-def _tail(value: ast.expr, is_own) -> ast.expr | None:  # noqa: ANN001
+def _tail(value: ast.expr, is_own: IsOwn) -> ast.expr | None:
     """The N of `self.past[-N:]`."""
     match value:
         case ast.Subscript(value=held, slice=ast.Slice(lower=ast.UnaryOp(op=ast.USub(), operand=most), upper=None)):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from exportlint.engine.flow.def_use import defined, is_changing, path_of, root_of
 from exportlint.engine.flow.lifetimes import Lifetimes, methods_in
@@ -29,7 +29,7 @@ _HOOKS = frozenset({"register_forward_hook", "register_forward_pre_hook"})
 _NO_STATE = ("torch.nn.", "torch.jit.", "torch.device", "torch.Generator", "logging.")
 
 
-# -- Trees that are copied where they change ----------------------------------------------------------------------------
+# -- Trees that are copied where they change ---------------------------------------------------------------------------
 
 
 def rebuilt(node: _Node, change: Callable[[ast.AST], ast.AST | list[ast.stmt] | None]) -> _Node | list[ast.stmt]:
@@ -77,12 +77,12 @@ def reference(path: str) -> ast.expr:
     return ast.parse(path, mode="eval").body
 
 
-# -- Places and scopes ---------------------------------------------------------------------------------------------------
+# -- Places and scopes -------------------------------------------------------------------------------------------------
 
 
 @dataclass(eq=False)
 class Place:
-    """An attribute that outlives a call. `initial`: what it begins with; None where it begins with None, or is not there.
+    """An attribute that outlives a call. `initial`: what it begins with; None where that is None, or nothing is there.
 
     definition   the statement that sets it first
     moved        it was no attribute before
@@ -94,7 +94,7 @@ class Place:
     definition: ast.stmt | None
     moved: bool = False
     is_buffer: bool = False
-    written: list[ast.expr] = field(default_factory=list)  # the author's expressions that are put there
+    written: list[Any] = field(default_factory=list)  # what is put there: see `state_forms.Written`
 
 
 @dataclass(eq=False)
@@ -109,6 +109,11 @@ class Scope:
     owners: dict[str, Home]
     is_run: bool
     is_new: bool = False  # a function that the draft makes
+    closed: set[int] = field(default_factory=set)  # functions in it that are scopes of their own
+
+    def rewrite(self, change: Callable[[ast.AST], ast.AST | list[ast.stmt] | None]) -> None:
+        """Changes the body; functions in it that are scopes of their own stay closed."""
+        self.body = block(self.body, lambda node: node if id(node) in self.closed else change(node))
 
     def place(self, node: ast.AST | None) -> tuple[str, Place] | None:
         """The owner's path and the place that an expression names."""
@@ -192,8 +197,7 @@ class Homes:
         """An attribute of the module itself."""
         found = self._definition(self.init, name) or self._reset(name)
         if found is None and name in self.class_level:
-            statement = self.class_level[name]
-            found = (statement, statement.value)
+            found = (self.class_level[name], self.class_level[name].value)
         statement, value = found if found is not None else (None, None)
         if value is not None and self._is_no_state(value):
             return
@@ -287,9 +291,9 @@ class Homes:
                 ):
                     path = path_of(target) or ""
                     made = names.get(value.id, value) if isinstance(value, ast.Name) else value
-                    if path.startswith("self.") and path.count(".") == 1 and isinstance(made, ast.Call):
-                        if (path_of(made.func) or "") in self.module.classes:
-                            yield path.removeprefix("self."), made
+                    is_own = path.startswith("self.") and path.count(".") == 1
+                    if is_own and isinstance(made, ast.Call) and (path_of(made.func) or "") in self.module.classes:
+                        yield path.removeprefix("self."), made
 
     def _can_be_module(self, known: ClassInfo) -> bool:
         plain = not known.base_names or known.base_names == ("builtins.object",)
@@ -302,11 +306,11 @@ class Homes:
         """Names of the file, attributes of functions and of the class, default arguments: they become attributes."""
         todo = [scope.node for scope in self.scopes if scope.is_run]
         functions = self.module.functions
-        hooked = {path_of(one) for one in self._hooked()}
+        hooked = {path for one in self._hooked() if (path := path_of(one)) is not None}
         reached: dict[str, ast.FunctionDef] = {}
         for node in todo:
             names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)}
-            for name in sorted((names | hooked if node is todo[0] else names) & set(functions)):  # type: ignore[arg-type]
+            for name in sorted((names | hooked if node is todo[0] else names) & set(functions)):
                 function = functions[name].node
                 if name not in reached and isinstance(function, ast.FunctionDef):
                     reached[name] = function
@@ -377,7 +381,7 @@ class Homes:
             self.run.add(id(node))
         for scope in self.scopes:
             if "self" in scope.owners and scope.owners["self"] is self.home:
-                scope.body = block(scope.body, lambda one, s=scope: self._renamed(one, s, names))  # type: ignore[misc]
+                scope.rewrite(lambda one, s=scope: self._renamed(one, s, names))  # type: ignore[misc]
         for path, name in names.items():
             self.home.places[name] = Place(name, self.home, _or_none(self.given[path]), None, moved=True)
             self._drop(path, set(moved))
@@ -430,7 +434,7 @@ class Homes:
                                in {path, path.rpartition(".")[2] if "." in path else path})), None)  # fmt: skip
         last = path.rpartition(".")[2]
         users = [one for one in ast.walk(self.module.tree) if isinstance(one, ast.Name | ast.Attribute)
-                 and (path_of(one) == path or (one in () or False)) and id(one) not in gone
+                 and path_of(one) == path and id(one) not in gone
                  and isinstance(one.ctx, ast.Load)]  # fmt: skip
         in_class = statement is not None and any(one is statement for one in self.cls.node.body)
         root = path.partition(".")[0]
@@ -445,19 +449,17 @@ class Homes:
             return frozenset()
         inner = [one for one in ast.walk(self.init) if isinstance(one, ast.FunctionDef) and one is not self.init]
         outer = {name: node for node in self.init.body if isinstance(node, ast.Assign) for name in defined(node)}
-        found: dict[str, str] = {}
+        found: dict[str, None] = {}
         for function in inner:
             declared = {n for one in ast.walk(function) if isinstance(one, ast.Nonlocal) for n in one.names}
             own = {name for one in function.body for part in ast.walk(one) for name in defined(part)} - declared
             own |= {one.arg for one in function.args.args}
             for node in ast.walk(function):
-                for path in _changed_places(node):
-                    if path in outer and path not in own and "." not in path:
-                        found[path] = path
+                names = (path for path in _changed_places(node) if path in outer and path not in own)
+                found |= dict.fromkeys(path for path in names if "." not in path)
         if not found:
             return frozenset()
         scope = next(one for one in self.scopes if one.node is self.init)
-        scope.is_run = True
 
         def change(node: ast.AST) -> ast.AST | list[ast.stmt] | None:
             match node:
@@ -468,7 +470,15 @@ class Homes:
                     return ast.Attribute(ast.Name("self", ast.Load()), name, node.ctx)
             return None
 
-        scope.body = block(scope.body, change)
+        meeting = [one for one in inner if any(isinstance(n, ast.Name) and n.id in found for n in ast.walk(one))]
+        made = [
+            Scope(one, list(one.body), dict(scope.owners), is_run=True, closed={id(o) for o in meeting} - {id(one)})
+            for one in meeting
+        ]
+        self.scopes += made
+        scope.closed |= {id(one) for one in meeting}
+        for one in (scope, *made):
+            one.rewrite(change)
         for name in found:
             statement = outer[name]
             value = statement.value if isinstance(statement, ast.Assign) else None

@@ -15,12 +15,12 @@ import ast
 from typing import TYPE_CHECKING
 
 from exportlint.engine.flow.control_flow import statements as all_statements
-from exportlint.engine.flow.def_use import is_changing, path_of, root_of, used
+from exportlint.engine.flow.def_use import DefUse, is_changing, path_of, root_of, used
 from exportlint.engine.source.symbols import FunctionInfo
 from exportlint.rewrite.decide_in_data import put
 from exportlint.rewrite.draft import as_value, changed_copy, expression, stands_for, statements
 from exportlint.rewrite.state_forms import Cell, Forms, Known
-from exportlint.rewrite.state_homes import Home, Homes, Place, Scope, block, rebuilt, reference, written_values
+from exportlint.rewrite.state_homes import Home, Homes, Place, Scope, rebuilt, reference, written_values
 from exportlint.rewrite.straight_line import StraightLine
 from exportlint.rewrite.transformation import CannotError, Proposal
 from exportlint.rewrite.view import Nature, View
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 _ROUNDS = 4
 _VIEWS = frozenset({
-    "view", "reshape", "squeeze", "unsqueeze", "expand", "expand_as", "transpose", "permute", "movedim", "unbind", "detach",
-    "flatten", "select", "narrow", "t", "contiguous",
+    "view", "reshape", "squeeze", "unsqueeze", "expand", "expand_as", "transpose", "permute", "movedim", "unbind",
+    "detach", "flatten", "select", "narrow", "t", "contiguous",
 })  # fmt: skip
 
 
@@ -50,7 +50,7 @@ class StateInBuffers:
 
 
 def _owners(site: Site) -> Iterator[ClassInfo]:
-    """The module classes that what is reported belongs to: the one it stands in, or those that use what it stands in."""
+    """The module classes that what is reported belongs to: that it stands in, or that use what it stands in."""
     module = site.module
     top = next((one for one in module.tree.body if any(inner is site.node for inner in ast.walk(one))), None)
     own = module.classes.get(top.name) if isinstance(top, ast.ClassDef) else None
@@ -60,9 +60,10 @@ def _owners(site: Site) -> Iterator[ClassInfo]:
     wanted = {top.name} if isinstance(top, ast.ClassDef | ast.FunctionDef) else set[str]()
     for _ in range(2):  # a helper of a helper
         for one in module.tree.body:
-            if isinstance(one, ast.FunctionDef | ast.ClassDef) and not _is_module(site, one.name):
-                if any(isinstance(node, ast.Name) and node.id in wanted for node in ast.walk(one)):
-                    wanted.add(one.name)
+            if not isinstance(one, ast.FunctionDef | ast.ClassDef) or _is_module(site, one.name):
+                continue
+            if any(isinstance(node, ast.Name) and node.id in wanted for node in ast.walk(one)):
+                wanted.add(one.name)
     for cls in module.classes.values():
         if cls.is_module and any(isinstance(node, ast.Name) and node.id in wanted for node in ast.walk(cls.node)):
             yield cls
@@ -98,7 +99,7 @@ class _Rewriting:
         self._decide_inside()
         self._in_data()
         for scope in self.scopes:
-            scope.body = block(scope.body, lambda node, s=scope: self._written(node, s))  # type: ignore[misc]
+            scope.rewrite(lambda node, s=scope: self._written(node, s))  # type: ignore[misc]
         for scope in self.scopes:
             if scope.is_run:
                 self._keep_apart(scope)
@@ -145,7 +146,7 @@ class _Rewriting:
 
         for scope in self.scopes:
             if scope.node.name == "__init__" or scope.node is self.homes.init:
-                scope.body = block(scope.body, change)
+                scope.rewrite(change)
 
     def _gone(self, node: ast.stmt) -> set[str]:
         """The places whose first value the statement set, and that have become others."""
@@ -173,8 +174,11 @@ class _Rewriting:
 
         def change(node: ast.AST, scope: Scope) -> ast.AST | list[ast.stmt] | None:
             match node:
-                case ast.If(test=test, body=[ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)))],
-                            orelse=[]) if name in by_name:  # fmt: skip
+                case ast.If(
+                    test=test,
+                    body=[ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)))],
+                    orelse=[],
+                ) if name in by_name:
                     called = sum(isinstance(one, ast.Attribute) and one.attr == name for other in self.scopes
                                  for statement in other.body for one in ast.walk(statement))  # fmt: skip
                     inner = by_name[name]
@@ -188,7 +192,7 @@ class _Rewriting:
             return None
 
         for scope in [one for one in self.scopes if one.is_run]:
-            scope.body = block(scope.body, lambda node, s=scope: change(node, s))  # type: ignore[misc]
+            scope.rewrite(lambda node, s=scope: change(node, s))  # type: ignore[misc]
 
     def _in_data(self) -> None:
         """What Python decides and computes with cells is written in tensors; methods may give and take them."""
@@ -217,6 +221,8 @@ class _Rewriting:
                     kind = ast.unparse(ast.fix_missing_locations(ast.Expr(cell.first)))
                     if kind in {"torch.tensor(False)", "torch.tensor(True)"} or "torch.bool" in kind:
                         view.booleans.add(f"{owner}.{cell.name}")
+                    if kind.startswith("torch.tensor(") and kind.removeprefix("torch.tensor(").rstrip(")").isdigit():
+                        view.whole.add(f"{owner}.{cell.name}")
                     if kind.startswith("torch.tensor(") and "[" not in kind:
                         view.singles.add(f"{owner}.{cell.name}")
         mentions = any(path_of(one) in data for statement in scope.body for one in ast.walk(statement))
@@ -239,13 +245,14 @@ class _Rewriting:
                 continue
             owner = path_of(node.func.value) or ""
             for other in running:
-                if scope.owners.get(owner) is not None and other.owners.get("self") is scope.owners[owner]:
-                    if other.node.name == node.func.attr:
-                        names = [one.arg for one in other.node.args.args]
-                        names = names if other.is_new else names[1:]
-                        for name, given in zip(names, node.args, strict=False):
-                            if view._is_news(given) and view.is_data(given):  # noqa: SLF001
-                                data[id(other)].add(name)
+                held = scope.owners.get(owner)
+                if held is None or other.owners.get("self") is not held or other.node.name != node.func.attr:
+                    continue
+                names = [one.arg for one in other.node.args.args]
+                names = names if other.is_new else names[1:]
+                for name, given in zip(names, node.args, strict=False):
+                    if view._is_news(given) and view.is_data(given):  # noqa: SLF001
+                        data[id(other)].add(name)
 
     # -- Writes in place ----------------------------------------------------------------------------------------------
 
@@ -256,7 +263,7 @@ class _Rewriting:
     def _written(self, node: ast.AST, scope: Scope) -> ast.AST | list[ast.stmt] | None:
         match node:
             case ast.Assign(targets=targets, value=value) if any(
-                self._cell(scope, one) for target in targets for one in ast.walk(target)
+                self._cell(scope, one) for target in targets for one in _set_by(target)
             ):
                 return self._assigned(node, targets, value, scope)
             case ast.AnnAssign(target=target, value=ast.expr() as value) if self._cell(scope, target):
@@ -295,6 +302,9 @@ class _Rewriting:
             assert isinstance(one, ast.Attribute)  # noqa: S101 - cells are attributes
             name = one.attr.lstrip("_")
             name = name if name not in taken else f"new_{name}"
+            view = self.views.get(id(scope))
+            if view is not None:
+                view.data.add(name)  # a cell holds a tensor
             writes.append(self._write(one, ast.Name(name, ast.Load()), scope))
             return ast.Name(name, ast.Store())
 
@@ -355,17 +365,17 @@ class _Rewriting:
             match node:
                 case ast.Call(func=ast.Attribute(attr="detach")):
                     return False
-                case ast.Attribute() if (path_of(node) or "").startswith("self.") and path_of(node).count(".") == 1:  # type: ignore[union-attr]
-                    if self._cell(scope, node) is None and node.attr in self._layers:
+                case ast.Attribute(value=ast.Name(id="self"), attr=name) if self._cell(scope, node) is None:
+                    if name in self._layers:
                         return True
                 case ast.Name(id=name) if name not in seen:
                     seen.add(name)
                     for statement in all_statements(scope.body):
-                        if isinstance(statement, ast.Assign) and name in {
-                            path_of(one) for target in statement.targets for one in ast.walk(target)
-                        }:
-                            if self._is_learned(statement.value, scope, seen):
-                                return True
+                        if not isinstance(statement, ast.Assign):
+                            continue
+                        targets = {path_of(one) for target in statement.targets for one in ast.walk(target)}
+                        if name in targets and self._is_learned(statement.value, scope, seen):
+                            return True
         return False
 
     @property
@@ -386,7 +396,7 @@ class _Rewriting:
                 found.add(name)
         return found
 
-    # -- What is read before a write, and needed behind it --------------------------------------------------------------
+    # -- What is read before a write, and needed behind it -------------------------------------------------------------
 
     def _keep_apart(self, scope: Scope) -> None:
         order = list(all_statements(scope.body))
@@ -414,25 +424,20 @@ class _Rewriting:
                         if self._aliased(part, scope) in ever:
                             copied[id(part)] = part
         if copied:
-            scope.body = block(
-                scope.body,
-                lambda one: expression("VALUE.clone()", VALUE=copied[id(one)]) if id(one) in copied else None,
-            )
+            scope.rewrite(lambda one: expression("VALUE.clone()", VALUE=copied[id(one)]) if id(one) in copied else None)
 
     def _is_stale(self, order: Sequence[ast.stmt], number: int, name: str, cell: Cell | None, scope: Scope) -> bool:
         """Is the name read after the cell was written, or given back?"""
+        readers = {id(one) for one in DefUse(scope.body).readers(order[number], name)}
         is_written = False
         for node in order[number + 1 :]:
-            heads = [node] if not hasattr(node, "body") else [
-                one for one in (getattr(node, "test", None), getattr(node, "iter", None)) if one is not None]  # fmt: skip
-            if is_written and any(
-                isinstance(one, ast.Name) and one.id == name for head in heads for one in ast.walk(head)
-            ):
-                return True
-            if isinstance(node, ast.Return) and node.value is not None:
-                parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-                if any(isinstance(one, ast.Name) and one.id == name for one in parts):
+            if id(node) in readers:
+                if is_written:
                     return True
+                if isinstance(node, ast.Return) and node.value is not None:
+                    parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+                    if any(isinstance(one, ast.Name) and one.id == name for one in parts):
+                        return True
             is_written = is_written or cell in set(self._writes(node, scope)) or self._calls_writer(node, scope, cell)
         return False
 
@@ -468,7 +473,7 @@ class _Rewriting:
                 case _:
                     return self._cell(scope, node)
 
-    # -- The new version of the file --------------------------------------------------------------------------------------
+    # -- The new version of the file -----------------------------------------------------------------------------------
 
     def _put(self) -> None:
         for scope in self.scopes:
@@ -518,11 +523,21 @@ class _Rewriting:
             raise CannotError("a field of the record has no default")
         kept = [one for one in fields if one.target.id not in home.places]  # type: ignore[union-attr] # see above
         for one in kept:
-            self.draft.replace(one, [])
             begun += statements("OWN = VALUE", OWN=reference(f"self.{one.target.id}"), VALUE=one.value)  # type: ignore[union-attr, arg-type]
+        for one in fields:
+            self.draft.replace(one, [])
         (made,) = statements("def __init__(self):\n    pass")
         assert isinstance(made, ast.FunctionDef)  # noqa: S101 - it is written above
-        self.draft.add_method(node, changed_copy(made, body=[*begun, *home.registered]))
+        self.draft.replace(fields[0], [changed_copy(made, body=[*begun, *home.registered])])
+
+
+def _set_by(target: ast.expr) -> Iterator[ast.expr]:
+    """The places of a target that are set whole."""
+    if isinstance(target, ast.Tuple | ast.List):
+        for one in target.elts:
+            yield from _set_by(one)
+    else:
+        yield target
 
 
 def _registration(cell: Cell) -> ast.stmt:

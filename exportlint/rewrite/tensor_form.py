@@ -462,8 +462,10 @@ class TensorForm:
                 return self._is_whole(left) and self._is_whole(right)
             case ast.Constant(value=int()):
                 return True
-            case ast.Name(id=name):
-                return name in self.whole
+            case ast.Name(id=name) if name in self.whole:
+                return True
+            case ast.Name() | ast.Attribute():
+                return path_of(node) in self.view.whole
         return False
 
     def _extreme(self, args: Sequence[ast.expr], name: str) -> ast.expr:

@@ -213,6 +213,8 @@ class View:
                 return Nature.SIZE
             case ast.Attribute(attr=method) if method in _PYTHON_METHODS:
                 return Nature.PYTHON
+            case ast.Attribute() if path_of(node.func) in self.data:
+                return Nature.DATA  # a method that gives what it was told to hold
             case ast.Attribute(value=owner, attr=method) if self.nature(owner) is Nature.DATA:
                 return Nature.LISTED if method in _LISTING else Nature.DATA
         return Nature.DATA if any(self.holds_data(one) for one in node.args) else Nature.PYTHON
@@ -260,8 +262,8 @@ class View:
                 return all(map(self.is_boolean, values))
             case ast.Call(func=ast.Attribute(attr=method)):
                 return method in BOOLEAN_METHODS
-            case ast.Name(id=name):
-                return name in self.booleans
+            case ast.Name() | ast.Attribute():
+                return path_of(node) in self.booleans
         return False
 
     @cached_property
@@ -284,10 +286,17 @@ class View:
                 return all(self.is_single(one) or not self.is_data(one) for one in (left, right))
             case ast.UnaryOp(operand=operand):
                 return self.is_single(operand)
+            case ast.Attribute():
+                return path_of(node) in self.singles
             case ast.Name(id=name):
                 value = self.only_value(name)
                 return name in self.singles or (value is not None and not _names(value, name) and self.is_single(value))
         return False
+
+    @cached_property
+    def whole(self) -> set[str]:
+        """Places that hold tensors of integers now."""
+        return set()
 
     @cached_property
     def singles(self) -> set[str]:

@@ -1,7 +1,7 @@
 """Which attributes of an object outlive a call of it: read in a call before that call has set them, and changed in one.
 
 A call is what its entries do, in order: `forward`, and the hooks and callbacks that run with it; what these call on
-`self` (methods, properties) is a part of it. What a call sets before it reads it is a scratch pad, and outlives nothing.
+`self` (methods, properties) is a part of it. What a call sets before it reads it is a scratch pad: it outlives nothing.
 """
 
 from __future__ import annotations

@@ -1,0 +1,122 @@
+"""What outlives a call is in buffers afterwards, and every call gives what it gave."""
+
+from __future__ import annotations
+
+import textwrap
+import types
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.rewrite.proposed import proposed
+
+_HEAD = """
+import itertools
+from collections import deque
+
+import torch
+from torch import nn
+"""
+
+
+def _net(init: str, forward: str) -> str:
+    init, forward = (textwrap.indent(textwrap.dedent(part).strip(), " " * 8) for part in (init, forward))
+    head = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    return f"{_HEAD}\n\n{head}{init}\n\n    def forward(self, x: torch.Tensor):\n{forward}\n"
+
+
+def _model(text: str) -> torch.nn.Module:
+    module = types.ModuleType("model")
+    exec(compile(text, "model", "exec"), module.__dict__)  # noqa: S102 - the text is of this test
+    net: torch.nn.Module = module.Net().eval()
+    return net
+
+
+def _calls(model: object, inputs: list[torch.Tensor]) -> list[torch.Tensor]:
+    return [model(x).detach().clone() for x in inputs]  # type: ignore[operator] # a model is called
+
+
+_ROWS = [torch.arange(3.0) + n * (-1) ** n for n in range(5)]
+
+_MODELS = {
+    "a number": ("self.calls = 0", "self.calls += 1\nreturn x * self.calls"),
+    "a flag": ("self.warm = False", "if not self.warm:\n    self.warm = True\n    return x * 0\nreturn x + 1"),
+    "a tensor, read before it is written": (
+        "self.previous = torch.zeros(3)",
+        "previous = self.previous\nself.previous = x\nreturn x - previous",
+    ),
+    "a number that steers": (
+        "self.step = 0",
+        "scale = min(1.0, self.step / 3)\nself.step += 1\nif self.step % 2 == 0:\n    return x * scale\nreturn -x",
+    ),
+    "a pair": (
+        "self.bounds = (1.0, -1.0)",
+        "low, high = self.bounds\nself.bounds = (high, x.sum())\nreturn x * low + high",
+    ),
+    "a dict": ("self.kept = {'last': torch.zeros(3)}", "out = x + self.kept['last']\nself.kept['last'] = out\nreturn out"),
+    "a window": ("self.past = deque([torch.zeros(3)] * 2, maxlen=2)", "self.past.append(x)\nreturn sum(self.past)"),
+    "an iterator": ("self.turn = itertools.cycle(range(3))", "return x * next(self.turn)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _MODELS)
+def test_every_call_gives_what_it_gave_in_eager_and_in_the_program(name: str) -> None:
+    text = _net(*_MODELS[name])
+    (new,) = proposed(text, "return", "state-in-buffers")
+    before = _calls(_model(text), _ROWS)
+    torch.testing.assert_close(_calls(_model(new), _ROWS), before, check_dtype=False)
+    program = torch.export.export(_model(new), (_ROWS[0],), strict=False).module()
+    torch.testing.assert_close(_calls(program, _ROWS), before, check_dtype=False)
+
+
+def test_a_new_buffer_is_in_no_checkpoint() -> None:
+    (new,) = proposed(_net(*_MODELS["a number"]), "return", "state-in-buffers")
+    assert list(dict(_model(new).named_buffers())) == ["calls"]
+    assert not _model(new).state_dict()
+
+
+@pytest.mark.parametrize(
+    ("init", "forward"),
+    [
+        ("self.seen = set()", "known = len(x) in self.seen\nself.seen.add(len(x))\nreturn x * 2 if known else x"),
+        ("self.past = []", "self.past.append(x)\nreturn torch.stack(self.past)"),
+        ("self.size = 0", "self.size = len(x)\nreturn x * self.size"),
+    ],
+)
+def test_no_proposal_without_a_tensor_that_holds_it(init: str, forward: str) -> None:
+    assert proposed(_net(init, forward), "return", "state-in-buffers") == []
+
+
+_STATES = ("self.a", "self.b")
+_VALUES = st.sampled_from(["x.sum()", "self.a + x.mean()", "self.b * 0.5", "self.a - self.b", "2.0"])
+_WRITES = st.lists(st.tuples(st.sampled_from(_STATES), _VALUES, st.booleans()), min_size=1, max_size=4)
+
+
+@settings(max_examples=30, deadline=None)
+@given(writes=_WRITES)
+def test_any_order_of_reads_and_writes(writes: list[tuple[str, str, bool]]) -> None:
+    lines = ["before = self.a + self.b"]  # so that both outlive the call
+    for place, value, guarded in writes:
+        lines += ["if self.b > 1:", f"    {place} = {value}"] if guarded else [f"{place} = {value}"]
+    lines.append("return x * before + self.a - self.b")
+    text = _net("self.a = 1.0\nself.b = 0.5", "\n".join(lines))
+    found = proposed(text, "return", "state-in-buffers")
+    for new in found:
+        torch.testing.assert_close(_calls(_model(new), _ROWS), _calls(_model(text), _ROWS), check_dtype=False)
+
+
+@pytest.mark.xfail(raises=TypeError, strict=True, reason="what a place holds is told for the whole function at once")
+def test_a_scratch_pad_that_is_a_number_first_and_a_tensor_later() -> None:
+    forward = """
+        before = self.a
+        self.b = 2.0
+        if self.b > 1:
+            self.a = x.sum()
+        self.b = self.a + x.mean()
+        return x * before + self.a - self.b
+    """
+    text = _net("self.a = 1.0\nself.b = 0.5", forward)
+    (new,) = proposed(text, "return", "state-in-buffers")
+    torch.testing.assert_close(_calls(_model(new), _ROWS), _calls(_model(text), _ROWS), check_dtype=False)
