@@ -131,6 +131,7 @@ class StraightLine:
 
     def _structured(self, block: list[ast.stmt]) -> list[ast.stmt]:
         """The block, in which exits that data decides on are the last statements of the blocks that they stand in."""
+        block = [self._plainer(node) for node in block]
         for place, node in enumerate(block):
             if isinstance(node, ast.If) and self._exits_by_data(node):
                 rest = block[place + 1 :]
@@ -149,6 +150,14 @@ class StraightLine:
                 if changes:
                     block = [*block[:place], changed_copy(node, **changes), *block[place + 1 :]]
         return block
+
+    def _plainer(self, node: ast.stmt) -> ast.stmt:
+        """`match` on data as `if`s, and `if flag and mask.any():` as one `if` in another, since the first guards."""
+        if isinstance(node, ast.Match) and self.decides(node.subject) and self._is_wanted(node):
+            return self._as_ifs(node)
+        if isinstance(node, ast.If) and self.decides(node.test) and self._is_wanted(node):
+            return self._split(node) or node
+        return node
 
     def _found(self, node: ast.For | ast.While, body: list[ast.stmt], rest: list[ast.stmt]) -> list[ast.stmt]:
         """`return` inside of a loop keeps the result and breaks; what follows the loop is for where there is none."""
@@ -195,8 +204,6 @@ class StraightLine:
                 return [node if _same(new, body) else changed_copy(node, body=new)]
             case ast.Try():
                 return [self._try(node)]
-            case ast.Match(subject=subject) if self.decides(subject):
-                return self._statement(self._as_ifs(node))
             case ast.Assert(test=test, msg=message) if self.decides(test) and self._is_wanted(node):
                 return [stands_for(self.check(self.form.truth(test), message), node)]
             case ast.FunctionDef() | ast.ClassDef() | ast.Import() | ast.ImportFrom() | ast.Pass():
@@ -292,8 +299,6 @@ class StraightLine:
             if _same(body, node.body) and _same(orelse, node.orelse):
                 return [node]
             return [changed_copy(node, body=body or [ast.Pass()], orelse=orelse)]
-        if (parts := self._split(node)) is not None:
-            return self._block([parts])
         raising = [side for side in (node.body, node.orelse) if side and isinstance(side[-1], ast.Raise)]
         if raising and len(raising[0]) == sum(map(_only_tells, raising[0])) + 1:
             return self._checked(node, raises_if=raising[0] is node.body)
@@ -349,7 +354,7 @@ class StraightLine:
         sides = (self._block(node.body), self._block(node.orelse))
         if any(_always_exits(side) for side in sides):
             return self._returned(node, test, sides)
-        live = self.flow.live_after(cast("ast.stmt", node))
+        live = self._live_after(node)
         places = [
             place for place in dict.fromkeys(name for side in sides for one in side for name in _sets(one))
             if place in live or place.partition(".")[0] == "self"
@@ -361,6 +366,12 @@ class StraightLine:
         merges = [self._merge(place, test, values[0][place], values[1][place]) for place in places]
         whole = [*hoisted, *new, *merges]
         return [stands_for(whole[0], node), *whole[1:]] if whole else []
+
+    def _live_after(self, node: ast.stmt) -> frozenset[str]:
+        """What is read behind the statement, which has to be one of those that the data flow was made of."""
+        if id(node) not in self.flow.flow.step_of:
+            raise CannotError("nothing is known of what is read behind it")
+        return self.flow.live_after(node)
 
     def _merge(self, place: str, test: ast.expr, yes: ast.expr, no: ast.expr) -> ast.stmt:
         target = _place(place)
@@ -461,7 +472,7 @@ class StraightLine:
                 place: renamed[place] if place in renamed and place in own else as_value(_place(place))
                 for place in places
             })  # fmt: skip
-        return _inlined(new, values), values
+        return _inlined(new, values, places), values
 
     def _private(self, side: Sequence[ast.stmt]) -> set[str]:
         """Names that the side sets to something of its own, so that it may write there."""
@@ -567,7 +578,7 @@ class StraightLine:
         returning = all(side and isinstance(side[-1], ast.Return) for side in sides)
         if any(_always_exits(side) for side in sides) and not returning:
             raise CannotError("one side returns, and the other goes on")
-        live = self.flow.live_after(cast("ast.stmt", node))
+        live = self._live_after(node)
         own = dict.fromkeys(name for side in sides for one in side for name in _sets(one))
         places = [] if returning else [place for place in own if place in live]
         if not places and not returning:
@@ -1225,8 +1236,9 @@ def _is_fresh(node: ast.expr) -> bool:
     return False
 
 
-def _inlined(new: list[ast.stmt], values: list[dict[str, ast.expr]]) -> list[ast.stmt]:
-    """A name that only the selection reads is not set: its value stands in the selection."""
+def _inlined(new: list[ast.stmt], values: list[dict[str, ast.expr]], places: list[str]) -> list[ast.stmt]:
+    """A name that only the selection reads is not set: its value stands in the selection. A value that reads a place
+    which is selected before it is set where it was."""
     for found in values:
         for place, value in list(found.items()):
             if not isinstance(value, ast.Name):
@@ -1236,6 +1248,8 @@ def _inlined(new: list[ast.stmt], values: list[dict[str, ast.expr]]) -> list[ast
             if len(setting) == 1 and not reading and isinstance(setting[0], ast.Assign) and _pairs(setting[0]):
                 later = new[new.index(setting[0]) + 1 :]
                 needs = set(_reads(setting[0].value))
+                if needs & set(places[: places.index(place)]):
+                    continue
                 if len(setting[0].targets) == 1 and isinstance(setting[0].targets[0], ast.Name) and not any(
                     needs & {*_sets(one), *changed(one)} for one in later
                 ):  # fmt: skip

@@ -1,0 +1,258 @@
+"""Decisions, loops and numbers in data: what stands there before, and the first thing that is proposed for it."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.rewrite.proposed import proposed
+
+torch = pytest.importorskip("torch")
+
+WAYS = ("decide-in-data", "loop-in-data", "numbers-stay-tensors")
+HEAD = """\
+import math
+import torch
+from torch import Tensor, nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(4, 4) for _ in range(3)])
+        self.most = 5
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+"""
+# what the test's name says, forward before, where, forward after
+TABLE = [
+    (
+        "one side",
+        """
+        if x.sum() > 0:
+            x = x * 2
+        return x
+        """,
+        "x.sum() > 0",
+        """
+        x = torch.where(x.sum() > 0, x * 2, x)
+        return x
+        """,
+    ),
+    (
+        "early return",
+        """
+        if x.max() > 1:
+            return x / x.max()
+        return x
+        """,
+        "x.max() > 1",
+        """
+        return torch.where(x.max() > 1, x / x.max(), x)
+        """,
+    ),
+    (
+        "a flag guards",
+        """
+        if self.most > len(self.layers) and x.isnan().any():
+            x = x.nan_to_num()
+        return x
+        """,
+        "x.isnan().any()",
+        """
+        if self.most > len(self.layers):
+            x = torch.where(x.isnan().any(), x.nan_to_num(), x)
+        return x
+        """,
+    ),
+    (
+        "a ternary of numbers",
+        """
+        scale = 0.5 if x.abs().max() > 3 else 1.0
+        return x * scale
+        """,
+        "x.abs().max() > 3",
+        """
+        scale = torch.where(x.abs().max() > 3, 0.5, 1.0)
+        return x * scale
+        """,
+    ),
+    (
+        "a check",
+        """
+        if (x < 0).any():
+            raise ValueError("negative")
+        return x.sqrt()
+        """,
+        "(x < 0).any()",
+        """
+        torch._assert_async(~(x < 0).any(), 'negative')
+        return x.sqrt()
+        """,
+    ),
+    (
+        "a write in place",
+        """
+        out = x.clone()
+        if y.mean() > 0:
+            out[0] = 1.0
+        return out
+        """,
+        "y.mean() > 0",
+        """
+        out = x.clone()
+        chosen = y.mean() > 0
+        out[0] = torch.where(chosen, 1.0, out[0])
+        return out
+        """,
+    ),
+    (
+        "a loop that is left",
+        """
+        for layer in self.layers:
+            x = layer(x)
+            if x.norm() < 1:
+                break
+        return x
+        """,
+        "x.norm() < 1",
+        """
+        done = x.new_zeros((), dtype=torch.bool)
+        for layer in self.layers:
+            x = torch.where(done, x, layer(x))
+            done = done | (x.norm() < 1)
+        return x
+        """,
+    ),
+    (
+        "rows under a mask",
+        """
+        high = x[y > 0]
+        return high.mean()
+        """,
+        "high.mean()",
+        """
+        is_in_high = y > 0
+        return torch.where(is_in_high, x, 0).sum() / is_in_high.sum()
+        """,
+    ),
+    (
+        "a number in `math`",
+        """
+        return x / math.sqrt(x.abs().max().item() + 1)
+        """,
+        "x.abs().max().item()",
+        """
+        return x / torch.sqrt(x.abs().max() + 1)
+        """,
+    ),
+    (
+        "a number of steps",
+        """
+        n = min(self.most, int(y.abs().sum()))
+        for _ in range(n):
+            x = x * 0.5
+        return x
+        """,
+        "range(n)",
+        """
+        n = torch.clamp(y.abs().sum().long(), max=self.most)
+        for step in range(self.most):
+            past = step >= n
+            x = torch.where(past, x, x * 0.5)
+        return x
+        """,
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "at", "after"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
+def test_what_is_written_instead(before: str, at: str, after: str) -> None:
+    found = proposed(_model(before), at, *WAYS)
+    assert found, "nothing is proposed"
+    assert ast.unparse(_forward(_model(after))) in [ast.unparse(_forward(text)) for text in found]
+
+
+@pytest.mark.parametrize(("before", "at"), [row[1:3] for row in TABLE], ids=[row[0] for row in TABLE])
+def test_the_same_comes_out_and_it_exports(before: str, at: str) -> None:
+    old = _built(_model(before))
+    (new, *_) = [_built(text) for text in proposed(_model(before), at, *WAYS)]
+    for seed in range(4):
+        torch.manual_seed(seed)
+        x, y = torch.rand(2, 4) * 3, torch.randn(2, 4)
+        assert torch.allclose(old(x.clone(), y.clone()), new(x.clone(), y.clone()), equal_nan=True)
+    program = torch.export.export(new, (torch.rand(2, 4), torch.randn(2, 4)))
+    assert torch.allclose(program.module()(x.clone(), y.clone()), old(x.clone(), y.clone()), equal_nan=True)
+
+
+def test_comments_and_what_does_not_change_stay() -> None:
+    text = _model("""
+        # loud recordings
+        if x.max() > 1:  # over full scale
+            # bring it down
+            x = x / x.max()
+        y  =  y + 1   # the author's blanks
+        return x + y
+        """)
+    after = proposed(text, "x.max() > 1", *WAYS)[0]
+    for kept in ("# loud recordings", "# over full scale", "# bring it down", "y  =  y + 1   # the author's blanks"):
+        assert after.count(kept) == 1
+
+
+NAMES = ("x", "y", "z")
+values = st.sampled_from(["x * 2", "y - x", "z + 1.0", "x.clamp(min=0)", "y * z", "-x", "x + y"])
+tests = st.sampled_from(["x.sum() > 0", "y.mean() < z.mean()", "x.max() > 0.5 and y.min() < 0", "not (z > 0).all()",
+                         "-1 < x.mean() < 1"])  # fmt: skip
+assignments = st.tuples(st.sampled_from(NAMES), values).map(lambda pair: [f"{pair[0]} = {pair[1]}"])
+
+
+def decisions(inner: st.SearchStrategy[list[str]]) -> st.SearchStrategy[list[str]]:
+    block = st.lists(inner, min_size=1, max_size=2).map(lambda many: [line for one in many for line in one])
+    both = st.tuples(tests, block, st.none() | block)
+    return both.map(lambda it: [f"if {it[0]}:", *_in(it[1]), *(["else:", *_in(it[2])] if it[2] else [])])
+
+
+programs = st.lists(st.recursive(assignments, decisions, max_leaves=6), min_size=1, max_size=4)
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@given(programs, st.booleans(), tests)
+def test_random_decisions_compute_what_they_computed(program: list[list[str]], early: bool, test: str) -> None:
+    lines = ["z = x - y", *(line for one in program for line in one)]
+    lines += [f"if {test}:", "    return x * 3", "return x + y + z"] if early else ["return x + y + z"]
+    if not any(line.lstrip().startswith("if ") for line in lines):
+        return
+    text = _model("\n" + textwrap.indent("\n".join(lines), " " * 8))
+    at = next(line for line in lines if line.lstrip().startswith("if ")).strip()[3:-1]
+    found = [one for one in proposed(text, at, "decide-in-data") if "torch.cond" not in one]
+    old, new = _built(text), _built(found[-1])
+    assert not any(isinstance(node, ast.If) for node in ast.walk(_forward(found[-1])))
+    for seed in range(6):
+        torch.manual_seed(seed)
+        x, y = torch.randn(2, 4), torch.randn(2, 4)
+        assert torch.allclose(old(x.clone(), y.clone()), new(x.clone(), y.clone()), equal_nan=True), found[-1]
+
+
+def _in(lines: list[str]) -> list[str]:
+    return ["    " + line for line in lines]
+
+
+def _model(forward: str) -> str:
+    return HEAD + textwrap.indent(textwrap.dedent(forward).strip("\n"), " " * 8) + "\n"
+
+
+def _forward(text: str) -> ast.FunctionDef:
+    found = [one for one in ast.walk(ast.parse(text)) if isinstance(one, ast.FunctionDef) and one.name == "forward"]
+    return found[0]
+
+
+def _built(text: str) -> Any:
+    names: dict[str, Any] = {}
+    exec(compile(text, "model.py", "exec"), names)  # noqa: S102 - the text is ours
+    torch.manual_seed(0)
+    return names["Net"]().eval()
