@@ -66,9 +66,9 @@ _NEUTRAL: dict[str, str | None] = {
 _OF_ALL_ROWS = frozenset({
     "cat", "stack", "sort", "argsort", "topk", "cumsum", "cumprod", "softmax", "log_softmax", "nonzero", "unique",
     "std", "var", "median", "norm", "numel", "size", "flip", "roll", "argmax", "argmin", "cdist", "matmul", "mm", "bmm",
-    "t", "transpose", "view", "reshape", "permute", "unbind", "tolist", "item", "new_zeros", "new_ones", "split", "chunk",
-    "zeros_like", "ones_like", "randperm", "bincount", "quantile", "kthvalue", "interpolate", "layer_norm", "scatter",
-    "nms", "einsum", "tensor", "as_tensor", "dim", "expand", "repeat", "normalize", "batch_norm", "dropout",
+    "t", "transpose", "view", "reshape", "permute", "unbind", "tolist", "item", "new_zeros", "new_ones", "split",
+    "chunk", "zeros_like", "ones_like", "randperm", "bincount", "quantile", "kthvalue", "interpolate", "layer_norm",
+    "scatter", "nms", "einsum", "tensor", "as_tensor", "dim", "expand", "repeat", "normalize", "batch_norm", "dropout",
 })  # fmt: skip
 
 
