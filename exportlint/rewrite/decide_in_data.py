@@ -15,10 +15,7 @@ if TYPE_CHECKING:
     from exportlint.rewrite.draft import Draft
     from exportlint.rewrite.transformation import Site
 
-_WAYS = (
-    (Style(), "compute both sides and select"),
-    (Style(branches="cond"), "keep both sides in the program with `torch.cond`"),
-)
+_HOW = "compute both sides and select"
 
 
 class DecideInData:
@@ -28,10 +25,9 @@ class DecideInData:
         if site.view is None:
             return
         for everything in (False, True):
-            for style, how in _WAYS:
-                if (proposal := rewritten(site, style, how, everything=everything)) is not None:
-                    yield proposal
-        if (proposal := rewritten_file(site, *_WAYS[0])) is not None:
+            if (proposal := rewritten(site, Style(), _HOW, everything=everything)) is not None:
+                yield proposal
+        if (proposal := rewritten_file(site, Style(), _HOW)) is not None:
             yield proposal
 
 

@@ -44,11 +44,9 @@ _NEUTRAL_OPERAND = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1, ast.Div: 1, ast.FloorDi
 class Style:
     """Which of several ways to write it is taken.
 
-    branches   "where": both sides are computed; "cond": the operator keeps both, and runs one
     loops      "masked": every step that Python allows is taken; "operator": `while_loop`
     """
 
-    branches: str = "where"
     loops: str = "masked"
 
 
@@ -300,15 +298,13 @@ class StraightLine:
                 return [node]
             return [changed_copy(node, body=body or [ast.Pass()], orelse=orelse)]
         raising = [side for side in (node.body, node.orelse) if side and isinstance(side[-1], ast.Raise)]
-        if raising and len(raising[0]) == sum(map(_only_tells, raising[0])) + 1:
+        if raising and len(raising[0]) == 1:
             return self._checked(node, raises_if=raising[0] is node.body)
         told = [one for one in (*node.body, *node.orelse) if not isinstance(one, ast.Pass)]
         if told and all(map(_only_tells, told)):
             guard = expression("not torch.compiler.is_exporting()")
             return [stands_for(ast.If(guard, [node], []), node)]
         test = self.form.truth(node.test)
-        if self.style.branches == "cond":
-            return self._operator(node, test)
         return self._selected(node, test)
 
     def _split(self, node: ast.If) -> ast.If | None:
@@ -359,6 +355,8 @@ class StraightLine:
             place for place in dict.fromkeys(name for side in sides for one in side for name in _sets(one))
             if place in live or place.partition(".")[0] == "self"
         ]  # fmt: skip
+        if any("." in place and place not in self.view.data for place in places):
+            raise CannotError("a side sets an attribute")  # state has to be in buffers first
         if (short := self._at_once(test, sides, places)) is not None:
             return [stands_for(short[0], node), *short[1:]] if short else []
         hoisted, test = self._hoisted(test)
@@ -511,8 +509,8 @@ class StraightLine:
                 owner
             ) not in self.flow.live_after(self._outermost(node)):
                 return node  # nobody reads it behind the loop
-        if _only_tells(node):
-            return ast.If(expression("not torch.compiler.is_exporting()"), [node], [])
+        if _only_tells(node):  # eager tells it where it did
+            return ast.If(expression("not torch.compiler.is_exporting() and TEST", TEST=test), [node], [])
         raise CannotError(f"a side does more than to set names: {ast.unparse(node).partition(chr(10))[0]}")
 
     def _masked_sum(
@@ -571,56 +569,6 @@ class StraightLine:
         last = ast.Return(self.form.selected(test, *given))
         whole = [*hoisted, *new, last]
         return [stands_for(whole[0], node), *whole[1:]]
-
-    def _operator(self, node: ast.If, test: ast.expr) -> list[ast.stmt]:
-        """`torch.cond`, which runs one side: what the sides read is given to both, what they set is given back."""
-        sides = (self._block(node.body), self._block(node.orelse))
-        returning = all(side and isinstance(side[-1], ast.Return) for side in sides)
-        if any(_always_exits(side) for side in sides) and not returning:
-            raise CannotError("one side returns, and the other goes on")
-        live = self._live_after(node)
-        own = dict.fromkeys(name for side in sides for one in side for name in _sets(one))
-        places = [] if returning else [place for place in own if place in live]
-        if not places and not returning:
-            raise CannotError("nothing is chosen")
-        if any("." in place for place in places) or any(_changes(one) for side in sides for one in side):
-            raise CannotError("a side of `torch.cond` may not write in place")
-        given = sorted(
-            name for name in {n for side in sides for one in side for n in _reads_of(one)} | set(places)
-            if "." not in name and self.view.is_data(ast.Name(name, ast.Load())) and name not in self.made
-            and name in self._known_before(node)
-        )  # fmt: skip
-        arguments = ast.arguments([], [ast.arg(name) for name in given], None, [], [], None, [])
-        functions: list[ast.stmt] = []
-        names = [self.fresh("if_true"), self.fresh("if_false")]
-        for name, side in zip(names, sides, strict=True):
-            last = side[-1] if returning else None
-            body = side[:-1] if returning else side
-            results: list[ast.expr] = [ast.Name(place, ast.Load()) for place in places]
-            if isinstance(last, ast.Return):
-                results = [last.value or ast.Constant(None)]
-            untouched = [r for r in results if isinstance(r, ast.Name) and r.id in given and r.id not in {
-                n for one in side for n in _sets(one)}]  # fmt: skip
-            results = [expression("X.clone()", X=one) if one in untouched else one for one in results]
-            result = results[0] if len(results) == 1 else ast.Tuple(results, ast.Load())
-            functions.append(
-                ast.FunctionDef(name=name, args=arguments, body=[*body, ast.Return(result)], decorator_list=[])
-            )
-        operands = ast.Tuple([ast.Name(name, ast.Load()) for name in given], ast.Load())
-        call = expression("torch.cond(TEST, YES, NO, GIVEN)", TEST=test, YES=names[0], NO=names[1], GIVEN=operands)
-        if returning:
-            return [*functions, stands_for(ast.Return(call), node)]
-        targets: list[ast.expr] = [ast.Name(place, ast.Store()) for place in places]
-        target = targets[0] if len(targets) == 1 else ast.Tuple(targets, ast.Store())
-        for place in places:
-            self.view.data.add(place)
-        return [*functions, stands_for(ast.Assign([target], call), node)]
-
-    def _known_before(self, node: ast.stmt) -> set[str]:
-        """Names that are set on some way to the statement."""
-        step = self.flow.flow.step_of.get(id(node))
-        reaching = self.flow._reaching.get(step, {}) if step is not None else {}  # noqa: SLF001
-        return {*reaching, *self.view.flow.parameters}
 
     def _as_ifs(self, node: ast.Match) -> ast.stmt:
         """`match n:` with values and a default as `if n == 1:`, `elif n == 2:`, `else:`."""

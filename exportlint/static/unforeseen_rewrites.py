@@ -48,9 +48,9 @@ def with_rewrites(finding: Finding, path: Path, text: str) -> Finding:
     if finding.evidence is not Evidence.DISCOVERED or finding.rewrites or rule is None:
         return finding
     try:
-        ways = list(_proposed(rule, path, text, finding.line))
         piece = _piece(path, text, finding.line) if rule.repair is not None else None
-        ways += _ways(rule.repair(piece), piece, finding.line) if rule.repair and piece else ()
+        ways = list(_ways(rule.repair(piece), piece, finding.line)) if rule.repair and piece else []
+        ways += _proposed(rule, path, text, finding.line)
     except (SyntaxError, ValueError, RecursionError):
         return finding
     return replace(finding, rewrites=tuple(fix_of(way, finding.path) for way in ways))
