@@ -1126,7 +1126,7 @@ def _reads(node: ast.AST) -> Iterator[str]:
     yield from used(node)
 
 
-def _reads_of(node: ast.stmt) -> Iterator[str]:
+def _reads_of(node: ast.AST) -> Iterator[str]:
     for one in ast.walk(node):
         if isinstance(one, ast.Name | ast.Attribute) and isinstance(one.ctx, ast.Load) and (path := path_of(one)):
             yield path
@@ -1192,7 +1192,8 @@ def _inlined(new: list[ast.stmt], values: list[dict[str, ast.expr]], places: lis
             if not isinstance(value, ast.Name):
                 continue
             setting = [one for one in new if value.id in set(_sets(one))]
-            reading = [one for one in new if value.id in set(_reads_of(one))]
+            others = [one for side in values for one in side.values() if one is not value]
+            reading = [one for one in (*new, *others) if value.id in set(_reads_of(one))]
             if len(setting) == 1 and not reading and isinstance(setting[0], ast.Assign) and _pairs(setting[0]):
                 later = new[new.index(setting[0]) + 1 :]
                 needs = set(_reads(setting[0].value))
