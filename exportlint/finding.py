@@ -96,6 +96,14 @@ class Fix:
     needs_both_sides: bool = False
 
 
+class Wanted(str, enum.Enum):
+    """Which rewrites of a finding somebody will look at: making them is most of what a finding costs."""
+
+    NONE = "none"
+    FIRST = "first"  # what a report shows
+    ALL = "all"  # what a repair tries one after the other
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing torch.export refuses or gets wrong, at one place.

@@ -30,7 +30,6 @@ _ASKED = {
 
 
 class GradModeBranch(Rule):
-    mended_by = ("decide-in-data", "loop-in-data", "numbers-stay-tensors")
     graph_breaks = ("GB0045", "GB0046")
     shown_by = ("gradients",)
     cases: ClassVar = {

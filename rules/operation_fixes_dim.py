@@ -36,7 +36,6 @@ _PIECES = {"chunk": "BadChunk", "split": "BadSplit", "tensor_split": "BadChunk"}
 
 
 class OperationFixesDim(Rule):
-    mended_by = ("decide-in-data", "loop-in-data", "numbers-stay-tensors")
     shown_by = ("sizes",)
     cases: ClassVar = {
         "BadTable": Case(_NEEDS, _TAKE),

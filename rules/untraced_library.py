@@ -67,7 +67,6 @@ _METHODS_OF = {
 
 
 class UntracedLibrary(Rule):
-    mended_by = ("decide-in-data", "loop-in-data", "numbers-stay-tensors")
     torch_says = (r"constant-like method call with unsupported return type",)
     cases: ClassVar = {
         "BadKeyFunction": Case("`{code}` makes a key out of a comparison", "sort by a key"),

@@ -14,6 +14,7 @@ from exportlint.commands.options import NearChoice, flat, lower_option, means_op
 from exportlint.commands.reporting import CLEAN, FAILED, FINDINGS, SIGNALLED, render_options, say_problems, write
 from exportlint.config.settings import CommandLine, load_config
 from exportlint.errors import UserError
+from exportlint.finding import Wanted
 from exportlint.output.repair_text import diff_text, ladders_text, left_text, rejected_text
 from exportlint.repair.improvement import failed, is_shown
 from exportlint.repair.rounds import Stopped
@@ -146,7 +147,7 @@ def _by_construction(paths: Sequence[str], config: Config, options: dict[str, An
     from exportlint.workflow.repairing import rewritten  # noqa: PLC0415
     from exportlint.workflow.report_building import build_report  # noqa: PLC0415
 
-    gathered = lint_files(collect_files(paths, None, config), config)
+    gathered = lint_files(collect_files(paths, None, config), config, rewrites=Wanted.ALL)
     edition, left = rewritten(build_report(gathered, config).findings, unsafe=options["unsafe"])
     if left and not options["unsafe"] and options["output_format"] == "full":
         say("rewrites for what is left are to be tried: `exportlint fix FILE.py:CLASS`, or with --model and --args")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -9,12 +10,14 @@ from exportlint.rewrite.straight_line import StraightLine, Style, wanted_at
 from exportlint.rewrite.transformation import CannotError, Proposal
 
 if TYPE_CHECKING:
-    import ast
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from exportlint.engine.source.parsed import Parsed
     from exportlint.rewrite.draft import Draft
     from exportlint.rewrite.transformation import Site
+    from exportlint.rewrite.view import View
 
+_UNITS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _HOW = "compute both sides and select"
 
 
@@ -47,9 +50,9 @@ def rewritten(site: Site, style: Style, how: str, *, everything: bool) -> Propos
 
 
 def rewritten_file(site: Site, style: Style, how: str) -> Proposal | None:
-    """Every function of the file that the engine ran, likewise: what one gives back, another one goes on with."""
+    """The function with those that it calls and that call it, likewise: what one gives back, another goes on with."""
     draft, changed = site.draft(), 0
-    for view in site.views():
+    for view in _connected(site):
         if view.is_unseen:
             continue
         try:
@@ -60,6 +63,34 @@ def rewritten_file(site: Site, style: Style, how: str) -> Proposal | None:
             changed += 1
             put(draft, view.body, body)
     return Proposal(f"{how}, in all functions of the file", draft) if changed > 1 else None
+
+
+def _connected(site: Site) -> Iterator[View]:
+    """Of all functions in the classes and functions of the file that name the site's one, or that it names."""
+    units = {one.name: one for one in site.module.tree.body if isinstance(one, _UNITS)}
+    own = next((name for name, unit in units.items() if any(one is site.node for one in ast.walk(unit))), None)
+    if own is None:
+        return
+    uses = {name: site.module.parsed.kept(unit, _mentioned) & units.keys() for name, unit in units.items()}
+    used = {name: {other for other in units if name in uses[other]} for name in units}
+    found = {name for graph in (uses, used) for name in _reached(own, graph)}
+    chosen = [units[name] for name in found]
+    for view in site.views():
+        if any(unit.lineno <= view.node.lineno <= (unit.end_lineno or 0) for unit in chosen):
+            yield view
+
+
+def _mentioned(_file: Parsed, unit: ast.AST) -> set[str]:
+    return {node.id for node in ast.walk(unit) if isinstance(node, ast.Name)}
+
+
+def _reached(start: str, graph: Mapping[str, set[str]]) -> set[str]:
+    found, todo = {start}, [start]
+    while todo:
+        new = graph[todo.pop()] - found
+        found |= new
+        todo += sorted(new)
+    return found
 
 
 def _same(new: Sequence[ast.stmt], old: Sequence[ast.stmt]) -> bool:

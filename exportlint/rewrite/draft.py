@@ -24,6 +24,7 @@ from exportlint.rule.suspicion import Replacement
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from exportlint.engine.source.parsed import Parsed
     from exportlint.engine.source.symbols import ModuleInfo
 
 _Node = TypeVar("_Node", bound=ast.AST)
@@ -243,14 +244,15 @@ class Draft:
 
     # What is known of the file.
 
-    @cached_property
+    @property
     def originals(self) -> frozenset[int]:
         """The identities of all nodes that the author wrote."""
-        return frozenset(id(node) for node in ast.walk(self.tree) if hasattr(node, "lineno"))
+        return self.module.parsed.kept(self.tree, _identities)
 
-    @cached_property
+    @property
     def parents(self) -> dict[int, ast.AST]:
-        return {id(child): node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+        """By the identities of their children."""
+        return self.module.parsed.kept(self.tree, _parents)
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         return self.parents.get(id(node))
@@ -269,29 +271,15 @@ class Draft:
 
     def free_name(self, wanted: str, taken: Iterable[str] = ()) -> str:
         """The name itself where the file does not use it, else with a number behind it."""
-        known = self._names | set(taken)
+        known = self.module.parsed.kept(self.tree, _names) | set(taken)
         name, number = wanted, 2
         while name in known:
             name, number = f"{wanted}_{number}", number + 1
         return name
 
-    @cached_property
-    def _names(self) -> frozenset[str]:
-        found = {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)}
-        found |= {node.arg for node in ast.walk(self.tree) if isinstance(node, ast.arg)}
-        return frozenset(found | {node.name for node in ast.walk(self.tree) if isinstance(node, _Definition)})
-
-    @cached_property
+    @property
     def _comments(self) -> list[_Comment]:
-        try:
-            tokens = list(tokenize.generate_tokens(io.StringIO(self.text).readline))
-        except (tokenize.TokenError, SyntaxError):
-            return []
-        return [
-            _Comment(t.start[0], t.start[1], t.string, is_alone=not t.line[: t.start[1]].strip())
-            for t in tokens
-            if t.type == tokenize.COMMENT
-        ]
+        return self.module.parsed.kept(self.tree, _comments)
 
     @cached_property
     def _width(self) -> int:
@@ -708,6 +696,35 @@ class Draft:
                 above = self.parents.get(now)
                 now = id(above) if above is not None else None
         return frozenset(touched)
+
+
+# What all drafts of a file share: a finding has many, and a tree is walked for each of these.
+
+
+def _identities(_file: Parsed, tree: ast.AST) -> frozenset[int]:
+    return frozenset(id(node) for node in ast.walk(tree) if hasattr(node, "lineno"))
+
+
+def _parents(_file: Parsed, tree: ast.AST) -> dict[int, ast.AST]:
+    return {id(child): node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+
+
+def _names(_file: Parsed, tree: ast.AST) -> frozenset[str]:
+    found = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    found |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    return frozenset(found | {node.name for node in ast.walk(tree) if isinstance(node, _Definition)})
+
+
+def _comments(file: Parsed, _tree: ast.AST) -> list[_Comment]:
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(file.text).readline))
+    except (tokenize.TokenError, SyntaxError):
+        return []
+    return [
+        _Comment(t.start[0], t.start[1], t.string, is_alone=not t.line[: t.start[1]].strip())
+        for t in tokens
+        if t.type == tokenize.COMMENT
+    ]
 
 
 # A part of something else in any case, or a node that has no text of its own.

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from exportlint.engine.values.abstract_value import Belief
     from exportlint.rewrite.state_homes import Home, Scope
 
+_GROWING = frozenset({"append", "appendleft", "insert"})
 # What is put into a place: the author's expression, what the engine believes of it, or its size.
 Written: TypeAlias = "ast.expr | Value | tuple[int, ...]"
 Changed: TypeAlias = "ast.AST | list[ast.stmt] | None"
@@ -1047,15 +1048,12 @@ class _Window(_Grown):
 
     def __init__(self, forms: Forms, place: Place) -> None:
         super().__init__(forms, place)
+        self.grows = [
+            node for scope, node in self.forms.nodes(place)
+            if isinstance(node, ast.Attribute) and node.attr in _GROWING and self.forms.is_of(scope, node.value, place)
+        ]  # fmt: skip
+        self.grows_at_front = any(one.attr != "append" for one in self.grows)
         self.bound, self.is_full, self.first = self._begin(place.initial)
-        self.shifts = self._has_growth()
-
-    def _has_growth(self) -> bool:
-        return any(
-            isinstance(node, ast.Attribute) and node.attr in {"append", "appendleft", "insert"}
-            and self.forms.is_of(scope, node.value, self.place)
-            for scope, node in self.forms.nodes(self.place)
-        )  # fmt: skip
 
     def _begin(self, initial: ast.expr | None) -> tuple[ast.expr, bool, ast.expr | None]:
         match initial:
@@ -1104,13 +1102,51 @@ class _Window(_Grown):
         for scope, node in self.forms.nodes(place):
             is_own = self.forms.test_of(scope, place)
             match node:
-                case ast.If() | ast.While() if (bound := _trimmed(node, is_own)) is not None:
-                    return bound
+                case ast.If() | ast.While() if (limit := self._trimmed(node, is_own)) is not None:
+                    return self._kept_by(node, limit[0], beyond=limit[1])
                 case ast.Assign(targets=[target]) if (
                     is_own(target) and (bound := _tail(node.value, is_own)) is not None
                 ):
                     return bound
         raise CannotError(f"`{place.name}` has no bound")
+
+    def _kept_by(self, trim: ast.If | ast.While, most: ast.expr, *, beyond: bool) -> ast.expr:
+        """How many elements a call leaves: `beyond`: one goes where there are more than `most`, else where there are so
+        many. What is put in behind that stays."""
+        first = any(one.lineno < trim.lineno for one in self.grows) or not self.grows
+        more = int(beyond) - int(first)
+        if more == 0:
+            return most
+        if isinstance(most, ast.Constant) and isinstance(most.value, int):
+            return ast.Constant(most.value + more)
+        return ast.BinOp(most, ast.Add() if more > 0 else ast.Sub(), ast.Constant(1))
+
+    def _is_trim(self, node: ast.AST, is_own: IsOwn) -> bool:
+        """Does the statement only take out what is too much, which is what was put in first?"""
+        match node:
+            case ast.If() | ast.While():
+                return self._trimmed(node, is_own) is not None
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=held, attr="pop"), args=args)) if is_own(held):
+                return self._is_oldest(args[0] if args else ast.Constant(-1))
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=held, attr="popleft"))):
+                return is_own(held) and not self.grows_at_front
+            case ast.Delete(targets=[ast.Subscript(value=held, slice=index)]):
+                return is_own(held) and self._is_oldest(index)
+            case ast.Assign(targets=[target], value=ast.Subscript(value=held, slice=ast.Slice(lower=low, upper=high))):
+                kept_end = high if self.grows_at_front else low
+                return is_own(target) and is_own(held) and kept_end is not None and (low is None or high is None)
+        return False
+
+    def _is_oldest(self, index: ast.expr) -> bool:
+        return _number(index) == (-1 if self.grows_at_front else 0)
+
+    def _trimmed(self, node: ast.If | ast.While, is_own: IsOwn) -> tuple[ast.expr, bool] | None:
+        """The N of `if len(self.past) > N: self.past.pop(0)`, and whether more than N have to be there."""
+        match node.test:
+            case ast.Compare(left=ast.Call(func=ast.Name(id="len"), args=[held]), ops=[op], comparators=[most]):
+                if is_own(held) and not node.orelse and all(self._is_trim(one, is_own) for one in node.body):
+                    return (most, isinstance(op, ast.Gt)) if isinstance(op, ast.Gt | ast.GtE | ast.Eq) else None
+        return None
 
     def own(self, owner: str) -> ast.expr:
         return reference(f"{owner}.{self.place.name}")
@@ -1151,7 +1187,7 @@ class _Window(_Grown):
         return [*moved, *statements("COUNT = torch.clamp(COUNT + 1, max=MOST)", COUNT=count, MOST=self.length(owner))]
 
     def change(self, node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
-        if _is_trim(node, is_own) and (self.shifts or not self.is_full):
+        if self._is_trim(node, is_own) and (self.grows or not self.is_full):
             return []
         if (grown := self.growth(node, owner, is_own)) is not None:
             return [one for new in grown for one in _each(rebuilt_inside(new, self, owner, is_own))]
@@ -1248,31 +1284,6 @@ def _cells_for(place: Place, names: Sequence[str]) -> None:
     home.places.pop(place.name, None)
     for name in names:
         home.places[name] = Place(name, home, place.initial, place.definition)
-
-
-def _is_trim(node: ast.AST, is_own: IsOwn) -> bool:
-    """Does the statement only take out what is too much?"""
-    match node:
-        case ast.If() | ast.While():
-            return _trimmed(node, is_own) is not None
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=held, attr="pop" | "popleft"))):
-            return is_own(held)
-        case ast.Delete(targets=[ast.Subscript(value=held)]):
-            return is_own(held)
-        case ast.Assign(targets=[target], value=ast.Subscript(value=held, slice=ast.Slice())):
-            return is_own(target) and is_own(held)
-    return False
-
-
-def _trimmed(node: ast.If | ast.While, is_own: IsOwn) -> ast.expr | None:
-    """The N of `if len(self.past) > N: self.past.pop(0)`."""
-    match node.test:
-        case ast.Compare(left=ast.Call(func=ast.Name(id="len"), args=[held]), ops=[op], comparators=[most]) if is_own(
-            held
-        ):
-            if not node.orelse and all(_is_trim(one, is_own) for one in node.body):
-                return most if isinstance(op, ast.Gt | ast.GtE | ast.Eq) else None
-    return None
 
 
 def _tail(value: ast.expr, is_own: IsOwn) -> ast.expr | None:

@@ -514,7 +514,8 @@ class _Rewriting:
         init = home.methods.get("__init__")
         begun = statements("super().__init__()")
         if init is not None:
-            self.draft.above(init.body[0], begun)
+            first = next((one for one in init.body if not _is_docstring(one)), init.body[-1])
+            self.draft.above(first, begun)
             if home.registered:
                 self.draft.below(init.body[-1], home.registered)
             return
@@ -580,3 +581,7 @@ def _without(node: ast.Assign | ast.AnnAssign, names: set[str]) -> ast.stmt | No
 
 
 __all__ = ["StateInBuffers", "reference"]
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

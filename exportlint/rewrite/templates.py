@@ -357,10 +357,23 @@ _CONDITIONS: dict[str, Callable[[Place, ast.expr], bool]] = {
 }
 
 
+def _is_written(node: ast.AST, place: Place) -> bool:
+    """Does a method write what the expression gives in place (`x.data.clamp_(0)`), or an index?"""
+    above = place.draft.parent(node)
+    match above:
+        case ast.Attribute(attr=name):
+            return name.endswith("_") and not name.startswith("_")
+        case ast.Subscript(ctx=context):
+            return isinstance(context, ast.Store)
+    return False
+
+
 def _holds(condition: str, match: _Match, place: Place) -> bool:
-    """`X data`, `X not data`; of the place `alone`, `used`, `method`, `beside a saved program`."""
+    """`X data`, `X not data`; of the place `alone`, `used`, `written`, `read`, `method`, `beside a saved program`."""
     if condition in {"alone", "used"}:
         return isinstance(place.draft.parent(match.node), ast.Expr) == (condition == "alone")
+    if condition in {"written", "read"}:
+        return _is_written(match.node, place) == (condition == "written")
     if condition == "method":
         return place.view is not None and place.view.cls is not None
     if condition == "beside a saved program":

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import enum
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -19,8 +20,9 @@ from exportlint.engine.values.abstract_value import UNKNOWN, Kind, Tensor, Value
 from exportlint.engine.values.library import BOOLEAN_METHODS, SCALAR_ATTRIBUTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from exportlint.engine.source.parsed import Parsed
     from exportlint.engine.source.symbols import ClassInfo, FunctionInfo, ModuleInfo
     from exportlint.engine.values.abstract_value import Belief
 
@@ -92,9 +94,9 @@ class View:
     def body(self) -> Sequence[ast.stmt]:
         return self.node.body
 
-    @cached_property
+    @property
     def flow(self) -> DefUse:
-        return DefUse.of(self.node)
+        return self.module.parsed.kept(self.node, _flow)
 
     def origin(self, node: ast.expr) -> str | None:
         """The dotted origin of a name or attribute ("torch.where", "builtins.len") that the function does not set."""
@@ -105,10 +107,9 @@ class View:
             return None
         return self.module.dotted(node)
 
-    @cached_property
+    @property
     def _bound(self) -> frozenset[str]:
-        stored = (n.id for n in ast.walk(self.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
-        return frozenset({*stored, *self.flow.parameters})
+        return self.module.parsed.kept(self.node, _bound)
 
     def value(self, node: ast.AST) -> Value:
         """The engine's belief about a node that the author wrote."""
@@ -121,9 +122,9 @@ class View:
         first, last = self.node.lineno, self.node.end_lineno or self.node.lineno
         return not any(first < span[0] <= last for span in self.belief.values)
 
-    @cached_property
+    @property
     def _originals(self) -> frozenset[int]:
-        return frozenset(map(id, ast.walk(self.node)))
+        return self.module.parsed.kept(self.node, _identities)
 
     def nature(self, node: ast.expr) -> Nature:
         """What the expression is, told from what its names hold now, from the engine's belief, else from its syntax."""
@@ -308,17 +309,44 @@ class View:
         parameter."""
         if name in self.flow.parameters:
             return None
-        nodes = list(ast.walk(self.node))
-        sets = (one for one in nodes if isinstance(one, ast.Assign))
-        found = [one.value for one in sets if any(path_of(target) == name for target in one.targets)]
-        stores = [n for n in nodes if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)]
-        return found[0] if len(found) == len(stores) == 1 else None
+        return self.module.parsed.kept(self.node, _values).get(name)
 
     def dims(self, node: ast.expr) -> tuple[int | None, ...] | None:
         """How many elements each dim has, where the engine knows: of a sample, say."""
         lead = self.value(node).lead
         known = lead.dims if isinstance(lead, Tensor) else None
         return tuple(one.number if one is not None else None for one in known) if known is not None else None
+
+
+# What all views of a function share.
+
+
+def _flow(_file: Parsed, function: ast.AST) -> DefUse:
+    assert isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)  # noqa: S101 - see `View.node`
+    return DefUse.of(function)
+
+
+def _bound(file: Parsed, function: ast.AST) -> frozenset[str]:
+    stored = (n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    return frozenset({*stored, *file.kept(function, _flow).parameters})
+
+
+def _identities(_file: Parsed, function: ast.AST) -> frozenset[int]:
+    return frozenset(map(id, ast.walk(function)))
+
+
+def _values(_file: Parsed, function: ast.AST) -> Mapping[str, ast.expr]:
+    """By name, what the one statement of the function sets that sets it."""
+    nodes = list(ast.walk(function))
+    stored = Counter(n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    found = Counter[str]()
+    values: dict[str, ast.expr] = {}
+    for node in nodes:
+        if isinstance(node, ast.Assign):
+            for name in {target.id for target in node.targets if isinstance(target, ast.Name)}:
+                found[name] += 1
+                values[name] = node.value
+    return {name: value for name, value in values.items() if found[name] == stored[name] == 1}
 
 
 def _names(node: ast.AST, name: str) -> bool:

@@ -13,6 +13,7 @@ import sys
 import traceback
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,14 +22,14 @@ from exportlint.engine.source.parsed import FileStore, Parsed, text_of
 from exportlint.engine.source.symbols import Project
 from exportlint.engine.values.abstract_value import span_of
 from exportlint.files import SourceError, SourceFile, shown
-from exportlint.finding import Link
+from exportlint.finding import Link, Wanted
 from exportlint.registry import all_rules
 from exportlint.rule.base import Scope
 from exportlint.rule.code import CodePiece, SourceText
 from exportlint.static.judgement import Judgement
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     import libcst as cst
 
@@ -52,11 +53,11 @@ def check_file(
     asked: Collection[str] | None = None,
     targets: Sequence[DeclaredTarget] = (),
     *,
-    rewrites: bool = True,
+    wanted: Wanted = Wanted.ALL,
 ) -> Judgement:
     """Judge one file. `asked` are the absolute paths that findings are wanted for; None: all that the file leads to.
 
-    `targets` are those that the configuration names; `rewrites`: make those of the rules' repairs, too.
+    `targets` are those that the configuration names; `wanted`: which rewrites are made.
     """
     path = file.absolute
     try:
@@ -72,7 +73,7 @@ def check_file(
         return _judgement_without_rules(path, files, None, f"cannot be parsed: {error or type(error).__name__}")
     if not relevant:
         return _judgement_without_rules(path, files)
-    return _deep_down(_FileJudge(path, parsed or Parsed(tree, text), files, rules, asked, targets, rewrites))
+    return _deep_down(_FileJudge(path, parsed or Parsed(tree, text), files, rules, asked, targets, wanted))
 
 
 def _deep_down(unit: _FileJudge) -> Judgement:
@@ -103,7 +104,7 @@ class _FileJudge:
     rules: Sequence[RuleInfo]
     asked: Collection[str] | None
     targets: Sequence[DeclaredTarget]
-    rewriting: bool
+    wanted: Wanted
     suspicions: list[Suspicion] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
@@ -164,22 +165,13 @@ class _FileJudge:
     def _rewrites(
         self, rule: RuleInfo, piece: CodePiece, suspicion: Suspicion, node: cst.CSTNode
     ) -> tuple[SuspectedRewrite, ...]:
-        if not self.rewriting:
+        if self.wanted is Wanted.NONE:
             return ()
+        made = _made(rule, piece, suspicion.case, node)
         try:
-            found: list[SuspectedRewrite] = []
-            # What a rule's own repair writes is smaller; the general transformations follow.
-            if (repair := rule.repair) is not None:
-                from exportlint.rule.editing.edits import suspected_rewrites  # noqa: PLC0415 (it loads libcst)
-
-                found += suspected_rewrites(repair(piece), piece, node, suspicion.case)
-            if rule.cls.mended_by:
-                # Only where something is found and somebody asks for edits.
-                from exportlint.rewrite.transformation import proposed_rewrites  # noqa: PLC0415
-
-                names, span = rule.cls.mended_by, piece.span(node)
-                found += proposed_rewrites(names, piece.module, piece.belief, piece.function, span)
-            return tuple(found)
+            if self.wanted is Wanted.ALL:
+                return tuple(made)
+            return tuple(islice((one for one in made if not one.needs_both_sides), 1))
         except Exception as error:  # noqa: BLE001 - as for rules
             self._fail(f"the repair of {rule.name}", error)
             return ()
@@ -191,6 +183,19 @@ class _FileJudge:
         where = traceback.extract_tb(error.__traceback__)[-1]
         text = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
         self.failed.append(f"{who} failed on this file, {_PLEASE_REPORT}: {' '.join(text.split())}")
+
+
+def _made(rule: RuleInfo, piece: CodePiece, case: str, node: cst.CSTNode) -> Iterator[SuspectedRewrite]:
+    """One after the other: what a rule's own repair writes is smaller, so the general transformations follow."""
+    if (repair := rule.repair) is not None:
+        from exportlint.rule.editing.edits import suspected_rewrites  # noqa: PLC0415 (it loads libcst)
+
+        yield from suspected_rewrites(repair(piece), piece, node, case)
+    if rule.cls.mended_by:
+        # Only where something is found and somebody asks for edits.
+        from exportlint.rewrite.transformation import proposed_rewrites  # noqa: PLC0415
+
+        yield from proposed_rewrites(rule.cls.mended_by, piece.module, piece.belief, piece.function, piece.span(node))
 
 
 def _reported(rule: RuleInfo, piece: CodePiece) -> list[tuple[Suspicion, cst.CSTNode]]:

@@ -18,7 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from exportlint.finding import Applicability, Link, Severity
+from exportlint.finding import Applicability, Link, Severity, Wanted
 from exportlint.registry import sources_of
 from exportlint.rule.suspicion import Place, Replacement, SuspectedRewrite, Suspicion
 from exportlint.version import __version__
@@ -120,11 +120,11 @@ class JudgementCache:
         rules: Iterable[RuleInfo],
         targets: Sequence[DeclaredTarget] = (),
         *,
-        rewrites: bool = True,
+        wanted: Wanted = Wanted.ALL,
     ) -> None:
         self._folder = folder
         self._rules = tuple(rules)
-        self._about = (*map(repr, targets), f"rewrites {rewrites}")
+        self._about = (*map(repr, targets), f"rewrites {wanted.value}")
         self._database: sqlite3.Connection | None = None
         self._version = ""
         self._committed = time.monotonic()

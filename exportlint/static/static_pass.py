@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from exportlint.engine.source.parsed import FileStore
-from exportlint.finding import Finding, Problem
+from exportlint.finding import Finding, Problem, Wanted
 from exportlint.static.judgement import JudgementCache
 from exportlint.static.merging import CaseJudge, MergedSuspicions
 from exportlint.static.severity import LoweredCases, MeasuredCases
@@ -44,7 +44,7 @@ class StaticOptions:
     targets those that the configuration names; their inputs show what a model's parameters are
     lowerings  the targets of deployment that somebody ships to
     settings   what is set for some of them, by name
-    rewrites   also make the edits of the rules' repairs
+    rewrites   which of a finding's rewrites are made
     """
 
     torch: str | None = None
@@ -54,7 +54,7 @@ class StaticOptions:
     targets: tuple[DeclaredTarget, ...] = ()
     lowerings: tuple[str, ...] = ()
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    rewrites: bool = True
+    rewrites: Wanted = Wanted.ALL
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def _judgements(
 ) -> list[Judgement]:
     """One for each file, in the order of their paths."""
     asked = frozenset(str(file.absolute) for file in files)
-    with JudgementCache(options.cache, rules, options.targets, rewrites=options.rewrites) as memory:
+    with JudgementCache(options.cache, rules, options.targets, wanted=options.rewrites) as memory:
         found = {file: memory.recall(file, known, asked) for file in files}
         missing = [file for file, judgement in found.items() if judgement is None]
         done = len(files) - len(missing)
@@ -129,12 +129,12 @@ def _judged(
     if jobs > 1:
         from exportlint.static.worker_pool import judged_by_pool  # noqa: PLC0415 (a small run needs none of it)
 
-        yield from judged_by_pool(files, asked, rules, options.targets, jobs, rewrites=options.rewrites)
+        yield from judged_by_pool(files, asked, rules, options.targets, jobs, wanted=options.rewrites)
         return
     from exportlint.static.check_file import check_file  # noqa: PLC0415 (libcst, which a run that remembers all does not need)
 
     for file in files:
-        yield file, check_file(file, known, rules, asked, options.targets, rewrites=options.rewrites)
+        yield file, check_file(file, known, rules, asked, options.targets, wanted=options.rewrites)
 
 
 def _bytes_of(files: Sequence[SourceFile], known: FileStore) -> int:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from exportlint.engine.entry.declared_target import DeclaredTarget
     from exportlint.files import SourceFile
+    from exportlint.finding import Wanted
     from exportlint.registry import RuleInfo
 
 
@@ -42,10 +43,10 @@ def judged_by_pool(
     targets: Sequence[DeclaredTarget],
     jobs: int,
     *,
-    rewrites: bool,
+    wanted: Wanted,
 ) -> Iterator[tuple[SourceFile, Judgement]]:
     """The judgement of each file, in the order in which they are ready."""
-    crew = _Pool((asked, [rule.name for rule in rules], targets, rewrites))
+    crew = _Pool((asked, [rule.name for rule in rules], targets, wanted))
     pool = ThreadPoolExecutor(jobs)
     try:
         futures = {pool.submit(crew.check_file, file): file for file in files}
@@ -126,7 +127,7 @@ def serve() -> None:
     gc.set_threshold(5_000_000, 50, 10_000)  # as in the command line: syntax trees live long and hold no cycles
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    asked, names, targets, rewrites = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own parent
+    asked, names, targets, wanted = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own parent
     rules = [all_rules()[name] for name in names]
     files = FileStore()
     while True:
@@ -134,5 +135,5 @@ def serve() -> None:
             file = pickle.load(sys.stdin.buffer)  # noqa: S301 - as above
         except EOFError:
             return
-        pickle.dump(check_file(file, files, rules, asked, targets, rewrites=rewrites), out)
+        pickle.dump(check_file(file, files, rules, asked, targets, wanted=wanted), out)
         out.flush()

@@ -11,6 +11,7 @@ from exportlint.cores import cores
 from exportlint.engine.entry.declared_target import DeclaredTarget
 from exportlint.errors import UserError
 from exportlint.files import Collected, collect, from_stdin
+from exportlint.finding import Wanted
 from exportlint.workflow.progress import progress, say
 from exportlint.workflow.report_building import Gathered
 
@@ -38,12 +39,12 @@ def lint_files(
     *,
     jobs: int | None = None,
     cache: bool = True,
-    rewrites: bool = True,
+    rewrites: Wanted = Wanted.FIRST,
     targets: Sequence[tuple[str, str, str | None]] = (),
 ) -> Gathered:
     """Run the static pass over the files. `jobs` None: as many processes as there are cores to use.
 
-    rewrites  also make the edits of the rules' repairs
+    rewrites  which of a finding's rewrites are made; a report shows the first
     targets   model, args and kwargs of targets besides those of the configuration; their files are relative to the
               folder of the process
     """

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exportlint.files import Collected, SourceError, decode
-from exportlint.finding import Applicability, Evidence
+from exportlint.finding import Applicability, Evidence, Wanted
 from exportlint.repair.edition import Edition
 from exportlint.repair.proposals import compatible
 from exportlint.repair.rounds import OtherSettings, Stopped, repair
@@ -62,7 +62,9 @@ def mend(
                 say(f"trying {what}")
             how = replace(options, edited=edited)
             none = Collected((), ())
-            examined = examine(targets, none, config, how, cache=not edited, candidate=Candidate(goes_on, what))
+            examined = examine(
+                targets, none, config, how, cache=not edited, candidate=Candidate(goes_on, what), rewrites=Wanted.ALL
+            )
             report = build_report(examined.gathered, examined.config)
             return replace(report, findings=tuple(_of_own_files(_seen(one, edited)) for one in report.findings))
 

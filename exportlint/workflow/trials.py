@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from exportlint.config.settings import measured_version
 from exportlint.errors import UserError
 from exportlint.files import Collected, SourceFile, shown
-from exportlint.finding import Problem, Severity
+from exportlint.finding import Problem, Severity, Wanted
 from exportlint.output.report import NextStep, Report
 from exportlint.output.verdict import causes, names_only_its_stage
 from exportlint.repro.script import MADE_BY, Script, can_repeat, scripts, slug
@@ -79,6 +79,7 @@ def examine(
     jobs: int | None = None,
     cache: bool = True,
     candidate: Candidate | None = None,
+    rewrites: Wanted = Wanted.FIRST,
 ) -> Examined:
     """Try the targets, and lint `found` and what the targets ran of the project.
 
@@ -87,6 +88,7 @@ def examine(
     jobs         processes for the static pass; None: as many as there are cores
     cache        may the static pass use its judgements of earlier runs?
     candidate    what is tried in the options' edited source
+    rewrites     which of a finding's rewrites are made
 
     Raises UserError where no trial can run.
     """
@@ -96,7 +98,7 @@ def examine(
         reports = _tried(targets, options, stop, candidate or Candidate())
         config = replace(_for_installed(reports, config), lower=options.lower)
         read = _with_edited(found if stop.reason else _with_executed(found, reports), options.edited)
-        gathered = lint_files(read, config, jobs=jobs, cache=cache, targets=_named(targets))
+        gathered = lint_files(read, config, jobs=jobs, cache=cache, rewrites=rewrites, targets=_named(targets))
         untried = (Problem(r.path or r.name, r.line, r.broken) for r in reports if r.broken)
         gathered = replace(
             gathered,

@@ -3,6 +3,7 @@
 from rewritten_text import HEAD
 
 from exportlint.files import SourceFile
+from exportlint.finding import Wanted
 from exportlint.registry import all_rules
 from exportlint.static.static_pass import StaticOptions, check
 
@@ -16,12 +17,13 @@ def test_nobody_pays_for_edits_that_no_format_shows(tmp_path):
     path = tmp_path / "net.py"
     path.write_text(NET, "utf-8")
 
-    def found(*, rewrites):
-        options = StaticOptions("2.13", cache=tmp_path / "cache", rewrites=rewrites)
+    def found(wanted):
+        options = StaticOptions("2.13", cache=tmp_path / "cache", rewrites=wanted)
         return check([SourceFile(path, "net.py")], tuple(all_rules().values()), options).findings
 
-    (plain,), (edited,), (again,) = found(rewrites=False), found(rewrites=True), found(rewrites=False)
+    (plain,), (edited,), (every,), (again,) = map(found, (Wanted.NONE, Wanted.FIRST, Wanted.ALL, Wanted.NONE))
     assert plain == again
     assert (plain.message, plain.fingerprint) == (edited.message, edited.fingerprint)
     assert (plain.fix.description, plain.fix.edits, again.rewrites) == (edited.fix.description, (), ())
     assert edited.fix.edits == edited.rewrites[0].edits != ()
+    assert (edited.fix, edited.rewrites) == (every.fix, every.rewrites[:1])
