@@ -189,3 +189,58 @@ def test_a_side_that_nothing_takes_is_said_and_ends_the_search():
     kept = verdict(of(body, PLAIN), of(body, PLAIN)).kept
     assert [value for _, _, value in kept.data["one_sided"]] == [False]
     assert kept.seconds < 20
+
+
+def test_weights_that_are_drawn_earlier_are_other_weights():
+    lazy = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = {early}
+
+    def forward(self, x):
+        if self.layer is None:
+            self.layer = nn.Linear(3, 2)
+        return self.layer(x)
+
+    inputs = staticmethod(lambda: (torch.ones(2, 3),))
+"""
+    found = verdict(lazy.format(early="None"), lazy.format(early="nn.Linear(3, 2)"), unsafe=True)
+    assert "the output differs" in found.why_not
+
+
+def test_what_makes_the_inputs_may_set_what_the_model_reads():
+    reading = """
+import os
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.strength = self.read()
+
+    def read(self):
+        return float(os.environ["STRENGTH"])
+
+    def forward(self, x):
+        return x * {strength}
+
+    @staticmethod
+    def inputs():
+        os.environ["STRENGTH"] = "1"
+        return (torch.ones(2),)
+
+    @staticmethod
+    def other_inputs():
+        os.environ["STRENGTH"] = "2"
+        return (torch.ones(2),)
+
+os.environ["STRENGTH"] = "1"
+"""
+    found = verdict(reading.format(strength="self.read()"), reading.format(strength="self.strength"), unsafe=True)
+    assert "in turn, call 2: the output differs" in found.why_not
+
+
+def test_a_loop_that_has_no_end_on_values_that_nobody_gave_says_nothing():
+    small_only = "while x.abs().max() > 1:\n    x = x * (0.5 if x.abs().max() < 2 else 2)\nreturn x"
+    assert verdict(of(small_only, PLAIN), of("# the same\n" + small_only, PLAIN)).why_not == ""
+    assert "the sample, call 1: the output differs" in verdict(of(small_only, PLAIN), of("return x * 7", PLAIN)).why_not

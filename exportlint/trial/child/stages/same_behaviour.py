@@ -24,6 +24,7 @@ from exportlint.trial.child.execution.inputs.draws import (
     InputDraw,
     between,
     boundary_draws,
+    in_turn,
     made,
     scales_of_draws,
     single_draws,
@@ -43,7 +44,7 @@ from exportlint.trial.child.execution.inputs.taken_sides import (
 from exportlint.trial.child.execution.plain_operators import plain_operators
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.execution.side_effects import recorded_effects
-from exportlint.trial.child.loading.drawn_parameters import drawn_parameters, names_of_parameters, with_parameters
+from exportlint.trial.child.execution.time_limit import TooLongError, limited
 from exportlint.trial.child.loading.loaded import copied
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.server.process_control import exit_if_forked_copy
@@ -57,17 +58,21 @@ if TYPE_CHECKING:
 
     from exportlint.trial.child.execution.inputs.input_sets import Inputs
     from exportlint.trial.child.execution.inputs.taken_sides import Side
-    from exportlint.trial.child.loading.drawn_parameters import Parameters
     from exportlint.trial.child.loading.loaded import Loaded
 
     Around = Callable[[], AbstractContextManager[Any]]
 
 _SEED = 100
 _CALLS = 3  # so that what one call leaves behind shows in the next, and what two leave, too
+# Seconds for a call on values that were made up: a loop that converges on the sample may not end on them. Of the sample
+# there is none but the trial's own, and what is slow on the sample gets as much time again on the others.
+_PATIENCE = 2.0
+_TIMES_THE_SAMPLE = 10
 _OF_GRADIENTS = (SAMPLE, OTHER, ZEROS)
 # Seconds in which inputs are looked for that take the other sides of branches, or as long as the usual draws took.
 _LOOKING = 2.0
 _HALVINGS = 8
+_TOO_LONG = TooLongError.__name__
 
 
 @dataclass(frozen=True)
@@ -87,16 +92,16 @@ class Behaviour:
     setting  what of the model was another than in the sample
     calls    of each call what it gave; or the class of what it raised
     buffers  after all of them, and parameters
-    drawn    the parameters that random numbers made, of a model whose first call makes some
     gradients  of one call more, by the name of parameters and inputs
+    seconds  that a call took
     """
 
     draw: InputDraw
     calls: tuple[EagerCall | str, ...]
     buffers: dict[str, Leaves]
-    drawn: Parameters
     setting: OtherSetting | None = None
     gradients: dict[str, torch.Tensor] = field(default_factory=dict)
+    seconds: float = 0.0
 
     @property
     def in_words(self) -> str:
@@ -140,9 +145,12 @@ def _kept(request: StageRequest) -> StageAnswer:
     if read := request.options.get("read"):
         kept = list(_under_settings(loaded, read))
     else:
-        draws, taken = _draws_and_sides(loaded)
-        tried = [_behaviour(loaded, draw, None) for draw in draws]
-        kept = [one for one in tried if one.draw in _usual() or not _refuses(one)]
+        sample = _behaviour(loaded, InputDraw(SAMPLE))
+        limit = _limit(sample)
+        draws, taken = _draws_and_sides(loaded, limit)
+        tried = [sample if draw == sample.draw else _behaviour(loaded, draw, limit=limit) for draw in draws]
+        told = [one for one in tried if _TOO_LONG not in one.calls]
+        kept = [one for one in told if one.draw in _usual() or not _refuses(one)]
         data = {"one_sided": one_sided(taken), "two_sided": two_sided(taken)}
     exit_if_forked_copy()
     Path(request.options["file"]).write_bytes(pickle.dumps(kept))
@@ -165,7 +173,7 @@ def _under_settings(loaded: Loaded, read: Sequence[Sequence[str]]) -> Iterator[B
         for draw in (InputDraw(SAMPLE), InputDraw(OTHER)):
             if time.monotonic() > end:
                 return
-            now = _behaviour(loaded, draw, None, setting=setting)
+            now = _behaviour(loaded, draw, setting=setting, limit=_PATIENCE)
             if not _refuses(now):
                 yield now
 
@@ -175,9 +183,10 @@ def _beside(
 ) -> list[tuple[Behaviour, Behaviour]] | Observation:
     """What the edited model does beside each behaviour that was kept, or the first difference; `around` is entered for
     each call of the edited model."""
-    pairs = []
+    pairs: list[tuple[Behaviour, Behaviour]] = []
     for before in kept:
-        now = _behaviour(loaded, before.draw, before.drawn, around)
+        limit = _limit(pairs[0][1]) if pairs else None
+        now = _behaviour(loaded, before.draw, around, limit=limit)
         exit_if_forked_copy()
         pairs.append((before, now))
         if _takes_no_single_row(before, now):
@@ -190,7 +199,7 @@ def _beside(
 def _other_settings(loaded: Loaded, kept: Sequence[Behaviour]) -> Iterator[str]:
     """The first one under which the edited model computes something else."""
     for before in kept:
-        now = _behaviour(loaded, before.draw, before.drawn, setting=before.setting)
+        now = _behaviour(loaded, before.draw, setting=before.setting, limit=_PATIENCE)
         exit_if_forked_copy()
         if before.setting and _first_difference(before, now) is not None:
             yield f"it is right for this configuration only, and computes something else with {before.setting.in_words}"
@@ -228,11 +237,16 @@ def _takes_no_single_row(before: Behaviour, now: Behaviour) -> bool:
     return before.draw.how == ONE_ROW and _refuses(now) and not _refuses(before)
 
 
-def _draws_and_sides(loaded: Loaded) -> tuple[list[InputDraw], set[Side]]:
+def _limit(sample: Behaviour) -> float:
+    """Seconds for a call on other values than the sample's."""
+    return max(_PATIENCE, _TIMES_THE_SAMPLE * sample.seconds)
+
+
+def _draws_and_sides(loaded: Loaded, limit: float) -> tuple[list[InputDraw], set[Side]]:
     """What to try: what everybody gets, and of the further ones those that take sides of branches which no other one
     takes; all the sides that are taken."""
     began = time.monotonic()
-    search = _SideSearch(loaded)
+    search = _SideSearch(loaded, limit)
     for draw in (*usual_draws(), *boundary_draws(loaded), *training_draws(loaded)):
         search.sides(draw)
         search.draws[draw] = True
@@ -250,6 +264,7 @@ class _SideSearch:
     """Inputs that take sides of branches which others do not. `draws`: each that was tried, and whether it did."""
 
     loaded: Loaded
+    limit: float
     draws: dict[InputDraw, bool] = field(default_factory=dict)
     taken: set[Side] = field(default_factory=set)
     end: float = math.inf
@@ -258,7 +273,8 @@ class _SideSearch:
     def sides(self, draw: InputDraw) -> frozenset[Side]:
         """That this one takes; none where it is not worth a call any more."""
         if draw not in self.known and self._goes_on():
-            self.known[draw] = sides = frozenset(sides_taken(self.loaded, made(self.loaded, draw)))
+            limit = min(self.limit, max(self.end - time.monotonic(), 0.1))
+            self.known[draw] = sides = frozenset(sides_taken(self.loaded, made(self.loaded, draw), limit))
             self.draws[draw] = not sides <= self.taken
             self.taken |= sides
         return self.known.get(draw, frozenset())
@@ -283,48 +299,52 @@ def _refuses(one: Behaviour) -> bool:
 def _behaviour(
     loaded: Loaded,
     draw: InputDraw,
-    drawn: Parameters | None,
     around: Around = nullcontext,
     setting: OtherSetting | None = None,
+    limit: float | None = None,
 ) -> Behaviour:
     """Where every call raises, that of a model whose branches and loops are plain Python: torch's operators refuse in
     eager what they refuse to export."""
-    first = _of_calls(loaded, draw, drawn, around, setting)
-    if not all(isinstance(call, str) for call in first.calls):
+    first = _of_calls(loaded, draw, around, setting, limit)
+    if _TOO_LONG in first.calls or not all(isinstance(call, str) for call in first.calls):
         return first
     with plain_operators():
-        again = _of_calls(loaded, draw, drawn, around, setting)
+        again = _of_calls(loaded, draw, around, setting, limit)
     return first if any(isinstance(call, str) for call in again.calls) else again
 
 
 def _of_calls(
-    loaded: Loaded, draw: InputDraw, drawn: Parameters | None, around: Around, setting: OtherSetting | None
+    loaded: Loaded, draw: InputDraw, around: Around, setting: OtherSetting | None, limit: float | None
 ) -> Behaviour:
-    """`drawn` is what the edited model is given; None for the unedited one, which may have made some in its calls."""
-    inputs = made(loaded, draw)
+    """Inputs are made when the model is there, right before the call that gets them, as in any script: what makes them
+    may set what the model reads, a variable of the environment say."""
 
-    def fresh() -> tuple[Any, Inputs]:
-        model = with_parameters(loaded, drawn or {})
+    def fresh() -> Any:
+        model = loaded.eager()
         if draw.in_training:
             model.train()
-        return (setting and with_setting(model, inputs, setting)) or (model, inputs)
+        return model
 
-    model, given = fresh()
-    begun = names_of_parameters(model)
-    calls = tuple(_call(model, copied(given), _SEED + index, around) for index in range(_CALLS))
+    model, calls = fresh(), list[EagerCall | str]()
+    inputs = made(loaded, draw)
+    began = time.monotonic()
+    for number, one in enumerate(in_turn(draw, _CALLS)):
+        inputs = made(loaded, one)
+        if setting and (not number or not setting.owner):  # what the model holds is set once
+            model, inputs = with_setting(model, inputs, setting) or (model, inputs)
+        calls.append(_TOO_LONG if _TOO_LONG in calls else _call(model, copied(inputs), _SEED + number, around, limit))
+    seconds = (time.monotonic() - began) / _CALLS
     named = [*getattr(model, "named_buffers", list)(), *getattr(model, "named_parameters", list)()]
     buffers = {name: snapshot(value) for name, value in named}
-    if drawn is None:
-        drawn = {} if names_of_parameters(model) <= begun else drawn_parameters(loaded, inputs, _SEED)
     has_gradients = draw.how in _OF_GRADIENTS and not (draw.in_training or setting)
-    found = gradients(lambda: fresh()[0], inputs, _SEED, around) if has_gradients else {}
-    return Behaviour(draw, calls, buffers, drawn, setting, found)
+    found = gradients(fresh, inputs, _SEED, around) if has_gradients else {}
+    return Behaviour(draw, tuple(calls), buffers, setting, found, seconds)
 
 
-def _call(model: Any, inputs: Inputs, number: int, around: Around) -> EagerCall | str:
+def _call(model: Any, inputs: Inputs, number: int, around: Around, limit: float | None) -> EagerCall | str:
     args, kwargs = inputs
     seed(number)
-    with recorded_effects(), around():
+    with recorded_effects(), around(), limited(limit) if limit else nullcontext():
         try:
             output = _used_up(model(*args, **kwargs))
             given = snapshot(output)

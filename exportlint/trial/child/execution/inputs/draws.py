@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 SAMPLE, OTHER, ZEROS = "the sample", "the other inputs", "zeros"
+IN_TURN = "the sample and the other inputs in turn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,16 @@ class InputDraw:
         return self.how in (SAMPLE, OTHER)
 
 
+def in_turn(draw: InputDraw, calls: int) -> Iterator[InputDraw]:
+    """What each of some calls in a row gets."""
+    two = (SAMPLE, OTHER) if draw.how == IN_TURN else (draw.how, draw.how)
+    yield from (replace(draw, how=two[number % 2]) for number in range(calls))
+
+
 def made(loaded: Loaded, draw: InputDraw) -> Inputs:
-    """Fresh inputs; equal ones for the same draw in every process."""
+    """Fresh inputs; equal ones for the same draw in every process. Of several in turn, the first."""
+    if draw.how == IN_TURN:
+        return made(loaded, InputDraw(SAMPLE))
     if draw.how == SAMPLE or (draw.how == OTHER and are_meant(loaded, 1)):
         return inputs_of(loaded, 0 if draw.how == SAMPLE else 1)
     sample = inputs_of(loaded, 0)
@@ -63,7 +72,7 @@ def made(loaded: Loaded, draw: InputDraw) -> Inputs:
 
 def usual_draws() -> Iterator[InputDraw]:
     """Sample and other inputs of the target, then values that a branch on data may tell apart from the sample's."""
-    yield from map(InputDraw, (SAMPLE, *_DRAWN, *_CHANGES))
+    yield from map(InputDraw, (SAMPLE, IN_TURN, *_DRAWN, *_CHANGES))
 
 
 def boundary_draws(loaded: Loaded) -> Iterator[InputDraw]:
