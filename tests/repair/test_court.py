@@ -243,4 +243,3 @@ os.environ["STRENGTH"] = "1"
 def test_a_loop_that_has_no_end_on_values_that_nobody_gave_says_nothing():
     small_only = "while x.abs().max() > 1:\n    x = x * (0.5 if x.abs().max() < 2 else 2)\nreturn x"
     assert verdict(of(small_only, PLAIN), of("# the same\n" + small_only, PLAIN)).why_not == ""
-    assert "the sample, call 1: the output differs" in verdict(of(small_only, PLAIN), of("return x * 7", PLAIN)).why_not
