@@ -10,7 +10,9 @@ Only a class that code outside of any class builds, and no other class does, cou
 Instead: a tensor where the value changes from call to call (`step: torch.Tensor`), an argument of `__init__` where it
 does not, or one exported program for each value.
 
-No repair: what the model takes is its interface, and its callers have to change with it.
+The rewrite of a number gives it as a tensor wherever the file makes the model's inputs, and goes on with the tensor in
+`forward`. Callers in other files have to change with it, so that `--unsafe` takes it only. Sizes and words stay as they
+are: no operator takes a tensor for them.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ _Node = TypeVar("_Node", bound=ast.AST)
 class PythonScalarInput(Rule):
     scope = Scope.FILE
     words = r"\bdef forward\b"
+    mended_by = ("given-as-tensors",)
     torch_says = (r"Guard failed: \w+(\[\d+\])? ==",)
     shown_by = ("own-inputs",)
     cases: ClassVar = {

@@ -87,6 +87,7 @@ _MODULES: Mapping[str, str] = {
     "state-in-buffers": "state_in_buffers:StateInBuffers",
     "made-once": "made_once:MadeOnce",
     "interface": "interface:Interface",
+    "given-as-tensors": "given_as_tensors:GivenAsTensors",
     "templates": "templates:Templates",
 }
 

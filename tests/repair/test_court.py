@@ -243,3 +243,22 @@ os.environ["STRENGTH"] = "1"
 def test_a_loop_that_has_no_end_on_values_that_nobody_gave_says_nothing():
     small_only = "while x.abs().max() > 1:\n    x = x * (0.5 if x.abs().max() < 2 else 2)\nreturn x"
     assert verdict(of(small_only, PLAIN), of("# the same\n" + small_only, PLAIN)).why_not == ""
+
+
+STEP = """
+class Net(nn.Module):
+    def forward(self, x, step):
+        return {result}
+
+    inputs = staticmethod(lambda: (torch.ones(3), {given}))
+"""
+
+
+@pytest.mark.parametrize(("result", "differs"), [("x * step", ""), ("x * step.clamp(max=3)", "`step` = 4")])
+def test_callers_that_give_a_tensor_for_a_number_are_told_and_have_to_be_allowed(result, differs):
+    before, after = STEP.format(result="x * step", given="3"), STEP.format(result=result, given="torch.tensor(3)")
+    assert "its callers give tensors now" in verdict(before, after).why_not
+    allowed = verdict(before, after, unsafe=True)
+    assert "its callers give tensors now" in allowed.caveats[0]
+    assert bool(allowed.settings.differs) == bool(differs)
+    assert differs in (allowed.settings.differs or "")

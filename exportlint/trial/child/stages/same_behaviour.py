@@ -32,6 +32,13 @@ from exportlint.trial.child.execution.inputs.draws import (
     usual_draws,
 )
 from exportlint.trial.child.execution.inputs.given_draws import generators, given_draws
+from exportlint.trial.child.execution.inputs.numbers_as_tensors import (
+    Numbers,
+    as_numbers,
+    in_tensors,
+    numbers_of,
+    with_numbers,
+)
 from exportlint.trial.child.execution.inputs.other_settings import OtherSetting, settings, with_setting
 from exportlint.trial.child.execution.inputs.pytree_leaves import Leaves, leaves, snapshot
 from exportlint.trial.child.execution.inputs.taken_sides import (
@@ -77,11 +84,17 @@ _TOO_LONG = TooLongError.__name__
 
 @dataclass(frozen=True)
 class EagerCall:
-    """What a call gave, its arguments as it left them, and which tensors of both require gradients."""
+    """What a call gave, its arguments as it left them, and which tensors of both require gradients.
+
+    numbers        those that it was given as arguments
+    gives_tensors  does the caller give tensors now for some that were numbers in the call that this stands beside?
+    """
 
     output: Leaves
     inputs: Leaves
     with_gradients: frozenset[str]
+    numbers: Numbers = field(default_factory=dict)
+    gives_tensors: bool = False
 
 
 @dataclass(frozen=True)
@@ -130,6 +143,8 @@ def run(request: StageRequest) -> StageAnswer:
             return StageAnswer(DIFFERS, _in_words(beside.details))
         caveats.append(f"it draws other numbers, and computes the same from the same numbers ({same[0].name})")
         beside = same[1]
+    if any(isinstance(call, EagerCall) and call.gives_tensors for _, now in beside for call in now.calls):
+        caveats.append("its callers give tensors now for what were numbers")
     caveats += _other_gradients(beside)
     return _judged(caveats, _harmless(beside), unsafe=unsafe)
 
@@ -186,7 +201,7 @@ def _beside(
     pairs: list[tuple[Behaviour, Behaviour]] = []
     for before in kept:
         limit = _limit(pairs[0][1]) if pairs else None
-        now = _behaviour(loaded, before.draw, around, limit=limit)
+        now = _behaviour(loaded, before.draw, around, limit=limit, beside=before)
         exit_if_forked_copy()
         pairs.append((before, now))
         if _takes_no_single_row(before, now):
@@ -199,7 +214,7 @@ def _beside(
 def _other_settings(loaded: Loaded, kept: Sequence[Behaviour]) -> Iterator[str]:
     """The first one under which the edited model computes something else."""
     for before in kept:
-        now = _behaviour(loaded, before.draw, setting=before.setting, limit=_PATIENCE)
+        now = _behaviour(loaded, before.draw, setting=before.setting, limit=_PATIENCE, beside=before)
         exit_if_forked_copy()
         if before.setting and _first_difference(before, now) is not None:
             yield f"it is right for this configuration only, and computes something else with {before.setting.in_words}"
@@ -302,19 +317,25 @@ def _behaviour(
     around: Around = nullcontext,
     setting: OtherSetting | None = None,
     limit: float | None = None,
+    beside: Behaviour | None = None,
 ) -> Behaviour:
     """Where every call raises, that of a model whose branches and loops are plain Python: torch's operators refuse in
     eager what they refuse to export."""
-    first = _of_calls(loaded, draw, around, setting, limit)
+    first = _of_calls(loaded, draw, around, setting, limit, beside)
     if _TOO_LONG in first.calls or not all(isinstance(call, str) for call in first.calls):
         return first
     with plain_operators():
-        again = _of_calls(loaded, draw, around, setting, limit)
+        again = _of_calls(loaded, draw, around, setting, limit, beside)
     return first if any(isinstance(call, str) for call in again.calls) else again
 
 
 def _of_calls(
-    loaded: Loaded, draw: InputDraw, around: Around, setting: OtherSetting | None, limit: float | None
+    loaded: Loaded,
+    draw: InputDraw,
+    around: Around,
+    setting: OtherSetting | None,
+    limit: float | None,
+    beside: Behaviour | None,
 ) -> Behaviour:
     """Inputs are made when the model is there, right before the call that gets them, as in any script: what makes them
     may set what the model reads, a variable of the environment say."""
@@ -332,7 +353,11 @@ def _of_calls(
         inputs = made(loaded, one)
         if setting and (not number or not setting.owner):  # what the model holds is set once
             model, inputs = with_setting(model, inputs, setting) or (model, inputs)
-        calls.append(_TOO_LONG if _TOO_LONG in calls else _call(model, copied(inputs), _SEED + number, around, limit))
+        given = beside.calls[number] if beside else ""
+        numbers = given.numbers if isinstance(given, EagerCall) else {}
+        inputs = with_numbers(inputs, numbers)
+        late = _TOO_LONG in calls
+        calls.append(_TOO_LONG if late else _call(model, copied(inputs), _SEED + number, around, limit, numbers))
     seconds = (time.monotonic() - began) / _CALLS
     named = [*getattr(model, "named_buffers", list)(), *getattr(model, "named_parameters", list)()]
     buffers = {name: snapshot(value) for name, value in named}
@@ -341,7 +366,10 @@ def _of_calls(
     return Behaviour(draw, tuple(calls), buffers, setting, found, seconds)
 
 
-def _call(model: Any, inputs: Inputs, number: int, around: Around, limit: float | None) -> EagerCall | str:
+def _call(
+    model: Any, inputs: Inputs, number: int, around: Around, limit: float | None, numbers: Numbers
+) -> EagerCall | str:
+    """`numbers`: those that the call which this stands beside was given."""
     args, kwargs = inputs
     seed(number)
     with recorded_effects(), around(), limited(limit) if limit else nullcontext():
@@ -357,7 +385,8 @@ def _call(model: Any, inputs: Inputs, number: int, around: Around, limit: float 
         for path, leaf in leaves(value)
         if isinstance(leaf, torch.Tensor) and leaf.requires_grad
     }
-    return EagerCall(given, snapshot(inputs), frozenset(grad))
+    left = snapshot(as_numbers(inputs, numbers))
+    return EagerCall(given, left, frozenset(grad), numbers_of(inputs), in_tensors(inputs, numbers))
 
 
 def _used_up(output: Any) -> Any:

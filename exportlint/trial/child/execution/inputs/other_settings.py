@@ -103,7 +103,9 @@ def _with_argument(model: Any, inputs: Inputs, setting: OtherSetting) -> Inputs 
     bound = _bound(model, inputs)
     if bound is None or setting.name not in bound.arguments:
         return None
-    bound.arguments[setting.name] = setting.value
+    held = bound.arguments[setting.name]
+    is_tensor = isinstance(held, torch.Tensor)  # which the callers give now for a number
+    bound.arguments[setting.name] = torch.full_like(held, setting.value) if is_tensor else setting.value
     return bound.args, bound.kwargs
 
 

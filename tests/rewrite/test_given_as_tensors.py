@@ -1,0 +1,75 @@
+"""A number that callers give is given as a tensor, in the function and where the file makes the inputs."""
+
+import pytest
+from proposed import proposed
+
+MODEL = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def forward(self, x, {parameter}):
+        return {result}
+
+def inputs():
+    return {given}
+"""
+
+
+def change(parameter, result, given):
+    text = MODEL.format(parameter=parameter, result=result, given=given)
+    (after,) = proposed(text, parameter.partition("=")[0].strip("* ,"), "given-as-tensors")
+    lines = [line.strip() for line in after.splitlines()]
+    return [
+        next(line for line in lines if line.startswith(start))
+        for start in (
+            "def forward",
+            "return x",
+            "return (",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            ("step: int", "x * step", "(torch.ones(3), 3)"),
+            ["def forward(self, x, step: torch.Tensor):", "return x * step", "return (torch.ones(3), torch.tensor(3))"],
+        ),
+        (
+            ("scale", "x + max(scale, 1.0)", "(torch.ones(3), -0.5)"),
+            [
+                "def forward(self, x, scale):",
+                "return x + torch.clamp(scale, min=1.0)",
+                "return (torch.ones(3), torch.tensor(-0.5))",
+            ],
+        ),
+    ],
+    ids=["a count", "a scale"],
+)
+def test_a_number_becomes_a_tensor_on_both_sides(before, after):
+    assert change(*before) == after
+
+
+def test_a_flag_selects():
+    text = MODEL.format(parameter="double: bool", result="x * 2 if double else x", given="(torch.ones(3), True)")
+    (after,) = proposed(text, "double: bool", "given-as-tensors")
+    assert "return torch.where(double, x * 2, x)" in after
+    assert "return (torch.ones(3), torch.tensor(True))" in after
+
+
+def test_a_number_that_is_given_by_name():
+    text = MODEL.format(parameter="*, step: int", result="x * step", given='{"step": 3}')
+    (after,) = proposed(text, "step: int", "given-as-tensors")
+    assert 'return {"step": torch.tensor(3)}' in after
+
+
+@pytest.mark.parametrize(
+    ("parameter", "given"),
+    [("size: int", "(torch.ones(3), count())"), ("size: int", "(torch.ones(3), 3, 4)"), ("size: int", "[3]")],
+    ids=["it is computed", "it is of another call", "it is no tuple"],
+)
+def test_where_nothing_in_the_file_gives_the_number_nothing_is_proposed(parameter, given):
+    text = MODEL.format(parameter=parameter, result="x * size", given=given)
+    assert proposed(text, parameter, "given-as-tensors") == []
