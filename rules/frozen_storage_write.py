@@ -10,7 +10,7 @@ Instead: write into a clone, or compute the value.
     ids = input_ids.to(torch.int32).clone()
     ids[:, 0] = bos
 
-No repair: torch 2.7 and later take it as it is, and a copy in a conversion's place costs memory there for nothing.
+The rewrite is for torch before 2.7: later ones take it as it is, and there a copy costs memory for nothing.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ _VIEWS = frozenset(
 
 
 class FrozenStorageWrite(Rule):
+    mended_by = ("cloned-first",)
     torch_says = (r"cannot mutate tensors with frozen storage",)
     cases: ClassVar = {
         "BadConvertedIds": Case(

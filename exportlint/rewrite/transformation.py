@@ -87,6 +87,8 @@ _MODULES: Mapping[str, str] = {
     "state-in-buffers": "state_in_buffers:StateInBuffers",
     "made-once": "made_once:MadeOnce",
     "interface": "interface:Interface",
+    "cloned-first": "cloned_first:ClonedFirst",
+    "declared-dims": "declared_dims:DeclaredDims",
     "given-as-tensors": "given_as_tensors:GivenAsTensors",
     "templates": "templates:Templates",
 }

@@ -9,8 +9,6 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LATER = {"try it": "repair"}
-
 GATE = """\
 import torch
 from torch import nn
@@ -79,3 +77,13 @@ def test_both_ways_out_are_offered_and_nothing_is_said_of_them(found: str, say: 
 @pytest.mark.slow
 def test_what_is_offered_exports_and_agrees(say: Callable[..., str]) -> None:
     assert "agrees with eager" in say("trial", WITH_COND)
+
+
+@pytest.mark.slow
+@pytest.mark.clause("try it")
+def test_the_selection_is_tried_on_both_sides(say: Callable[..., str]) -> None:
+    tried = say("fix", GATE, "--mode", "both")
+    assert "+        return torch.where(x.abs().mean() > 0.5, self.coarse(x), self.fine(x))" in tried
+    assert "[data-dependent-branch] compute both sides and select (tried on both sides)" in tried
+    ladder = [line.split()[1:] for line in tried.splitlines() if line.startswith("  export-")]
+    assert ladder == [["refused", "passed"], ["refused", "passed"]]

@@ -9,8 +9,6 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LATER = {"try it": "repair"}
-
 BLANK = """\
 import torch
 from torch import nn
@@ -53,3 +51,12 @@ def test_a_trial_shows_what_was_said_of_both_modes(say: Callable[..., str]) -> N
     assert "measured: refused in non-strict, differs in strict" in " ".join(tried.split())
     rewritten = BLANK.replace("rows.data[padding] = 0.0", "rows = rows.masked_fill(padding[:, None], 0.0)")
     assert "agrees with eager" in say("trial", rewritten, "--mode", "both")
+
+
+@pytest.mark.slow
+@pytest.mark.clause("try it")
+def test_the_write_is_mended_in_both_modes(say: Callable[..., str]) -> None:
+    tried = say("fix", BLANK, "--mode", "both")
+    assert "+        rows.detach()[padding] = 0.0" in tried
+    ladder = [line.split()[1:] for line in tried.splitlines() if line.startswith("  export-")]
+    assert ladder == [["refused", "passed"], ["differs", "passed"]]

@@ -9,8 +9,6 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LATER = {"rewrite to `Dim`, `dynamic_shapes`, `torch._check`": "repair"}
-
 OLD = """\
 import torch
 from torch import nn
@@ -87,3 +85,23 @@ def test_the_code_of_today_is_silent(say: Callable[..., str]) -> None:
 @pytest.mark.slow
 def test_the_code_of_today_exports_in_both_modes(say: Callable[..., str]) -> None:
     assert "agrees with eager" in say("trial", TODAY, "--mode", "both")
+
+
+@pytest.mark.clause("rewrite to `Dim`, `dynamic_shapes`, `torch._check`")
+def test_dims_and_bounds_are_declared_as_today(say: Callable[..., str]) -> None:
+    written = say("fix", OLD, "--unsafe")
+    assert "+        torch._check(times >= 2)\n+        torch._check(times <= 8)\n" in written
+    assert 'dynamic_shapes=({0: torch.export.Dim("x_0", max=8)}, None))' in written
+
+
+@pytest.mark.parametrize(
+    ("constraints", "shapes"),
+    [
+        ("2 <= dynamic_dim(x, 0), dynamic_dim(x, 1) < 9", '{0: DIM("x_0", min=2), 1: DIM("x_1", max=8)}, None'),
+        ("dynamic_dim(x, 0) == dynamic_dim(y, 0)", '{0: DIM("x_0")}, {0: DIM("x_0")}'),
+    ],
+)
+def test_what_is_declared_stays_the_same(say: Callable[..., str], constraints: str, shapes: str) -> None:
+    head = "import torch\nfrom torch.export import dynamic_dim, export\n\n"
+    old = f"{head}export(Net(), (x, y), constraints=[{constraints}])\n"
+    assert f"dynamic_shapes=({shapes.replace('DIM', 'torch.export.Dim')}))" in say("fix", old, "--unsafe")

@@ -9,8 +9,6 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LATER = {"repair inserts the clone": "repair"}
-
 OWN = """\
 import torch
 from torch import nn
@@ -71,6 +69,13 @@ def test_the_write_is_found_for_an_older_torch_only(say: Callable[..., str], sou
     assert "warning[frozen-storage-write] `text.input_ids[:, 0]" in older
     assert "write into a clone: `.clone()` before the write" in older
     assert "Found nothing" in say("check", source, "--torch", "2.13")
+
+
+@pytest.mark.clause("repair inserts the clone")
+def test_the_clone_stands_above_the_write_for_an_older_torch(say: Callable[..., str]) -> None:
+    of_library = say("fix", LIBRARY, "--unsafe", "--torch", "2.6")
+    assert "+        text.input_ids = text.input_ids.clone()\n         text.input_ids[:, 0] = " in of_library
+    assert "clone" not in say("fix", LIBRARY, "--unsafe", "--torch", "2.13")
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,8 +11,7 @@ from torch import nn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-LATER = {"repair writes the wrapper module": "repair"}
+    from pathlib import Path
 
 PREDICTOR = """\
 import torch
@@ -134,6 +134,22 @@ def test_a_trial_of_the_method_says_what_torch_refuses(say: Callable[..., str]) 
     tried = " ".join(say("trial", METHOD, "--quick").split())
     assert "error[export-of-non-module] what is exported is a `method`" in tried
     assert "`forward` calls it" in tried
+
+
+@pytest.mark.slow
+@pytest.mark.clause("repair writes the wrapper module")
+def test_the_file_with_the_wrapper_exports(say: Callable[..., str], tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(PREDICTOR, "utf-8")
+    written = say("fix", file, "--unsafe", "--write")
+    assert "+class PredictorPredict(torch.nn.Module):" in written
+    assert "+        self.model = predictor.model" in written
+    names = runpy.run_path(str(file), run_name="net")
+    program = torch.export.export(
+        names["PredictorPredict"](names["Predictor"](names["Masks"]().eval())), (torch.randn(2, 4),)
+    )
+    assert len(program.state_dict) == 2
+    assert "Found nothing" in say("check", file)
 
 
 @pytest.mark.slow

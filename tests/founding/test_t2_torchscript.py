@@ -9,8 +9,6 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LATER = {"rewrite where it is mechanical": "repair"}
-
 DEPLOYED = """\
 import torch
 from torch import nn
@@ -134,3 +132,11 @@ def test_an_unused_method_that_forward_calls_is_noted(say: Callable[..., str]) -
         "return gelu(self.body(x.contiguous()))", "return gelu(self.body(x)) * len(self.no_weight_decay())"
     )
     assert "note[torchscript-remnant] `@torch.jit.unused` means nothing to torch.export" in say("check", called)
+
+
+@pytest.mark.clause("rewrite where it is mechanical")
+def test_marks_and_scripted_submodules_are_taken_away(say: Callable[..., str]) -> None:
+    written = say("fix", DEPLOYED, "--unsafe")
+    assert "+        self.head = nn.Linear(4, 2)\n" in written
+    for mark in ("export", "ignore", "unused", "script_if_tracing"):
+        assert f"-    @torch.jit.{mark}\n" in written or f"-@torch.jit.{mark}\n" in written
