@@ -88,6 +88,8 @@ _MODULES: Mapping[str, str] = {
     "made-once": "made_once:MadeOnce",
     "interface": "interface:Interface",
     "given-as-tensors": "given_as_tensors:GivenAsTensors",
+    "operator-functions": "operator_functions:OperatorFunctions",
+    "padded-rows": "padded_rows:PaddedRows",
     "templates": "templates:Templates",
 }
 
