@@ -530,11 +530,12 @@ def _has_slots(cls: ClassInfo) -> bool:
 
 def _node(name: str, known: str, values: str, keys: str, made: str) -> str:
     """Of a class whose objects hold values under keys; the texts are expressions of `value`, `keys` and `values`."""
-    pairs = f"zip(map(torch.utils._pytree.MappingKey, {keys}), {values}, strict=True)"
+    pairs = f"list(zip(map(torch.utils._pytree.MappingKey, {keys}), {values}, strict=True))"
+    values, keys = (one if one.startswith("[") else f"list({one})" for one in (values, keys))
     return (
-        f"torch.utils._pytree.register_pytree_node({name}, lambda value: (list({values}), list({keys})), "
+        f"torch.utils._pytree.register_pytree_node({name}, lambda value: ({values}, {keys}), "
         f"lambda values, keys: {made}, serialized_type_name={known}, "
-        f"flatten_with_keys_fn=lambda value: (list({pairs}), list({keys})))"
+        f"flatten_with_keys_fn=lambda value: ({pairs}, {keys}))"
     )
 
 
