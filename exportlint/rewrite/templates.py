@@ -254,6 +254,16 @@ def _is_array(place: Place, node: ast.expr) -> bool:
     return place.view is not None and place.view.holds_data(node)
 
 
+def _may_be_data(place: Place, node: ast.expr) -> bool:
+    """Also what nobody knows, as what `getattr` gives."""
+    view = place.view
+    return view is not None and (view.is_data(node) or (view.value(node).kind is Kind.UNKNOWN and not _is_self(node)))
+
+
+def _is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id in {"self", "cls"}
+
+
 def _is_device(place: Place, node: ast.expr) -> bool:
     match node:
         case ast.Constant(value=str() as name):
@@ -346,6 +356,7 @@ _CHAINED = frozenset({"to", "cpu", "cuda", "run_decompositions"})
 _PROGRAMS = ("torch.export.export", "torch.export.load", "torch.export.export_for_training")
 _CONDITIONS: dict[str, Callable[[Place, ast.expr], bool]] = {
     "data": _nature(Nature.DATA),
+    "perhaps data": _may_be_data,
     "size": _nature(Nature.SIZE),
     "python": _nature(Nature.PYTHON, Nature.SIZE),
     "array": _is_array,

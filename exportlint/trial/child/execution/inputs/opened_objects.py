@@ -20,9 +20,7 @@ def changed_inside(value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def _opened(value: Any) -> Any:
-    return pytree.tree_map(
-        lambda leaf: _opened(_held(leaf)) if _is_object(leaf) else leaf, value, is_leaf=_is_object
-    )
+    return pytree.tree_map(lambda leaf: _opened(_held(leaf)) if _is_object(leaf) else leaf, value, is_leaf=_is_object)
 
 
 def _closed(value: Any, changed: Any) -> Any:
