@@ -37,6 +37,7 @@ _FUNCTIONS = {
 
 
 class AutogradInForward(Rule):
+    mended_by = ("templates", "interface")
     graph_breaks = ("GB0125", "GB0123", "GB9186", "GB0108", "GB0206", "GB7324")
     torch_says = (
         r"Unsupported Tensor\.(requires_grad_|backward)\(\) call",

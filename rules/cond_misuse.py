@@ -57,6 +57,7 @@ _TOUCHES = {
 
 
 class CondMisuse(BranchRule):
+    mended_by = ("operator-functions", "decide-in-data")
     words = r"cond\b(?<!\wcond)"
     exportdb = ("cond_predicate", "cond_operands", "cond_branch_nested_function", "cond_closed_over_variable")
     graph_breaks = (

@@ -78,6 +78,7 @@ _CONVERTERS = frozenset(
 
 
 class UnsupportedTensorType(Rule):
+    mended_by = ("padded-rows", "templates", "numbers-stay-tensors")
     graph_breaks = ("GB0087", "GB0090", "GB0055", "GB0374")
     torch_says = (
         r"_nested_tensor_from_tensor_list",

@@ -43,7 +43,7 @@ _TOUCHES = {
 
 
 class WhileLoopMisuse(BranchRule):
-    mended_by = ("decide-in-data", "loop-in-data", "numbers-stay-tensors")
+    mended_by = ("operator-functions", "decide-in-data", "loop-in-data", "numbers-stay-tensors")
     words = r"while_loop\b"
     graph_breaks = ("GB0303", "GB0304", "GB0308", "GB0339")
     torch_says = (

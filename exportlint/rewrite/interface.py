@@ -415,6 +415,7 @@ def _registered(site: Site, view: View) -> Iterator[Proposal]:
     draft = site.draft()
     found = [module.classes[name] for name in _words(annotation) if name in module.classes]
     found += [one.cls for one in values if one.cls is not None and one.cls.module is module]
+    found += [module.classes[name] for name in _made_there(view, parts) if name in module.classes]
     done = [
         cls for cls in dict.fromkeys(inner for one in found for inner in _with_fields(one)) if _register(draft, cls)
     ]
@@ -438,6 +439,19 @@ def _parts(node: ast.expr) -> Iterator[ast.expr]:
                 yield from _parts(part)
         case _:
             yield node
+
+
+def _made_there(view: View, parts: Sequence[ast.expr]) -> Iterator[str]:
+    """Where the engine does not know what it is: `Report(…)`, `Report.of(…)`, and `cls(…)` in a class method."""
+    first = view.flow.parameters[0] if view.flow.parameters else None
+    for one in parts:
+        path = path_of(one.func) if isinstance(one, ast.Call) else None
+        root = (path or "").partition(".")[0]
+        cls = view.module.classes.get(root)
+        if root == first and view.cls is not None and not view.cls.is_module and path == root:
+            yield view.cls.name
+        elif cls is not None and not cls.is_module:
+            yield root
 
 
 def _objects(value: Value) -> Iterator[Value]:
@@ -498,16 +512,30 @@ def _registration(cls: ClassInfo, known: str) -> str | None:
         return None if cls.method("__init__") else _node(cls.name, known, "value.values()", "value", made)
     fields = _plain_fields(cls)
     values, names = ", ".join(f"value.{one}" for one in fields), repr(list(fields))
-    return _node(cls.name, known, f"[{values}]", names, f"{cls.name}(*values)") if fields else None
+    if fields:
+        return _node(cls.name, known, f"[{values}]", names, f"{cls.name}(*values)")
+    if cls.foreign_bases or any(_has_slots(one) for one in cls.lineage):
+        return None
+    made = f"_{_in_words(cls.name)}_of"
+    return (
+        f"def {made}(keys, values):\n    made = {cls.name}.__new__({cls.name})\n"
+        "    vars(made).update(zip(keys, values))\n    return made\n"
+        + _node(cls.name, known, "vars(value).values()", "vars(value)", f"{made}(keys, values)")
+    )
+
+
+def _has_slots(cls: ClassInfo) -> bool:
+    return any(isinstance(one, ast.Assign) and path_of(one.targets[0]) == "__slots__" for one in cls.node.body)
 
 
 def _node(name: str, known: str, values: str, keys: str, made: str) -> str:
     """Of a class whose objects hold values under keys; the texts are expressions of `value`, `keys` and `values`."""
-    pairs = f"zip(map(torch.utils._pytree.MappingKey, {keys}), {values}, strict=True)"
+    pairs = f"list(zip(map(torch.utils._pytree.MappingKey, {keys}), {values}, strict=True))"
+    values, keys = (one if one.startswith("[") else f"list({one})" for one in (values, keys))
     return (
-        f"torch.utils._pytree.register_pytree_node({name}, lambda value: (list({values}), list({keys})), "
+        f"torch.utils._pytree.register_pytree_node({name}, lambda value: ({values}, {keys}), "
         f"lambda values, keys: {made}, serialized_type_name={known}, "
-        f"flatten_with_keys_fn=lambda value: (list({pairs}), list({keys})))"
+        f"flatten_with_keys_fn=lambda value: ({pairs}, {keys}))"
     )
 
 
@@ -531,6 +559,9 @@ def _plain_fields(cls: ClassInfo) -> Sequence[str]:
                 fields[name] = field
             case ast.AnnAssign(target=ast.Attribute(value=ast.Name(id="self"), attr=field), value=ast.Name(id=name)):
                 fields[name] = field
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=held)):
+                paths = zip(map(path_of, targets), held, strict=False)
+                fields |= {one.id: (path or "").partition(".")[2] for path, one in paths if isinstance(one, ast.Name)}
     stored = Counter(path for one in ast.walk(init.node) if isinstance(one, ast.stmt) for path in defined(one))
     parameters = init.parameters[1:]
     once = all(stored[f"self.{field}"] == 1 for field in fields.values()) and not any(stored[one] for one in parameters)

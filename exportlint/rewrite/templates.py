@@ -105,12 +105,16 @@ def rows() -> Sequence[Row]:
     for entry in tomllib.loads((Path(__file__).parent / "templates.toml").read_text("utf-8"))["row"]:
         befores = entry.pop("before")
         names = entry.pop("names", [""])
-        lists = {key: tuple(value) for key, value in entry.items() if isinstance(value, list)}
         for before in [befores] if isinstance(befores, str) else befores:
             for name in names:
                 old, _, new = name.partition("=")
                 texts = {
                     key: value.replace("<NAME>", new or old) for key, value in entry.items() if isinstance(value, str)
+                }
+                lists = {
+                    key: tuple(one.replace("<NAME>", new or old) for one in value)
+                    for key, value in entry.items()
+                    if isinstance(value, list)
                 }
                 found.append(Row(**{**entry, **lists, **texts, "before": before.replace("<NAME>", old)}))
     return tuple(found)
@@ -250,6 +254,16 @@ def _is_array(place: Place, node: ast.expr) -> bool:
     return place.view is not None and place.view.holds_data(node)
 
 
+def _may_be_data(place: Place, node: ast.expr) -> bool:
+    """Also what nobody knows, as what `getattr` gives."""
+    view = place.view
+    return view is not None and (view.is_data(node) or (view.value(node).kind is Kind.UNKNOWN and not _is_self(node)))
+
+
+def _is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id in {"self", "cls"}
+
+
 def _is_device(place: Place, node: ast.expr) -> bool:
     match node:
         case ast.Constant(value=str() as name):
@@ -321,14 +335,28 @@ def _is_layer(name: str, *, plain: bool = False) -> Callable[[Place, ast.expr], 
     return made
 
 
+def _is_pairs(place: Place, node: ast.expr) -> bool:
+    """`zip(…)`, `parts.items()`, or a list of tuples."""
+    match place.value_of(node):
+        case ast.Call(func=ast.Attribute(attr="items")):
+            return True
+        case ast.Call(func=func):
+            return place.origin(func) == "builtins.zip"
+        case ast.List(elts=[ast.Tuple(), *_]) | ast.ListComp(elt=ast.Tuple()):
+            return True
+    return False
+
+
 _MAKING = frozenset({
     "torch.randn", "torch.rand", "torch.zeros", "torch.ones", "torch.tensor", "torch.arange", "torch.full",
     "torch.randint", "torch.empty",
 })  # fmt: skip
+_GRADIENTS = frozenset({"grad", "grad_fn", "backward"})
 _CHAINED = frozenset({"to", "cpu", "cuda", "run_decompositions"})
 _PROGRAMS = ("torch.export.export", "torch.export.load", "torch.export.export_for_training")
 _CONDITIONS: dict[str, Callable[[Place, ast.expr], bool]] = {
     "data": _nature(Nature.DATA),
+    "perhaps data": _may_be_data,
     "size": _nature(Nature.SIZE),
     "python": _nature(Nature.PYTHON, Nature.SIZE),
     "array": _is_array,
@@ -340,11 +368,15 @@ _CONDITIONS: dict[str, Callable[[Place, ast.expr], bool]] = {
     "unflattened": _is_made_by("torch.export.unflatten"),
     "the context": _is_context,
     "one tensor": _is_one_tensor,
+    "list": lambda place, node: place.view is not None and place.view.value(node).container == "list",
+    "dict": lambda place, node: place.view is not None and place.view.value(node).container == "dict",
+    "tuple": lambda place, node: place.view is not None and place.view.value(node).container == "tuple",
+    "set": lambda place, node: place.view is not None and place.view.value(node).container == "set",
     "module": lambda place, node: place.view is not None and place.view.value(node).kind is Kind.MODULE,
     "adaptive softmax": _is_layer("torch.nn.AdaptiveLogSoftmaxWithLoss"),
     "plain gaussian loss": _is_layer("torch.nn.GaussianNLLLoss", plain=True),
     "made here": lambda _, node: isinstance(node, ast.Call),
-    "zipped": _is_made_by("builtins.zip"),
+    "pairs": _is_pairs,
     "a list": lambda _, node: isinstance(node, ast.List | ast.ListComp),
     "a text": lambda _, node: isinstance(node, ast.Constant) and isinstance(node.value, str),
     "a number": lambda _, node: isinstance(node, ast.Constant) and isinstance(node.value, int | float),
@@ -374,6 +406,8 @@ def _holds(condition: str, match: _Match, place: Place) -> bool:
         return isinstance(place.draft.parent(match.node), ast.Expr) == (condition == "alone")
     if condition in {"written", "read"}:
         return _is_written(match.node, place) == (condition == "written")
+    if condition == "nobody differentiates":
+        return not _differentiates(place)
     if condition == "method":
         return place.view is not None and place.view.cls is not None
     if condition == "beside a saved program":
@@ -387,6 +421,18 @@ def _holds(condition: str, match: _Match, place: Place) -> bool:
     wanted = not kind.startswith("not ") or kind in _CONDITIONS
     test = _CONDITIONS[kind if wanted else kind.removeprefix("not ")]
     return all(test(place, cast("ast.expr", one)) == wanted for one in _nodes(part))
+
+
+def _differentiates(place: Place) -> bool:
+    """Does the class read gradients or go back through them, or a function of the file read them?"""
+    cls = place.view.cls if place.view is not None else None
+    own = [(one.node, _GRADIENTS) for one in (cls.lineage if cls is not None else ())]
+    files = [(one.node, {"grad"}) for one in place.site.module.functions.values()]
+    return any(
+        isinstance(node, ast.Attribute) and node.attr in names
+        for whole, names in (*own, *files)
+        for node in ast.walk(whole)
+    )
 
 
 def _matches(place: Place, nodes: Iterable[ast.AST]) -> Iterator[_Match]:

@@ -90,6 +90,8 @@ _MODULES: Mapping[str, str] = {
     "cloned-first": "cloned_first:ClonedFirst",
     "declared-dims": "declared_dims:DeclaredDims",
     "given-as-tensors": "given_as_tensors:GivenAsTensors",
+    "operator-functions": "operator_functions:OperatorFunctions",
+    "padded-rows": "padded_rows:PaddedRows",
     "templates": "templates:Templates",
 }
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import ast
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -24,12 +25,12 @@ from exportlint.rule.patterns import called
 from exportlint.static.merging import fix_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from exportlint.engine.source.symbols import FunctionInfo, ModuleInfo
+    from exportlint.engine.values.abstract_value import Span
     from exportlint.finding import Finding
-    from exportlint.registry import RuleInfo
     from exportlint.rule.editing.repair import Repair
     from exportlint.rule.suspicion import SuspectedRewrite
 
@@ -42,32 +43,51 @@ _OF_PYTHON = frozenset({
 })  # fmt: skip
 
 
+# Tried where no rule knows what a trial met, or what the rule's own ways make of the line is nothing.
+_GENERAL = ("templates", "decide-in-data", "loop-in-data", "numbers-stay-tensors", "state-in-buffers", "interface")
+_MOST = 4
+
+
 def with_rewrites(finding: Finding, path: Path, text: str) -> Finding:
-    """The finding; one that a trial alone found, of a rule that has a repair, with what that makes of its line."""
-    rule = all_rules().get(finding.rule)
-    if finding.evidence is not Evidence.DISCOVERED or finding.rewrites or rule is None:
+    """The finding; one that a trial alone found at a line, with what general rewrites make of that."""
+    if finding.evidence is not Evidence.DISCOVERED or finding.rewrites or not finding.line:
         return finding
+    rule = all_rules().get(finding.rule)
     try:
-        piece = _piece(path, text, finding.line) if rule.repair is not None else None
-        ways = list(_ways(rule.repair(piece), piece, finding.line)) if rule.repair and piece else []
-        ways += _proposed(rule, path, text, finding.line)
+        piece = _piece(path, text, finding.line) if rule is not None and rule.repair is not None else None
+        ways = list(_ways(rule.repair(piece), piece, finding.line)) if rule and rule.repair and piece else []
+        site = _site(path, text, finding.line)
+        own = rule.cls.mended_by if rule is not None else ()
+        ways += site.proposed(own) if site is not None else ()
+        if site is not None and not ways:
+            ways += islice(site.proposed([one for one in _GENERAL if one not in own]), _MOST)
     except (SyntaxError, ValueError, RecursionError):
         return finding
     return replace(finding, rewrites=tuple(fix_of(way, finding.path) for way in ways))
 
 
-def _proposed(rule: RuleInfo, path: Path, text: str, line: int) -> Iterator[SuspectedRewrite]:
-    """What the rule's transformations make of the statement at the line; the engine says what it can of the file."""
-    if not rule.cls.mended_by:
-        return
+@dataclass(frozen=True)
+class _Line:
+    """The innermost statement at a line of a file, of which the engine says what it can."""
+
+    module: ModuleInfo
+    belief: Belief
+    span: Span
+
+    def proposed(self, names: Iterable[str]) -> Iterator[SuspectedRewrite]:
+        yield from proposed_rewrites(names, self.module, self.belief, None, self.span)
+
+
+def _site(path: Path, text: str, line: int) -> _Line | None:
     engine = Engine(Project())
     module = engine.project.add(path, Parsed(ast.parse(text), text))
+    at_line = [node for node in ast.walk(module.tree) if isinstance(node, ast.stmt) and _begins(node, line)]
+    span = span_of(at_line[-1]) if at_line else None
+    if span is None:
+        return None
     with suppress(Exception):  # what it did not reach is guessed
         engine.run(module, ())
-    belief = engine.beliefs.get(path, Belief())
-    at_line = [node for node in ast.walk(module.tree) if isinstance(node, ast.stmt) and _begins(node, line)]
-    if at_line and (span := span_of(at_line[-1])) is not None:
-        yield from proposed_rewrites(rule.cls.mended_by, module, belief, None, span)
+    return _Line(module, engine.beliefs.get(path, Belief()), span)
 
 
 def _begins(node: ast.stmt, line: int) -> bool:

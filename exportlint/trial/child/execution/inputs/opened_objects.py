@@ -20,18 +20,27 @@ def changed_inside(value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def _opened(value: Any) -> Any:
-    return pytree.tree_map(
-        lambda leaf: _opened(dict(vars(leaf))) if _is_object(leaf) else leaf, value, is_leaf=_is_object
-    )
+    return pytree.tree_map(lambda leaf: _opened(_held(leaf)) if _is_object(leaf) else leaf, value, is_leaf=_is_object)
 
 
 def _closed(value: Any, changed: Any) -> Any:
     return pytree.tree_map(
-        lambda leaf, now: _with(leaf, _closed(dict(vars(leaf)), now)) if _is_object(leaf) else now,
+        lambda leaf, now: _with(leaf, _closed(_held(leaf), now)) if _is_object(leaf) else now,
         value,
         changed,
         is_leaf=_is_object,
     )
+
+
+def _held(value: Any) -> dict[str, Any]:
+    """Its attributes, those of `__slots__` included."""
+    slots = (name for cls in type(value).__mro__ for name in _slots(cls))
+    return {**getattr(value, "__dict__", {}), **{one: getattr(value, one) for one in slots if hasattr(value, one)}}
+
+
+def _slots(cls: type) -> tuple[str, ...]:
+    slots = vars(cls).get("__slots__", ())
+    return (slots,) if isinstance(slots, str) else tuple(one for one in slots if not one.startswith("__"))
 
 
 def _with(value: Any, attributes: dict[str, Any]) -> Any:
@@ -45,4 +54,5 @@ def _is_object(value: Any) -> bool:
     """Is it of a class that somebody may register with pytree, and holds its parts as attributes?"""
     known = (torch.Tensor, torch.nn.Module, type, tuple, list, dict)
     is_torch = type(value).__module__.partition(".")[0] == "torch"
-    return hasattr(value, "__dict__") and not isinstance(value, known) and not is_torch and not callable(value)
+    has_attributes = hasattr(value, "__dict__") or any(map(_slots, type(value).__mro__))
+    return has_attributes and not isinstance(value, known) and not is_torch and not callable(value)

@@ -1,0 +1,274 @@
+"""Rows of different lengths stay padded, with a mask: they are not packed for a recurrent layer, nor nested."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from exportlint.engine.flow.def_use import path_of
+from exportlint.rewrite.draft import expression, statements
+from exportlint.rewrite.transformation import Proposal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from exportlint.rewrite.draft import Draft
+    from exportlint.rewrite.transformation import Site
+    from exportlint.rewrite.view import View
+
+_PACKS = frozenset({"torch.nn.utils.rnn.pack_padded_sequence"})
+_PADS = frozenset({"torch.nn.utils.rnn.pad_packed_sequence"})
+_NESTS = frozenset({"torch.nested.nested_tensor", "torch.nested.as_nested_tensor"})
+_END = 1_000_000  # behind all lines
+_TO_CPU = frozenset({"cpu", "tolist", "numpy", "detach", "to"})
+
+
+class PaddedRows:
+    """`pack_padded_sequence`, one recurrent layer, and `pad_packed_sequence` or the last state; nested tensors."""
+
+    def proposals(self, site: Site) -> Iterator[Proposal]:
+        if site.view is None:
+            return
+        for node in ast.walk(site.view.node):
+            name = site.view.origin(node.func) if isinstance(node, ast.Call) else None
+            if isinstance(node, ast.Call) and name in _PACKS and (packed := _Packed.of(site, site.view, node)):
+                yield from packed.masked()
+                yield from packed.stepped()
+            elif isinstance(node, ast.Call) and name in _NESTS:
+                yield from _unnested(site, site.view, node)
+
+
+def _argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
+    if len(call.args) > place:
+        return call.args[place]
+    return next((one.value for one in call.keywords if one.arg == name), None)
+
+
+def _reads(view: View, name: str) -> list[ast.Name]:
+    nodes = (one for one in ast.walk(view.node) if isinstance(one, ast.Name))
+    return [one for one in nodes if one.id == name and isinstance(one.ctx, ast.Load)]
+
+
+# -- Packed for a recurrent layer --------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Packed:
+    """`call` packs `rows` of these `lengths`; `run`: the layer's call with `place` for its input, in the `line`."""
+
+    site: Site
+    view: View
+    call: ast.Call
+    rows: ast.expr
+    lengths: ast.expr
+    run: ast.Call
+    place: ast.expr
+    line: ast.Assign
+
+    @classmethod
+    def of(cls, site: Site, view: View, call: ast.Call) -> _Packed | None:
+        draft = site.draft()
+        rows, lengths = _argument(call, 0, "input"), _argument(call, 1, "lengths")
+        places: list[ast.expr] = [call]
+        match draft.parent(call):
+            case ast.Assign(targets=[ast.Name(id=name)]) as packing:
+                # A name that held the plain rows before is read below.
+                places = [one for one in _reads(view, name) if one.lineno > (packing.end_lineno or 0)]
+        run = draft.parent(places[0]) if len(places) == 1 else None
+        line = draft.parent(run) if run is not None else None
+        if rows is None or lengths is None or not isinstance(run, ast.Call) or not isinstance(line, ast.Assign):
+            return None
+        if run.args[:1] != places or view.origin(run.func) in _PADS or not isinstance(line.targets[0], ast.Tuple):
+            return None
+        return cls(site, view, call, rows, lengths, run, places[0], line) if len(line.targets[0].elts) == 2 else None  # noqa: PLR2004 - output, state
+
+    @property
+    def batch_first(self) -> bool:
+        first = _argument(self.call, 2, "batch_first")
+        return isinstance(first, ast.Constant) and bool(first.value)
+
+    def _lengths(self) -> ast.expr:
+        """Without the move to the CPU that packing asks for."""
+        node = self.lengths
+        while True:
+            made = self.view.only_value(node.id) if isinstance(node, ast.Name) else node
+            match made:
+                case ast.Call(func=ast.Attribute(value=inner, attr=method)) if method in _TO_CPU:
+                    node = inner
+                case _:
+                    return node
+
+    def masked(self) -> Iterator[Proposal]:
+        """The layer runs over the padding, too: of one direction, this changes nothing before it."""
+        draft, out, state = self.site.draft(), *cast("ast.Tuple", self.line.targets[0]).elts
+        if not isinstance(out, ast.Name) or self._made_with("bidirectional") is not False:
+            return
+        named = out if out.id != "_" else ast.Name(draft.free_name("output", self.view.flow.names), ast.Store())
+        draft.swap(out, named)
+        draft.swap(self.place, self.rows)
+        self._without_packing(draft)
+        padding = "torch.arange(OUT.shape[1], device=OUT.device) >= LENGTHS.to(OUT.device)[:, None]"
+        last = "STATE = OUT.gather(1, (LENGTHS.to(OUT.device) - 1)[:, None, None].expand(-1, 1, OUT.shape[2]))"
+        last += ".transpose(0, 1)"
+        if not self.batch_first:
+            padding = "torch.arange(OUT.shape[0], device=OUT.device)[:, None] >= LENGTHS.to(OUT.device)"
+            last = "STATE = OUT.gather(0, (LENGTHS.to(OUT.device) - 1)[None, :, None].expand(1, -1, OUT.shape[2]))"
+        parts: dict[str, ast.expr | str | float] = {"OUT": named.id, "LENGTHS": self._lengths()}
+        name = draft.free_name("padding", self.view.flow.names)
+        pads = list(self._pads(out.id))
+        for pad, value in pads:
+            self._unpadded(draft, pad, expression("OUT.masked_fill(NAME[..., None], VALUE)", NAME=name, VALUE=value,
+                                                  **parts))  # fmt: skip
+        read = self._states_read(state)
+        if len(pads) != self._packed_reads(draft, out.id, pads) or read is None:
+            return
+        lines = statements(f"NAME = {padding}", NAME=name, **parts) if pads else []
+        lines += statements(last, STATE=read, **parts) if read else []
+        draft.below(self.line, lines)
+        if lines:
+            yield Proposal("keep the rows padded, and mask", draft)
+
+    def _states_read(self, state: ast.expr) -> str | None:
+        """The name of the state that is read; "": none; None: one that no output shows, as an LSTM's cell."""
+        parts = state.elts if isinstance(state, ast.Tuple) else [state]
+        read = [one.id for one in parts if isinstance(one, ast.Name) and _reads(self.view, one.id)]
+        is_cell = self._layer() in {"LSTM", None} and (not isinstance(state, ast.Tuple) or path_of(parts[-1]) in read)
+        return "" if not read else None if len(read) > 1 or is_cell else read[0]
+
+    def stepped(self) -> Iterator[Proposal]:
+        """Of any number of layers and directions, with every state."""
+        draft, out = self.site.draft(), cast("ast.Tuple", self.line.targets[0]).elts[0]
+        tree = draft.tree.body
+        first = self.view.cls.node if self.view.cls is not None else self.view.node
+        top = next((one for one in tree if one.lineno <= first.lineno <= (one.end_lineno or 0)), None)
+        if top is None or not isinstance(out, ast.Name):
+            return
+        draft.swap(self.place, self.rows)
+        self._without_packing(draft)
+        name = "run_padded"
+        if all(getattr(one, "name", "") != name for one in tree):
+            draft.above(top, ast.parse(_STEPPED).body)
+        given = [self.run.func, self.rows, self._lengths(), *self.run.args[1:]]
+        words = [ast.keyword("batch_first", ast.Constant(value=True))] if self.batch_first else []
+        draft.swap(self.run, ast.Call(ast.Name(name, ast.Load()), given, [*self.run.keywords, *words]))
+        pads = list(self._pads(out.id))
+        for pad, value in pads:
+            if not isinstance(value, ast.Constant) or value.value:
+                return
+            self._unpadded(draft, pad, ast.Name(out.id, ast.Load()))
+        if len(pads) == self._packed_reads(draft, out.id, pads):
+            yield Proposal("step over padded rows", draft)
+
+    def _pads(self, out: str) -> Iterator[tuple[ast.Call, ast.expr]]:
+        """Where the packed output is padded again, and with what."""
+        for one in ast.walk(self.view.node):
+            if isinstance(one, ast.Call) and self.view.origin(one.func) in _PADS and path_of(one.args[0]) == out:
+                yield one, _argument(one, 2, "padding_value") or ast.Constant(0.0)
+
+    def _packed_reads(self, draft: Draft, out: str, pads: Sequence[tuple[ast.Call, ast.expr]]) -> int:
+        """How often the packed output is read: behind the layer, as long as the name is not set anew."""
+        first = last = self.line.end_lineno or 0
+        for pad, _ in pads:
+            above = draft.parent(pad)
+            is_set = isinstance(above, ast.Assign) and out in map(path_of, ast.walk(above.targets[0]))
+            last = max(last, (above.end_lineno or 0) if is_set and isinstance(above, ast.Assign) else _END)
+        return sum(first < one.lineno <= (last if pads else _END) for one in _reads(self.view, out))
+
+    def _unpadded(self, draft: Draft, pad: ast.Call, new: ast.expr) -> None:
+        """Its two results are the new expression and the lengths."""
+        above = draft.parent(pad)
+        if isinstance(above, ast.Subscript) and isinstance(above.slice, ast.Constant) and above.slice.value == 0:
+            draft.swap(above, new)
+        elif isinstance(above, ast.Assign) and isinstance(above.targets[0], ast.Tuple):
+            first, second = above.targets[0].elts
+            lines = statements("PLACE = NEW", PLACE=first, NEW=new)
+            if isinstance(second, ast.Name) and _reads(self.view, second.id):
+                lines += statements("PLACE = LENGTHS", PLACE=second, LENGTHS=self._lengths())
+            draft.replace(above, lines)
+        else:
+            draft.swap(pad, ast.Tuple([new, self._lengths()], ast.Load()))
+
+    def _without_packing(self, draft: Draft) -> None:
+        above = draft.parent(self.call)
+        if isinstance(above, ast.Assign) and self.place is not self.call:
+            draft.replace(above, [])
+
+    def _constructors(self) -> Sequence[ast.Call]:
+        """What sets the layer, in the class."""
+        nodes = ast.walk(self.view.cls.node) if self.view.cls is not None else ()
+        lines = (one for one in nodes if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call))
+        return [cast("ast.Call", one.value) for one in lines if path_of(one.targets[0]) == path_of(self.run.func)]
+
+    def _layer(self) -> str | None:
+        made = self._constructors()
+        return (path_of(made[0].func) or "").rpartition(".")[2] if len(made) == 1 else None
+
+    def _made_with(self, word: str) -> bool | None:
+        """Is the layer's flag set? None: not known."""
+        made = self._constructors()
+        if len(made) != 1 or any(one.arg is None for one in made[0].keywords):
+            return None
+        given = next((one.value for one in made[0].keywords if one.arg == word), ast.Constant(value=False))
+        return bool(given.value) if isinstance(given, ast.Constant) else None
+
+
+_STEPPED = '''\
+def run_padded(layer, rows, lengths, state=None, batch_first=False):
+    """What a recurrent layer gives for packed rows of these lengths, computed on padded ones, step by step."""
+    steps = rows.transpose(0, 1) if batch_first else rows
+    lengths = torch.as_tensor(lengths, device=steps.device)
+    runs = torch.arange(steps.shape[0], device=steps.device)[:, None, None] < lengths[:, None]
+    has_cell, directions = layer.mode == "LSTM", 2 if layer.bidirectional else 1
+    cells = {"LSTM": torch.lstm_cell, "GRU": torch.gru_cell, "RNN_RELU": torch.rnn_relu_cell}
+    cell = cells.get(layer.mode, torch.rnn_tanh_cell)
+    if state is None:
+        zeros = steps.new_zeros(layer.num_layers * directions, steps.shape[1], layer.hidden_size)
+        state = (zeros, zeros) if has_cell else zeros
+    begun, ended = state if has_cell else (state,), []
+    for number in range(layer.num_layers):
+        outputs = []
+        for index in range(number * directions, (number + 1) * directions):
+            now, seen = tuple(part[index] for part in begun), {}
+            order = range(steps.shape[0])
+            for step in order if index % directions == 0 else reversed(order):
+                new = cell(steps[step], now if has_cell else now[0], *layer.all_weights[index])
+                new = new if has_cell else (new,)
+                now = tuple(torch.where(runs[step], one, before) for one, before in zip(new, now))
+                seen[step] = now[0]
+            outputs.append(torch.stack([seen[step] for step in order]) * runs)
+            ended.append(now)
+        steps = torch.cat(outputs, -1)
+        if number + 1 < layer.num_layers:
+            steps = torch.nn.functional.dropout(steps, layer.dropout, layer.training)
+    last = tuple(torch.stack(parts) for parts in zip(*ended))
+    return steps.transpose(0, 1) if batch_first else steps, last if has_cell else last[0]
+'''
+
+
+# -- Nested tensors ----------------------------------------------------------------------------------------------------
+
+
+def _unnested(site: Site, view: View, node: ast.Call) -> Iterator[Proposal]:
+    """A nested tensor that is computed with, and padded once at the end: padded from the start, and masked there."""
+    draft, rows = site.draft(), _argument(node, 0, "tensor_list")
+    ends = [one for one in ast.walk(view.node) if isinstance(one, ast.Call)]
+    ends = [one for one in ends if getattr(one.func, "attr", "") == "to_padded_tensor"]
+    statement = draft.statement_of(ends[0]) if len(ends) == 1 else None
+    if statement is None or rows is None:
+        return
+    (end,) = ends
+    whole = (view.origin(end.func) or "").startswith("torch.nested.")
+    nested = end.args[0] if whole and end.args else cast("ast.Attribute", end.func).value
+    value = _argument(end, int(whole), "padding") or ast.Constant(0.0)
+    pad = "torch.nn.utils.rnn.pad_sequence(ROWS, batch_first=True, padding_value=VALUE)"
+    if nested is node:
+        draft.swap(end, expression(pad, ROWS=rows, VALUE=value))
+    else:
+        name = draft.free_name("mask", view.flow.names)
+        ones = "[torch.ones_like(row[..., :1], dtype=torch.bool) for row in ROWS]"
+        draft.above(statement, statements(f"NAME = torch.nn.utils.rnn.pad_sequence({ones}, batch_first=True)",
+                                          NAME=name, ROWS=rows))  # fmt: skip
+        draft.swap(node, expression(pad.replace(", padding_value=VALUE", ""), ROWS=rows))
+        draft.swap(end, expression("torch.where(NAME, NESTED, VALUE)", NAME=name, NESTED=nested, VALUE=value))
+    yield Proposal("pad the rows", draft)

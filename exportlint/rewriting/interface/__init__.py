@@ -1,1 +1,0 @@
-"""Calls of torch's own interface in, the calls that export takes out."""

@@ -1,0 +1,83 @@
+"""Rows that stay padded give what packed and nested ones give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.rewrite.proposed import proposed
+
+torch = pytest.importorskip("torch")
+
+_NET = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.{layer}(4, 3, {layers}, bidirectional={both}, batch_first={first})
+
+    def forward(self, x, lengths):
+        packed = nn.utils.rnn.pack_padded_sequence(x, lengths.cpu(), batch_first={first}, enforce_sorted=False)
+        {body}
+"""
+_ALL = "out, state = self.rnn(packed)\n        out, _ = nn.utils.rnn.pad_packed_sequence(out, batch_first={first})\n"
+_LAST = "_, {state} = self.rnn(packed)\n        return h[-1]"
+
+
+@pytest.mark.parametrize("layer", ["LSTM", "GRU", "RNN"])
+@pytest.mark.parametrize("both", [True, False])
+@pytest.mark.parametrize("first", [True, False])
+def test_steps_give_what_packing_gives(layer: str, both: bool, first: bool) -> None:
+    body = _ALL.format(first=first) + "        return out, state"
+    source = _NET.format(layer=layer, layers=2, both=both, first=first, body=body)
+    (*_, after) = proposed(source, "nn.utils.rnn.pack_padded", "padded-rows")
+    assert "run_padded(self.rnn, x, lengths" in after
+    _assert_same(source, after, first=first)
+
+
+@pytest.mark.parametrize("layer", ["LSTM", "GRU", "RNN"])
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("body", [_LAST, _ALL + "        return out"])
+def test_a_mask_does_for_one_direction(layer: str, first: bool, body: str) -> None:
+    state = "(h, _)" if layer == "LSTM" else "h"
+    body = body.format(first=first, state=state)
+    source = _NET.format(layer=layer, layers=2, both=False, first=first, body=body)
+    after = proposed(source, "nn.utils.rnn.pack_padded", "padded-rows")[0]
+    assert "run_padded" not in after
+    _assert_same(source, after, first=first)
+
+
+def test_of_two_directions_a_mask_does_not() -> None:
+    body = _LAST.format(state="h")
+    source = _NET.format(layer="GRU", layers=1, both=True, first=True, body=body)
+    assert all("run_padded" in text for text in proposed(source, "nn.utils.rnn.pack_padded", "padded-rows"))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return torch.nested.to_padded_tensor(torch.nested.nested_tensor([x[0], x[1, :2]]) * 2 + 1, -1.0)",
+        "return torch.nested.nested_tensor([x[0], x[1, :2]]).to_padded_tensor(-1.0)",
+    ],
+)
+def test_nested_rows_are_padded(body: str) -> None:
+    source = _NET.format(layer="GRU", layers=1, both=False, first=True, body=body)
+    after = proposed(source, "torch.nested.nested_tensor", "padded-rows")[-1]
+    assert "nested" not in after
+    _assert_same(source, after, first=True)
+
+
+def _assert_same(source: str, after: str, *, first: bool) -> None:
+    x, lengths = torch.randn((3, 5, 4) if first else (5, 3, 4)), torch.tensor([2, 5, 3])
+    for one, other in zip(_leaves(source, x, lengths), _leaves(after, x, lengths), strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def _leaves(source: str, *inputs: Any) -> list[Any]:
+    torch.manual_seed(0)
+    names: dict[str, Any] = {}
+    exec(source, names)  # noqa: S102 - the text stands above
+    return torch.utils._pytree.tree_leaves(names["Net"]()(*inputs))
