@@ -165,6 +165,8 @@ def _guard_in_init(site: Site, view: View) -> Iterator[Proposal]:
     guard = draft.statement_of(site.node)
     while guard is not None and not isinstance(guard, ast.If | ast.FunctionDef):
         guard = cast("ast.stmt | None", draft.parent(guard))
+    if not isinstance(guard, ast.If):
+        guard, view = _guard_of_method(site, view)
     if not isinstance(guard, ast.If) or guard.orelse or draft.parent(guard) is not view.node:
         return
     names = {one.id for one in ast.walk(guard.test) if isinstance(one, ast.Name)}
@@ -177,12 +179,27 @@ def _guard_in_init(site: Site, view: View) -> Iterator[Proposal]:
             draft.swap(cast("ast.expr", one), ast.Constant(number))
             sized += 1
     inner = (one for line in guard.body for one in ast.walk(line) if isinstance(one, ast.Name))
-    given = {name for name in view.flow.parameters if name != "self"}
+    inside = {id(one) for one in ast.walk(guard)}
+    given = {name for one in ast.walk(view.node) if id(one) not in inside for name in defined(one)}
+    given |= {*view.flow.parameters} - {"self"}
     if any(one.id in given and not _is_in_size(draft, view, one) for one in inner):
         return
     draft.in_init(_class(view), guard.body)
     draft.replace(guard, [])
     yield Proposal("do it in `__init__`" + (", for the sizes of the sample" if sized else ""), draft)
+
+
+def _guard_of_method(site: Site, view: View) -> tuple[ast.If | None, View]:
+    """`if self.proj is None: self.build(x.shape[-1])`, where `build` is the method that is reported."""
+    for other in site.views():
+        if other.cls is not view.cls or other.node is view.node:
+            continue
+        for guard in (one for one in other.node.body if isinstance(one, ast.If)):
+            match guard.body:
+                case [ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)))]:
+                    if name == view.node.name:
+                        return guard, other
+    return None, view
 
 
 def _size(view: View, node: ast.AST) -> int | None:

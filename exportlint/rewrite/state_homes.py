@@ -172,7 +172,7 @@ class Homes:
             path.partition(".")[2] for one in self._hooked() if (path := path_of(one)) and path.startswith("self.")
         ]
         self.hooks = [name for name in hooks if name in self.methods]
-        lifetimes = Lifetimes(self.methods, ["forward", "__call__", *self.hooks])
+        lifetimes = Lifetimes(self.methods, ["forward", "__call__", *self.hooks, *self._called_by_others()])
         self.lifetimes = lifetimes
         self.run = {id(self.methods[name]) for name in lifetimes.reached}
         self._scopes_of(self.methods, "self", self.home)
@@ -181,6 +181,18 @@ class Homes:
         for name in sorted(lifetimes.outliving | self._enclosed()):
             if name not in self.submodules and name not in self.home.places:
                 self._own(name)
+
+    def _called_by_others(self) -> Iterator[str]:
+        """The methods that other modules of the file call as they run: `self.memory.write(x)`."""
+        own = {id(one.node) for one in self.cls.lineage}
+        for cls in self.module.classes.values():
+            if not cls.is_module or id(cls.node) in own:
+                continue
+            for method in methods_in(cls.node).values():
+                for node in ast.walk(method) if method.name != "__init__" else ():
+                    match node:
+                        case ast.Call(func=ast.Attribute(value=ast.Attribute(), attr=name)) if name in self.methods:
+                            yield name
 
     def _hooked(self) -> Iterator[ast.expr]:
         """What `__init__` registers as hooks."""
@@ -264,6 +276,8 @@ class Homes:
             if known.is_module:
                 inside = Lifetimes(methods, ["forward"])
                 changed = {one for one in changed if one in inside.exposed}
+                changed |= {one for scope in self.scopes if scope.is_run for node in ast.walk(scope.node)
+                            for one in inside.changed if path_of(node) == f"{path}.{one}"}  # fmt: skip
             else:
                 read = {node.attr for node in ast.walk(self.module.tree)
                         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)}  # fmt: skip

@@ -54,9 +54,8 @@ def _owners(site: Site) -> Iterator[ClassInfo]:
     module = site.module
     top = next((one for one in module.tree.body if any(inner is site.node for inner in ast.walk(one))), None)
     own = module.classes.get(top.name) if isinstance(top, ast.ClassDef) else None
-    if own is not None and own.is_module and own.method("forward") is not None:
+    if own is not None and own.is_module:
         yield own
-        return
     wanted = {top.name} if isinstance(top, ast.ClassDef | ast.FunctionDef) else set[str]()
     for _ in range(2):  # a helper of a helper
         for one in module.tree.body:
@@ -65,7 +64,11 @@ def _owners(site: Site) -> Iterator[ClassInfo]:
             if any(isinstance(node, ast.Name) and node.id in wanted for node in ast.walk(one)):
                 wanted.add(one.name)
     for cls in module.classes.values():
-        if cls.is_module and any(isinstance(node, ast.Name) and node.id in wanted for node in ast.walk(cls.node)):
+        if (
+            cls is not own
+            and cls.is_module
+            and any(isinstance(node, ast.Name) and node.id in wanted for node in ast.walk(cls.node))
+        ):
             yield cls
 
 
