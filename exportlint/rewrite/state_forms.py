@@ -403,7 +403,7 @@ class Forms:
                 ):
                     if node is place.definition or getattr(node, "origin", node) is place.definition:
                         return node
-                    return self._set(node, value, owner, flag, is_own)
+                    return self._set(node, value, owner, flag, is_own, first)
                 case ast.Delete(targets=[target]) if is_own(target):
                     return statements("FLAG = False", FLAG=reference(f"{owner}.{flag}"))
             return None
@@ -411,11 +411,16 @@ class Forms:
         self._rewrite(place, change)
         return []
 
-    def _set(self, node: ast.Assign, value: ast.expr, owner: str, flag: str | None, is_own: IsOwn) -> list[ast.stmt]:
+    def _set(
+        self, node: ast.Assign, value: ast.expr, owner: str, flag: str | None, is_own: IsOwn, first: ast.expr
+    ) -> list[ast.stmt]:
         if _is_none(value):
             others = [one for one in node.targets if not is_own(one)]
             kept: list[ast.stmt] = [changed_copy(node, targets=others)] if others else []
-            return kept + (statements("FLAG = False", FLAG=reference(f"{owner}.{flag}")) if flag else [])
+            if flag is not None:
+                return kept + statements("FLAG = False", FLAG=reference(f"{owner}.{flag}"))
+            again = [changed_copy(node, targets=[one], value=_refill(first)) for one in node.targets if is_own(one)]
+            return [*kept, *again]
         if flag is None:
             return [node]
         asks = rebuilt(value, lambda one: _flagged(one, owner, flag, is_own))
@@ -627,15 +632,18 @@ class Forms:
                 raise CannotError("the iterator is of a kind that is not known")
         if self.cells[-1:] == [] or self.cells[-1].name != place.name:
             self.cells.append(Cell(place.name, place.home, expression(first), place.definition))
-        if not isinstance(stop, ast.Constant) and isinstance(stop, ast.Name):
-            raise CannotError("the number of its values is known in `__init__` alone")
+        if not isinstance(stop, ast.Constant):  # it is known in `__init__` alone
+            self.cells.append(
+                Cell(f"{place.name}_stop", place.home, expression("torch.tensor(STOP)", STOP=stop), place.definition)
+            )
 
         def change(node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
             own = reference(f"{owner}.{place.name}")
             read = expression("PLACE", PLACE=own)
             if value.startswith("TABLE_"):
                 read = expression("TABLE[PLACE]", TABLE=reference(f"{owner}.{place.name}_values"), PLACE=own)
-            after = statements(f"PLACE = {following}", PLACE=own, STOP=stop)
+            end = stop if isinstance(stop, ast.Constant) else reference(f"{owner}.{place.name}_stop")
+            after = statements(f"PLACE = {following}", PLACE=own, STOP=end)
             return _hoisted(node, is_own, place.name, [], read, after)
 
         self._rewrite(place, change)
@@ -708,6 +716,18 @@ def _yields(node: ast.AST) -> bool:
 
 def _or_none(value: ast.expr) -> ast.expr | None:
     return None if _is_none(value) else value
+
+
+def _refill(first: ast.expr) -> ast.expr:
+    """The number that all elements of the first value are: of `torch.zeros(3)`, `torch.full((3,), -1.0)`."""
+    match first:
+        case ast.Call(func=ast.Attribute(attr="ones")):
+            return ast.Constant(1)
+        case ast.Call(func=ast.Attribute(attr="full"), args=[_, value]):
+            return value
+        case ast.Call(func=ast.Attribute(attr="tensor"), args=[value]):
+            return value
+    return ast.Constant(0)
 
 
 def _of_owner(change: Change, owner: str, is_own: IsOwn) -> Callable[[ast.AST], Changed]:
@@ -1168,7 +1188,7 @@ class _Window(_Grown):
             case ast.Call(func=ast.Attribute(value=held, attr="pop" | "popleft"), args=args):
                 if path_of(held) == path_of(own):
                     from_front = bool(args) or value.func.attr == "popleft"  # type: ignore[attr-defined] # see the case
-                    return statements(f"OWN = torch.roll(OWN, {-1 if from_front else 1}, 0)", OWN=own)
+                    return statements(f"OWN = OWN.roll({-1 if from_front else 1}, 0)", OWN=own)
         row = expression("VALUE.unsqueeze(0)", VALUE=value)
         if not self.known.is_data(value):
             row = expression("torch.tensor([VALUE])", VALUE=value)
@@ -1195,7 +1215,7 @@ class _Window(_Grown):
                         return self.put_in(owner, inner.elts[0], last=True)
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=held, attr="rotate"), args=args)) if is_own(held):
                 by = args[0] if args else ast.Constant(1)
-                return statements("OWN = torch.roll(OWN, BY, 0)", OWN=own, BY=by)
+                return statements("OWN = OWN.roll(BY, 0)", OWN=own, BY=by)
             case ast.Call(func=ast.Attribute(value=held, attr="pop" | "popleft"), args=args) if is_own(held):
                 front = bool(args) or node.func.attr == "popleft"  # type: ignore[attr-defined] # see the case
                 return expression(f"OWN[{0 if front else -1}]", OWN=own)
