@@ -31,6 +31,7 @@ _VIEWS = frozenset({"values", "keys", "items"})
 
 
 class GeneratorState(Rule):
+    mended_by = ("interface", "state-in-buffers")
     graph_breaks = ("GB0003", "GB4347", "GB0253", "GB8335")
     torch_says = (r"Found <class '(generator|map|zip|dict_\w+)'> in output",)
     cases: ClassVar = {

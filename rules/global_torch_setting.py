@@ -47,6 +47,7 @@ _MODES = frozenset({"torch.utils._python_dispatch.TorchDispatchMode", "torch._su
 
 
 class GlobalTorchSetting(Rule):
+    mended_by = ("interface", "made-once")
     graph_breaks = ("GB0007", "GB0008", "GB0142", "GB0208")
     cases: ClassVar = {
         "BadDefaultDtype": Case("`{code}` changes the default dtype; the program computes with the usual one", _CALL),

@@ -21,6 +21,7 @@ _RETURN = "return the intermediate result, or register a hook without state in `
 
 
 class HookInForward(Rule):
+    mended_by = ("interface",)
     words = r"register_(module_)?(full_)?(forward|backward|hook|post_accumulate)\w*"
     graph_breaks = ("GB0083", "GB0029", "GB0467")
     shown_by = ("gradients",)

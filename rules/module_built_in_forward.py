@@ -55,6 +55,7 @@ _LISTS = frozenset({"ModuleList", "ModuleDict", "Sequential", "ParameterList", "
 
 
 class ModuleBuiltInForward(Rule):
+    mended_by = ("made-once", "state-in-buffers")
     graph_breaks = ("GB0244",)
     torch_says = (r"Attempted to use `torch\.nn\.Parameter\(\)` with export",)
     cases: ClassVar = {

@@ -34,6 +34,7 @@ _REARRANGES = frozenset({"pop", "popitem", "clear", "insert", "reverse", "__deli
 
 
 class ModuleMutatedInForward(Rule):
+    mended_by = ("made-once", "state-in-buffers", "interface")
     graph_breaks = ("GB0208",)
     torch_says = (r"_apply\(\): Couldn't swap",)
     cases: ClassVar = {

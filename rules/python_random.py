@@ -37,7 +37,7 @@ _PICKS = frozenset(
 
 
 class PythonRandom(Rule):
-    mended_by = ("made-once",)
+    mended_by = ("made-once", "state-in-buffers")
     graph_breaks = ("GB0007", "GB0156", "GB0297")
     cases: ClassVar = {
         "BadPythonRandom": Case(_MESSAGE, _TORCH),

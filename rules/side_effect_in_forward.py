@@ -42,7 +42,7 @@ _STREAMS = frozenset({"sys.stdout.write", "sys.stderr.write"})
 
 
 class SideEffectInForward(Rule):
-    mended_by = ("interface",)
+    mended_by = ("interface", "state-in-buffers")
     graph_breaks = ("GB0059", "GB0156", "GB0291")
     cases: ClassVar = {
         "BadPrint": Case("`{code}` prints once, while tracing", _RETURN),

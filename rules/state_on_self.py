@@ -52,7 +52,7 @@ _KEEPS = "`{code}` keeps a value for the next call outside of buffers"
 
 
 class StateOnSelf(Rule):
-    mended_by = ("state-in-buffers",)
+    mended_by = ("state-in-buffers", "made-once")
     cases: ClassVar = {
         "BadCounter": Case("`{code}` counts on the module; the count is a constant of the program", _BUFFER),
         "BadDrawnOnce": Case(

@@ -28,6 +28,7 @@ _GROW = CONTAINER_METHODS - {"update", "setdefault", "clear", "sort", "move_to_e
 
 
 class StatefulHook(Rule):
+    mended_by = ("state-in-buffers",)
     scope = Scope.FILE
     words = r"register_forward_(pre_)?hook\b"
     cases: ClassVar = {

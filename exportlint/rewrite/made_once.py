@@ -14,9 +14,10 @@ from dataclasses import replace
 from itertools import chain, count
 from typing import TYPE_CHECKING, cast
 
-from exportlint.engine.flow.def_use import defined
+from exportlint.engine.flow.def_use import defined, path_of, used
 from exportlint.engine.values.abstract_value import Kind
 from exportlint.rewrite.draft import changed_copy, expression, statements
+from exportlint.rewrite.state_homes import rebuilt
 from exportlint.rewrite.transformation import CannotError, Proposal
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class MadeOnce:
             raise CannotError("it stands in no method")
         yield from _drawn_by_torch(site, site.view)
         if site.view.cls.is_module and site.view.function.parameters[:1] == ("self",):
+            yield from _draw_in_init(site, site.view)
             yield from _guard_in_init(site, site.view)
             yield from _file_in_init(site, site.view)
             yield from _expression_in_init(site, site.view)
@@ -47,7 +49,7 @@ class MadeOnce:
 _CONVERTING = frozenset({"float", "int", "bool", "str", "lower", "upper", "strip", "split", "load", "loads", "len"})
 # What tells one call, one process or one object from another means something else when it is asked once.
 _OF_THE_MOMENT = re.compile(
-    r"time\.|datetime\.|(\w+\.)?uuid\d|os\.getp?pid|builtins\.(next|id|hash|open)$|(numpy\.)?random\.|torch\.nn\.Parameter"
+    r"time\.|datetime\.|(\w+\.)?uuid\d|os\.getp?pid|builtins\.(next|id|hash|open)$|(numpy\.)?random\.|torch\.(nn\.Parameter|Generator)"
     r"|torch\.cuda\.(\w+\.)?(max_)?mem"
 )
 
@@ -159,12 +161,63 @@ def _class(view: View) -> ast.ClassDef:
     return view.cls.node  # type: ignore[union-attr] # `proposals` asked
 
 
+def _draw_in_init(site: Site, view: View) -> Iterator[Proposal]:
+    """What a generator gives that is made and seeded here, the same in every call."""
+    draft = site.draft()
+    made = next((one for one in view.body if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name)
+                 and any(view.origin(part) == "torch.Generator" for part in ast.walk(one)
+                         if isinstance(part, ast.Name | ast.Attribute))), None)  # fmt: skip
+    if made is None:
+        return
+    name = cast("ast.Name", made.targets[0]).id
+    users = [one for one in view.body if one is not made and name in used(one)]
+    seeding = [one for one in users if isinstance(one, ast.Expr) and isinstance(one.value, ast.Call)
+               and path_of(one.value.func) == f"{name}.manual_seed"]  # fmt: skip
+    draws = [one for user in users for one in ast.walk(user) if isinstance(one, ast.Call)
+             and any(word.arg == "generator" and path_of(word.value) == name for word in one.keywords)]  # fmt: skip
+    seeded = seeding or any(isinstance(one, ast.Attribute) and one.attr == "manual_seed" for one in ast.walk(made))
+    if not seeded or len(draws) != 1 or len(users) != len(seeding) + 1:
+        return
+    (draw,) = draws
+    sized = _with_numbers(view, draw)
+    if sized is None or not all(_is_free(view, one, {name}) for one in (made, *seeding, sized)):
+        return
+    kept = _attribute(view, (view.origin(draw.func) or "drawn").rpartition(".")[2])
+    register = statements(f"self.register_buffer({kept!r}, DRAW, persistent=False)", DRAW=sized)
+    draft.in_init(_class(view), [*(changed_copy(one) for one in (made, *seeding)), *register])
+    for one in (made, *seeding):
+        draft.replace(one, [])
+    draft.swap(draw, expression(f"self.{kept}"))
+    yield Proposal("draw it once, in `__init__`, for the sizes of the sample", draft)
+
+
+def _with_numbers(view: View, node: ast.expr) -> ast.expr | None:
+    """The expression with numbers for the sizes that a sample shows; None where one is not known."""
+
+    def change(one: ast.AST) -> ast.AST | None:
+        match one:
+            case (
+                ast.Attribute(value=owner, attr="shape")
+                | ast.Call(func=ast.Attribute(value=owner, attr="size"), args=[])
+            ):
+                dims = view.dims(owner)
+                known = dims is not None and None not in dims
+                return ast.Tuple([ast.Constant(n) for n in dims or ()], ast.Load()) if known else None
+        number = _size(view, one)
+        return ast.Constant(number) if number is not None else None
+
+    new = rebuilt(node, change)
+    return new if isinstance(new, ast.expr) else None
+
+
 def _guard_in_init(site: Site, view: View) -> Iterator[Proposal]:
     """`if self.scale is None: self.scale = …` is done in `__init__`, with numbers for the sizes that a sample shows."""
     draft = site.draft()
     guard = draft.statement_of(site.node)
     while guard is not None and not isinstance(guard, ast.If | ast.FunctionDef):
         guard = cast("ast.stmt | None", draft.parent(guard))
+    if not isinstance(guard, ast.If):
+        guard, view = _guard_of_method(site, view)
     if not isinstance(guard, ast.If) or guard.orelse or draft.parent(guard) is not view.node:
         return
     names = {one.id for one in ast.walk(guard.test) if isinstance(one, ast.Name)}
@@ -177,12 +230,27 @@ def _guard_in_init(site: Site, view: View) -> Iterator[Proposal]:
             draft.swap(cast("ast.expr", one), ast.Constant(number))
             sized += 1
     inner = (one for line in guard.body for one in ast.walk(line) if isinstance(one, ast.Name))
-    given = {name for name in view.flow.parameters if name != "self"}
+    inside = {id(one) for one in ast.walk(guard)}
+    given = {name for one in ast.walk(view.node) if id(one) not in inside for name in defined(one)}
+    given |= {*view.flow.parameters} - {"self"}
     if any(one.id in given and not _is_in_size(draft, view, one) for one in inner):
         return
     draft.in_init(_class(view), guard.body)
     draft.replace(guard, [])
     yield Proposal("do it in `__init__`" + (", for the sizes of the sample" if sized else ""), draft)
+
+
+def _guard_of_method(site: Site, view: View) -> tuple[ast.If | None, View]:
+    """`if self.proj is None: self.build(x.shape[-1])`, where `build` is the method that is reported."""
+    for other in site.views():
+        if other.cls is not view.cls or other.node is view.node:
+            continue
+        for guard in (one for one in other.node.body if isinstance(one, ast.If)):
+            match guard.body:
+                case [ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)))]:
+                    if name == view.node.name:
+                        return guard, other
+    return None, view
 
 
 def _size(view: View, node: ast.AST) -> int | None:

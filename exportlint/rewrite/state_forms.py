@@ -14,6 +14,7 @@ are written in place, is the business of who asks.
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -45,7 +46,6 @@ _FILLS = {
 _SAME_SIZE = frozenset(
     {"detach", "clone", "float", "double", "half", "contiguous", "abs", "exp", "tanh", "sigmoid", "to"}
 )
-_RECURRENT = {"torch.nn.LSTM": 2, "torch.nn.LSTMCell": 2, "torch.nn.GRU": 1, "torch.nn.RNN": 1, "torch.nn.GRUCell": 1}
 
 
 @dataclass(eq=False)
@@ -245,7 +245,16 @@ class Known:
                         and self.makes_tensor(one.value)
                     ):
                         return True
-        return False
+        view = self.view(node)
+        return view is not None and isinstance(view.value(node).lead, Tensor)
+
+    def makes_module(self, node: Written) -> bool:
+        """A layer is no state that a tensor holds."""
+        made = (self.module.dotted(node.func) or "") if isinstance(node, ast.Call) else ""
+        of_file = self.module.classes.get(made.rpartition(".")[2])
+        return re.match(r"torch\.nn\.(?!Parameter|Buffer)[A-Z]", made) is not None or (
+            of_file is not None and of_file.is_module
+        )
 
 
 def _defaults(function: ast.FunctionDef, name: str) -> Iterator[ast.expr]:
@@ -329,6 +338,8 @@ class Forms:
 
     def _forms_for(self, place: Place) -> list[Callable[[], list[Place]]]:
         initial = place.initial
+        if any(map(self.known.makes_module, place.written)):
+            return []
         match initial:
             case ast.Call(func=function) if (self.known.module.dotted(function) or "").startswith("itertools."):
                 return [lambda: self._turns(place)]
@@ -360,7 +371,7 @@ class Forms:
     # One tensor, which may be missing at first.
 
     def _cell(self, place: Place) -> list[Place]:
-        if place.initial is not None:
+        if place.initial is not None and not self._is_deleted(place):
             self.cells.append(Cell(place.name, place.home, self.known.first(place), place.definition, place.is_buffer))
             self._no_calls(place)
             return []
@@ -369,7 +380,8 @@ class Forms:
         flag = f"{place.name}_set" if self._asks(place, starts) else None
         self.cells.append(Cell(place.name, place.home, first, place.definition, place.is_buffer))
         if flag is not None:
-            self.cells.append(Cell(flag, place.home, expression("torch.tensor(False)"), place.definition))
+            begins = expression("torch.tensor(False)" if place.initial is None else "torch.tensor(True)")
+            self.cells.append(Cell(flag, place.home, begins, place.definition))
 
         def change(node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
             match node:
@@ -391,7 +403,7 @@ class Forms:
                 ):
                     if node is place.definition or getattr(node, "origin", node) is place.definition:
                         return node
-                    return self._set(node, value, owner, flag, is_own)
+                    return self._set(node, value, owner, flag, is_own, first)
                 case ast.Delete(targets=[target]) if is_own(target):
                     return statements("FLAG = False", FLAG=reference(f"{owner}.{flag}"))
             return None
@@ -399,16 +411,25 @@ class Forms:
         self._rewrite(place, change)
         return []
 
-    def _set(self, node: ast.Assign, value: ast.expr, owner: str, flag: str | None, is_own: IsOwn) -> list[ast.stmt]:
+    def _set(
+        self, node: ast.Assign, value: ast.expr, owner: str, flag: str | None, is_own: IsOwn, first: ast.expr
+    ) -> list[ast.stmt]:
         if _is_none(value):
             others = [one for one in node.targets if not is_own(one)]
             kept: list[ast.stmt] = [changed_copy(node, targets=others)] if others else []
-            return kept + (statements("FLAG = False", FLAG=reference(f"{owner}.{flag}")) if flag else [])
+            if flag is not None:
+                return kept + statements("FLAG = False", FLAG=reference(f"{owner}.{flag}"))
+            again = [changed_copy(node, targets=[one], value=_refill(first)) for one in node.targets if is_own(one)]
+            return [*kept, *again]
         if flag is None:
             return [node]
         asks = rebuilt(value, lambda one: _flagged(one, owner, flag, is_own))
         new = changed_copy(node, value=asks) if asks is not value else node
         return [new, *statements("FLAG = True", FLAG=reference(f"{owner}.{flag}"))]
+
+    def _is_deleted(self, place: Place) -> bool:
+        return any(isinstance(node, ast.Delete) and any(self.is_of(scope, one, place) for one in node.targets)
+                   for scope, node in self.nodes(place))  # fmt: skip
 
     def _no_calls(self, place: Place) -> None:
         """A tensor or number has no methods of a container."""
@@ -488,8 +509,6 @@ class Forms:
             match node:
                 case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Call() as made):
                     at = [n for n, one in enumerate(targets) if self.is_of(scope, one, place)]
-                    if at and (sizes := self._recurrent(made)):
-                        return [[one] for one in sizes]
                     view = self.known.view(made)
                     lead = view.value(made).lead if view is not None and at else None
                     if isinstance(lead, Container) and lead.items and at[0] < len(lead.items):
@@ -545,28 +564,6 @@ class Forms:
         for part in parts.values():
             place.home.places[part.name] = part
         return list(parts.values())
-
-    def _recurrent(self, made: ast.Call) -> list[tuple[int, ...]]:
-        """The sizes of the states of `self.rnn(x, …)`, by the constructor of the layer and the size of `x`."""
-        layer = path_of(made.func)
-        inits = [scope.node for scope in self.scopes if scope.node.name == "__init__"]
-        for node in (one for init in inits for one in ast.walk(init)):
-            match node:
-                case ast.Assign(targets=[target], value=ast.Call(func=function, args=args, keywords=words)):
-                    number = _RECURRENT.get(self.known.module.dotted(function) or "", 0)
-                    if path_of(target) != layer or not number or not made.args:
-                        continue
-                    told = {one.arg: _number(one.value) for one in words}
-                    width = told.get("hidden_size", _number(args[1]) if len(args) > 1 else None)
-                    layers = told.get("num_layers", _number(args[2]) if len(args) > 2 else 1)  # noqa: PLR2004
-                    given = self.known.dims(made.args[0])
-                    if not isinstance(width, int) or not isinstance(layers, int) or given is None:
-                        raise CannotError("the size of the hidden state is known in `__init__` alone")
-                    if (self.known.module.dotted(function) or "").endswith("Cell"):
-                        return [(*given[:-1], width)] * number
-                    rows = given[:-2] if len(given) < 3 else given[:1] if told.get("batch_first") else given[1:2]  # noqa: PLR2004
-                    return [(layers * (2 if told.get("bidirectional") else 1), *rows, width)] * number
-        return []
 
     def _key(self, scope: Scope, node: ast.AST, place: Place) -> object:
         match node:
@@ -635,15 +632,18 @@ class Forms:
                 raise CannotError("the iterator is of a kind that is not known")
         if self.cells[-1:] == [] or self.cells[-1].name != place.name:
             self.cells.append(Cell(place.name, place.home, expression(first), place.definition))
-        if not isinstance(stop, ast.Constant) and isinstance(stop, ast.Name):
-            raise CannotError("the number of its values is known in `__init__` alone")
+        if not isinstance(stop, ast.Constant):  # it is known in `__init__` alone
+            self.cells.append(
+                Cell(f"{place.name}_stop", place.home, expression("torch.tensor(STOP)", STOP=stop), place.definition)
+            )
 
         def change(node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
             own = reference(f"{owner}.{place.name}")
             read = expression("PLACE", PLACE=own)
             if value.startswith("TABLE_"):
                 read = expression("TABLE[PLACE]", TABLE=reference(f"{owner}.{place.name}_values"), PLACE=own)
-            after = statements(f"PLACE = {following}", PLACE=own, STOP=stop)
+            end = stop if isinstance(stop, ast.Constant) else reference(f"{owner}.{place.name}_stop")
+            after = statements(f"PLACE = {following}", PLACE=own, STOP=end)
             return _hoisted(node, is_own, place.name, [], read, after)
 
         self._rewrite(place, change)
@@ -716,6 +716,18 @@ def _yields(node: ast.AST) -> bool:
 
 def _or_none(value: ast.expr) -> ast.expr | None:
     return None if _is_none(value) else value
+
+
+def _refill(first: ast.expr) -> ast.expr:
+    """The number that all elements of the first value are: of `torch.zeros(3)`, `torch.full((3,), -1.0)`."""
+    match first:
+        case ast.Call(func=ast.Attribute(attr="ones")):
+            return ast.Constant(1)
+        case ast.Call(func=ast.Attribute(attr="full"), args=[_, value]):
+            return value
+        case ast.Call(func=ast.Attribute(attr="tensor"), args=[value]):
+            return value
+    return ast.Constant(0)
 
 
 def _of_owner(change: Change, owner: str, is_own: IsOwn) -> Callable[[ast.AST], Changed]:
@@ -945,13 +957,13 @@ class _Grown:
             ):
                 how = self.known.module.dotted(joiner) or ""
                 at = _dim(dims, words)
-                along = _dim(node.args, node.keywords, None)
+                along = _dim(node.args, node.keywords, None) if node.args or node.keywords else "all"
                 if all_of(held) and how in {"torch.stack", "torch.cat"} and reduce in {"mean", "sum"}:
                     return self._reduced(owner, how, reduce, at, along)
             case ast.Call(func=function, args=[ast.Call(func=joiner, args=[held, *dims], keywords=words), *rest]):
                 how, name = (self.known.module.dotted(one) or "" for one in (joiner, function))
                 if how in {"torch.stack", "torch.cat"} and name in {"torch.mean", "torch.sum"} and all_of(held):
-                    along = _dim(rest, node.keywords, None)
+                    along = _dim(rest, node.keywords, None) if rest or node.keywords else "all"
                     return self._reduced(owner, how, name.rpartition(".")[2], _dim(dims, words), along)
             case ast.UnaryOp(op=ast.Not(), operand=held) if is_own(held):
                 return expression("COUNT == 0", COUNT=self.count(owner))
@@ -960,7 +972,10 @@ class _Grown:
                 return changed_copy(node, values=asked)
         return None
 
-    def _reduced(self, owner: str, how: str, reduce: str, at: int | None, along: int | None) -> ast.expr | None:
+    def _reduced(self, owner: str, how: str, reduce: str, at: int | None, along: int | str | None) -> ast.expr | None:
+        if along == "all" and how == "torch.stack":
+            total = expression(f"TOTAL.{reduce}()", TOTAL=self.total(owner))
+            return expression("TOTAL / COUNT", TOTAL=total, COUNT=self.count(owner)) if reduce == "mean" else total
         if along != at:
             return None
         total = self.total(owner)
@@ -1173,7 +1188,7 @@ class _Window(_Grown):
             case ast.Call(func=ast.Attribute(value=held, attr="pop" | "popleft"), args=args):
                 if path_of(held) == path_of(own):
                     from_front = bool(args) or value.func.attr == "popleft"  # type: ignore[attr-defined] # see the case
-                    return statements(f"OWN = torch.roll(OWN, {-1 if from_front else 1}, 0)", OWN=own)
+                    return statements(f"OWN = OWN.roll({-1 if from_front else 1}, 0)", OWN=own)
         row = expression("VALUE.unsqueeze(0)", VALUE=value)
         if not self.known.is_data(value):
             row = expression("torch.tensor([VALUE])", VALUE=value)
@@ -1200,7 +1215,7 @@ class _Window(_Grown):
                         return self.put_in(owner, inner.elts[0], last=True)
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=held, attr="rotate"), args=args)) if is_own(held):
                 by = args[0] if args else ast.Constant(1)
-                return statements("OWN = torch.roll(OWN, BY, 0)", OWN=own, BY=by)
+                return statements("OWN = OWN.roll(BY, 0)", OWN=own, BY=by)
             case ast.Call(func=ast.Attribute(value=held, attr="pop" | "popleft"), args=args) if is_own(held):
                 front = bool(args) or node.func.attr == "popleft"  # type: ignore[attr-defined] # see the case
                 return expression(f"OWN[{0 if front else -1}]", OWN=own)

@@ -10,12 +10,13 @@ with its body as it will be.
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from exportlint.engine.flow.def_use import defined, is_changing, path_of, root_of
 from exportlint.engine.flow.lifetimes import Lifetimes, methods_in
-from exportlint.rewrite.draft import Draft, changed_copy, expression
+from exportlint.rewrite.draft import Draft, changed_copy, expression, stands_for, statements
 from exportlint.rewrite.transformation import CannotError
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ class Scope:
     owners: dict[str, Home]
     is_run: bool
     is_new: bool = False  # a function that the draft makes
+    instead_of: ast.stmt | None = None  # the function of the file that it was; None where others need that
     closed: set[int] = field(default_factory=set)  # functions in it that are scopes of their own
 
     def rewrite(self, change: Callable[[ast.AST], ast.AST | list[ast.stmt] | None]) -> None:
@@ -153,6 +155,7 @@ class Homes:
         self.homes: list[Home] = [self.home]
         self.scopes: list[Scope] = []
         self.submodules: dict[str, Home] = {}
+        self.hooked: dict[str, ast.Call] = {}  # hooks that are objects, by the attributes that will hold them
         self.free: dict[str, ast.FunctionDef] = {}  # functions of the file that become methods
         self.given: dict[str, ast.expr] = {}  # what attributes begin with that were no attributes
         lineage = [one for one in cls.lineage if one.module is cls.module]
@@ -172,15 +175,29 @@ class Homes:
             path.partition(".")[2] for one in self._hooked() if (path := path_of(one)) and path.startswith("self.")
         ]
         self.hooks = [name for name in hooks if name in self.methods]
-        lifetimes = Lifetimes(self.methods, ["forward", "__call__", *self.hooks])
+        lifetimes = Lifetimes(self.methods, ["forward", "__call__", *self.hooks, *self._called_by_others()])
         self.lifetimes = lifetimes
         self.run = {id(self.methods[name]) for name in lifetimes.reached}
         self._scopes_of(self.methods, "self", self.home)
+        self._hooks_with_names()
+        self._closures()
         self._kept_objects()
         self._outside()
         for name in sorted(lifetimes.outliving | self._enclosed()):
             if name not in self.submodules and name not in self.home.places:
                 self._own(name)
+
+    def _called_by_others(self) -> Iterator[str]:
+        """The methods that other modules of the file call as they run: `self.memory.write(x)`."""
+        own = {id(one.node) for one in self.cls.lineage}
+        for cls in self.module.classes.values():
+            if not cls.is_module or id(cls.node) in own:
+                continue
+            for method in methods_in(cls.node).values():
+                for node in ast.walk(method) if method.name != "__init__" else ():
+                    match node:
+                        case ast.Call(func=ast.Attribute(value=ast.Attribute(), attr=name)) if name in self.methods:
+                            yield name
 
     def _hooked(self) -> Iterator[ast.expr]:
         """What `__init__` registers as hooks."""
@@ -241,6 +258,91 @@ class Homes:
                         return node, found[1]
         return None
 
+    # -- objects and closures that the constructor makes
+
+    def _hooks_with_names(self) -> None:
+        """`layer.register_forward_hook(Fade())`: the object becomes an attribute, as others that are kept are."""
+        made = [one for one in self._hooked() if isinstance(one, ast.Call)
+                and (path_of(one.func) or "") in self.module.classes]  # fmt: skip
+        for hook in made:
+            words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", (path_of(hook.func) or "").lstrip("_")).lower()
+            name = self.draft.free_name(words, self.hooked)
+            self.hooked[name] = hook
+
+            def change(node: ast.AST, hook: ast.Call = hook, name: str = name) -> ast.AST | list[ast.stmt] | None:
+                if not isinstance(node, ast.Expr) or not any(one is hook for one in ast.walk(node)):
+                    return None
+                own = reference(f"self.{name}")
+                new = rebuilt(node, lambda one: own if one is hook else None)
+                assert isinstance(new, ast.stmt)  # noqa: S101 - of a statement
+                return [*statements("OWN = MADE", OWN=own, MADE=hook), stands_for(new, node)]
+
+            for scope in self.scopes:
+                if scope.node is self.init:
+                    scope.rewrite(change)
+
+    def _closures(self) -> None:
+        """`self.step = make_step(0.9)`, where that gives an inner function: a method, and its variables attributes."""
+        for statement in list(ast.walk(self.init)) if self.init is not None else ():
+            match statement:
+                case ast.Assign(targets=[target], value=ast.Call(func=ast.Name(id=name)) as call):
+                    factory = self.module.functions[name].node if name in self.module.functions else None
+                    path = path_of(target) or ""
+                    if isinstance(factory, ast.FunctionDef) and path.startswith("self.") and path.count(".") == 1:
+                        self._closure(statement, path.removeprefix("self."), call, factory)
+
+    def _closure(self, statement: ast.Assign, name: str, call: ast.Call, factory: ast.FunctionDef) -> None:
+        match [one for one in factory.body if not isinstance(one, ast.Expr)]:
+            case [*before, ast.FunctionDef(decorator_list=[]) as inner, ast.Return(value=ast.Name(id=given_back))]:
+                if given_back != inner.name or name in self.methods:
+                    return
+            case _:
+                return
+        values = {one.arg: one.value for one in call.keywords if one.arg}
+        arguments = [one.arg for one in factory.args.args]
+        values |= dict(zip(arguments, call.args, strict=False))
+        for argument, default in zip(arguments[::-1], factory.args.defaults[::-1], strict=False):
+            values.setdefault(argument, default)
+        for one in before:
+            match one:
+                case ast.Assign(targets=[ast.Name(id=variable)], value=value):
+                    values[variable] = rebuilt(value, lambda o: values.get(o.id) if isinstance(o, ast.Name) else None)  # type: ignore[assignment]
+                case _:
+                    return
+        declared = {n for one in ast.walk(inner) if isinstance(one, ast.Nonlocal) for n in one.names}
+        own = {n for one in inner.body for part in ast.walk(one) for n in defined(part)} - declared
+        own |= {one.arg for one in inner.args.args}
+        changed = {n for one in ast.walk(inner) for n in _changed_places(one) if n in values and n not in own}
+        if not changed:
+            return
+        read = {one.id for one in ast.walk(inner) if isinstance(one, ast.Name)} - own - changed
+        known_in_init = {one for one in read & values.keys() if not isinstance(values[one], ast.Constant)}
+        for variable in sorted(known_in_init):
+            self.home.registered += statements(
+                "OWN = VALUE", OWN=reference(f"self.{name}_{variable}"), VALUE=values[variable]
+            )
+
+        def renamed(node: ast.AST) -> ast.AST | list[ast.stmt] | None:
+            match node:
+                case ast.Nonlocal():
+                    return []
+                case ast.Name(id=variable) if variable in changed | known_in_init:
+                    return ast.Attribute(ast.Name("self", ast.Load()), f"{name}_{variable}", node.ctx)
+                case ast.Name(id=variable) if variable in values and variable not in own:
+                    return values[variable]
+            return None
+
+        users = [one for one in ast.walk(self.module.tree) if isinstance(one, ast.Name) and one.id == factory.name]
+        scope = Scope(changed_copy(inner, name=name), list(inner.body), {"self": self.home}, is_run=True, is_new=True,
+                      instead_of=factory if len(users) == 1 else None)  # fmt: skip
+        scope.rewrite(renamed)
+        self.scopes.append(scope)
+        self.run.add(id(scope.node))
+        for variable in sorted(changed):
+            place = Place(f"{name}_{variable}", self.home, _or_none(values[variable]), statement)
+            self.home.places[place.name] = place
+        self.submodules[name] = self.home
+
     # -- objects that are kept on the module
 
     def _kept_objects(self) -> None:
@@ -264,6 +366,8 @@ class Homes:
             if known.is_module:
                 inside = Lifetimes(methods, ["forward"])
                 changed = {one for one in changed if one in inside.exposed}
+                changed |= {one for scope in self.scopes if scope.is_run for node in ast.walk(scope.node)
+                            for one in inside.changed if path_of(node) == f"{path}.{one}"}  # fmt: skip
             else:
                 read = {node.attr for node in ast.walk(self.module.tree)
                         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)}  # fmt: skip
@@ -281,6 +385,7 @@ class Homes:
                 home.places[one] = Place(one, home, _or_none(value), statement, is_buffer=is_buffer)
 
     def _made_objects(self) -> Iterator[tuple[str, ast.Call]]:
+        yield from self.hooked.items()
         names: dict[str, ast.expr] = {}
         for node in ast.walk(self.init) if self.init is not None else ():
             match node:
@@ -376,7 +481,7 @@ class Homes:
             self._check_alone(name)
             if node.decorator_list:
                 raise CannotError("a decorator stands above the function")
-            scope = Scope(node, list(node.body), {"self": self.home}, is_run=True, is_new=True)
+            scope = Scope(node, list(node.body), {"self": self.home}, is_run=True, is_new=True, instead_of=node)
             self.scopes.append(scope)
             self.run.add(id(node))
         for scope in self.scopes:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from exportlint.engine.flow.control_flow import statements as all_statements
 from exportlint.engine.flow.def_use import DefUse, is_changing, path_of, root_of, used
+from exportlint.engine.flow.lifetimes import methods_in
 from exportlint.engine.source.symbols import FunctionInfo
 from exportlint.rewrite.decide_in_data import put
 from exportlint.rewrite.draft import as_value, changed_copy, expression, stands_for, statements
@@ -46,7 +47,7 @@ class StateInBuffers:
             try:
                 yield _Rewriting(site, cls).proposal()
             except CannotError:
-                continue
+                yield from _by_computed_names(site, cls)
 
 
 def _owners(site: Site) -> Iterator[ClassInfo]:
@@ -54,9 +55,8 @@ def _owners(site: Site) -> Iterator[ClassInfo]:
     module = site.module
     top = next((one for one in module.tree.body if any(inner is site.node for inner in ast.walk(one))), None)
     own = module.classes.get(top.name) if isinstance(top, ast.ClassDef) else None
-    if own is not None and own.is_module and own.method("forward") is not None:
+    if own is not None and own.is_module:
         yield own
-        return
     wanted = {top.name} if isinstance(top, ast.ClassDef | ast.FunctionDef) else set[str]()
     for _ in range(2):  # a helper of a helper
         for one in module.tree.body:
@@ -65,8 +65,37 @@ def _owners(site: Site) -> Iterator[ClassInfo]:
             if any(isinstance(node, ast.Name) and node.id in wanted for node in ast.walk(one)):
                 wanted.add(one.name)
     for cls in module.classes.values():
-        if cls.is_module and any(isinstance(node, ast.Name) and node.id in wanted for node in ast.walk(cls.node)):
+        if (
+            cls is not own
+            and cls.is_module
+            and any(isinstance(node, ast.Name) and node.id in wanted for node in ast.walk(cls.node))
+        ):
             yield cls
+
+
+def _by_computed_names(site: Site, cls: ClassInfo) -> Iterator[Proposal]:
+    """`setattr(self, f"echo_{i}", x)`, of which the constructor sets all with tensors."""
+    draft, count = site.draft(), 0
+    for method in methods_in(cls.node).values():
+        for node in (one for statement in method.body for one in ast.walk(statement)):
+            match node:
+                case ast.Expr(
+                    value=ast.Call(func=ast.Name(id="setattr"), args=[ast.Name(id="self") as own, name, value])
+                ):
+                    if method.name == "__init__":
+                        draft.replace(node, statements(
+                            "self.register_buffer(NAME, VALUE, persistent=False)", NAME=name, VALUE=value
+                        ))  # fmt: skip
+                        count += 1
+                    else:
+                        draft.replace(node, statements(
+                            "getattr(OWN, NAME).copy_(VALUE.detach())", OWN=own, NAME=name, VALUE=value
+                        ))  # fmt: skip
+                case ast.Assign(value=ast.Call(func=ast.Name(id="getattr"), args=[ast.Name(id="self"), name]) as read):
+                    if not isinstance(name, ast.Constant):
+                        draft.swap(read, expression("READ.clone()", READ=changed_copy(read)))
+    if count:
+        yield Proposal("keep them in registered buffers", draft)
 
 
 def _is_module(site: Site, name: str) -> bool:
@@ -500,7 +529,8 @@ class _Rewriting:
             [defaults[one.arg] for one in kept if one.arg in defaults],
         )  # fmt: skip
         method = changed_copy(scope.node, args=args, body=scope.body)
-        self.draft.replace(scope.node, [])
+        if scope.instead_of is not None:
+            self.draft.replace(scope.instead_of, [])
         self.draft.add_method(self.cls.node, method)
 
     def _become_module(self, home: Home) -> None:

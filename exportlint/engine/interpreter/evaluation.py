@@ -67,6 +67,7 @@ from exportlint.engine.values.shapes import (
     indexed,
     layer_effect,
     pieces,
+    recurrent_parts,
 )
 
 if TYPE_CHECKING:
@@ -874,6 +875,8 @@ class Expressions:
         if module.name in library.MODULE_CONTAINERS:
             return UNKNOWN
         found = library.module_call(module.name or "", args)
+        if found.kind is Kind.CONTAINER and (parts := recurrent_parts(exactly(module), args)) is not None:
+            return exactly(Container("tuple", TENSOR, parts))
         return (
             found
             if found.kind is not Kind.TENSOR or found.data_dim is not None

@@ -288,13 +288,18 @@ _ROW_BY_ROW = frozenset(
 )
 _FEATURES = {
     "Linear": ("takes", "gives"),
-    "Embedding": ("", "gives"),
+    "Embedding": ("rows", "gives"),
     "LayerNorm": ("takes",),
     "BatchNorm1d": ("takes",),
     "BatchNorm2d": ("takes",),
 }
+_OF_RECURRENT = ("takes", "gives", "layers", "batch_first", "bidirectional", "proj_size")
 _OF_CONVOLUTION = ("takes", "gives", "kernel_size", "stride", "padding", "dilation")
-_OF_KEYWORD = {"in_channels": "takes", "out_channels": "gives"}
+_OF_KEYWORD = {
+    "in_channels": "takes", "out_channels": "gives", "in_features": "takes", "out_features": "gives",
+    "embedding_dim": "gives", "num_features": "takes", "normalized_shape": "takes",
+    "input_size": "takes", "hidden_size": "gives", "num_layers": "layers",
+}  # fmt: skip
 _RECURRENT = frozenset(
     f"torch.nn.{w}" for w in _WORDS("LSTM GRU RNN MultiheadAttention AdaptiveLogSoftmaxWithLoss LSTMCell")
 )
@@ -397,13 +402,19 @@ def _settings_of_layer(
 ) -> tuple[tuple[str, Value], ...]:
     """How many features a layer takes and gives, where they are plain numbers, and how a convolution goes."""
     last = name.rpartition(".")[2]
+    named = {_OF_KEYWORD.get(key, key): value for key, value in keywords.items()}
     if last in {"Conv1d", "Conv2d", "Conv3d"}:
         given = dict(zip(_OF_CONVOLUTION, args, strict=False))
-        named = {_OF_KEYWORD.get(key, key): value for key, value in keywords.items()}
         return tuple((part, value.plain) for part, value in (given | named).items() if part in _OF_CONVOLUTION)
+    if last.startswith(("MaxPool", "AvgPool")) and "ceil_mode" not in named:
+        given = dict(zip(("kernel_size", "stride", "padding"), args, strict=False))
+        return tuple((part, value.plain) for part, value in (given | named).items() if part in _OF_CONVOLUTION)
+    if last in {"LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell"}:
+        given = dict(zip(_OF_RECURRENT[:3], args, strict=False))
+        return tuple((part, value.plain) for part, value in (given | named).items() if part in _OF_RECURRENT)
     parts = _FEATURES.get(last, ())
-    pairs = zip(parts, args, strict=False)
-    return tuple((part, value.plain) for part, value in pairs if part and shapes.extent_of(value) is not None)
+    pairs = (dict(zip(parts, args, strict=False)) | named).items()
+    return tuple((part, value.plain) for part, value in pairs if part in parts and shapes.extent_of(value) is not None)
 
 
 def _constant_or_computed(name: str, args: tuple[Value, ...]) -> Value:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING
 
-from exportlint.engine.values.abstract_value import Kind, Module, Scalar, Size, Tensor, Value, exactly
+from exportlint.engine.values.abstract_value import Container, Kind, Module, Scalar, Size, Tensor, Value, exactly
 from exportlint.engine.values.extents import Dims, Extent, divided, equal, less, number, plus, remainder, times
 
 if TYPE_CHECKING:
@@ -482,7 +482,11 @@ _KEEP = (
     "clamp round floor ceil flip roll masked_fill cpu cuda bfloat16 softmax log_softmax gelu silu elu leaky_relu "
     "dropout normalize cumsum cumprod zeros_like ones_like rand_like randn_like empty_like full_like tril triu square "
     "sin cos erf sign reciprocal logical_not isnan isinf isfinite layer_norm softplus mish sort argsort "
-    "requires_grad_ mul_ add_ sub_ div_ masked_fill_ clamp_ relu_ nan_to_num"
+    "requires_grad_ mul_ add_ sub_ div_ masked_fill_ clamp_ relu_ nan_to_num log1p log2 log10 expm1 exp2 tan asin acos "
+    "atan sinh cosh erfc frac trunc sgn bitwise_not hardtanh hardswish hardsigmoid relu6 selu celu prelu softsign "
+    "logsigmoid softmin clip clip_ clamp_min clamp_max zero_ fill_ copy_ exp_ sqrt_ abs_ neg_ tanh_ sigmoid_ round_ "
+    "batch_norm group_norm instance_norm rms_norm dropout1d dropout2d alpha_dropout gumbel_softmax bernoulli "
+    "index_fill scatter scatter_add index_add index_copy"
 )
 _PAIRED = (
     "add sub mul div where maximum minimum eq ne lt le gt ge logical_and logical_or logical_xor remainder fmod "
@@ -591,7 +595,8 @@ def _end(dim: Extent, end: Extent) -> Extent:
 _KEEPING_LAYERS = frozenset(
     str.split(
         "LayerNorm RMSNorm BatchNorm1d BatchNorm2d BatchNorm3d Dropout ReLU ReLU6 GELU SiLU Mish Tanh Sigmoid Softmax "
-        "LogSoftmax Softplus LeakyReLU ELU Hardtanh Hardsigmoid Hardswish Identity"
+        "LogSoftmax Softplus LeakyReLU ELU Hardtanh Hardsigmoid Hardswish Identity GroupNorm InstanceNorm1d "
+        "InstanceNorm2d PReLU CELU SELU Softsign LogSigmoid Softmin Dropout1d Dropout2d AlphaDropout"
     )
 )
 
@@ -605,16 +610,49 @@ def layer_effect(module: Value, args: tuple[Value, ...]) -> Effect:
     return Effect()
 
 
+def recurrent_parts(module: Value, args: tuple[Value, ...]) -> tuple[Value, ...] | None:
+    """What calling an LSTM, GRU or RNN gives, a cell's state as one: the output, and the state that is left."""
+    dims = dims_of(args[0]) if args else None
+    match module.options:
+        case (Module(cls=None, name=str(name)) as known,) if dims:
+            gives = _field(known, "gives")
+        case _:
+            return None
+    if gives is None:
+        return None
+    if name.endswith("LSTMCell"):
+        return tensor_of((*dims[:-1], gives)), tensor_of((*dims[:-1], gives))
+    setting = {part: exactly(known).field(part) for part in ("layers", "batch_first", "bidirectional", "proj_size")}
+    layers = extent_of(setting["layers"]) if setting["layers"] is not None else number(1)
+    is_both = (flag := setting["bidirectional"]) is not None and flag.truth is not False
+    if is_both or setting["proj_size"] is not None or layers is None:
+        return None
+    first = setting["batch_first"]
+    rows = dims[:-2] if len(dims) < 3 else dims[:1] if first is not None and first.truth else dims[1:2]  # noqa: PLR2004
+    state = tensor_of((layers, *rows, gives))
+    left = exactly(Container("tuple", state, (state, state))) if name.endswith("LSTM") else state
+    return tensor_of((*dims[:-1], gives)), left
+
+
 def _of_layer(module: Module, dims: Dims) -> Effect:
     name = (module.name or "").rpartition(".")[2]
     takes, gives = (_field(module, part) for part in ("takes", "gives"))
     if name == "Embedding":
         return Effect((*dims, gives))
+    if name in {"GRUCell", "RNNCell"}:
+        return Effect((*dims[:-1], gives))
     if name in _KEEPING_LAYERS:
         place = 1 if name.startswith("BatchNorm") else -1
         return Effect(dims, equal_sides(dims[place], takes) if takes is not None and len(dims) > 1 else ())
     if name == "Linear":
         return Effect((*dims[:-1], gives), equal_sides(dims[-1], takes) if takes is not None else ())
+    if name == "Flatten" and len(dims) > 1:
+        return Effect((dims[0], product(dims[1:])))
+    if name.startswith(("MaxPool", "AvgPool")) and name[-1] == "d":
+        count = int(name[-2])
+        places = [_of_place(module, extent, i, _setting(module, "kernel_size", i, None))
+                  for i, extent in enumerate(dims[len(dims) - count :])]  # fmt: skip
+        return Effect((*dims[: len(dims) - count], *places) if len(dims) > count else None)
     if name in {"Conv1d", "Conv2d", "Conv3d"} and takes is not None:
         return _convolved(module, dims, int(name[-2]))
     return Effect()
@@ -629,9 +667,9 @@ def _convolved(module: Module, dims: Dims, count: int) -> Effect:
     return Effect((*dims[:at], _field(module, "gives"), *places), equal_sides(dims[at], _field(module, "takes")))
 
 
-def _of_place(module: Module, extent: Extent | None, i: int) -> Extent | None:
-    """How many places a convolution gives, by the formula of `torch.nn.Conv2d`'s documentation."""
-    kernel, stride = _setting(module, "kernel_size", i, None), _setting(module, "stride", i, 1)
+def _of_place(module: Module, extent: Extent | None, i: int, steps_by: int | None = 1) -> Extent | None:
+    """How many places a convolution gives, by the formula of `torch.nn.Conv2d`'s documentation; a pool, likewise."""
+    kernel, stride = _setting(module, "kernel_size", i, None), _setting(module, "stride", i, steps_by)
     padding, dilation = _setting(module, "padding", i, 0), _setting(module, "dilation", i, 1)
     if extent is None or kernel is None or stride is None or padding is None or dilation is None:
         return None
