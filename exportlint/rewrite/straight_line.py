@@ -203,7 +203,7 @@ class StraightLine:
             case ast.Try():
                 return [self._try(node)]
             case ast.Assert(test=test, msg=message) if self.decides(test) and self._is_wanted(node):
-                return [stands_for(self.check(self.form.truth(test), message), node)]
+                return self._asserted(node, test, message)
             case ast.FunctionDef() | ast.ClassDef() | ast.Import() | ast.ImportFrom() | ast.Pass():
                 return [node]
         masked = isinstance(node, ast.Assign) and path_of(node.targets[0]) in self.form.masks
@@ -344,6 +344,20 @@ class StraightLine:
             case _:
                 text = ast.Constant("a check failed")
         return written("torch._assert_async(TEST, MESSAGE)", TEST=test, MESSAGE=text)[0]
+
+    def _asserted(self, node: ast.Assert, test: ast.expr, message: ast.expr | None) -> list[ast.stmt]:
+        """An `assert` of data as a check that the program makes; what Python can answer it still asks Python."""
+        parts = test.values if isinstance(test, ast.BoolOp) else [test]
+        python = [one for one in parts if not self.decides(one)]
+        joined = [one for one in parts if self.decides(one)]
+        if not python or not isinstance(test, ast.BoolOp):
+            return [stands_for(self.check(self.form.truth(test), message), node)]
+        ours = python[0] if len(python) == 1 else changed_copy(test, values=python)
+        theirs = joined[0] if len(joined) == 1 else changed_copy(test, values=joined)
+        check = self.check(self.form.truth(theirs), message)
+        if isinstance(test.op, ast.And):
+            return [stands_for(ast.Assert(ours, message), node), check]
+        return [stands_for(ast.If(ast.UnaryOp(ast.Not(), ours), [check], []), node)]
 
     def _selected(self, node: ast.If, test: ast.expr) -> list[ast.stmt]:
         """Both sides, and what they set selected."""
