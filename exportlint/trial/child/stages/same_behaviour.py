@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import dis
 import math
 import pickle
 import time
@@ -17,14 +19,15 @@ import torch
 
 from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.inputs.draws import (
-    ONE_ROW,
     OTHER,
     SAMPLE,
+    VALUES_IN_TURN,
     ZEROS,
     InputDraw,
     between,
     boundary_draws,
     made,
+    of_calls,
     scales_of_draws,
     single_draws,
     training_draws,
@@ -48,12 +51,14 @@ from exportlint.trial.child.loading.loaded import copied
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.server.process_control import exit_if_forked_copy
 from exportlint.trial.child.soundness.call_gradients import first_difference, gradients
+from exportlint.trial.protocol.frames import is_installed, is_user_path
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.outcomes import DIFFERS, PASSED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
+    from types import TracebackType
 
     from exportlint.trial.child.execution.inputs.input_sets import Inputs
     from exportlint.trial.child.execution.inputs.taken_sides import Side
@@ -80,20 +85,34 @@ class EagerCall:
 
 
 @dataclass(frozen=True)
+class Raised:
+    """A call that raised. `on_purpose`: by a `raise` or an `assert` of the model's own files."""
+
+    error_class: str
+    on_purpose: bool
+
+
+@dataclass(frozen=True)
 class Behaviour:
     """What calls in a row did, on one fresh model.
 
     draw     what it was called with
     setting  what of the model was another than in the sample
-    calls    of each call what it gave; or the class of what it raised
+    calls    of each call what it gave, or raised
+    later    the outputs once more, after all of them: what a call gave must not change with the next one
     buffers  after all of them, and parameters
+    keys     of the state that a checkpoint holds by then
+    left     what they leave as it was in most models: whether it can be copied, and torch's global settings
     drawn    the parameters that random numbers made, of a model whose first call makes some
     gradients  of one call more, by the name of parameters and inputs
     """
 
     draw: InputDraw
-    calls: tuple[EagerCall | str, ...]
+    calls: tuple[EagerCall | Raised, ...]
+    later: tuple[Leaves, ...]
     buffers: dict[str, Leaves]
+    keys: frozenset[str]
+    left: dict[str, bool | str]
     drawn: Parameters
     setting: OtherSetting | None = None
     gradients: dict[str, torch.Tensor] = field(default_factory=dict)
@@ -125,7 +144,7 @@ def run(request: StageRequest) -> StageAnswer:
             return StageAnswer(DIFFERS, _in_words(beside.details))
         caveats.append(f"it draws other numbers, and computes the same from the same numbers ({same[0].name})")
         beside = same[1]
-    caveats += _other_gradients(beside)
+    caveats += (*_other_gradients(beside), *_in_checkpoints(beside), *_in_other_precisions(beside))
     return _judged(caveats, _harmless(beside), unsafe=unsafe)
 
 
@@ -142,7 +161,7 @@ def _kept(request: StageRequest) -> StageAnswer:
     else:
         draws, taken = _draws_and_sides(loaded)
         tried = [_behaviour(loaded, draw, None) for draw in draws]
-        kept = [one for one in tried if one.draw in _usual() or not _refuses(one)]
+        kept = [one for one in tried if one.draw in _usual() or not _refuses(one) or _is_on_purpose(one)]
         data = {"one_sided": one_sided(taken), "two_sided": two_sided(taken)}
     exit_if_forked_copy()
     Path(request.options["file"]).write_bytes(pickle.dumps(kept))
@@ -180,7 +199,7 @@ def _beside(
         now = _behaviour(loaded, before.draw, before.drawn, around)
         exit_if_forked_copy()
         pairs.append((before, now))
-        if _takes_no_single_row(before, now):
+        if before.draw.dtype or _takes_other_sizes_no_more(before, now):
             continue  # which is told beside the rewrite
         if (seen := _first_difference(before, now)) is not None:
             return seen
@@ -202,7 +221,7 @@ def _other_gradients(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[s
     for before, now in pairs:
         if before.draw.how in (SAMPLE, OTHER) and not before.draw.in_training:
             for ours, theirs in zip(before.calls, now.calls, strict=True):
-                if isinstance(ours, str) or isinstance(theirs, str):
+                if isinstance(ours, Raised) or isinstance(theirs, Raised):
                     break
                 if other := sorted(ours.with_gradients ^ theirs.with_gradients):
                     what = "no longer requires" if other[0] in ours.with_gradients else "now requires"
@@ -220,12 +239,27 @@ def _harmless(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
             found = first_difference(before.gradients, now.gradients)
             if found and found.is_nan:
                 yield f"on zeros, {found.in_words}"
-        if _takes_no_single_row(before, now):
-            yield "it takes the sample's sizes only, and took a single row before"
+    fixed = (before.draw.how for before, now in pairs if _takes_other_sizes_no_more(before, now))
+    if (how := next(fixed, None)) is not None:
+        yield f"it takes the sample's sizes only, and took others before ({how})"
 
 
-def _takes_no_single_row(before: Behaviour, now: Behaviour) -> bool:
-    return before.draw.how == ONE_ROW and _refuses(now) and not _refuses(before)
+def _takes_other_sizes_no_more(before: Behaviour, now: Behaviour) -> bool:
+    return before.draw.has_other_sizes and _refuses(now) and not _refuses(before)
+
+
+def _in_other_precisions(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
+    for before, now in pairs:
+        if before.draw.dtype and (seen := _first_difference(before, now)):
+            yield f"in another precision it computes something else: {_in_words(seen.details)}"
+            return
+
+
+def _in_checkpoints(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
+    for before, now in pairs[:1]:
+        for keys, how in ((now.keys - before.keys, "has a new key"), (before.keys - now.keys, "has no more the key")):
+            if keys:
+                yield f"`state_dict()` {how}, `{min(keys)}`: checkpoints of the unedited model do not load as they did"
 
 
 def _draws_and_sides(loaded: Loaded) -> tuple[list[InputDraw], set[Side]]:
@@ -277,7 +311,13 @@ class _SideSearch:
 
 def _refuses(one: Behaviour) -> bool:
     """Does the model raise? Of inputs that nobody gave it, that says no more than that it is not made for them."""
-    return any(isinstance(call, str) for call in one.calls)
+    return any(isinstance(call, Raised) for call in one.calls)
+
+
+def _is_on_purpose(one: Behaviour) -> bool:
+    """Does it raise first what the model's author wrote? Such a check is to be kept."""
+    first = next((call for call in one.calls if isinstance(call, Raised)), None)
+    return first is not None and first.on_purpose
 
 
 def _behaviour(
@@ -290,11 +330,11 @@ def _behaviour(
     """Where every call raises, that of a model whose branches and loops are plain Python: torch's operators refuse in
     eager what they refuse to export."""
     first = _of_calls(loaded, draw, drawn, around, setting)
-    if not all(isinstance(call, str) for call in first.calls):
+    if not all(isinstance(call, Raised) for call in first.calls):
         return first
     with plain_operators():
         again = _of_calls(loaded, draw, drawn, around, setting)
-    return first if any(isinstance(call, str) for call in again.calls) else again
+    return first if any(isinstance(call, Raised) for call in again.calls) else again
 
 
 def _of_calls(
@@ -305,23 +345,45 @@ def _of_calls(
 
     def fresh() -> tuple[Any, Inputs]:
         model = with_parameters(loaded, drawn or {})
+        if draw.dtype is not None and isinstance(model, torch.nn.Module):
+            model.to(draw.dtype)
         if draw.in_training:
             model.train()
         return (setting and with_setting(model, inputs, setting)) or (model, inputs)
 
     model, given = fresh()
     begun = names_of_parameters(model)
-    calls = tuple(_call(model, copied(given), _SEED + index, around) for index in range(_CALLS))
+    in_turn = [given] * _CALLS if setting else of_calls(loaded, draw, _CALLS)
+    outputs: list[Any] = []
+    calls = tuple(_call(model, copied(one), _SEED + index, around, outputs) for index, one in enumerate(in_turn))
+    later = tuple(map(snapshot, outputs)) if draw.how == VALUES_IN_TURN else ()
+    left = _left(model)
     named = [*getattr(model, "named_buffers", list)(), *getattr(model, "named_parameters", list)()]
     buffers = {name: snapshot(value) for name, value in named}
+    keys = frozenset(model.state_dict()) if isinstance(model, torch.nn.Module) else frozenset[str]()
     if drawn is None:
         drawn = {} if names_of_parameters(model) <= begun else drawn_parameters(loaded, inputs, _SEED)
-    has_gradients = draw.how in _OF_GRADIENTS and not (draw.in_training or setting)
+    has_gradients = draw.how in _OF_GRADIENTS and not (draw.in_training or draw.dtype or setting)
     found = gradients(lambda: fresh()[0], inputs, _SEED, around) if has_gradients else {}
-    return Behaviour(draw, calls, buffers, drawn, setting, found)
+    return Behaviour(draw, calls, later, buffers, keys, left, drawn, setting, found)
 
 
-def _call(model: Any, inputs: Inputs, number: int, around: Around) -> EagerCall | str:
+def _left(model: Any) -> dict[str, bool | str]:
+    try:
+        copy.deepcopy(model)
+        is_copied = True
+    except Exception:  # noqa: BLE001 - any class of the target may refuse, in any way
+        is_copied = False
+    return {
+        "the model can be copied": is_copied,
+        "gradients are recorded": torch.is_grad_enabled(),
+        "the default dtype": str(torch.get_default_dtype()),
+        "algorithms are deterministic": torch.are_deterministic_algorithms_enabled(),
+    }
+
+
+def _call(model: Any, inputs: Inputs, number: int, around: Around, outputs: list[Any]) -> EagerCall | Raised:
+    """Adds what it gave to `outputs`."""
     args, kwargs = inputs
     seed(number)
     with recorded_effects(), around():
@@ -329,7 +391,8 @@ def _call(model: Any, inputs: Inputs, number: int, around: Around) -> EagerCall 
             output = _used_up(model(*args, **kwargs))
             given = snapshot(output)
         except BaseException as exc:  # noqa: BLE001 - SystemExit is an answer too
-            return type(exc).__name__
+            return Raised(type(exc).__name__, _raises_on_purpose(exc))
+    outputs.append(output)
     kinds = (("the output", output), ("the input", inputs))
     grad = {
         f"{kind} {path}".strip()
@@ -338,6 +401,19 @@ def _call(model: Any, inputs: Inputs, number: int, around: Around) -> EagerCall 
         if isinstance(leaf, torch.Tensor) and leaf.requires_grad
     }
     return EagerCall(given, snapshot(inputs), frozenset(grad))
+
+
+def _raises_on_purpose(exc: BaseException) -> bool:
+    *_, (frame, place) = [(each.tb_frame, each.tb_lasti) for each in _steps(exc.__traceback__)]
+    code = frame.f_code
+    is_own = is_user_path(code.co_filename) and not is_installed(code.co_filename)
+    return is_own and code.co_code[place] == dis.opmap["RAISE_VARARGS"]
+
+
+def _steps(traceback: TracebackType | None) -> Iterator[TracebackType]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
 
 
 def _used_up(output: Any) -> Any:
@@ -349,13 +425,21 @@ def _used_up(output: Any) -> Any:
 def _first_difference(before: Behaviour, now: Behaviour) -> Observation | None:
     for number, (ours, theirs) in enumerate(zip(before.calls, now.calls, strict=True), 1):
         where = {"inputs": before.in_words, "call": number}
-        if isinstance(ours, str) and isinstance(theirs, str):
+        if isinstance(ours, Raised) and isinstance(theirs, Raised):
             break  # a check that a program keeps raises a RuntimeError, whatever class the Python one had
-        if isinstance(ours, str) or isinstance(theirs, str):
+        if isinstance(ours, Raised) or isinstance(theirs, Raised):
             return _observed({**where, "what": "raised", "ours": _how(ours), "theirs": _how(theirs)})
         for part, mine, other in (("output", ours.output, theirs.output), ("input", ours.inputs, theirs.inputs)):
             if found := compare(mine, other):
                 return _observed({**where, "part": part, **found.fields()})
+    for number, (kept, given) in enumerate(zip(before.later, now.later, strict=False), 1):
+        if found := compare(kept, given):
+            part = f"output of call {number}, after the calls that follow it,"
+            return _observed({"inputs": before.in_words, "part": part, **found.fields()})
+    for what, ours_left in before.left.items():
+        if ours_left != now.left[what] and not (what == "the model can be copied" and now.left[what]):
+            how = {"what": "value", "ours": str(ours_left), "theirs": str(now.left[what])}
+            return _observed({"inputs": before.in_words, "part": f"state left behind ({what})", **how})
     return _buffer_difference(before, now)
 
 
@@ -380,8 +464,8 @@ def _how_much(details: Mapping[str, Any]) -> str:
     return f" ({ours} before, {theirs} now)" if ours and theirs else ""
 
 
-def _how(call: EagerCall | str) -> str:
-    return call if isinstance(call, str) else "a result"
+def _how(call: EagerCall | Raised) -> str:
+    return call.error_class if isinstance(call, Raised) else "a result"
 
 
 def _observed(details: dict[str, Any]) -> Observation:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -29,16 +30,26 @@ SAMPLE, OTHER, ZEROS = "the sample", "the other inputs", "zeros"
 
 @dataclass(frozen=True, slots=True)
 class InputDraw:
-    """How inputs are made: a key of the tables below, and how much of it where it can be more or less."""
+    """How inputs are made: a key of the tables below, and how much of it where it can be more or less.
+
+    dtype  of the model and of every number with a fraction; None: the sample's
+    """
 
     how: str
     amount: float = 0.0
     in_training: bool = False
+    dtype: torch.dtype | None = None
 
     @property
     def in_words(self) -> str:
         text = self.how.format(f"{self.amount:g}")
+        text = f"{text} in {str(self.dtype).removeprefix('torch.')}" if self.dtype else text
         return f"{text}, in training" if self.in_training else text
+
+    @property
+    def has_other_sizes(self) -> bool:
+        """Are the sizes of some call others than the sample's?"""
+        return self.how in (*_SIZES, SIZES_IN_TURN)
 
     @property
     def is_given(self) -> bool:
@@ -46,18 +57,32 @@ class InputDraw:
         return self.how in (SAMPLE, OTHER)
 
 
+def of_calls(loaded: Loaded, draw: InputDraw, calls: int) -> list[Inputs]:
+    """Fresh inputs of so many calls in a row: equal ones but in draws that take others in turn, which end as they
+    began."""
+    if draw.how not in _TURNS:
+        return [made(loaded, draw) for _ in range(calls)]
+    turns = [made(loaded, InputDraw(how)) for how in _TURNS[draw.how]]
+    return [*islice(cycle(turns), calls - 1), turns[0]]
+
+
 def made(loaded: Loaded, draw: InputDraw) -> Inputs:
     """Fresh inputs; equal ones for the same draw in every process."""
+    if draw.dtype is not None:
+        plain = made(loaded, replace(draw, dtype=None))
+        return changed_inside(plain, partial(_with_fractions, change=lambda tensor: tensor.to(draw.dtype)))  # type: ignore[no-any-return]
+    if draw.how in _TURNS:
+        return made(loaded, InputDraw(_TURNS[draw.how][0]))
     if draw.how == SAMPLE or (draw.how == OTHER and are_meant(loaded, 1)):
         return inputs_of(loaded, 0 if draw.how == SAMPLE else 1)
     sample = inputs_of(loaded, 0)
     if draw.how in _BOUNDARIES:
         return _one_by_one(sample, _BOUNDARIES[draw.how])
-    if draw.how == ONE_ROW:
-        return _first_rows(sample)
+    if draw.how in _SIZES:
+        return _SIZES[draw.how](sample)
     if draw.how in _DRAWN:
         return changed_inside(sample, partial(with_other_values, number=_DRAWN[draw.how]))  # type: ignore[no-any-return]
-    change = {**_CHANGES, **_ALONE}.get(draw.how) or partial(_BY_AMOUNT[draw.how], amount=draw.amount)
+    change = {**_CHANGES, **_ALONE, **_NOT_NUMBERS}.get(draw.how) or partial(_BY_AMOUNT[draw.how], amount=draw.amount)
     return changed_inside(sample, partial(_with_fractions, change=change))  # type: ignore[no-any-return]
 
 
@@ -67,8 +92,9 @@ def usual_draws() -> Iterator[InputDraw]:
 
 
 def boundary_draws(loaded: Loaded) -> Iterator[InputDraw]:
-    """The ends of what integers and masks may be, and a batch of one row: most of what a loop over a length, or a rule
-    for padding, gets wrong is wrong there. Only those that change the sample."""
+    """The ends of what integers and masks may be, and other sizes: most of what a loop over a length, or a rule for
+    padding, gets wrong is wrong there. Other inputs in each call: so is what is kept of the first one. A value that is
+    no number, and other precisions of the model. Only those that change the sample."""
     tensors = _tensors(inputs_of(loaded, 0))
     whole = [leaf for leaf in tensors if _is_whole(leaf)]
     known = [whole]
@@ -77,8 +103,13 @@ def boundary_draws(loaded: Loaded) -> Iterator[InputDraw]:
         if not any(all(map(torch.equal, one, changed)) for one in known):
             known.append(changed)
             yield InputDraw(how)
-    if any(leaf.dim() and leaf.shape[0] > 1 for leaf in tensors):
-        yield InputDraw(ONE_ROW)
+    yield from (InputDraw(how) for how in _SIZES if _has_size(tensors, how))
+    yield InputDraw(VALUES_IN_TURN)
+    if _has_size(tensors, ONE_ROW):
+        yield InputDraw(SIZES_IN_TURN)
+    if any(leaf.dtype.is_floating_point for leaf in tensors):
+        yield from (InputDraw(how) for how in _NOT_NUMBERS)
+        yield from (InputDraw(SAMPLE, dtype=dtype) for dtype in (torch.float64, torch.bfloat16))
 
 
 def training_draws(loaded: Loaded) -> Iterator[InputDraw]:
@@ -180,7 +211,6 @@ _BOUNDARIES: dict[str, Change] = {
     "masks with a single 1": _single,
     "integers with a last column of 0": _shorter,
 }
-ONE_ROW = "the first row alone"
 
 
 def _one_by_one(sample: Inputs, change: Change) -> Inputs:
@@ -189,15 +219,55 @@ def _one_by_one(sample: Inputs, change: Change) -> Inputs:
     )
 
 
-def _first_rows(sample: Inputs) -> Inputs:
-    """Of every tensor that has as many rows as the first one."""
-    rows = next(leaf.shape[0] for leaf in _tensors(sample) if leaf.dim())
+def _resized(sample: Inputs, dim: int, change: Change) -> Inputs:
+    """`change` of every tensor that is as long in the dim as the first one that has it."""
+    size = next((leaf.shape[dim] for leaf in _tensors(sample) if _has_dim(leaf, dim)), None)
 
-    def first(leaf: Any) -> Any:
-        has_rows = _is_plain(leaf) and leaf.dim() and leaf.shape[0] == rows
-        return leaf.detach()[:1].clone().requires_grad_(leaf.requires_grad) if has_rows else leaf
+    def other(leaf: Any) -> Any:
+        if not (_is_plain(leaf) and _has_dim(leaf, dim) and leaf.shape[dim] == size):
+            return leaf
+        return change(leaf.detach()).clone().requires_grad_(leaf.requires_grad)
 
-    return changed_inside(sample, partial(pytree.tree_map, first))  # type: ignore[no-any-return]
+    return changed_inside(sample, partial(pytree.tree_map, other))  # type: ignore[no-any-return]
+
+
+def _has_dim(leaf: torch.Tensor, dim: int) -> bool:
+    return bool(leaf.dim() > (dim if dim >= 0 else 1))  # the last dim is another one than the rows
+
+
+def _has_size(tensors: Sequence[torch.Tensor], how: str) -> bool:
+    """Is there what the draw changes?"""
+    if how == TWICE:
+        return any(leaf.dim() for leaf in tensors)
+    dim = {ONE_ROW: 0, SHORTER: 1, NARROWER: -1}[how]
+    if how == NARROWER and all(leaf.dim() <= 2 for leaf in tensors):  # noqa: PLR2004 - then it is SHORTER
+        return False
+    size = next((leaf.shape[dim] for leaf in tensors if _has_dim(leaf, dim)), 1)
+    return bool(size > 1)
+
+
+ONE_ROW, TWICE = "the first row alone", "every row twice"
+SHORTER, NARROWER = "the sample, one shorter in its second dim", "the sample, one shorter in its last dim"
+_SIZES: dict[str, Callable[[Inputs], Inputs]] = {
+    ONE_ROW: partial(_resized, dim=0, change=lambda tensor: tensor[:1]),
+    TWICE: partial(_resized, dim=0, change=lambda tensor: torch.cat([tensor, tensor])),
+    SHORTER: partial(_resized, dim=1, change=lambda tensor: tensor[:, :-1]),
+    NARROWER: partial(_resized, dim=-1, change=lambda tensor: tensor[..., :-1]),
+}
+VALUES_IN_TURN, SIZES_IN_TURN = "other inputs in each call", "other sizes in each call"
+_TURNS = {VALUES_IN_TURN: (SAMPLE, OTHER), SIZES_IN_TURN: (SAMPLE, ONE_ROW)}
+
+
+def _with_first(tensor: torch.Tensor, value: float) -> torch.Tensor:
+    flat = tensor.clone().reshape(-1)
+    flat[:1] = value
+    return flat.reshape(tensor.shape)
+
+
+_NOT_NUMBERS: dict[str, Change] = {
+    "the sample with a nan": partial(_with_first, value=torch.nan),
+    "the sample with an infinity": partial(_with_first, value=torch.inf),
+}
 
 
 def _with_fractions(inputs: Any, change: Change) -> Any:
