@@ -149,14 +149,12 @@ def test_masks_that_leave_nothing_and_everything():
     assert "integers all 0" in verdict(before, of("return x * mask", MASKED)).why_not
 
 
-def test_a_single_row():
-    before, after = "return x - x.mean(0)", "return x - (x[0] + x[1]) / 2"
-    source = PLAIN.replace("torch.tensor([[0.3", "torch.tensor([[0.3")
-    found = verdict(of(before, source), of(after, source))
-    assert found.why_not == ""
-    assert any("the first row alone" in one for one in found.caveats)
-    wrong = verdict(of("return x - x.mean(0)", source), of("return x - x.sum(0) / 2", source))
-    assert "the first row alone" in wrong.why_not
+def test_other_numbers_of_rows():
+    mean = of("return x - x.mean(0)", PLAIN)
+    assert "the first row once more" in verdict(mean, of("return x - x.sum(0) / 2", PLAIN)).why_not
+    assert "the first row once more" in verdict(mean, of("return x - (x[0] + x[1]) / 2", PLAIN)).why_not
+    guarded = of("return x[1:].sum(0) if len(x) > 1 else x[0] * 0", PLAIN)
+    assert "the first row alone" in verdict(guarded, of("return x[1:].sum(0) + x[1] * 0", PLAIN)).why_not
 
 
 @pytest.mark.parametrize(
@@ -205,6 +203,15 @@ class Net(nn.Module):
 """
 
 
+INDEXED = """
+class Net(nn.Module):
+    def forward(self, x, idx):
+{body}
+
+    inputs = staticmethod(lambda: (torch.rand(3, 2), torch.tensor([0, 2, 1])))
+"""
+
+
 def kept(init, body):
     return STATE.format(init=indent(init, " " * 8), body=indent(body, " " * 8))
 
@@ -240,7 +247,7 @@ BUFFER = 'self.register_buffer("last", torch.zeros(2, 3), persistent=False)'
         (
             of("return x * 2 if x.shape[0] < 3 else x", PLAIN),
             of("return x * 2", PLAIN),
-            "every row twice",
+            "the first row once more",
         ),
         (
             of("return x * 2 if x.shape[1] == 3 else x", PLAIN),
@@ -251,6 +258,22 @@ BUFFER = 'self.register_buffer("last", torch.zeros(2, 3), persistent=False)'
             of("return torch.where(x > 0, x, 0.0)", PLAIN),
             of("return x * (x > 0)", PLAIN),
             "nan",
+        ),
+        # a side that raises where the other one was taken
+        (
+            of("return x[idx] if idx.max() < len(x) else x * 0", INDEXED),
+            of("return torch.where(idx.max() < len(x), x[idx], x * 0)", INDEXED),
+            "integers and 1",
+        ),
+        (
+            of("return x[idx.clamp(max=len(x) - 1)]", INDEXED),
+            of("return x[idx]", INDEXED),
+            "integers and 1",
+        ),
+        (
+            of("return x[: len(x) - 1] if len(x) > 1 else x", PLAIN),
+            of("return x[: len(x) - 1 or x.unsqueeze_(0)]", PLAIN),
+            "first row alone",
         ),
         # what the author raises is no input that the model is not made for
         (

@@ -203,6 +203,11 @@ def _beside(
             continue  # which is told beside the rewrite
         if (seen := _first_difference(before, now)) is not None:
             return seen
+    refused = {before.draw.other_size for before, now in pairs if _takes_other_sizes_no_more(before, now)}
+    for before, now in pairs:  # what takes another size is not made for the sample's alone
+        if before.draw.other_size in refused and not _refuses(now):
+            raising = next(pair for pair in pairs if _takes_other_sizes_no_more(*pair))
+            return _first_difference(*raising)
     return pairs
 
 
@@ -245,7 +250,7 @@ def _harmless(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
 
 
 def _takes_other_sizes_no_more(before: Behaviour, now: Behaviour) -> bool:
-    return before.draw.has_other_sizes and _refuses(now) and not _refuses(before)
+    return bool(before.draw.other_size) and _refuses(now) and not _refuses(before)
 
 
 def _in_other_precisions(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
@@ -345,7 +350,7 @@ def _of_calls(
 
     def fresh() -> tuple[Any, Inputs]:
         model = with_parameters(loaded, drawn or {})
-        if draw.dtype is not None and isinstance(model, torch.nn.Module):
+        if draw.dtype is not None and isinstance(model, torch.nn.Module) and any(True for _ in model.parameters()):
             model.to(draw.dtype)
         if draw.in_training:
             model.train()

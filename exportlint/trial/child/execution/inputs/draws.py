@@ -47,9 +47,9 @@ class InputDraw:
         return f"{text}, in training" if self.in_training else text
 
     @property
-    def has_other_sizes(self) -> bool:
-        """Are the sizes of some call others than the sample's?"""
-        return self.how in (*_SIZES, SIZES_IN_TURN)
+    def other_size(self) -> str:
+        """The dim whose size is another than the sample's in some call; "" where none is."""
+        return _OTHER_SIZES.get(self.how, "")
 
     @property
     def is_given(self) -> bool:
@@ -110,6 +110,8 @@ def boundary_draws(loaded: Loaded) -> Iterator[InputDraw]:
     if any(leaf.dtype.is_floating_point for leaf in tensors):
         yield from (InputDraw(how) for how in _NOT_NUMBERS)
         yield from (InputDraw(SAMPLE, dtype=dtype) for dtype in (torch.float64, torch.bfloat16))
+        if not any(True for _ in getattr(loaded.eager(), "parameters", list)()):
+            yield InputDraw("the sample times 100", dtype=torch.int64)
 
 
 def training_draws(loaded: Loaded) -> Iterator[InputDraw]:
@@ -185,6 +187,10 @@ def _up_to(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.clamp(max=tensor.max() - 1) if tensor.dtype != torch.bool and tensor.max() > tensor.min() else tensor
 
 
+def _moved(tensor: torch.Tensor, by: int) -> torch.Tensor:
+    return tensor if _is_mask(tensor) else tensor + by
+
+
 def _single(tensor: torch.Tensor) -> torch.Tensor:
     if not _is_mask(tensor):
         return tensor
@@ -208,6 +214,8 @@ _BOUNDARIES: dict[str, Change] = {
     "integers all 0": torch.zeros_like,
     "integers all the largest": lambda tensor: tensor.amax().expand_as(tensor).clone(),
     "integers all the smallest": lambda tensor: tensor.amin().expand_as(tensor).clone(),
+    "integers and 1": lambda tensor: _moved(tensor, 1),
+    "integers and -1": lambda tensor: _moved(tensor, -1),
     "masks with a single 1": _single,
     "integers with a last column of 0": _shorter,
 }
@@ -237,7 +245,7 @@ def _has_dim(leaf: torch.Tensor, dim: int) -> bool:
 
 def _has_size(tensors: Sequence[torch.Tensor], how: str) -> bool:
     """Is there what the draw changes?"""
-    if how == TWICE:
+    if how in (ONE_MORE, EMPTY):
         return any(leaf.dim() for leaf in tensors)
     dim = {ONE_ROW: 0, SHORTER: 1, NARROWER: -1}[how]
     if how == NARROWER and all(leaf.dim() <= 2 for leaf in tensors):  # noqa: PLR2004 - then it is SHORTER
@@ -246,15 +254,20 @@ def _has_size(tensors: Sequence[torch.Tensor], how: str) -> bool:
     return bool(size > 1)
 
 
-ONE_ROW, TWICE = "the first row alone", "every row twice"
+ONE_ROW, ONE_MORE, EMPTY = "the first row alone", "the first row once more", "no rows"
 SHORTER, NARROWER = "the sample, one shorter in its second dim", "the sample, one shorter in its last dim"
 _SIZES: dict[str, Callable[[Inputs], Inputs]] = {
     ONE_ROW: partial(_resized, dim=0, change=lambda tensor: tensor[:1]),
-    TWICE: partial(_resized, dim=0, change=lambda tensor: torch.cat([tensor, tensor])),
+    ONE_MORE: partial(_resized, dim=0, change=lambda tensor: torch.cat([tensor, tensor[:1]])),
+    EMPTY: partial(_resized, dim=0, change=lambda tensor: tensor[:0]),
     SHORTER: partial(_resized, dim=1, change=lambda tensor: tensor[:, :-1]),
     NARROWER: partial(_resized, dim=-1, change=lambda tensor: tensor[..., :-1]),
 }
 VALUES_IN_TURN, SIZES_IN_TURN = "other inputs in each call", "other sizes in each call"
+_OTHER_SIZES = {
+    **dict.fromkeys((ONE_ROW, ONE_MORE, SIZES_IN_TURN), "rows"),
+    **{how: how for how in (EMPTY, SHORTER, NARROWER)},
+}
 _TURNS = {VALUES_IN_TURN: (SAMPLE, OTHER), SIZES_IN_TURN: (SAMPLE, ONE_ROW)}
 
 
