@@ -112,7 +112,7 @@ def test_what_init_makes_of_a_number_is_not_judged_by_setting_it():
 def test_a_number_that_became_a_buffer_is_set_there():
     before = of("self.steps += 1\nreturn x * self.scale * self.steps")
     after = of("self.steps.add_(1)\nreturn x * self.scale * self.steps").replace(
-        "self.steps = steps", 'self.register_buffer("steps", torch.tensor(steps))'
+        "self.steps = steps", 'self.register_buffer("steps", torch.tensor(steps), persistent=False)'
     )
     found = verdict(before, after)
     assert (found.why_not, found.settings.why) == ("", None)
@@ -149,14 +149,12 @@ def test_masks_that_leave_nothing_and_everything():
     assert "integers all 0" in verdict(before, of("return x * mask", MASKED)).why_not
 
 
-def test_a_single_row():
-    before, after = "return x - x.mean(0)", "return x - (x[0] + x[1]) / 2"
-    source = PLAIN.replace("torch.tensor([[0.3", "torch.tensor([[0.3")
-    found = verdict(of(before, source), of(after, source))
-    assert found.why_not == ""
-    assert any("single row" in one for one in found.caveats)
-    wrong = verdict(of("return x - x.mean(0)", source), of("return x - x.sum(0) / 2", source))
-    assert "the first row alone" in wrong.why_not
+def test_other_numbers_of_rows():
+    mean = of("return x - x.mean(0)", PLAIN)
+    assert "the first row once more" in verdict(mean, of("return x - x.sum(0) / 2", PLAIN)).why_not
+    assert "the first row once more" in verdict(mean, of("return x - (x[0] + x[1]) / 2", PLAIN)).why_not
+    guarded = of("return x[1:].sum(0) if len(x) > 1 else x[0] * 0", PLAIN)
+    assert "the first row alone" in verdict(guarded, of("return x[1:].sum(0) + x[1] * 0", PLAIN)).why_not
 
 
 @pytest.mark.parametrize(
@@ -237,7 +235,7 @@ class Net(nn.Module):
 os.environ["STRENGTH"] = "1"
 """
     found = verdict(reading.format(strength="self.read()"), reading.format(strength="self.strength"), unsafe=True)
-    assert "in turn, call 2: the output differs" in found.why_not
+    assert "other inputs in each call, call 2: the output differs" in found.why_not
 
 
 def test_a_loop_that_has_no_end_on_values_that_nobody_gave_says_nothing():
@@ -262,3 +260,149 @@ def test_callers_that_give_a_tensor_for_a_number_are_told_and_have_to_be_allowed
     assert "its callers give tensors now" in allowed.caveats[0]
     assert bool(allowed.settings.differs) == bool(differs)
     assert differs in (allowed.settings.differs or "")
+
+
+STATE = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(3))
+{init}
+
+    def forward(self, x):
+{body}
+
+    inputs = staticmethod(lambda: (torch.tensor([[0.3, -1.2, 0.7], [1.1, 0.2, -0.4]]),))
+"""
+
+
+INDEXED = """
+class Net(nn.Module):
+    def forward(self, x, idx):
+{body}
+
+    inputs = staticmethod(lambda: (torch.rand(3, 2), torch.tensor([0, 2, 1])))
+"""
+
+
+def kept(init, body):
+    return STATE.format(init=indent(init, " " * 8), body=indent(body, " " * 8))
+
+
+BUFFER = 'self.register_buffer("last", torch.zeros(2, 3), persistent=False)'
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        # what the first call keeps is not what each call computes
+        (
+            kept("self.last = None", "if self.last is None:\n    self.last = x.mean()\nreturn x - self.last"),
+            kept("self.last = None", "return x - x.mean()"),
+            "other inputs in each call, call 2",
+        ),
+        # a result that a later call writes to
+        (
+            kept("self.last = torch.zeros(2, 3)", "self.last = self.last + x\nreturn self.last"),
+            kept(BUFFER, "self.last.add_(x)\nreturn self.last"),
+            "output of call 1, after the calls that follow it",
+        ),
+        # a state of the sample's size, which smaller inputs are spread over
+        (
+            kept("self.last = None", "self.last = x * 1 if self.last is None else x + self.last[:1]\nreturn self.last"),
+            kept(
+                f'{BUFFER}\nself.register_buffer("is_set", torch.tensor(False), persistent=False)',
+                "now = torch.where(self.is_set, x + self.last[:1], x * 1)\n"
+                "self.last.copy_(now)\nself.is_set.fill_(True)\nreturn self.last * 1",
+            ),
+            "first row alone",
+        ),
+        (
+            of("return x * 2 if x.shape[0] < 3 else x", PLAIN),
+            of("return x * 2", PLAIN),
+            "the first row once more",
+        ),
+        (
+            of("return x * 2 if x.shape[1] == 3 else x", PLAIN),
+            of("return x * 2", PLAIN),
+            "one shorter",
+        ),
+        (
+            of("return torch.where(x > 0, x, 0.0)", PLAIN),
+            of("return x * (x > 0)", PLAIN),
+            "nan",
+        ),
+        # a side that raises where the other one was taken
+        (
+            of("return x[idx] if idx.max() < len(x) else x * 0", INDEXED),
+            of("return torch.where(idx.max() < len(x), x[idx], x * 0)", INDEXED),
+            "integers and 1",
+        ),
+        (
+            of("return x[idx.clamp(max=len(x) - 1)]", INDEXED),
+            of("return x[idx]", INDEXED),
+            "integers and 1",
+        ),
+        (
+            of("return x[: len(x) - 1] if len(x) > 1 else x", PLAIN),
+            of("return x[: len(x) - 1 or x.unsqueeze_(0)]", PLAIN),
+            "first row alone",
+        ),
+        # what the author raises is no input that the model is not made for
+        (
+            of("if x.abs().max() > 5000:\n    raise ValueError('too large')\nreturn x * 2", PLAIN),
+            of("return x * 2", PLAIN),
+            "ValueError",
+        ),
+        (
+            of("return x * 2", PLAIN),
+            of("torch.set_grad_enabled(False)\nreturn x * 2", PLAIN),
+            "gradients are recorded",
+        ),
+        (
+            of("return x * 2", PLAIN),
+            of("self.double = lambda y: y * 2\nself.stream = (y for y in [1])\nreturn x * 2", PLAIN),
+            "can be copied",
+        ),
+    ],
+)
+def test_what_inputs_of_users_would_show(before, after, told):
+    found = verdict(before, after, unsafe=True)
+    assert told in found.why_not
+    assert found.why_not
+
+
+def test_what_the_author_raises_may_be_raised_by_the_program():
+    before = of("if x.abs().max() > 5000:\n    raise ValueError('too large')\nreturn x * 2", PLAIN)
+    after = of("torch._assert_async(~(x.abs().max() > 5000), 'too large')\nreturn x * 2", PLAIN)
+    assert verdict(before, after).why_not == ""
+
+
+def test_sizes_that_are_not_taken_any_more_are_told():
+    before = kept("self.last = None", "self.last = x if self.last is None else self.last + x\nreturn self.last * 1")
+    after = kept(BUFFER, "self.last.copy_(self.last + x.reshape(2, 3))\nreturn self.last * 1")
+    found = verdict(before, after)
+    assert found.why_not == ""
+    assert "the sample's sizes only" in found.caveats[0]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (of("return x * x.new_ones(3)", PLAIN), of("return x * torch.ones(3, dtype=torch.float32)", PLAIN), ""),
+        (of("return x @ x.new_ones(3)", PLAIN), of("return x @ torch.ones(3)", PLAIN), "float64"),
+        (of("return x + x.new_ones(3)", PLAIN), of("return (x + torch.ones(3)).float()", PLAIN), "float64"),
+        (
+            kept("self.calls = 0", "self.calls += 1\nreturn x * self.calls"),
+            kept('self.register_buffer("calls", torch.tensor(0))', "self.calls += 1\nreturn x * self.calls"),
+            "new key, `calls`",
+        ),
+    ],
+)
+def test_other_precisions_and_checkpoints_are_taken_only_where_that_is_allowed(before, after, told):
+    found = verdict(before, after)
+    assert told in found.why_not
+    if told:
+        allowed = verdict(before, after, unsafe=True)
+        assert allowed.why_not == ""
+        assert told in allowed.caveats[0]

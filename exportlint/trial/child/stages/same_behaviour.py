@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import dis
 import math
 import pickle
 import time
@@ -17,9 +19,9 @@ import torch
 
 from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.inputs.draws import (
-    ONE_ROW,
     OTHER,
     SAMPLE,
+    VALUES_IN_TURN,
     ZEROS,
     InputDraw,
     between,
@@ -56,12 +58,14 @@ from exportlint.trial.child.loading.loaded import copied
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.server.process_control import exit_if_forked_copy
 from exportlint.trial.child.soundness.call_gradients import first_difference, gradients
+from exportlint.trial.protocol.frames import is_installed, is_user_path
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.outcomes import DIFFERS, PASSED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
+    from types import TracebackType
 
     from exportlint.trial.child.execution.inputs.input_sets import Inputs
     from exportlint.trial.child.execution.inputs.taken_sides import Side
@@ -79,7 +83,6 @@ _OF_GRADIENTS = (SAMPLE, OTHER, ZEROS)
 # Seconds in which inputs are looked for that take the other sides of branches, or as long as the usual draws took.
 _LOOKING = 2.0
 _HALVINGS = 8
-_TOO_LONG = TooLongError.__name__
 
 
 @dataclass(frozen=True)
@@ -98,20 +101,34 @@ class EagerCall:
 
 
 @dataclass(frozen=True)
+class Raised:
+    """A call that raised. `on_purpose`: by a `raise` or an `assert` of the model's own files."""
+
+    error_class: str
+    on_purpose: bool
+
+
+@dataclass(frozen=True)
 class Behaviour:
     """What calls in a row did, on one fresh model.
 
     draw     what it was called with
     setting  what of the model was another than in the sample
-    calls    of each call what it gave; or the class of what it raised
+    calls    of each call what it gave, or raised
+    later    the outputs once more, after all of them: what a call gave must not change with the next one
     buffers  after all of them, and parameters
+    keys     of the state that a checkpoint holds by then
+    left     what they leave as it was in most models: whether it can be copied, and torch's global settings
     gradients  of one call more, by the name of parameters and inputs
     seconds  that a call took
     """
 
     draw: InputDraw
-    calls: tuple[EagerCall | str, ...]
+    calls: tuple[EagerCall | Raised, ...]
+    later: tuple[Leaves, ...]
     buffers: dict[str, Leaves]
+    keys: frozenset[str]
+    left: dict[str, bool | str]
     setting: OtherSetting | None = None
     gradients: dict[str, torch.Tensor] = field(default_factory=dict)
     seconds: float = 0.0
@@ -145,7 +162,7 @@ def run(request: StageRequest) -> StageAnswer:
         beside = same[1]
     if any(isinstance(call, EagerCall) and call.gives_tensors for _, now in beside for call in now.calls):
         caveats.append("its callers give tensors now for what were numbers")
-    caveats += _other_gradients(beside)
+    caveats += (*_other_gradients(beside), *_in_checkpoints(beside), *_in_other_precisions(beside))
     return _judged(caveats, _harmless(beside), unsafe=unsafe)
 
 
@@ -164,8 +181,8 @@ def _kept(request: StageRequest) -> StageAnswer:
         limit = _limit(sample)
         draws, taken = _draws_and_sides(loaded, limit)
         tried = [sample if draw == sample.draw else _behaviour(loaded, draw, limit=limit) for draw in draws]
-        told = [one for one in tried if _TOO_LONG not in one.calls]
-        kept = [one for one in told if one.draw in _usual() or not _refuses(one)]
+        told = [one for one in tried if not _takes_too_long(one)]
+        kept = [one for one in told if one.draw in _usual() or not _refuses(one) or _is_on_purpose(one)]
         data = {"one_sided": one_sided(taken), "two_sided": two_sided(taken)}
     exit_if_forked_copy()
     Path(request.options["file"]).write_bytes(pickle.dumps(kept))
@@ -204,10 +221,15 @@ def _beside(
         now = _behaviour(loaded, before.draw, around, limit=limit, beside=before)
         exit_if_forked_copy()
         pairs.append((before, now))
-        if _takes_no_single_row(before, now):
+        if before.draw.dtype or _takes_other_sizes_no_more(before, now):
             continue  # which is told beside the rewrite
         if (seen := _first_difference(before, now)) is not None:
             return seen
+    refused = {before.draw.other_size for before, now in pairs if _takes_other_sizes_no_more(before, now)}
+    for before, now in pairs:  # what takes another size is not made for the sample's alone
+        if before.draw.other_size in refused and not _refuses(now):
+            raising = (_first_difference(*pair) for pair in pairs if _takes_other_sizes_no_more(*pair))
+            return next(filter(None, raising))
     return pairs
 
 
@@ -226,7 +248,7 @@ def _other_gradients(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[s
     for before, now in pairs:
         if before.draw.how in (SAMPLE, OTHER) and not before.draw.in_training:
             for ours, theirs in zip(before.calls, now.calls, strict=True):
-                if isinstance(ours, str) or isinstance(theirs, str):
+                if isinstance(ours, Raised) or isinstance(theirs, Raised):
                     break
                 if other := sorted(ours.with_gradients ^ theirs.with_gradients):
                     what = "no longer requires" if other[0] in ours.with_gradients else "now requires"
@@ -244,12 +266,27 @@ def _harmless(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
             found = first_difference(before.gradients, now.gradients)
             if found and found.is_nan:
                 yield f"on zeros, {found.in_words}"
-        if _takes_no_single_row(before, now):
-            yield "it takes the sample's sizes only, and took a single row before"
+    fixed = (before.draw.how for before, now in pairs if _takes_other_sizes_no_more(before, now))
+    if (how := next(fixed, None)) is not None:
+        yield f"it takes the sample's sizes only, and took others before ({how})"
 
 
-def _takes_no_single_row(before: Behaviour, now: Behaviour) -> bool:
-    return before.draw.how == ONE_ROW and _refuses(now) and not _refuses(before)
+def _takes_other_sizes_no_more(before: Behaviour, now: Behaviour) -> bool:
+    return bool(before.draw.other_size) and _refuses(now) and not _refuses(before)
+
+
+def _in_other_precisions(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
+    for before, now in pairs:
+        if before.draw.dtype and (seen := _first_difference(before, now)):
+            yield f"in another precision it computes something else: {_in_words(seen.details)}"
+            return
+
+
+def _in_checkpoints(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
+    for before, now in pairs[:1]:
+        for keys, how in ((now.keys - before.keys, "has a new key"), (before.keys - now.keys, "has no more the key")):
+            if keys:
+                yield f"`state_dict()` {how}, `{min(keys)}`: checkpoints of the unedited model do not load as they did"
 
 
 def _limit(sample: Behaviour) -> float:
@@ -308,7 +345,13 @@ class _SideSearch:
 
 def _refuses(one: Behaviour) -> bool:
     """Does the model raise? Of inputs that nobody gave it, that says no more than that it is not made for them."""
-    return any(isinstance(call, str) for call in one.calls)
+    return any(isinstance(call, Raised) for call in one.calls)
+
+
+def _is_on_purpose(one: Behaviour) -> bool:
+    """Does it raise first what the model's author wrote? Such a check is to be kept."""
+    first = next((call for call in one.calls if isinstance(call, Raised)), None)
+    return first is not None and first.on_purpose
 
 
 def _behaviour(
@@ -322,11 +365,15 @@ def _behaviour(
     """Where every call raises, that of a model whose branches and loops are plain Python: torch's operators refuse in
     eager what they refuse to export."""
     first = _of_calls(loaded, draw, around, setting, limit, beside)
-    if _TOO_LONG in first.calls or not all(isinstance(call, str) for call in first.calls):
+    if _takes_too_long(first) or not all(isinstance(call, Raised) for call in first.calls):
         return first
     with plain_operators():
         again = _of_calls(loaded, draw, around, setting, limit, beside)
-    return first if any(isinstance(call, str) for call in again.calls) else again
+    return first if any(isinstance(call, Raised) for call in again.calls) else again
+
+
+def _takes_too_long(one: Behaviour) -> bool:
+    return any(isinstance(call, Raised) and call.error_class == TooLongError.__name__ for call in one.calls)
 
 
 def _of_calls(
@@ -342,34 +389,62 @@ def _of_calls(
 
     def fresh() -> Any:
         model = loaded.eager()
+        if draw.dtype is not None and isinstance(model, torch.nn.Module) and any(True for _ in model.parameters()):
+            model.to(draw.dtype)
         if draw.in_training:
             model.train()
         return model
 
-    model, calls = fresh(), list[EagerCall | str]()
+    model, calls, outputs = fresh(), list[EagerCall | Raised](), list[Any]()
     inputs = made(loaded, draw)
     began = time.monotonic()
     for number, one in enumerate(in_turn(draw, _CALLS)):
         inputs = made(loaded, one)
         if setting and (not number or not setting.owner):  # what the model holds is set once
             model, inputs = with_setting(model, inputs, setting) or (model, inputs)
-        given = beside.calls[number] if beside else ""
+        given = beside.calls[number] if beside else None
         numbers = given.numbers if isinstance(given, EagerCall) else {}
         inputs = with_numbers(inputs, numbers)
-        late = _TOO_LONG in calls
-        calls.append(_TOO_LONG if late else _call(model, copied(inputs), _SEED + number, around, limit, numbers))
+        calls.append(_call(model, copied(inputs), _SEED + number, around, outputs, limit, numbers))
+        last = calls[-1]
+        if isinstance(last, Raised) and last.error_class == TooLongError.__name__:
+            calls += [last] * (_CALLS - len(calls))
+            break
     seconds = (time.monotonic() - began) / _CALLS
+    later = tuple(map(snapshot, outputs)) if draw.how == VALUES_IN_TURN else ()
+    left = _left(model)
     named = [*getattr(model, "named_buffers", list)(), *getattr(model, "named_parameters", list)()]
     buffers = {name: snapshot(value) for name, value in named}
-    has_gradients = draw.how in _OF_GRADIENTS and not (draw.in_training or setting)
+    keys = frozenset(model.state_dict()) if isinstance(model, torch.nn.Module) else frozenset[str]()
+    has_gradients = draw.how in _OF_GRADIENTS and not (draw.in_training or draw.dtype or setting)
     found = gradients(fresh, inputs, _SEED, around) if has_gradients else {}
-    return Behaviour(draw, tuple(calls), buffers, setting, found, seconds)
+    return Behaviour(draw, tuple(calls), later, buffers, keys, left, setting, found, seconds)
+
+
+def _left(model: Any) -> dict[str, bool | str]:
+    try:
+        copy.deepcopy(model)
+        is_copied = True
+    except Exception:  # noqa: BLE001 - any class of the target may refuse, in any way
+        is_copied = False
+    return {
+        "the model can be copied": is_copied,
+        "gradients are recorded": torch.is_grad_enabled(),
+        "the default dtype": str(torch.get_default_dtype()),
+        "algorithms are deterministic": torch.are_deterministic_algorithms_enabled(),
+    }
 
 
 def _call(
-    model: Any, inputs: Inputs, number: int, around: Around, limit: float | None, numbers: Numbers
-) -> EagerCall | str:
-    """`numbers`: those that the call which this stands beside was given."""
+    model: Any,
+    inputs: Inputs,
+    number: int,
+    around: Around,
+    outputs: list[Any],
+    limit: float | None,
+    numbers: Numbers,
+) -> EagerCall | Raised:
+    """Adds what it gave to `outputs`. `numbers`: those that the call which this stands beside was given."""
     args, kwargs = inputs
     seed(number)
     with recorded_effects(), around(), limited(limit) if limit else nullcontext():
@@ -377,7 +452,8 @@ def _call(
             output = _used_up(model(*args, **kwargs))
             given = snapshot(output)
         except BaseException as exc:  # noqa: BLE001 - SystemExit is an answer too
-            return type(exc).__name__
+            return Raised(type(exc).__name__, _raises_on_purpose(exc))
+    outputs.append(output)
     kinds = (("the output", output), ("the input", inputs))
     grad = {
         f"{kind} {path}".strip()
@@ -389,6 +465,19 @@ def _call(
     return EagerCall(given, left, frozenset(grad), numbers_of(inputs), in_tensors(inputs, numbers))
 
 
+def _raises_on_purpose(exc: BaseException) -> bool:
+    *_, (frame, place) = [(each.tb_frame, each.tb_lasti) for each in _steps(exc.__traceback__)]
+    code = frame.f_code
+    is_own = is_user_path(code.co_filename) and not is_installed(code.co_filename)
+    return is_own and code.co_code[place] == dis.opmap["RAISE_VARARGS"]
+
+
+def _steps(traceback: TracebackType | None) -> Iterator[TracebackType]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
+
+
 def _used_up(output: Any) -> Any:
     """An iterator, which is no result of a program, as the list that takes its place."""
     lazy = isinstance(output, Iterator | KeysView | ValuesView | ItemsView)
@@ -398,13 +487,21 @@ def _used_up(output: Any) -> Any:
 def _first_difference(before: Behaviour, now: Behaviour) -> Observation | None:
     for number, (ours, theirs) in enumerate(zip(before.calls, now.calls, strict=True), 1):
         where = {"inputs": before.in_words, "call": number}
-        if isinstance(ours, str) and isinstance(theirs, str):
+        if isinstance(ours, Raised) and isinstance(theirs, Raised):
             break  # a check that a program keeps raises a RuntimeError, whatever class the Python one had
-        if isinstance(ours, str) or isinstance(theirs, str):
+        if isinstance(ours, Raised) or isinstance(theirs, Raised):
             return _observed({**where, "what": "raised", "ours": _how(ours), "theirs": _how(theirs)})
         for part, mine, other in (("output", ours.output, theirs.output), ("input", ours.inputs, theirs.inputs)):
             if found := compare(mine, other):
                 return _observed({**where, "part": part, **found.fields()})
+    for number, (kept, given) in enumerate(zip(before.later, now.later, strict=False), 1):
+        if found := compare(kept, given):
+            part = f"output of call {number}, after the calls that follow it,"
+            return _observed({"inputs": before.in_words, "part": part, **found.fields()})
+    for what, ours_left in before.left.items():
+        if ours_left != now.left[what] and not (what == "the model can be copied" and now.left[what]):
+            how = {"what": "value", "ours": str(ours_left), "theirs": str(now.left[what])}
+            return _observed({"inputs": before.in_words, "part": f"state left behind ({what})", **how})
     return _buffer_difference(before, now)
 
 
@@ -429,8 +526,8 @@ def _how_much(details: Mapping[str, Any]) -> str:
     return f" ({ours} before, {theirs} now)" if ours and theirs else ""
 
 
-def _how(call: EagerCall | str) -> str:
-    return call if isinstance(call, str) else "a result"
+def _how(call: EagerCall | Raised) -> str:
+    return call.error_class if isinstance(call, Raised) else "a result"
 
 
 def _observed(details: dict[str, Any]) -> Observation:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -25,21 +26,30 @@ if TYPE_CHECKING:
 
 
 SAMPLE, OTHER, ZEROS = "the sample", "the other inputs", "zeros"
-IN_TURN = "the sample and the other inputs in turn"
 
 
 @dataclass(frozen=True, slots=True)
 class InputDraw:
-    """How inputs are made: a key of the tables below, and how much of it where it can be more or less."""
+    """How inputs are made: a key of the tables below, and how much of it where it can be more or less.
+
+    dtype  of the model and of every number with a fraction; None: the sample's
+    """
 
     how: str
     amount: float = 0.0
     in_training: bool = False
+    dtype: torch.dtype | None = None
 
     @property
     def in_words(self) -> str:
         text = self.how.format(f"{self.amount:g}")
+        text = f"{text} in {str(self.dtype).removeprefix('torch.')}" if self.dtype else text
         return f"{text}, in training" if self.in_training else text
+
+    @property
+    def other_size(self) -> str:
+        """The dim whose size is another than the sample's in some call; "" where none is."""
+        return _OTHER_SIZES.get(self.how, "")
 
     @property
     def is_given(self) -> bool:
@@ -47,37 +57,44 @@ class InputDraw:
         return self.how in (SAMPLE, OTHER)
 
 
-def in_turn(draw: InputDraw, calls: int) -> Iterator[InputDraw]:
-    """What each of some calls in a row gets."""
-    two = (SAMPLE, OTHER) if draw.how == IN_TURN else (draw.how, draw.how)
-    yield from (replace(draw, how=two[number % 2]) for number in range(calls))
+def in_turn(draw: InputDraw, calls: int) -> list[InputDraw]:
+    """What each of some calls in a row gets: equal inputs but in draws that take others in turn, which end as they
+    began."""
+    if draw.how not in _TURNS:
+        return [draw] * calls
+    turns = [replace(draw, how=how) for how in _TURNS[draw.how]]
+    return [*islice(cycle(turns), calls - 1), turns[0]]
 
 
 def made(loaded: Loaded, draw: InputDraw) -> Inputs:
     """Fresh inputs; equal ones for the same draw in every process. Of several in turn, the first."""
-    if draw.how == IN_TURN:
-        return made(loaded, InputDraw(SAMPLE))
+    if draw.dtype is not None:
+        plain = made(loaded, replace(draw, dtype=None))
+        return changed_inside(plain, partial(_with_fractions, change=lambda tensor: tensor.to(draw.dtype)))  # type: ignore[no-any-return]
+    if draw.how in _TURNS:
+        return made(loaded, InputDraw(_TURNS[draw.how][0]))
     if draw.how == SAMPLE or (draw.how == OTHER and are_meant(loaded, 1)):
         return inputs_of(loaded, 0 if draw.how == SAMPLE else 1)
     sample = inputs_of(loaded, 0)
     if draw.how in _BOUNDARIES:
         return _one_by_one(sample, _BOUNDARIES[draw.how])
-    if draw.how == ONE_ROW:
-        return _first_rows(sample)
+    if draw.how in _SIZES:
+        return _SIZES[draw.how](sample)
     if draw.how in _DRAWN:
         return changed_inside(sample, partial(with_other_values, number=_DRAWN[draw.how]))  # type: ignore[no-any-return]
-    change = {**_CHANGES, **_ALONE}.get(draw.how) or partial(_BY_AMOUNT[draw.how], amount=draw.amount)
+    change = {**_CHANGES, **_ALONE, **_NOT_NUMBERS}.get(draw.how) or partial(_BY_AMOUNT[draw.how], amount=draw.amount)
     return changed_inside(sample, partial(_with_fractions, change=change))  # type: ignore[no-any-return]
 
 
 def usual_draws() -> Iterator[InputDraw]:
     """Sample and other inputs of the target, then values that a branch on data may tell apart from the sample's."""
-    yield from map(InputDraw, (SAMPLE, IN_TURN, *_DRAWN, *_CHANGES))
+    yield from map(InputDraw, (SAMPLE, *_DRAWN, *_CHANGES))
 
 
 def boundary_draws(loaded: Loaded) -> Iterator[InputDraw]:
-    """The ends of what integers and masks may be, and a batch of one row: most of what a loop over a length, or a rule
-    for padding, gets wrong is wrong there. Only those that change the sample."""
+    """The ends of what integers and masks may be, and other sizes: most of what a loop over a length, or a rule for
+    padding, gets wrong is wrong there. Other inputs in each call: so is what is kept of the first one. A value that is
+    no number, and other precisions of the model. Only those that change the sample."""
     tensors = _tensors(inputs_of(loaded, 0))
     whole = [leaf for leaf in tensors if _is_whole(leaf)]
     known = [whole]
@@ -86,8 +103,15 @@ def boundary_draws(loaded: Loaded) -> Iterator[InputDraw]:
         if not any(all(map(torch.equal, one, changed)) for one in known):
             known.append(changed)
             yield InputDraw(how)
-    if any(leaf.dim() and leaf.shape[0] > 1 for leaf in tensors):
-        yield InputDraw(ONE_ROW)
+    yield from (InputDraw(how) for how in _SIZES if _has_size(tensors, how))
+    yield InputDraw(VALUES_IN_TURN)
+    if _has_size(tensors, ONE_ROW):
+        yield InputDraw(SIZES_IN_TURN)
+    if any(leaf.dtype.is_floating_point for leaf in tensors):
+        yield from (InputDraw(how) for how in _NOT_NUMBERS)
+        yield from (InputDraw(SAMPLE, dtype=dtype) for dtype in (torch.float64, torch.bfloat16))
+        if not any(True for _ in getattr(loaded.eager(), "parameters", list)()):
+            yield InputDraw("the sample times 100", dtype=torch.int64)
 
 
 def training_draws(loaded: Loaded) -> Iterator[InputDraw]:
@@ -163,6 +187,10 @@ def _up_to(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.clamp(max=tensor.max() - 1) if tensor.dtype != torch.bool and tensor.max() > tensor.min() else tensor
 
 
+def _moved(tensor: torch.Tensor, by: int) -> torch.Tensor:
+    return tensor if _is_mask(tensor) else tensor + by
+
+
 def _single(tensor: torch.Tensor) -> torch.Tensor:
     if not _is_mask(tensor):
         return tensor
@@ -186,10 +214,11 @@ _BOUNDARIES: dict[str, Change] = {
     "integers all 0": torch.zeros_like,
     "integers all the largest": lambda tensor: tensor.amax().expand_as(tensor).clone(),
     "integers all the smallest": lambda tensor: tensor.amin().expand_as(tensor).clone(),
+    "integers and 1": lambda tensor: _moved(tensor, 1),
+    "integers and -1": lambda tensor: _moved(tensor, -1),
     "masks with a single 1": _single,
     "integers with a last column of 0": _shorter,
 }
-ONE_ROW = "the first row alone"
 
 
 def _one_by_one(sample: Inputs, change: Change) -> Inputs:
@@ -198,15 +227,60 @@ def _one_by_one(sample: Inputs, change: Change) -> Inputs:
     )
 
 
-def _first_rows(sample: Inputs) -> Inputs:
-    """Of every tensor that has as many rows as the first one."""
-    rows = next(leaf.shape[0] for leaf in _tensors(sample) if leaf.dim())
+def _resized(sample: Inputs, dim: int, change: Change) -> Inputs:
+    """`change` of every tensor that is as long in the dim as the first one that has it."""
+    size = next((leaf.shape[dim] for leaf in _tensors(sample) if _has_dim(leaf, dim)), None)
 
-    def first(leaf: Any) -> Any:
-        has_rows = _is_plain(leaf) and leaf.dim() and leaf.shape[0] == rows
-        return leaf.detach()[:1].clone().requires_grad_(leaf.requires_grad) if has_rows else leaf
+    def other(leaf: Any) -> Any:
+        if not (_is_plain(leaf) and _has_dim(leaf, dim) and leaf.shape[dim] == size):
+            return leaf
+        return change(leaf.detach()).clone().requires_grad_(leaf.requires_grad)
 
-    return changed_inside(sample, partial(pytree.tree_map, first))  # type: ignore[no-any-return]
+    return changed_inside(sample, partial(pytree.tree_map, other))  # type: ignore[no-any-return]
+
+
+def _has_dim(leaf: torch.Tensor, dim: int) -> bool:
+    return bool(leaf.dim() > (dim if dim >= 0 else 1))  # the last dim is another one than the rows
+
+
+def _has_size(tensors: Sequence[torch.Tensor], how: str) -> bool:
+    """Is there what the draw changes?"""
+    if how in (ONE_MORE, EMPTY):
+        return any(leaf.dim() for leaf in tensors)
+    dim = {ONE_ROW: 0, SHORTER: 1, NARROWER: -1}[how]
+    if how == NARROWER and all(leaf.dim() <= 2 for leaf in tensors):  # noqa: PLR2004 - then it is SHORTER
+        return False
+    size = next((leaf.shape[dim] for leaf in tensors if _has_dim(leaf, dim)), 1)
+    return bool(size > 1)
+
+
+ONE_ROW, ONE_MORE, EMPTY = "the first row alone", "the first row once more", "no rows"
+SHORTER, NARROWER = "the sample, one shorter in its second dim", "the sample, one shorter in its last dim"
+_SIZES: dict[str, Callable[[Inputs], Inputs]] = {
+    ONE_ROW: partial(_resized, dim=0, change=lambda tensor: tensor[:1]),
+    ONE_MORE: partial(_resized, dim=0, change=lambda tensor: torch.cat([tensor, tensor[:1]])),
+    EMPTY: partial(_resized, dim=0, change=lambda tensor: tensor[:0]),
+    SHORTER: partial(_resized, dim=1, change=lambda tensor: tensor[:, :-1]),
+    NARROWER: partial(_resized, dim=-1, change=lambda tensor: tensor[..., :-1]),
+}
+VALUES_IN_TURN, SIZES_IN_TURN = "other inputs in each call", "other sizes in each call"
+_OTHER_SIZES = {
+    **dict.fromkeys((ONE_ROW, ONE_MORE, SIZES_IN_TURN), "rows"),
+    **{how: how for how in (EMPTY, SHORTER, NARROWER)},
+}
+_TURNS = {VALUES_IN_TURN: (SAMPLE, OTHER), SIZES_IN_TURN: (SAMPLE, ONE_ROW)}
+
+
+def _with_first(tensor: torch.Tensor, value: float) -> torch.Tensor:
+    flat = tensor.clone().reshape(-1)
+    flat[:1] = value
+    return flat.reshape(tensor.shape)
+
+
+_NOT_NUMBERS: dict[str, Change] = {
+    "the sample with a nan": partial(_with_first, value=torch.nan),
+    "the sample with an infinity": partial(_with_first, value=torch.inf),
+}
 
 
 def _with_fractions(inputs: Any, change: Change) -> Any:
