@@ -151,7 +151,7 @@ def test_masks_that_leave_nothing_and_everything():
 
 def test_other_numbers_of_rows():
     mean = of("return x - x.mean(0)", PLAIN)
-    assert "the first row once more" in verdict(mean, of("return x - x.sum(0) / 2", PLAIN)).why_not
+    assert "the first row" in verdict(mean, of("return x - x.sum(0) / 2", PLAIN)).why_not
     assert "the first row once more" in verdict(mean, of("return x - (x[0] + x[1]) / 2", PLAIN)).why_not
     guarded = of("return x[1:].sum(0) if len(x) > 1 else x[0] * 0", PLAIN)
     assert "the first row alone" in verdict(guarded, of("return x[1:].sum(0) + x[1] * 0", PLAIN)).why_not
@@ -235,7 +235,7 @@ class Net(nn.Module):
 os.environ["STRENGTH"] = "1"
 """
     found = verdict(reading.format(strength="self.read()"), reading.format(strength="self.strength"), unsafe=True)
-    assert "other inputs in each call, call 2: the output differs" in found.why_not
+    assert "the other inputs, call 1: the output differs" in found.why_not
 
 
 def test_a_loop_that_has_no_end_on_values_that_nobody_gave_says_nothing():
