@@ -6,6 +6,7 @@ Where it ends in a size, it is carried on as a symbol (`t.item()`), with `torch.
 from __future__ import annotations
 
 import ast
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from exportlint.rewrite.decide_in_data import rewritten, rewritten_file
@@ -51,11 +52,13 @@ class NumbersStayTensors:
                 if new is not node:
                     found = True
                     draft.swap(node, new)
-            for statement in view.body:
+            for statement, following in zip_longest(view.body, view.body[1:]):
                 match statement:
                     case ast.Assign(targets=[ast.Name(id=name)], value=value) if checked and _is_count(value):
-                        found = True
-                        draft.below(statement, statements("torch._check(NAME >= 0)", NAME=name))
+                        check = statements("torch._check(NAME >= 0)", NAME=name)
+                        if following is None or ast.unparse(following) != ast.unparse(check[0]):
+                            found = True
+                            draft.below(statement, check)
             if found:
                 what = ", and check that it is not negative" if checked else ""
                 yield Proposal(f"read the number as a symbol of the program{what}", draft)
