@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from exportlint import stored_truth
 from exportlint.errors import UserError
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from exportlint.rule.base import Rule
-    from exportlint.rule.editing.repair import Repair
 
 
 GROUP = "exportlint.rules"
@@ -42,19 +41,6 @@ class RuleInfo:
     def cls(self) -> type[Rule]:
         """Raises RegistryError for a file that holds no rule, or several."""
         return _rule_in(importlib.import_module(self.module))
-
-    @cached_property
-    def repair(self) -> type[Repair] | None:
-        """How to write differently what it reports: the class in `repairs/` beside the rule, in a file of its stem.
-
-        Raises RegistryError for a file that holds no repair, or several.
-        """
-        from exportlint.rule.editing.repair import Repair  # noqa: PLC0415 (as in `_rule_in`)
-
-        package, _, stem = self.module.rpartition(".")
-        if not (self.source.parent / "repairs" / self.source.name).is_file():
-            return None
-        return _only_class(importlib.import_module(f"{package}.repairs.{stem}"), Repair)
 
     @property
     def judges_models(self) -> bool:
@@ -93,7 +79,7 @@ class RuleInfo:
 def sources_of(rules: Iterable[RuleInfo]) -> list[Path]:
     """The files of the packages that the rules come from."""
     folders = {rule.source.parent for rule in rules}
-    return [path for folder in sorted(folders) for path in sorted((*folder.glob("*.py"), *folder.glob("repairs/*.py")))]
+    return [path for folder in sorted(folders) for path in sorted(folder.glob("*.py"))]
 
 
 class RegistryError(UserError):
@@ -144,20 +130,10 @@ def _rules_of(package: ModuleType) -> Iterator[RuleInfo]:
 def _rule_in(module: ModuleType) -> type[Rule]:
     from exportlint.rule.base import Rule  # noqa: PLC0415 (libcst, which listing the rules does not need)
 
-    return _only_class(module, Rule)
-
-
-Base = TypeVar("Base")
-
-
-def _only_class(module: ModuleType, base: type[Base]) -> type[Base]:
     classes = (value for value in vars(module).values() if inspect.isclass(value))
-    own = [c for c in classes if issubclass(c, base) and c.__module__ == module.__name__]
+    own = [c for c in classes if issubclass(c, Rule) and c.__module__ == module.__name__]
     if len(own) != 1:
-        name = base.__name__
-        raise RegistryError(
-            f"{module.__file__}: a {name.lower()} file holds one subclass of exportlint.{name}, found {len(own)}"
-        )
+        raise RegistryError(f"{module.__file__}: a rule file holds one subclass of exportlint.Rule, found {len(own)}")
     return own[0]
 
 

@@ -31,14 +31,6 @@ LAYERS: dict[str, set[str]] = {
     },
     "exportlint.stored_truth": set(),
     "exportlint.registry": {"exportlint.errors", "exportlint.rule", "exportlint.stored_truth"},
-    # What repairs of rules are made of: like rules, they see a piece of code and the engine's beliefs.
-    "exportlint.rewriting": {
-        "exportlint.finding",
-        "exportlint.engine.source",
-        "exportlint.engine.values",
-        "exportlint.rule",
-        "libcst",
-    },
     # General transformations of a function.
     "exportlint.rewrite": {
         "exportlint.edited_source",
@@ -319,7 +311,6 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.workflow",
     },
     "exportlint_rules": {"exportlint", "libcst"},
-    "exportlint_rules.repairs": {"exportlint", "exportlint.rewriting", "libcst"},
     # A fixture can be pasted into a bug report.
     "exportlint_rules.fixtures": {"torch", "functorch", "numpy", "a_package_that_is_not_there"},
 }

@@ -66,7 +66,7 @@ def repaired(info: RuleInfo, version: str, mode: str) -> str:
 def repaired_share(info: RuleInfo, version: str) -> str:
     """`12 of 15`: how many Bad classes export after their repair, in the default mode; empty when not measured."""
     records = info.repaired().get(version, {}).values()
-    if not (records and info.repair):
+    if not (records and info.cls.mended_by):
         return ""
     return f"{sum(one[NON_STRICT] == Outcome.EXPORTS.value for one in records)} of {len(records)}"
 

@@ -74,7 +74,7 @@ def _lowered(info: RuleInfo) -> str:
 
 
 def _repaired(info: RuleInfo) -> str:
-    if not info.repair:
+    if not info.cls.mended_by:
         return ""
     rows = [(version, [repaired(info, version, mode) for mode in MODES]) for version in versions()]
     lines = [f"  torch {version}: {_by_mode(outcomes)}" for version, outcomes in rows if any(outcomes)]

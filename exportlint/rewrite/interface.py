@@ -57,7 +57,7 @@ class Interface:
 # -- Effects -----------------------------------------------------------------------------------------------------------
 
 _TEST = "not torch.compiler.is_exporting()"
-_LEAVING = (ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await)
+_LEAVING = (ast.Return, ast.Raise, ast.Assert, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await)
 # What torch calls these changes how tensors behind it are made, drawn or differentiated: the program would differ.
 _SEEN_BY_TENSORS = re.compile(
     r"torch\.(set_grad_enabled|autograd\.(?!set_detect_anomaly|profiler)|set_default_(dtype|device)|nn\.init|no_grad"

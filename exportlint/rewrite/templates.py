@@ -250,8 +250,10 @@ def _nature(*natures: Nature) -> Callable[[Place, ast.expr], bool]:
 
 
 def _is_array(place: Place, node: ast.expr) -> bool:
-    """Data, a NumPy array of it included, or a list that holds some."""
-    return place.view is not None and place.view.holds_data(node)
+    """Data, a NumPy array of it included, or a list that holds some; an array that the function makes and fills."""
+    made = place.value_of(node) if isinstance(node, ast.Name) else node
+    is_new = isinstance(made, ast.Call) and (place.origin(made.func) or "") in {"numpy.zeros", "numpy.ones"}
+    return place.view is not None and (place.view.holds_data(node) or is_new)
 
 
 def _may_be_data(place: Place, node: ast.expr) -> bool:

@@ -159,15 +159,13 @@ class _FileJudge:
                     self._fail(f"the rule {rule.name}", error)
                 else:
                     for one, node in found:
-                        rewrites = self._rewrites(rule, piece, one, node)
+                        rewrites = self._rewrites(rule, piece, node)
                         self.suspicions.append(replace(one, links=links_of(rule.name), rewrites=rewrites))
 
-    def _rewrites(
-        self, rule: RuleInfo, piece: CodePiece, suspicion: Suspicion, node: cst.CSTNode
-    ) -> tuple[SuspectedRewrite, ...]:
+    def _rewrites(self, rule: RuleInfo, piece: CodePiece, node: cst.CSTNode) -> tuple[SuspectedRewrite, ...]:
         if self.wanted is Wanted.NONE:
             return ()
-        made = _made(rule, piece, suspicion.case, node)
+        made = _made(rule, piece, node)
         try:
             if self.wanted is Wanted.ALL:
                 return tuple(made)
@@ -185,12 +183,8 @@ class _FileJudge:
         self.failed.append(f"{who} failed on this file, {_PLEASE_REPORT}: {' '.join(text.split())}")
 
 
-def _made(rule: RuleInfo, piece: CodePiece, case: str, node: cst.CSTNode) -> Iterator[SuspectedRewrite]:
-    """One after the other: what a rule's own repair writes is smaller, so the general transformations follow."""
-    if (repair := rule.repair) is not None:
-        from exportlint.rule.editing.edits import suspected_rewrites  # noqa: PLC0415 (it loads libcst)
-
-        yield from suspected_rewrites(repair(piece), piece, node, case)
+def _made(rule: RuleInfo, piece: CodePiece, node: cst.CSTNode) -> Iterator[SuspectedRewrite]:
+    """One after the other."""
     if rule.cls.mended_by:
         # Only where something is found and somebody asks for edits.
         from exportlint.rewrite.transformation import proposed_rewrites  # noqa: PLC0415

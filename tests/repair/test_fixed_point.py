@@ -10,7 +10,9 @@ pytestmark = pytest.mark.slow
 ROUNDS = 4  # overlapping rewrites wait for a later round
 
 
-@pytest.mark.parametrize("info", [info for info in all_rules().values() if info.repair], ids=lambda info: info.name)
+@pytest.mark.parametrize(
+    "info", [info for info in all_rules().values() if info.cls.mended_by], ids=lambda info: info.name
+)
 def test_rewrites_of_a_fixture_come_to_an_end(info):
     text = info.fixture.read_text("utf-8")
     for _ in range(ROUNDS):

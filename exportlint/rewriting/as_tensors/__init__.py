@@ -1,1 +1,0 @@
-"""Numbers of Python, written for the tensors that take their place."""

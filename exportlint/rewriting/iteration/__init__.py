@@ -1,1 +1,0 @@
-"""Loops whose number of steps or whose end data decides in, operators over all rows out."""

@@ -1,1 +1,0 @@
-"""Python, NumPy and packed sequences in, operations of whole tensors out."""

@@ -1,1 +1,0 @@
-"""Changes of nodes in, edits of the source that still parses out."""
