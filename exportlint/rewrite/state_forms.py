@@ -16,11 +16,12 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
-from exportlint.engine.flow.def_use import path_of, root_of
+from exportlint.engine.flow.control_flow import statements as statements_of
+from exportlint.engine.flow.def_use import defined, path_of, root_of
 from exportlint.engine.source.symbols import FunctionInfo
-from exportlint.engine.values.abstract_value import Container, Tensor, Value
+from exportlint.engine.values.abstract_value import Container, Tensor, Value, exactly
 from exportlint.rewrite.draft import changed_copy, expression, statements
 from exportlint.rewrite.state_homes import Place, block, rebuilt, reference
 from exportlint.rewrite.transformation import CannotError
@@ -231,6 +232,10 @@ class Known:
         if isinstance(node, ast.BinOp):
             return self.makes_tensor(node.left) or self.makes_tensor(node.right)
         if isinstance(node, ast.Name):
+            fields = (one for cls in self.module.classes.values() for one in cls.node.body)
+            if any(isinstance(one, ast.AnnAssign) and path_of(one.target) == node.id
+                   and "Tensor" in ast.unparse(one.annotation) for one in fields):  # fmt: skip
+                return True
             for scope in self.scopes:
                 arguments = (*scope.node.args.args, *scope.node.args.kwonlyargs)
                 if scope.node.name == "__init__" and any(
@@ -349,6 +354,8 @@ class Forms:
                 self.known.module.functions[name].node
             ):
                 return [lambda: self._generator(place)]
+        if initial is None:
+            self._write_out(place)
         if initial is None and len(pair := self._pair_values(place) or []) > 1:
             return [lambda: self._named(place)]
         if initial is None:
@@ -357,8 +364,10 @@ class Forms:
             return [lambda: self._cell(place)]
         if _is_listing(initial):
             return [lambda: self._named(place), lambda: self._window(place), lambda: self._totals(place)]
+        if _of_missing(initial) is not None:
+            return [lambda: self._named(place)]
         if isinstance(initial, ast.Set | ast.SetComp | ast.DictComp) or _is_object(initial):
-            return []  # sets, counters, objects of libraries
+            return []  # sets, objects of libraries
         return [lambda: self._cell(place)]
 
     def _rewrite(self, place: Place, change: Change) -> None:
@@ -383,8 +392,15 @@ class Forms:
             begins = expression("torch.tensor(False)" if place.initial is None else "torch.tensor(True)")
             self.cells.append(Cell(flag, place.home, begins, place.definition))
 
+        aliases = self._aliases(place)
+
         def change(node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
             match node:
+                case ast.Assign(targets=[ast.Name()]) if id(node) in aliases:
+                    return [node, *statements("NAME = FLAG", NAME=aliases[id(node)], FLAG=reference(f"{owner}.{flag}"))]
+                case ast.Compare(ops=[ast.Is() | ast.IsNot() as op]) if id(node) in aliases:
+                    told = reference(aliases[id(node)])
+                    return told if isinstance(op, ast.IsNot) else ast.UnaryOp(ast.Invert(), told)
                 case ast.If() if any(getattr(node, "origin", node) is one for one in starts):
                     rest = node.test.values[1:] if isinstance(node.test, ast.BoolOp) else []
                     return [] if all(_asks_size(one, is_own) for one in rest) else None
@@ -468,7 +484,31 @@ class Forms:
         call = _call(f"torch.{_FILLS[made.func.attr]}", dims)
         return changed_copy(call, keywords=keywords) if keywords else call
 
+    def _aliases(self, place: Place) -> dict[int, str]:
+        """The questions `last is None`, where `last = self.last`, and those statements; with a name for the answer."""
+        found: dict[int, str] = {}
+        for scope in self.scopes:
+            order = list(statements_of(scope.body))
+            for number, taken in enumerate(order):
+                match taken:
+                    case ast.Assign(targets=[ast.Name(id=name)], value=value) if self.is_of(scope, value, place):
+                        asked: dict[int, str] = {}
+                        for node in order[number + 1 :]:
+                            head = node.test if isinstance(node, ast.If) else node
+                            asked |= {
+                                id(one): f"{name}_set" for one in ast.walk(head)
+                                if isinstance(one, ast.Compare) and path_of(one.left) == name
+                                and isinstance(one.comparators[0], ast.Constant) and one.comparators[0].value is None
+                            }  # fmt: skip
+                            if name in defined(node):
+                                break
+                        if asked:
+                            found |= {id(taken): f"{name}_set", **asked}
+        return found
+
     def _asks(self, place: Place, starts: Sequence[ast.If]) -> bool:
+        if self._aliases(place):
+            return True
         inside = {id(one) for start in starts for one in ast.walk(start)}
         for scope, node in self.nodes(place):
             match node:
@@ -495,11 +535,47 @@ class Forms:
 
     # Elements that the code names.
 
+    def _write_out(self, place: Place) -> None:
+        """`self.state = tuple(s.detach() for s in state)`, where it is known how many there are."""
+
+        def change(node: ast.AST, owner: str, is_own: IsOwn) -> Changed:  # noqa: ARG001 - as every change is called
+            match node:
+                case ast.Assign(targets=[target], value=ast.ListComp() as listed) if is_own(target):
+                    pass
+                case ast.Assign(
+                    targets=[target],
+                    value=ast.Call(func=ast.Name(id="tuple" | "list"), args=[ast.GeneratorExp() as listed]),
+                ) if is_own(target):
+                    pass
+                case _:
+                    return None
+            match listed.generators:
+                case [ast.comprehension(target=ast.Name(id=name), iter=ast.Name() as whole, ifs=[])]:
+                    view = self.known.view(whole)
+                    lead = view.value(whole).lead if view is not None else None
+                    if not isinstance(lead, Container) or not lead.items:
+                        return None
+                    parts = []
+                    for number, item in enumerate(lead.items):
+                        part = expression("WHOLE[AT]", WHOLE=whole, AT=ast.Constant(number))
+                        new = rebuilt(listed.elt, lambda one, p=part: p if path_of(one) == name else None)  # type: ignore[misc]
+                        parts.append(cast("ast.expr", new))
+                        found.append(item)
+                    return [changed_copy(node, value=ast.Tuple(parts, ast.Load()))]
+            return None
+
+        found: list[Value] = []
+        self._rewrite(place, change)
+        if found:
+            place.written = [exactly(Container("tuple", items=tuple(found)))]
+
     def _pair_values(self, place: Place) -> list[list[Written]] | None:
         """What is put into each element, where something puts tuples there."""
         for one in place.written:
             if isinstance(one, ast.Tuple):
                 return [[part] for part in one.elts]
+            if isinstance(one, Value) and isinstance(one.lead, Container) and one.lead.items:
+                return [[item] for item in one.lead.items]
             if isinstance(one, ast.expr) and not _is_none(one):
                 view = self.known.view(one)
                 lead = view.value(one).lead if view is not None else None
@@ -522,6 +598,7 @@ class Forms:
         parts: dict[object, Place] = {}
         initial = place.initial
         kind = "list"
+        missing: ast.expr | None = None
         elements: dict[object, ast.expr | None] = {}
         match initial:
             case None:
@@ -537,6 +614,8 @@ class Forms:
                             if isinstance(one, ast.Constant)}  # fmt: skip
                 if len(elements) != len(keys):
                     raise CannotError("a key is computed")
+            case ast.Call() if (missing := _of_missing(initial)) is not None:
+                kind = "dict"
             case ast.Call(func=function, args=[], keywords=words):
                 kind = "namespace" if (self.known.module.dotted(function) or "").endswith("SimpleNamespace") else "dict"
                 if kind == "dict" and not (isinstance(function, ast.Name) and function.id == "dict"):
@@ -547,7 +626,7 @@ class Forms:
         if kind in {"dict", "namespace"}:
             for scope, node in self.nodes(place):
                 if (key := self._key(scope, node, place)) is not None:
-                    elements.setdefault(key)
+                    elements.setdefault(key, missing)
         if not elements:
             raise CannotError("it has no elements at first")
         for key, value in elements.items():
@@ -750,6 +829,20 @@ def _is_listing(node: ast.expr) -> bool:
     return False
 
 
+def _of_missing(node: ast.expr) -> ast.expr | None:
+    """What an element of `Counter()`, `defaultdict(float)` begins with."""
+    match node:
+        case ast.Call(func=function, args=args, keywords=[]):
+            match (path_of(function) or "").rpartition(".")[2], args:
+                case "Counter", []:
+                    return ast.Constant(0)
+                case "defaultdict", [ast.Name(id="int" | "float" as made)]:
+                    return ast.Constant(0 if made == "int" else 0.0)
+                case "defaultdict", [ast.Lambda(body=body)]:
+                    return body
+    return None
+
+
 def _is_object(node: ast.expr) -> bool:
     """A call that makes no number."""
     return isinstance(node, ast.Call) and path_of(node.func) not in {
@@ -818,7 +911,7 @@ def _part(node: ast.AST, owner: str, is_own: IsOwn, parts: dict[object, Place], 
         case ast.Call(func=ast.Attribute(value=held, attr="values"), args=[]) if is_own(held) and kind == "dict":
             return ast.Tuple([named(key, ast.Load()) for key in parts], ast.Load())
         case ast.Assign(targets=[target], value=value) if is_own(target) and _is_none(value):
-            return statements("OWN = None", OWN=named(0, ast.Load()))
+            return [one for key in parts for one in statements("OWN = None", OWN=named(key, ast.Load()))]
         case ast.Assign(targets=[target], value=ast.Dict(keys=keys, values=values)) if is_own(target):
             made = [
                 (named(getattr(key, "value", None), ast.Store()), value)
