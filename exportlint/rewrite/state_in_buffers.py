@@ -257,6 +257,7 @@ class _Rewriting:
         node = changed_copy(scope.node, body=scope.body)
         cls = next((one for one in self.site.module.classes.values() if scope.node in one.node.body), None)
         view = View(self.site.module, FunctionInfo(node.name, node, self.site.module, cls), self.site.belief, set(data))
+        view.booleans |= self.known.answers
         for cell in self.cells.values():
             for owner, home in scope.owners.items():
                 if cell.home is home:
@@ -508,7 +509,7 @@ class _Rewriting:
         """The cell whose memory the value shares."""
         while True:
             match node:
-                case ast.Subscript(value=owner, slice=ast.Constant() | ast.Slice() | ast.UnaryOp()):
+                case ast.Subscript(value=owner, slice=ast.Constant() | ast.Slice() | ast.UnaryOp() | ast.Name()):
                     node = owner
                 case ast.Call(func=ast.Attribute(value=owner, attr=method)) if method in _VIEWS:
                     node = owner
@@ -564,6 +565,8 @@ class _Rewriting:
             return
         fields = [(one, one.target.id) for one in node.body
                   if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)]  # fmt: skip
+        if not fields:
+            raise CannotError("the class has no constructor")
         for one, name in fields:
             if name not in home.places:
                 value = one.value or ast.Name(name, ast.Load())
