@@ -16,11 +16,12 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
-from exportlint.engine.flow.def_use import path_of, root_of
+from exportlint.engine.flow.control_flow import statements as statements_of
+from exportlint.engine.flow.def_use import defined, path_of, root_of
 from exportlint.engine.source.symbols import FunctionInfo
-from exportlint.engine.values.abstract_value import Container, Tensor, Value
+from exportlint.engine.values.abstract_value import Container, Tensor, Value, exactly
 from exportlint.rewrite.draft import changed_copy, expression, statements
 from exportlint.rewrite.state_homes import Place, block, rebuilt, reference
 from exportlint.rewrite.transformation import CannotError
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from exportlint.rewrite.state_homes import Home, Scope
 
 _GROWING = frozenset({"append", "appendleft", "insert"})
+_WHOLE = frozenset({"mean", "sum", "prod", "max", "min", "amax", "amin", "norm", "std", "var", "median"})
 # What is put into a place: the author's expression, what the engine believes of it, or its size.
 Written: TypeAlias = "ast.expr | Value | tuple[int, ...]"
 Changed: TypeAlias = "ast.AST | list[ast.stmt] | None"
@@ -68,6 +70,7 @@ class Known:
     def __init__(self, module: ModuleInfo, belief: Belief, scopes: Sequence[Scope]) -> None:
         self.module, self.belief, self.scopes = module, belief, scopes
         self.from_sample = False  # was a size of the sample asked for?
+        self.answers: set[str] = set()  # names that hold whether something is there
         self._views = {
             id(scope): View(module, FunctionInfo(scope.node.name, scope.node, module), belief) for scope in scopes
         }
@@ -111,6 +114,8 @@ class Known:
                     if isinstance(one, ast.Assign) and path_of(one.targets[0]) == name
                 ]  # fmt: skip
                 return next((d for one in values if (d := self.dims(one, depth - 1)) is not None), None)
+            case ast.Call(func=ast.Attribute(attr=method), args=[], keywords=[]) if method in _WHOLE:
+                return ()
             case ast.Call(func=ast.Attribute(value=owner, attr=method)) if method in _SAME_SIZE:
                 return self.dims(owner, depth - 1)
             case ast.BinOp(left=left, right=right):
@@ -231,6 +236,10 @@ class Known:
         if isinstance(node, ast.BinOp):
             return self.makes_tensor(node.left) or self.makes_tensor(node.right)
         if isinstance(node, ast.Name):
+            fields = (one for cls in self.module.classes.values() for one in cls.node.body)
+            if any(isinstance(one, ast.AnnAssign) and path_of(one.target) == node.id
+                   and "Tensor" in ast.unparse(one.annotation) for one in fields):  # fmt: skip
+                return True
             for scope in self.scopes:
                 arguments = (*scope.node.args.args, *scope.node.args.kwonlyargs)
                 if scope.node.name == "__init__" and any(
@@ -255,6 +264,10 @@ class Known:
         return re.match(r"torch\.nn\.(?!Parameter|Buffer)[A-Z]", made) is not None or (
             of_file is not None and of_file.is_module
         )
+
+
+def _set_in(scope: Scope, name: str) -> list[ast.stmt]:
+    return [one for one in statements_of(scope.body) if name in defined(one)]
 
 
 def _defaults(function: ast.FunctionDef, name: str) -> Iterator[ast.expr]:
@@ -349,16 +362,22 @@ class Forms:
                 self.known.module.functions[name].node
             ):
                 return [lambda: self._generator(place)]
+        if initial is None:
+            self._write_out(place)
         if initial is None and len(pair := self._pair_values(place) or []) > 1:
             return [lambda: self._named(place)]
         if initial is None:
             place.written += [value for values in pair for value in values]
         if initial is None or self.known.makes_tensor(initial) or _number(initial) is not None:
             return [lambda: self._cell(place)]
+        if (count := _of_nones(initial)) is not None:
+            return [lambda: self._rows(place, count)]
         if _is_listing(initial):
             return [lambda: self._named(place), lambda: self._window(place), lambda: self._totals(place)]
+        if _of_missing(initial) is not None:
+            return [lambda: self._named(place)]
         if isinstance(initial, ast.Set | ast.SetComp | ast.DictComp) or _is_object(initial):
-            return []  # sets, counters, objects of libraries
+            return []  # sets, objects of libraries
         return [lambda: self._cell(place)]
 
     def _rewrite(self, place: Place, change: Change) -> None:
@@ -383,8 +402,15 @@ class Forms:
             begins = expression("torch.tensor(False)" if place.initial is None else "torch.tensor(True)")
             self.cells.append(Cell(flag, place.home, begins, place.definition))
 
+        aliases = self._aliases(place)
+
         def change(node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
             match node:
+                case ast.Assign(targets=[ast.Name()]) if id(node) in aliases:
+                    return [node, *statements("NAME = FLAG", NAME=aliases[id(node)], FLAG=reference(f"{owner}.{flag}"))]
+                case ast.Compare(ops=[ast.Is() | ast.IsNot() as op]) if id(node) in aliases:
+                    told = reference(aliases[id(node)])
+                    return told if isinstance(op, ast.IsNot) else ast.UnaryOp(ast.Invert(), told)
                 case ast.If() if any(getattr(node, "origin", node) is one for one in starts):
                     rest = node.test.values[1:] if isinstance(node.test, ast.BoolOp) else []
                     return [] if all(_asks_size(one, is_own) for one in rest) else None
@@ -468,7 +494,37 @@ class Forms:
         call = _call(f"torch.{_FILLS[made.func.attr]}", dims)
         return changed_copy(call, keywords=keywords) if keywords else call
 
+    def _aliases(self, place: Place, *, of_row: bool = False) -> dict[int, str]:
+        """The questions `last is None`, where `last = self.last`, and those statements; with a name for the answer.
+
+        `of_row`: where `last = self.last[i]`.
+        """
+        found: dict[int, str] = {}
+        for scope in self.scopes:
+            order = list(statements_of(scope.body))
+            for number, taken in enumerate(order):
+                match taken:
+                    case ast.Assign(targets=[ast.Name(id=name)], value=value) if self.is_of(
+                        scope, value.value if of_row and isinstance(value, ast.Subscript) else value, place
+                    ):
+                        asked: dict[int, str] = {}
+                        for node in order[number + 1 :]:
+                            head = node.test if isinstance(node, ast.If) else node
+                            asked |= {
+                                id(one): f"{name}_set" for one in ast.walk(head)
+                                if isinstance(one, ast.Compare) and path_of(one.left) == name
+                                and isinstance(one.comparators[0], ast.Constant) and one.comparators[0].value is None
+                            }  # fmt: skip
+                            if name in defined(node):
+                                break
+                        if asked:
+                            found |= {id(taken): f"{name}_set", **asked}
+        self.known.answers |= set(found.values())
+        return found
+
     def _asks(self, place: Place, starts: Sequence[ast.If]) -> bool:
+        if self._aliases(place):
+            return True
         inside = {id(one) for start in starts for one in ast.walk(start)}
         for scope, node in self.nodes(place):
             match node:
@@ -495,11 +551,47 @@ class Forms:
 
     # Elements that the code names.
 
+    def _write_out(self, place: Place) -> None:
+        """`self.state = tuple(s.detach() for s in state)`, where it is known how many there are."""
+
+        def change(node: ast.AST, owner: str, is_own: IsOwn) -> Changed:  # noqa: ARG001 - as every change is called
+            match node:
+                case ast.Assign(targets=[target], value=ast.ListComp() as listed) if is_own(target):
+                    pass
+                case ast.Assign(
+                    targets=[target],
+                    value=ast.Call(func=ast.Name(id="tuple" | "list"), args=[ast.GeneratorExp() as listed]),
+                ) if is_own(target):
+                    pass
+                case _:
+                    return None
+            match listed.generators:
+                case [ast.comprehension(target=ast.Name(id=name), iter=ast.Name() as whole, ifs=[])]:
+                    view = self.known.view(whole)
+                    lead = view.value(whole).lead if view is not None else None
+                    if not isinstance(lead, Container) or not lead.items:
+                        return None
+                    parts = []
+                    for number, item in enumerate(lead.items):
+                        part = expression("WHOLE[AT]", WHOLE=whole, AT=ast.Constant(number))
+                        new = rebuilt(listed.elt, lambda one, p=part: p if path_of(one) == name else None)  # type: ignore[misc]
+                        parts.append(cast("ast.expr", new))
+                        found.append(item)
+                    return [changed_copy(node, value=ast.Tuple(parts, ast.Load()))]
+            return None
+
+        found: list[Value] = []
+        self._rewrite(place, change)
+        if found:
+            place.written = [exactly(Container("tuple", items=tuple(found)))]
+
     def _pair_values(self, place: Place) -> list[list[Written]] | None:
         """What is put into each element, where something puts tuples there."""
         for one in place.written:
             if isinstance(one, ast.Tuple):
                 return [[part] for part in one.elts]
+            if isinstance(one, Value) and isinstance(one.lead, Container) and one.lead.items:
+                return [[item] for item in one.lead.items]
             if isinstance(one, ast.expr) and not _is_none(one):
                 view = self.known.view(one)
                 lead = view.value(one).lead if view is not None else None
@@ -522,6 +614,7 @@ class Forms:
         parts: dict[object, Place] = {}
         initial = place.initial
         kind = "list"
+        missing: ast.expr | None = None
         elements: dict[object, ast.expr | None] = {}
         match initial:
             case None:
@@ -537,6 +630,8 @@ class Forms:
                             if isinstance(one, ast.Constant)}  # fmt: skip
                 if len(elements) != len(keys):
                     raise CannotError("a key is computed")
+            case ast.Call() if (missing := _of_missing(initial)) is not None:
+                kind = "dict"
             case ast.Call(func=function, args=[], keywords=words):
                 kind = "namespace" if (self.known.module.dotted(function) or "").endswith("SimpleNamespace") else "dict"
                 if kind == "dict" and not (isinstance(function, ast.Name) and function.id == "dict"):
@@ -547,7 +642,7 @@ class Forms:
         if kind in {"dict", "namespace"}:
             for scope, node in self.nodes(place):
                 if (key := self._key(scope, node, place)) is not None:
-                    elements.setdefault(key)
+                    elements.setdefault(key, missing)
         if not elements:
             raise CannotError("it has no elements at first")
         for key, value in elements.items():
@@ -589,13 +684,102 @@ class Forms:
                     elif (key := self._key(scope, target, place)) in parts:
                         parts[key].written.append(value)
 
+    # A list with a place for each layer, which is None at first.
+
+    def _rows(self, place: Place, count: ast.expr) -> list[Place]:
+        dims = next((d for one in place.written if not _is_none(one) and (d := self.known.dims(one)) is not None), None)
+        if dims is None:
+            raise CannotError(f"the size of what `{place.name}` holds is not known")
+        self.known.from_sample = True
+        flag = f"{place.name}_set"
+        first = ast.Call(expression("torch.zeros"), [count, *(ast.Constant(one) for one in dims)], [])
+        told = expression("torch.zeros(COUNT, dtype=torch.bool)", COUNT=count)
+        self.cells += [Cell(place.name, place.home, first, place.definition),
+                       Cell(flag, place.home, told, place.definition)]  # fmt: skip
+        aliases = self._aliases(place, of_row=True)
+
+        def change(node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
+            flags = reference(f"{owner}.{flag}")
+            match node:
+                case ast.stmt() if getattr(node, "origin", node) is place.definition:
+                    return node
+                case ast.Assign(targets=[ast.Name()], value=ast.Subscript(slice=index)) if id(node) in aliases:
+                    asked = statements("NAME = FLAGS[AT]", NAME=aliases[id(node)], FLAGS=flags, AT=index)
+                    return [node, *asked]
+                case ast.Compare(ops=[ast.Is() | ast.IsNot() as op]) if id(node) in aliases:
+                    told = reference(aliases[id(node)])
+                    return told if isinstance(op, ast.IsNot) else ast.UnaryOp(ast.Invert(), told)
+                case ast.Compare(left=ast.Subscript(value=held, slice=index), ops=[ast.Is() | ast.IsNot() as op]) if (
+                    is_own(held) and _is_none(node.comparators[0])
+                ):
+                    told = expression("FLAGS[AT]", FLAGS=flags, AT=index)
+                    return told if isinstance(op, ast.IsNot) else ast.UnaryOp(ast.Invert(), told)
+                case ast.Assign(targets=[ast.Subscript(value=held, slice=index)], value=value) if is_own(held):
+                    is_there = ast.Constant(not _is_none(value))
+                    told = statements("FLAGS[AT] = IS", FLAGS=flags, AT=index, IS=is_there)
+                    return told if _is_none(value) else [node, *told]
+                case ast.Assign(targets=[target], value=value) if is_own(target) and _of_nones(value) is not None:
+                    return statements("FLAGS = False", FLAGS=flags)
+                case ast.Subscript(value=held, slice=ast.Slice()) if is_own(held):
+                    raise CannotError("a part of it is taken")
+                case ast.Subscript(value=held) if is_own(held):
+                    return node
+                case ast.Attribute() if is_own(node):
+                    raise CannotError(f"`{place.name}` is handed on as a whole")
+            return None
+
+        self._rewrite(place, change)
+        place.home.places[flag] = Place(flag, place.home, None, place.definition)
+        return []
+
     # Lists that have a bound, and lists that only grow.
 
     def _window(self, place: Place) -> list[Place]:
-        window = _Window(self, place)
+        bound = self._last_ones(place)
+        window = _Window(self, place, bound)
         self._rewrite(place, window.change)
         window.finish()
         return []
+
+    def _last_ones(self, place: Place) -> ast.expr | None:
+        """The N where all that is read of a list that grows is `self.past[-N:]`, which then is all there is."""
+        bounds: dict[str, ast.expr] = {}
+        names: dict[str, None] = {}
+        others = 0
+        for scope in self.scopes:
+            is_own = self.test_of(scope, place)
+            kept = {id(one.value) for statement in scope.body for one in ast.walk(statement)
+                    if (isinstance(one, ast.Attribute) and one.attr in {*_GROWING, "clear"})
+                    or (isinstance(one, ast.Subscript) and _tail(one, is_own) is not None)}  # fmt: skip
+            for node in (one for statement in scope.body for one in ast.walk(statement)):
+                bound = _tail(node, is_own) if isinstance(node, ast.Subscript) else None
+                if bound is not None:
+                    default = next((d for d in _defaults(scope.node, path_of(bound) or "")), bound)
+                    bounds[ast.unparse(default)] = default
+                elif is_own(node) and id(node) not in kept and isinstance(getattr(node, "ctx", None), ast.Load):
+                    others += 1
+                match node:
+                    case ast.Assign(targets=[ast.Name(id=name)], value=ast.Subscript() as part):
+                        if _tail(part, is_own) is not None and len(_set_in(scope, name)) == 1:
+                            names[name] = None
+        if len(bounds) != 1 or others or not isinstance(place.initial, ast.List):
+            return None
+        (most,) = bounds.values()
+        if not isinstance(most, ast.Constant) and not (path_of(most) or "").startswith("self."):
+            return None
+
+        def change(node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Subscript() as part) if name in names:
+                    return [] if _tail(part, is_own) is not None else None
+                case ast.Name(id=name, ctx=ast.Load()) if name in names:
+                    return reference(f"{owner}.{place.name}")
+                case ast.Subscript(value=held) if is_own(held) and _tail(node, is_own) is not None:
+                    return held
+            return None
+
+        self._rewrite(place, change)
+        return most
 
     def _totals(self, place: Place) -> list[Place]:
         totals = _Totals(self, place)
@@ -750,6 +934,35 @@ def _is_listing(node: ast.expr) -> bool:
     return False
 
 
+def _of_nones(node: ast.expr) -> ast.expr | None:
+    """The n of `[None] * n`, `[None for _ in range(n)]`."""
+    match node:
+        case ast.BinOp(left=ast.List(elts=[ast.Constant(value=None)]), op=ast.Mult(), right=count):
+            return count
+        case ast.ListComp(
+            elt=ast.Constant(value=None),
+            generators=[ast.comprehension(iter=ast.Call(func=ast.Name(id="range"), args=[count]))],
+        ):
+            return count
+        case ast.List(elts=[ast.Constant(value=None), *_] as elts) if all(map(_is_none, elts)):
+            return ast.Constant(len(elts))
+    return None
+
+
+def _of_missing(node: ast.expr) -> ast.expr | None:
+    """What an element of `Counter()`, `defaultdict(float)` begins with."""
+    match node:
+        case ast.Call(func=function, args=args, keywords=[]):
+            match (path_of(function) or "").rpartition(".")[2], args:
+                case "Counter", []:
+                    return ast.Constant(0)
+                case "defaultdict", [ast.Name(id="int" | "float" as made)]:
+                    return ast.Constant(0 if made == "int" else 0.0)
+                case "defaultdict", [ast.Lambda(body=body)]:
+                    return body
+    return None
+
+
 def _is_object(node: ast.expr) -> bool:
     """A call that makes no number."""
     return isinstance(node, ast.Call) and path_of(node.func) not in {
@@ -818,7 +1031,7 @@ def _part(node: ast.AST, owner: str, is_own: IsOwn, parts: dict[object, Place], 
         case ast.Call(func=ast.Attribute(value=held, attr="values"), args=[]) if is_own(held) and kind == "dict":
             return ast.Tuple([named(key, ast.Load()) for key in parts], ast.Load())
         case ast.Assign(targets=[target], value=value) if is_own(target) and _is_none(value):
-            return statements("OWN = None", OWN=named(0, ast.Load()))
+            return [one for key in parts for one in statements("OWN = None", OWN=named(key, ast.Load()))]
         case ast.Assign(targets=[target], value=ast.Dict(keys=keys, values=values)) if is_own(target):
             made = [
                 (named(getattr(key, "value", None), ast.Store()), value)
@@ -1061,8 +1274,9 @@ class _Totals(_Grown):
 class _Window(_Grown):
     """`bound`: how many elements there are at most; `is_full`: there are always so many."""
 
-    def __init__(self, forms: Forms, place: Place) -> None:
+    def __init__(self, forms: Forms, place: Place, bound: ast.expr | None = None) -> None:
         super().__init__(forms, place)
+        self.told = bound
         self.grows = [
             node for scope, node in self.forms.nodes(place)
             if isinstance(node, ast.Attribute) and node.attr in _GROWING and self.forms.is_of(scope, node.value, place)
@@ -1085,7 +1299,7 @@ class _Window(_Grown):
                     raise CannotError("it is filled in part at first")
                 return limits[0], True, self._stacked(filled)
             case ast.Call(func=ast.Name(id="list"), args=[]) | ast.List(elts=[]):
-                return self._bound_of_code(), False, None
+                return self.told or self._bound_of_code(), False, None
             case ast.List() | ast.ListComp() | ast.BinOp():
                 return expression("0"), True, self._stacked(initial)
         raise CannotError("it has no bound")

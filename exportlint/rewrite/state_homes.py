@@ -155,6 +155,7 @@ class Homes:
         self.homes: list[Home] = [self.home]
         self.scopes: list[Scope] = []
         self.submodules: dict[str, Home] = {}
+        self.lambdas: dict[str, ast.Lambda] = {}  # hooks that will be methods, by their names
         self.hooked: dict[str, ast.Call] = {}  # hooks that are objects, by the attributes that will hold them
         self.free: dict[str, ast.FunctionDef] = {}  # functions of the file that become methods
         self.given: dict[str, ast.expr] = {}  # what attributes begin with that were no attributes
@@ -174,7 +175,8 @@ class Homes:
         hooks = [
             path.partition(".")[2] for one in self._hooked() if (path := path_of(one)) and path.startswith("self.")
         ]
-        self.hooks = [name for name in hooks if name in self.methods]
+        self._hook_lambdas()
+        self.hooks = [name for name in (*hooks, *self.lambdas) if name in self.methods]
         lifetimes = Lifetimes(self.methods, ["forward", "__call__", *self.hooks, *self._called_by_others()])
         self.lifetimes = lifetimes
         self.run = {id(self.methods[name]) for name in lifetimes.reached}
@@ -264,6 +266,12 @@ class Homes:
         """`layer.register_forward_hook(Fade())`: the object becomes an attribute, as others that are kept are."""
         made = [one for one in self._hooked() if isinstance(one, ast.Call)
                 and (path_of(one.func) or "") in self.module.classes]  # fmt: skip
+        for name, function in self.lambdas.items():
+            for scope in self.scopes:
+                scope.is_new |= scope.node is self.methods[name]
+                if scope.node is self.init:
+                    own = reference(f"self.{name}")
+                    scope.rewrite(lambda one, function=function, own=own: own if one is function else None)  # type: ignore[misc]
         for hook in made:
             words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", (path_of(hook.func) or "").lstrip("_")).lower()
             name = self.draft.free_name(words, self.hooked)
@@ -280,6 +288,15 @@ class Homes:
             for scope in self.scopes:
                 if scope.node is self.init:
                     scope.rewrite(change)
+
+    def _hook_lambdas(self) -> None:
+        """`layer.register_forward_hook(lambda m, i, o: self.seen.append(o))`: a method."""
+        for hook in [one for one in self._hooked() if isinstance(one, ast.Lambda)]:
+            if isinstance(hook.body, ast.Call) and any(path.startswith("self.") for path in _changed_places(hook.body)):
+                name = self.draft.free_name("hook", self.methods)
+                made = ast.FunctionDef(name, hook.args, [ast.Expr(hook.body)], [])
+                self.methods[name] = ast.fix_missing_locations(ast.copy_location(made, hook))
+                self.lambdas[name] = hook
 
     def _closures(self) -> None:
         """`self.step = make_step(0.9)`, where that gives an inner function: a method, and its variables attributes."""
@@ -603,8 +620,9 @@ def _class_field(known: ClassInfo, name: str) -> tuple[ast.stmt, ast.expr | None
     """`count: int = 0` of a record."""
     for node in known.node.body:
         match node:
-            case ast.AnnAssign(target=ast.Name(id=found), value=value) if found == name:
-                return node, _factory(value)
+            case ast.AnnAssign(target=ast.Name(id=found), annotation=kind, value=value) if found == name:
+                is_given = value is None and "Tensor" in ast.unparse(kind)
+                return node, ast.Name(name, ast.Load()) if is_given else _factory(value)
             case ast.Assign(targets=[ast.Name(id=found)], value=value) if found == name:
                 return node, value
     return None

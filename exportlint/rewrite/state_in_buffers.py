@@ -12,7 +12,7 @@ Buffers that were none before are not persistent: checkpoints load as they did.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.control_flow import statements as all_statements
 from exportlint.engine.flow.def_use import DefUse, is_changing, path_of, root_of, used
@@ -216,8 +216,21 @@ class _Rewriting:
                               if isinstance(one, ast.Name | ast.Attribute))  # fmt: skip
                     returns = any(isinstance(one, ast.Return) for one in ast.walk(inner.node))
                     if called == 1 and own and not returns:
-                        inner.body = [ast.If(test, inner.body, [])]
+                        match inner.body:
+                            case [ast.With(body=body) as block]:  # `with torch.no_grad():`
+                                inner.body = [changed_copy(block, body=[ast.If(test, body, [])])]
+                            case _:
+                                inner.body = [ast.If(test, inner.body, [])]
                         return [stands_for(ast.Expr(node.body[0].value), node)]  # type: ignore[attr-defined]
+                case ast.If(
+                    test=test,
+                    body=[ast.Expr(value=ast.Call(func=ast.Attribute(attr=name))) as first, *rest],
+                    orelse=[],
+                ) if rest and name in by_name and not _sets_any(by_name[name].node, test):
+                    made = change(stands_for(ast.If(test, [first], []), node), scope)
+                    is_begun = all(_begins_flag(one, test) for one in rest)
+                    after = rest if is_begun else [changed_copy(node, body=rest)]
+                    return [*cast("list[ast.stmt]", made), *after] if made is not None else None
             return None
 
         for scope in [one for one in self.scopes if one.is_run]:
@@ -244,6 +257,7 @@ class _Rewriting:
         node = changed_copy(scope.node, body=scope.body)
         cls = next((one for one in self.site.module.classes.values() if scope.node in one.node.body), None)
         view = View(self.site.module, FunctionInfo(node.name, node, self.site.module, cls), self.site.belief, set(data))
+        view.booleans |= self.known.answers
         for cell in self.cells.values():
             for owner, home in scope.owners.items():
                 if cell.home is home:
@@ -495,7 +509,7 @@ class _Rewriting:
         """The cell whose memory the value shares."""
         while True:
             match node:
-                case ast.Subscript(value=owner, slice=ast.Constant() | ast.Slice() | ast.UnaryOp()):
+                case ast.Subscript(value=owner, slice=ast.Constant() | ast.Slice() | ast.UnaryOp() | ast.Name()):
                     node = owner
                 case ast.Call(func=ast.Attribute(value=owner, attr=method)) if method in _VIEWS:
                     node = owner
@@ -549,17 +563,19 @@ class _Rewriting:
             if home.registered:
                 self.draft.below(init.body[-1], home.registered)
             return
-        fields = [one for one in node.body if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)]
-        if any(one.value is None for one in fields):
-            raise CannotError("a field of the record has no default")
-        kept = [one for one in fields if one.target.id not in home.places]  # type: ignore[union-attr] # see above
-        for one in kept:
-            begun += statements("OWN = VALUE", OWN=reference(f"self.{one.target.id}"), VALUE=one.value)  # type: ignore[union-attr, arg-type]
-        for one in fields:
+        fields = [(one, one.target.id) for one in node.body
+                  if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)]  # fmt: skip
+        if not fields:
+            raise CannotError("the class has no constructor")
+        for one, name in fields:
+            if name not in home.places:
+                value = one.value or ast.Name(name, ast.Load())
+                begun += statements("OWN = VALUE", OWN=reference(f"self.{name}"), VALUE=value)
             self.draft.replace(one, [])
-        (made,) = statements("def __init__(self):\n    pass")
+        asked = [ast.unparse(ast.arg(name, one.annotation)) for one, name in fields if one.value is None]
+        (made,) = statements(f"def __init__({', '.join(['self', *asked])}):\n    pass")
         assert isinstance(made, ast.FunctionDef)  # noqa: S101 - it is written above
-        self.draft.replace(fields[0], [changed_copy(made, body=[*begun, *home.registered])])
+        self.draft.replace(fields[0][0], [changed_copy(made, body=[*begun, *home.registered])])
 
 
 def _set_by(target: ast.expr) -> Iterator[ast.expr]:
@@ -611,6 +627,24 @@ def _without(node: ast.Assign | ast.AnnAssign, names: set[str]) -> ast.stmt | No
 
 
 __all__ = ["StateInBuffers", "reference"]
+
+
+def _sets_any(function: ast.FunctionDef, test: ast.expr) -> bool:
+    """Does the method set what the test reads?"""
+    asked = {path_of(one) for one in ast.walk(test)} - {"self"}
+    return any(isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store) and path_of(one) in asked
+               for one in ast.walk(function))  # fmt: skip
+
+
+def _begins_flag(node: ast.stmt, test: ast.expr) -> bool:
+    """`self.ready = True` where `not self.ready` is asked, which may be said in any case."""
+    match node, test:
+        case (
+            ast.Assign(targets=[target], value=ast.Constant(value=True)),
+            ast.UnaryOp(op=ast.Not(), operand=flag),
+        ):
+            return path_of(target) == path_of(flag)
+    return False
 
 
 def _is_docstring(node: ast.stmt) -> bool:
