@@ -87,7 +87,7 @@ class TensorForm:
     ... ''', "forward")
     >>> form = TensorForm(View(code.module, code.function, code.belief))
     >>> print(ast.unparse(ast.fix_missing_locations(form.of(code.function.node.body[0].value))))
-    torch.where((x.sum() > 3) & ~x.isnan().any(), x * torch.sqrt(x.max()), x)
+    torch.where((x.sum() > 3) & ~x.isnan().any(), x * torch.sqrt(x.max().detach()), x)
     """
 
     def __init__(self, view: View) -> None:
@@ -97,6 +97,7 @@ class TensorForm:
         self.whole = {"lengths", "length", "lens", "num", "count", "counts", "idx", "index", "indices", "position"}
         # What is set to rows that data chooses -> the name of the mask that takes its place.
         self.masks: dict[str, str] = {}
+        self.in_tests = 0  # around the expression, where no gradient passes
 
     # -- Values ---------------------------------------------------------------------------------------------------
 
@@ -170,7 +171,11 @@ class TensorForm:
 
     def truth(self, node: ast.expr) -> ast.expr:
         """What is asked for its truth as a tensor of dtype bool."""
+        if id(node) in self.view.asked:
+            return expression("torch.tensor(TEST)", TEST=node)
+        self.in_tests += 1
         new = self.of(node)
+        self.in_tests -= 1
         if self.view.is_boolean(new) or self.view.is_boolean(node):
             return new
         match new:
@@ -235,12 +240,16 @@ class TensorForm:
         if isinstance(node.ops[0], ast.In | ast.NotIn) and len(node.ops) == 1:
             found = self._contained(node.left, node.comparators[0])
             return self.negated(found) if isinstance(node.ops[0], ast.NotIn) else found
+        self.in_tests += 1
         if len(node.ops) == 1:
-            return self.each(node)
+            whole = self.each(node)
+            self.in_tests -= 1
+            return whole
         news = [self.of(one) for one in sides]
+        self.in_tests -= 1
         pairs = zip(news, node.ops, news[1:], strict=False)
         first, *rest = [ast.Compare(left, [op], [right]) for left, op, right in pairs]
-        whole: ast.expr = first
+        whole = first
         for one in rest:
             whole = ast.BinOp(whole, ast.BitAnd(), one)
         return whole
@@ -337,7 +346,7 @@ class TensorForm:
             return self._of_numpy(node, name.removeprefix("numpy."))
         match node.func:
             case ast.Attribute(value=owner, attr="item") if not node.args and self.is_data(owner):
-                return node if id(node) in self.kept else self._read(self.of(owner), owner)
+                return node if id(node) in self.kept else self._cut(self._read(self.of(owner), owner), owner)
             case ast.Attribute(value=owner, attr="tolist") if not node.args and self.is_data(owner):
                 return self.of(owner)
             case ast.Attribute(value=owner, attr="numpy") if not node.args and self.is_data(owner):
@@ -389,9 +398,18 @@ class TensorForm:
             return tensor
         return expression("X.reshape(())", X=tensor)
 
+    def _cut(self, tensor: ast.expr, old: ast.expr) -> ast.expr:
+        """A number of Python has no gradient, so the tensor in its place gets none. `old`: what was read."""
+        if self.in_tests or self.view.has_no_gradient or self._is_whole(old) or self.view.is_boolean(old):
+            return tensor
+        parts = (one for whole in (old, tensor) for one in ast.walk(whole))
+        if any(isinstance(one, ast.Attribute) and one.attr in {"detach", "data"} for one in parts):
+            return tensor
+        return expression("X.detach()", X=tensor)
+
     def _of_torch(self, name: str, args: Sequence[ast.expr]) -> ast.expr:
         called = expression(f"torch.{name}")
-        given = [self.of(one) for one in args]
+        given = [self._cut(self.of(one), one) if self.view.value(one).is_tensor else self.of(one) for one in args]
         # torch takes a tensor first
         given = [one if self.is_data(old) or place else expression("torch.tensor(X)", X=one)
                  for place, (one, old) in enumerate(zip(given, args, strict=True))]  # fmt: skip
@@ -399,6 +417,8 @@ class TensorForm:
 
     def _builtin(self, node: ast.Call, name: str) -> ast.expr:
         args = node.args
+        if id(node) in self.view.asked:
+            return args[0]
         data = [self.is_data(one) for one in args]
         if name in {"int", "float", "bool", "round"} and args and data[0]:
             return self._converted(node, name)
@@ -407,6 +427,8 @@ class TensorForm:
         )
         if name in {"min", "max"} and (any(data) or listed) and not node.keywords:
             return self._extreme(args, name)
+        if name in {"min", "max"} and len(args) == 1 and [one.arg for one in node.keywords] == ["key"]:
+            return self._best(node, name)
         if name in {"any", "all"} and len(args) == 1 and self.view.holds_data(args[0]):
             if data[0]:
                 return expression(f"X.{name}()", X=self.of(args[0]))
@@ -439,7 +461,7 @@ class TensorForm:
             case "int":
                 return inner if self._is_whole(given) else expression("X.long()", X=inner)
             case "float":
-                return expression("X.float()", X=inner) if self.view.is_boolean(inner) else inner
+                return expression("X.float()", X=inner) if self.view.is_boolean(inner) else self._cut(inner, given)
             case "bool":
                 return inner if self.view.is_boolean(inner) else expression("(X) != 0", X=inner)
             case "round" if len(node.args) > 1:
@@ -485,6 +507,22 @@ class TensorForm:
                 whole = ast.Call(expression("torch.clamp"), [tensor], [ast.keyword(word, number)])
                 is_data = True
         return whole
+
+    def _best(self, node: ast.Call, name: str) -> ast.expr:
+        """`min(tensors, key=...)`: all of them, and the one whose key is the least."""
+        (listed,), key = node.args, node.keywords[0].value
+        match key:
+            case ast.Lambda(args=ast.arguments(args=[ast.arg(arg=each)]), body=body) if self.view.holds_data(body):
+                made: ast.expr = self.of(body)
+            case ast.Name() | ast.Attribute() if self.view.holds_data(listed) and path_of(key) is not None:
+                each, made = "each", ast.Call(key, [ast.Name("each", ast.Load())], [])
+            case _:
+                return self.each(node)
+        keys = expression("torch.stack([MADE for EACH in LISTED])", MADE=made, EACH=each, LISTED=listed)
+        whole = self.of(listed) if self.is_data(listed) else expression("torch.stack(X)", X=self._listed(listed))
+        return expression(
+            f"X.index_select(0, KEYS.arg{name}().reshape(1)).squeeze(0)", X=whole, KEYS=keys
+        )  # fmt: skip
 
     def _listed(self, node: ast.expr, *, truth: bool = False) -> ast.expr:
         """A list of tensors, of what makes one."""
