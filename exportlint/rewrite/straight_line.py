@@ -293,6 +293,9 @@ class StraightLine:
                 if self.view.is_data(new) and (path := path_of(target)) and not self.view.is_data(as_value(target)):
                     self.view.data.add(path)
                 return node if new is value else changed_copy(node, value=new)
+            case ast.Assert(test=test):
+                new = self.form.of(test)
+                return node if new is test else changed_copy(node, test=new)
             case ast.Return(value=ast.expr() as value) | ast.Expr(value=value):
                 new = self.form.of(value)
                 return node if new is value else changed_copy(node, value=new)

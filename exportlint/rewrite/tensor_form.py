@@ -37,14 +37,25 @@ _SAME_IN_NUMPY = frozenset({
     "maximum", "minimum", "stack", "mean", "sum", "prod", "max", "min", "argmax", "argmin", "cumsum", "cumprod", "any",
     "all", "sort", "argsort", "round", "power", "median", "var", "outer", "dot", "matmul", "einsum", "tril", "triu",
     "diag", "flip", "roll", "zeros_like", "ones_like", "full_like", "diff", "trace", "kron", "logical_and",
-    "logical_or", "logical_not", "nan_to_num", "hstack", "vstack",
+    "logical_or", "logical_not", "nan_to_num", "hstack", "vstack", "amax", "amin", "tile", "greater", "less", "equal",
+    "greater_equal", "less_equal", "not_equal", "subtract", "multiply", "divide", "negative", "remainder", "squeeze",
+    "reshape", "std", "isclose", "linalg.norm", "linalg.inv", "linalg.solve", "linalg.det", "linalg.eigh", "exp2",
+    "bincount", "searchsorted", "cross", "ravel",
 })  # fmt: skip
 _NUMPY = {
     **{name: name for name in _SAME_IN_NUMPY}, "concatenate": "cat", "clip": "clamp", "absolute": "abs", "fabs": "abs",
     "power": "pow", "transpose": "t", "expand_dims": "unsqueeze", "asarray": "", "array": "", "ascontiguousarray": "",
-    "float32": "", "float64": "",
+    "float32": "", "float64": "", "equal": "eq", "mod": "remainder", "swapaxes": "swapaxes", "moveaxis": "movedim",
+    "repeat": "repeat_interleave", "copy": "clone", "add": "add",
 }  # fmt: skip
-_KEYWORDS_OF_NUMPY = {"axis": "dim", "keepdims": "keepdim", "a_min": "min", "a_max": "max"}
+_KEYWORDS_OF_NUMPY = {"ddof": "correction", "axis": "dim", "keepdims": "keepdim", "a_min": "min", "a_max": "max"}
+# What torch calls a dtype that NumPy's `astype` takes.
+_DTYPES = {
+    "float": "float64", "int": "int64", "bool": "bool", "float32": "float32", "float64": "float64", "int64": "int64",
+    "int32": "int32", "float16": "float16", "bool_": "bool", "uint8": "uint8", "int8": "int8", "int16": "int16",
+}  # fmt: skip
+# In NumPy these give the values alone, and their spread is that of the whole population.
+_SPREAD = frozenset({"var", "std"})
 _TO_NUMPY = frozenset({"numpy", "cpu", "detach", "tolist"})
 # Arguments of these are sizes, or numbers of things: torch takes symbols there, and no tensors.
 _SIZED = frozenset({
@@ -351,6 +362,10 @@ class TensorForm:
                 return self.of(owner)
             case ast.Attribute(value=owner, attr="numpy") if not node.args and self.is_data(owner):
                 return self.of(_before_numpy(owner))
+            case ast.Attribute(value=owner, attr="astype") if len(node.args) == 1 and self.is_data(owner):
+                return self._as_dtype(owner, node.args[0])
+            case ast.Attribute(value=owner, attr="copy") if not node.args and path_of(owner) in self.view.data:
+                return expression("X.clone()", X=self.of(owner))
             case ast.Attribute(value=owner, attr="numel" | "nelement") if (counted := self._counted(owner)) is not None:
                 return counted
             case ast.Attribute(value=owner, attr="size") if (
@@ -434,6 +449,8 @@ class TensorForm:
                 return expression(f"X.{name}()", X=self.of(args[0]))
             tests = self._listed(args[0], truth=True)
             return expression(f"torch.stack(TESTS).{name}()", TESTS=tests)
+        if name == "isinstance" and data[0] and self.view.origin(args[1]) == "numpy.ndarray":
+            return changed_copy(node, args=[args[0], expression("torch.Tensor")])
         if name == "sum" and len(args) == 1 and data[0]:
             return expression("X.sum(0)", X=self.of(args[0]))
         if name == "len" and len(args) == 1 and (counted := self._counted(args[0])) is not None:
@@ -574,7 +591,7 @@ class TensorForm:
         return ast.Call(ast.Attribute(tensor, "to", ast.Load()), [], words)
 
     def _of_numpy(self, node: ast.Call, name: str) -> ast.expr:
-        known = _NUMPY.get(name.removeprefix("linalg."))
+        known = _NUMPY.get(name)
         if known is None:
             raise CannotError(f"torch has no `numpy.{name}` that is known to be alike")
         if known == "":
@@ -582,7 +599,21 @@ class TensorForm:
                 "torch.stack(X)", X=self._listed(node.args[0]))  # fmt: skip
         words = [ast.keyword(_KEYWORDS_OF_NUMPY.get(w.arg or "", w.arg), self.of(w.value)) for w in node.keywords]
         args = [self.of(one) for one in node.args]
-        return ast.Call(expression(f"torch.{known}"), args, words)
+        if name in {"max", "min"} and (len(args) > 1 or words):
+            known = f"a{name}"
+        if name == "median":
+            known, args = "quantile", [*args[:1], ast.Constant(0.5), *args[1:]]
+        if name in _SPREAD and not any(one.arg == "correction" for one in words):
+            words = [*words, ast.keyword("correction", ast.Constant(0))]
+        made = ast.Call(expression(f"torch.{known}"), args, words)
+        return ast.Attribute(made, "values", ast.Load()) if name == "sort" else made
+
+    def _as_dtype(self, owner: ast.expr, dtype: ast.expr) -> ast.expr:
+        """`x.astype(np.float32)` of what is a tensor now."""
+        match dtype:
+            case ast.Attribute(attr=name) | ast.Name(id=name) | ast.Constant(value=str(name)) if name in _DTYPES:
+                return expression(f"X.to(torch.{_DTYPES[name]})", X=self.of(owner))
+        raise CannotError("a dtype that is not known")
 
     def _of_all(self, node: ast.Call, owner: ast.Subscript) -> ast.expr | None:
         """`self.heads[n](x)`: what each of them gives, and the one that data says."""
@@ -706,19 +737,34 @@ class TensorForm:
         return ast.Subscript(node.value, index, ast.Store()), value
 
     def _index(self, node: ast.expr) -> ast.expr:
+        self.in_tests += 1  # no gradient passes an index
         new = self.of(node)
+        self.in_tests -= 1
+        match new:
+            case ast.Call(func=ast.Attribute(value=inner, attr="reshape"), args=[ast.Tuple(elts=[])]):
+                new = inner  # it gets one dim in any case
         return new if self._is_whole(node) or _is_long(new) else expression("X.long()", X=new)
 
     def _entry(self, owner: ast.expr, index: ast.expr) -> ast.expr:
         """An entry of a list that data chooses."""
         if isinstance(owner, ast.Dict) or self.view.value(owner).container == "dict":
-            raise CannotError("data chooses a key")
+            return self._of_key(owner, index)
         listed = self.view.value(owner)
         element = listed.element or (listed.items[0] if listed.items else None)
         made = "torch.stack(list(OWNER))" if element is not None and element.is_tensor else "torch.tensor(OWNER)"
         return expression(
             f"{made}.index_select(0, I.reshape(1)).squeeze(0)", OWNER=owner, I=self._index(index)
         )  # fmt: skip
+
+    def _of_key(self, owner: ast.expr, key: ast.expr) -> ast.expr:
+        """An entry of a dict of numbers whose keys count from 0 on: a key that it lacks is an error as before."""
+        match self.view.literal(owner):
+            case ast.Dict(keys=keys, values=values) if [getattr(one, "value", None) for one in keys] == [
+                *range(len(keys))
+            ] and all(isinstance(one, ast.Constant) and _is_number(one) for one in values):
+                listed = expression("torch.tensor(list(OWNER.values()))", OWNER=owner)
+                return expression("X.index_select(0, I.reshape(1)).squeeze(0)", X=listed, I=self._index(key))
+        raise CannotError("data chooses a key")
 
     def _sliced(self, index: ast.expr) -> ast.expr:
         match index:

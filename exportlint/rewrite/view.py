@@ -322,6 +322,18 @@ class View:
             return None
         return self.module.parsed.kept(self.node, _values).get(name)
 
+    def literal(self, node: ast.expr) -> ast.expr | None:
+        """What the file, or a class in it, sets a name to, where one statement alone does: a dict of constants, say."""
+        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None
+        if name is None:
+            return node
+        found = [
+            one.value for one in ast.walk(self.module.tree) if isinstance(one, ast.Assign)
+            and any(isinstance(t, ast.Name | ast.Attribute) and (path_of(t) or "").rpartition(".")[2] == name
+                    for t in one.targets)
+        ]  # fmt: skip
+        return found[0] if len(found) == 1 else None
+
     def dims(self, node: ast.expr) -> tuple[int | None, ...] | None:
         """How many elements each dim has, where the engine knows: of a sample, say."""
         lead = self.value(node).lead

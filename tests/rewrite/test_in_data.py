@@ -17,8 +17,11 @@ torch = pytest.importorskip("torch")
 WAYS = ("decide-in-data", "loop-in-data", "numbers-stay-tensors")
 HEAD = """\
 import math
+import numpy as np
 import torch
 from torch import Tensor, nn
+
+SCALES = {0: 1.0, 1: 1.5, 2: 0.75, 3: 2.0, 4: 1.0, 5: 3.0, 6: 0.5, 7: 4.0}
 
 
 class Net(nn.Module):
@@ -235,6 +238,30 @@ TABLE = [
             return scaled + row2
         outs = torch.vmap(one_row)(x, y)
         return outs.movedim(0, 1)
+        """,
+    ),
+    (
+        "a table of numbers",
+        """
+        scale = SCALES[x.argmax().item()]
+        return y * scale
+        """,
+        "x.argmax().item()",
+        """
+        scale = torch.tensor(list(SCALES.values())).index_select(0, x.argmax().reshape(1)).squeeze(0)
+        return y * scale
+        """,
+    ),
+    (
+        "NumPy",
+        """
+        far = np.max(x.numpy(), axis=1).astype(np.float32)
+        return torch.from_numpy(far) + np.std(x.numpy())
+        """,
+        "x.numpy()",
+        """
+        far = torch.amax(x, dim=1).to(torch.float32)
+        return far + torch.std(x, correction=0)
         """,
     ),
     (
