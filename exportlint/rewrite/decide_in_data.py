@@ -6,7 +6,7 @@ import ast
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from exportlint.rewrite.straight_line import StraightLine, Style, wanted_at
+from exportlint.rewrite.straight_line import StraightLine, Style, sizes_asked, wanted_at
 from exportlint.rewrite.transformation import CannotError, Proposal
 
 if TYPE_CHECKING:
@@ -37,6 +37,10 @@ class DecideInData:
 def rewritten(site: Site, style: Style, how: str, *, everything: bool) -> Proposal | None:
     """The function after its decisions, loops and reads are written in tensors: those at the site, or `everything`."""
     view = site.fresh_view()
+    asked = sizes_asked(view, site.node)
+    view.asked |= set(map(id, asked))
+    if any(isinstance(one, ast.Call) for one in asked):
+        how = "keep the size a symbol"
     wanted = None if everything else wanted_at(view, site.node)
     try:
         body = StraightLine(view, style, wanted).body()
@@ -46,7 +50,8 @@ def rewritten(site: Site, style: Style, how: str, *, everything: bool) -> Propos
         return None
     draft = site.draft()
     put(draft, view.body, body)
-    return Proposal(f"{how}{', in the whole function' if everything else ''}", draft)
+    # The sides of a decision by a size may have other sizes.
+    return Proposal(f"{how}{', in the whole function' if everything else ''}", draft, needs_both_sides=bool(view.asked))
 
 
 def rewritten_file(site: Site, style: Style, how: str) -> Proposal | None:

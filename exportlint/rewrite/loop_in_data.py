@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from exportlint.rewrite.decide_in_data import rewritten, rewritten_file
+from exportlint.rewrite.rows_at_once import rows_at_once
 from exportlint.rewrite.straight_line import Style
+from exportlint.rewrite.transformation import CannotError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +27,8 @@ class LoopInData:
     def proposals(self, site: Site) -> Iterator[Proposal]:
         if site.view is None:
             return
+        with suppress(CannotError):
+            yield from rows_at_once(site)
         for everything in (False, True):
             for style, how in _WAYS:
                 if (proposal := rewritten(site, style, how, everything=everything)) is not None:

@@ -37,6 +37,13 @@ _LOOPS = (ast.For, ast.While)
 _MOST_ROUNDS = 5
 # Methods that only tell somebody something.
 _TELLING = frozenset({"debug", "info", "warning", "warn", "error", "critical", "exception", "log", "print", "write"})
+# Functions of matrices that raise where there is no result, with those that tell it in a tensor instead.
+_TELLING_INFO = {
+    "torch.linalg.cholesky": "torch.linalg.cholesky_ex", "torch.linalg.inv": "torch.linalg.inv_ex",
+    "torch.cholesky": "torch.linalg.cholesky_ex", "torch.inverse": "torch.linalg.inv_ex",
+    "torch.linalg.solve": "torch.linalg.solve_ex",
+}  # fmt: skip
+_ERRORS_OF_LINALG = frozenset({"LinAlgError", "_LinAlgError", "RuntimeError", "Exception"})
 _NEUTRAL_OPERAND = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1, ast.Div: 1, ast.FloorDiv: 1, ast.BitOr: 0}
 
 
@@ -129,7 +136,7 @@ class StraightLine:
 
     def _structured(self, block: list[ast.stmt]) -> list[ast.stmt]:
         """The block, in which exits that data decides on are the last statements of the blocks that they stand in."""
-        block = [self._plainer(node) for node in block]
+        block = [new for node in block for new in self._plainer(node)]
         for place, node in enumerate(block):
             if isinstance(node, ast.If) and self._exits_by_data(node):
                 rest = block[place + 1 :]
@@ -149,13 +156,35 @@ class StraightLine:
                     block = [*block[:place], changed_copy(node, **changes), *block[place + 1 :]]
         return block
 
-    def _plainer(self, node: ast.stmt) -> ast.stmt:
-        """`match` on data as `if`s, and `if flag and mask.any():` as one `if` in another, since the first guards."""
+    def _plainer(self, node: ast.stmt) -> list[ast.stmt]:
+        """`match` on data as `if`s, and `if flag and mask.any():` as one `if` in another, since the first guards; an
+        `except` for matrices that cannot be decomposed as an `if`."""
         if isinstance(node, ast.Match) and self.decides(node.subject) and self._is_wanted(node):
-            return self._as_ifs(node)
+            return [self._as_ifs(node)]
         if isinstance(node, ast.If) and self.decides(node.test) and self._is_wanted(node):
-            return self._split(node) or node
-        return node
+            return [self._split(node) or node]
+        if isinstance(node, ast.Try) and (self._is_wanted(node) or any(map(self._is_wanted, node.body))):
+            return self._told_by_info(node) or [node]
+        return [node]
+
+    def _told_by_info(self, node: ast.Try) -> list[ast.stmt] | None:
+        """`try: f = torch.linalg.cholesky(x)` with its `except`, by what `cholesky_ex` tells: no error to wait for."""
+        calls = [one for one in _calls(node.body) if (self.view.origin(one.func) or "") in _TELLING_INFO]
+        if len(node.body) != 1 or len(calls) != 1 or len(node.handlers) != 1 or node.finalbody:
+            return None
+        handler = node.handlers[0]
+        caught = [one.attr if isinstance(one, ast.Attribute) else getattr(one, "id", "") for one in _types(handler)]
+        if handler.name or not set(caught) <= _ERRORS_OF_LINALG or any(isinstance(o, ast.Raise) for o in handler.body):
+            return None
+        names = [ast.Name(self.fresh(wanted), ast.Load()) for wanted in ("result", "info")]
+        self.view.data |= {one.id for one in names}
+        telling = expression(_TELLING_INFO[self.view.origin(calls[0].func) or ""])
+        told = changed_copy(calls[0], func=telling)
+        target = ast.Tuple([ast.Name(one.id, ast.Store()) for one in names], ast.Store())
+        tried = cast("ast.stmt", Swapped({id(calls[0]): names[0]}).visit(node.body[0]))
+        test = expression("(INFO == 0).all()", INFO=names[1])
+        decided = ast.If(test, [tried, *node.orelse], list(handler.body))
+        return [stands_for(ast.Assign([target], told), node), decided]
 
     def _found(self, node: ast.For | ast.While, body: list[ast.stmt], rest: list[ast.stmt]) -> list[ast.stmt]:
         """`return` inside of a loop keeps the result and breaks; what follows the loop is for where there is none."""
@@ -264,6 +293,9 @@ class StraightLine:
                 if self.view.is_data(new) and (path := path_of(target)) and not self.view.is_data(as_value(target)):
                     self.view.data.add(path)
                 return node if new is value else changed_copy(node, value=new)
+            case ast.Assert(test=test):
+                new = self.form.of(test)
+                return node if new is test else changed_copy(node, test=new)
             case ast.Return(value=ast.expr() as value) | ast.Expr(value=value):
                 new = self.form.of(value)
                 return node if new is value else changed_copy(node, value=new)
@@ -280,7 +312,7 @@ class StraightLine:
                     self.form.holds(one, parts[place] if parts else new)
             return
         path = path_of(target)
-        if path is None:
+        if path is None or (id(old) in self.view.asked and self.view.nature(new) is Nature.SIZE):
             return
         if (
             new is not old
@@ -366,7 +398,7 @@ class StraightLine:
             return self._returned(node, test, sides)
         live = self._live_after(node)
         places = [
-            place for place in dict.fromkeys(name for side in sides for one in side for name in _sets(one))
+            place for place in dict.fromkeys(name for side in sides for one in side for name in names_set(one))
             if place in live or place.partition(".")[0] == "self"
         ]  # fmt: skip
         if any("." in place and place not in self.view.data for place in places):
@@ -459,11 +491,11 @@ class StraightLine:
         new: list[ast.stmt] = []
         values: list[dict[str, ast.expr]] = []
         for number, side in enumerate(sides):
-            own = {name for one in side for name in _sets(one)}
+            own = {name for one in side for name in names_set(one)}
             other = {name for one in sides[1 - number] for name in used(one)} if number == 0 else set[str]()
             renamed = {
                 name: ast.Name(self.fresh(f"{name.rpartition('.')[2]}_{('then', 'else')[number]}"), ast.Load())
-                for name in dict.fromkeys(n for one in side for n in _sets(one))
+                for name in dict.fromkeys(n for one in side for n in names_set(one))
                 if name in places or name in other
             }
             for name in own & set(renamed):
@@ -473,7 +505,7 @@ class StraightLine:
             left = self._private(side)
             for one in side:
                 masked = self._masked_write(one, test if number == 0 else self.form.negated(test), left)
-                sets = set(_sets(masked)) & renamed.keys()
+                sets = set(names_set(masked)) & renamed.keys()
                 if not isinstance(masked, ast.Assign | ast.AnnAssign | ast.Expr):  # it may leave the name as it was
                     new += [ast.Assign([as_target(renamed[n])], as_value(_place(n))) for n in sorted(sets - begun)]
                     begun |= sets
@@ -489,7 +521,7 @@ class StraightLine:
     def _private(self, side: Sequence[ast.stmt]) -> set[str]:
         """Names that the side sets to something of its own, so that it may write there."""
         return {
-            name for one in side if isinstance(one, ast.Assign) and _is_fresh(one.value) for name in _sets(one)
+            name for one in side if isinstance(one, ast.Assign) and _is_fresh(one.value) for name in names_set(one)
         }  # fmt: skip
 
     def _masked_write(self, node: ast.stmt, test: ast.expr, own: set[str]) -> ast.stmt:
@@ -573,7 +605,7 @@ class StraightLine:
         if any(before) or self._is_long(test):
             hoisted, test = self._hoisted(test)
         given = cast("list[ast.expr]", results)
-        if set(_reads(given[0])) & {name for one in before[1] for name in _sets(one)}:
+        if set(_reads(given[0])) & {name for one in before[1] for name in names_set(one)}:
             # The other side sets anew what the result of the first one is made of.
             kept = self.fresh("first")
             self.view.data.add(kept)
@@ -669,7 +701,7 @@ class StraightLine:
     def _broken(self, node: ast.For) -> list[ast.stmt]:
         """A loop with an end that Python knows, which data leaves before: the other steps change nothing."""
         leaving = _Leaving(self.flags.get(id(node)) or self.fresh("done"))
-        carried = self._carried(node)
+        carried = self.carried(node)
         new = changed_copy(
             node, iter=self._iterated(node.iter), body=self._masked(node.body, leaving, carried), orelse=[]
         )
@@ -701,11 +733,11 @@ class StraightLine:
         test = expression("~DONE", DONE=leaving.name)
         live = self.flow.live_after(node)
         sides = (self._block(node.orelse), list[ast.stmt]())
-        places = [p for p in dict.fromkeys(n for one in sides[0] for n in _sets(one)) if p in live]
+        places = [p for p in dict.fromkeys(n for one in sides[0] for n in names_set(one)) if p in live]
         new, values = self._both(test, sides, places)
         return [*new, *(self._merge(p, test, values[0][p], values[1][p]) for p in places)]
 
-    def _carried(self, node: ast.For | ast.While) -> set[str]:
+    def carried(self, node: ast.For | ast.While) -> set[str]:
         """What a step sets and somebody reads in a later step, or behind the loop."""
         inside = {name for one in statements(node.body) for step in [one] for name in _sets_here(step)}
         live = self.flow.live_after(node) | self.flow.live_before(node)
@@ -748,7 +780,7 @@ class StraightLine:
             case ast.Assign(targets=[target], value=value):
                 pairs = _pairs(node)
                 if pairs is None:
-                    names = set(_sets(node)) & carried
+                    names = set(names_set(node)) & carried
                     if not names:
                         return [node]
                     return self._kept_parts(node, off, names)
@@ -816,7 +848,7 @@ class StraightLine:
         leaving = _Leaving(self.fresh("past"))
         self.view.data.add(leaving.name)
         self.view.booleans.add(leaving.name)
-        carried = self._carried(node)
+        carried = self.carried(node)
         body = [ast.Assign([ast.Name(leaving.name, ast.Store())], off), *self._masked(node.body, leaving, carried)]
         return [changed_copy(node, target=target, iter=over, body=body)]
 
@@ -921,7 +953,7 @@ class StraightLine:
                 raise CannotError("Python knows no end of the loop")
             leaving = _Leaving(self.flags.get(id(node)) or self.fresh("done"))
             counters = _counters(node, python)
-            carried = self._carried(node) - counters
+            carried = self.carried(node) - counters
             head: list[ast.stmt] = []
             if data is not None:
                 head = written("DONE = DONE | END", DONE=leaving.name, END=self.form.negated(self.form.truth(data)))
@@ -937,7 +969,7 @@ class StraightLine:
         """`while_loop`, which carries what a step sets."""
         if node.orelse or any(isinstance(one, ast.Return) for one in _in_loop(node.body)):
             raise CannotError("a loop does more when it ends")
-        carried = sorted(self._carried(node))
+        carried = sorted(self.carried(node))
         leaves = self._leaves_by_data(node) or any(isinstance(one, ast.Break) for one in _in_loop(node.body))
         if not carried or any("." in name for name in carried):
             raise CannotError("a loop carries attributes, or nothing")
@@ -960,7 +992,7 @@ class StraightLine:
             raise CannotError("a step of `while_loop` may not write in place")
         arguments = ast.arguments([], [ast.arg(name) for name in carried], None, [], [], None, [])
         goes_on, step = self.fresh("goes_on"), self.fresh("step")
-        set_in_body = {name for one in body for name in _sets(one)}
+        set_in_body = {name for one in body for name in names_set(one)}
         values: list[ast.expr] = [
             ast.Name(name, ast.Load()) if name in set_in_body else expression("X.clone()", X=name) for name in carried
         ]
@@ -1117,7 +1149,7 @@ def _has_effects(node: ast.stmt) -> bool:
     return any(isinstance(one, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom) for one in ast.walk(node))
 
 
-def _sets(node: ast.stmt) -> Iterator[str]:
+def names_set(node: ast.stmt) -> Iterator[str]:
     """The places that a statement sets whole, blocks included."""
     for one in statements([node]):
         yield from _sets_here(one)
@@ -1205,7 +1237,7 @@ def _inlined(new: list[ast.stmt], values: list[dict[str, ast.expr]], places: lis
         for place, value in list(found.items()):
             if not isinstance(value, ast.Name):
                 continue
-            setting = [one for one in new if value.id in set(_sets(one))]
+            setting = [one for one in new if value.id in set(names_set(one))]
             others = [one for side in values for one in side.values() if one is not value]
             reading = [one for one in (*new, *others) if value.id in set(_reads_of(one))]
             if len(setting) == 1 and not reading and isinstance(setting[0], ast.Assign) and _pairs(setting[0]):
@@ -1214,11 +1246,21 @@ def _inlined(new: list[ast.stmt], values: list[dict[str, ast.expr]], places: lis
                 if needs & set(places[: places.index(place)]):
                     continue
                 if len(setting[0].targets) == 1 and isinstance(setting[0].targets[0], ast.Name) and not any(
-                    needs & {*_sets(one), *changed(one)} for one in later
+                    needs & {*names_set(one), *changed(one)} for one in later
                 ):  # fmt: skip
                     found[place] = setting[0].value
                     new.remove(setting[0])
     return new
+
+
+def _calls(body: Iterable[ast.stmt]) -> Iterator[ast.Call]:
+    yield from (one for node in body for one in ast.walk(node) if isinstance(one, ast.Call))
+
+
+def _types(handler: ast.ExceptHandler) -> list[ast.expr]:
+    if handler.type is None:
+        return []
+    return handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
 
 
 class _ReturnsToBreaks(ast.NodeTransformer):
@@ -1246,17 +1288,16 @@ class _ReturnsToBreaks(ast.NodeTransformer):
         return new
 
 
-class _Renaming(ast.NodeTransformer):
+class _Copying(ast.NodeTransformer):
     """Copies what it changes; the rest stays the author's."""
 
-    def __init__(self, loads: Mapping[str, ast.Name], stores: Mapping[str, ast.Name]) -> None:
-        self.loads, self.stores = loads, stores
+    def other(self, node: ast.AST) -> ast.AST | None:
+        """What stands there instead of the node; None for the node itself, with its parts changed."""
+        raise NotImplementedError
 
     def visit(self, node: ast.AST) -> ast.AST:
-        if isinstance(node, ast.Name | ast.Attribute) and (path := path_of(node)) is not None:
-            names = self.loads if isinstance(node.ctx, ast.Load) else self.stores
-            if path in names:
-                return ast.Name(names[path].id, node.ctx)
+        if (other := self.other(node)) is not None:
+            return other
         changes: dict[str, object] = {}
         for name, value in ast.iter_fields(node):
             if isinstance(value, ast.AST):
@@ -1268,6 +1309,28 @@ class _Renaming(ast.NodeTransformer):
                 if not _same(news, value):
                     changes[name] = news
         return changed_copy(node, **changes) if changes else node
+
+
+class _Renaming(_Copying):
+    def __init__(self, loads: Mapping[str, ast.Name], stores: Mapping[str, ast.Name]) -> None:
+        self.loads, self.stores = loads, stores
+
+    def other(self, node: ast.AST) -> ast.AST | None:
+        if isinstance(node, ast.Name | ast.Attribute) and (path := path_of(node)) is not None:
+            names = self.loads if isinstance(node.ctx, ast.Load) else self.stores
+            if path in names:
+                return ast.Name(names[path].id, node.ctx)
+        return None
+
+
+class Swapped(_Copying):
+    """Puts other expressions into the places of nodes, which are given by identity."""
+
+    def __init__(self, others: Mapping[int, ast.expr]) -> None:
+        self.others = others
+
+    def other(self, node: ast.AST) -> ast.AST | None:
+        return self.others.get(id(node))
 
 
 def _renamed(node: ast.stmt, loads: Mapping[str, ast.Name], stores: Mapping[str, ast.Name]) -> ast.stmt:
@@ -1300,8 +1363,33 @@ def wanted_at(view: View, node: ast.AST) -> frozenset[int]:
     return frozenset(wanted)
 
 
+def sizes_asked(view: View, node: ast.AST) -> list[ast.expr]:
+    """What Python asks of sizes where the node is: comparisons in a test, or `int(x.shape[0])`."""
+    found: list[ast.expr] = []
+    for one in ast.walk(view.node):
+        match one:
+            case ast.If(test=test) | ast.IfExp(test=test) | ast.Assert(test=test) if _holds(test, node):
+                if not view.is_data(test):
+                    compared = (inner for inner in ast.walk(test) if isinstance(inner, ast.Compare))
+                    found += [inner for inner in compared if _compares_sizes(view, inner)]
+            case ast.Call(func=ast.Name(id="int"), args=[given]) if _holds(one, node):
+                if view.nature(given) is Nature.SIZE and not isinstance(given, ast.BinOp):
+                    found.append(one)
+    return found
+
+
+def _compares_sizes(view: View, node: ast.Compare) -> bool:
+    sides = {view.nature(one) for one in (node.left, *node.comparators)}
+    by_order = not any(isinstance(one, ast.Is | ast.IsNot | ast.In | ast.NotIn) for one in node.ops)
+    return by_order and Nature.SIZE in sides and sides <= {Nature.SIZE, Nature.PYTHON}
+
+
+def _holds(whole: ast.AST, node: ast.AST) -> bool:
+    return any(one is node for one in ast.walk(whole))
+
+
 def _stands_in(node: ast.AST, statement: ast.stmt) -> bool:
-    return any(one is node for one in ast.walk(statement))
+    return _holds(statement, node)
 
 
 def _is_read(view: View, node: ast.stmt) -> bool:

@@ -37,14 +37,25 @@ _SAME_IN_NUMPY = frozenset({
     "maximum", "minimum", "stack", "mean", "sum", "prod", "max", "min", "argmax", "argmin", "cumsum", "cumprod", "any",
     "all", "sort", "argsort", "round", "power", "median", "var", "outer", "dot", "matmul", "einsum", "tril", "triu",
     "diag", "flip", "roll", "zeros_like", "ones_like", "full_like", "diff", "trace", "kron", "logical_and",
-    "logical_or", "logical_not", "nan_to_num", "hstack", "vstack",
+    "logical_or", "logical_not", "nan_to_num", "hstack", "vstack", "amax", "amin", "tile", "greater", "less", "equal",
+    "greater_equal", "less_equal", "not_equal", "subtract", "multiply", "divide", "negative", "remainder", "squeeze",
+    "reshape", "std", "isclose", "linalg.norm", "linalg.inv", "linalg.solve", "linalg.det", "linalg.eigh", "exp2",
+    "bincount", "searchsorted", "cross", "ravel",
 })  # fmt: skip
 _NUMPY = {
     **{name: name for name in _SAME_IN_NUMPY}, "concatenate": "cat", "clip": "clamp", "absolute": "abs", "fabs": "abs",
     "power": "pow", "transpose": "t", "expand_dims": "unsqueeze", "asarray": "", "array": "", "ascontiguousarray": "",
-    "float32": "", "float64": "",
+    "float32": "", "float64": "", "equal": "eq", "mod": "remainder", "swapaxes": "swapaxes", "moveaxis": "movedim",
+    "repeat": "repeat_interleave", "copy": "clone", "add": "add",
 }  # fmt: skip
-_KEYWORDS_OF_NUMPY = {"axis": "dim", "keepdims": "keepdim", "a_min": "min", "a_max": "max"}
+_KEYWORDS_OF_NUMPY = {"ddof": "correction", "axis": "dim", "keepdims": "keepdim", "a_min": "min", "a_max": "max"}
+# What torch calls a dtype that NumPy's `astype` takes.
+_DTYPES = {
+    "float": "float64", "int": "int64", "bool": "bool", "float32": "float32", "float64": "float64", "int64": "int64",
+    "int32": "int32", "float16": "float16", "bool_": "bool", "uint8": "uint8", "int8": "int8", "int16": "int16",
+}  # fmt: skip
+# In NumPy these give the values alone, and their spread is that of the whole population.
+_SPREAD = frozenset({"var", "std"})
 _TO_NUMPY = frozenset({"numpy", "cpu", "detach", "tolist"})
 # Arguments of these are sizes, or numbers of things: torch takes symbols there, and no tensors.
 _SIZED = frozenset({
@@ -87,7 +98,7 @@ class TensorForm:
     ... ''', "forward")
     >>> form = TensorForm(View(code.module, code.function, code.belief))
     >>> print(ast.unparse(ast.fix_missing_locations(form.of(code.function.node.body[0].value))))
-    torch.where((x.sum() > 3) & ~x.isnan().any(), x * torch.sqrt(x.max()), x)
+    torch.where((x.sum() > 3) & ~x.isnan().any(), x * torch.sqrt(x.max().detach()), x)
     """
 
     def __init__(self, view: View) -> None:
@@ -97,6 +108,7 @@ class TensorForm:
         self.whole = {"lengths", "length", "lens", "num", "count", "counts", "idx", "index", "indices", "position"}
         # What is set to rows that data chooses -> the name of the mask that takes its place.
         self.masks: dict[str, str] = {}
+        self.in_tests = 0  # around the expression, where no gradient passes
 
     # -- Values ---------------------------------------------------------------------------------------------------
 
@@ -170,7 +182,11 @@ class TensorForm:
 
     def truth(self, node: ast.expr) -> ast.expr:
         """What is asked for its truth as a tensor of dtype bool."""
+        if id(node) in self.view.asked:
+            return expression("torch.tensor(TEST)", TEST=node)
+        self.in_tests += 1
         new = self.of(node)
+        self.in_tests -= 1
         if self.view.is_boolean(new) or self.view.is_boolean(node):
             return new
         match new:
@@ -235,12 +251,16 @@ class TensorForm:
         if isinstance(node.ops[0], ast.In | ast.NotIn) and len(node.ops) == 1:
             found = self._contained(node.left, node.comparators[0])
             return self.negated(found) if isinstance(node.ops[0], ast.NotIn) else found
+        self.in_tests += 1
         if len(node.ops) == 1:
-            return self.each(node)
+            whole = self.each(node)
+            self.in_tests -= 1
+            return whole
         news = [self.of(one) for one in sides]
+        self.in_tests -= 1
         pairs = zip(news, node.ops, news[1:], strict=False)
         first, *rest = [ast.Compare(left, [op], [right]) for left, op, right in pairs]
-        whole: ast.expr = first
+        whole = first
         for one in rest:
             whole = ast.BinOp(whole, ast.BitAnd(), one)
         return whole
@@ -337,11 +357,15 @@ class TensorForm:
             return self._of_numpy(node, name.removeprefix("numpy."))
         match node.func:
             case ast.Attribute(value=owner, attr="item") if not node.args and self.is_data(owner):
-                return node if id(node) in self.kept else self._read(self.of(owner), owner)
+                return node if id(node) in self.kept else self._cut(self._read(self.of(owner), owner), owner)
             case ast.Attribute(value=owner, attr="tolist") if not node.args and self.is_data(owner):
                 return self.of(owner)
             case ast.Attribute(value=owner, attr="numpy") if not node.args and self.is_data(owner):
                 return self.of(_before_numpy(owner))
+            case ast.Attribute(value=owner, attr="astype") if len(node.args) == 1 and self.is_data(owner):
+                return self._as_dtype(owner, node.args[0])
+            case ast.Attribute(value=owner, attr="copy") if not node.args and path_of(owner) in self.view.data:
+                return expression("X.clone()", X=self.of(owner))
             case ast.Attribute(value=owner, attr="numel" | "nelement") if (counted := self._counted(owner)) is not None:
                 return counted
             case ast.Attribute(value=owner, attr="size") if (
@@ -389,9 +413,18 @@ class TensorForm:
             return tensor
         return expression("X.reshape(())", X=tensor)
 
+    def _cut(self, tensor: ast.expr, old: ast.expr) -> ast.expr:
+        """A number of Python has no gradient, so the tensor in its place gets none. `old`: what was read."""
+        if self.in_tests or self.view.has_no_gradient or self._is_whole(old) or self.view.is_boolean(old):
+            return tensor
+        parts = (one for whole in (old, tensor) for one in ast.walk(whole))
+        if any(isinstance(one, ast.Attribute) and one.attr in {"detach", "data"} for one in parts):
+            return tensor
+        return expression("X.detach()", X=tensor)
+
     def _of_torch(self, name: str, args: Sequence[ast.expr]) -> ast.expr:
         called = expression(f"torch.{name}")
-        given = [self.of(one) for one in args]
+        given = [self._cut(self.of(one), one) if self.view.value(one).is_tensor else self.of(one) for one in args]
         # torch takes a tensor first
         given = [one if self.is_data(old) or place else expression("torch.tensor(X)", X=one)
                  for place, (one, old) in enumerate(zip(given, args, strict=True))]  # fmt: skip
@@ -399,6 +432,8 @@ class TensorForm:
 
     def _builtin(self, node: ast.Call, name: str) -> ast.expr:
         args = node.args
+        if id(node) in self.view.asked:
+            return args[0]
         data = [self.is_data(one) for one in args]
         if name in {"int", "float", "bool", "round"} and args and data[0]:
             return self._converted(node, name)
@@ -407,11 +442,15 @@ class TensorForm:
         )
         if name in {"min", "max"} and (any(data) or listed) and not node.keywords:
             return self._extreme(args, name)
+        if name in {"min", "max"} and len(args) == 1 and [one.arg for one in node.keywords] == ["key"]:
+            return self._best(node, name)
         if name in {"any", "all"} and len(args) == 1 and self.view.holds_data(args[0]):
             if data[0]:
                 return expression(f"X.{name}()", X=self.of(args[0]))
             tests = self._listed(args[0], truth=True)
             return expression(f"torch.stack(TESTS).{name}()", TESTS=tests)
+        if name == "isinstance" and data[0] and self.view.origin(args[1]) == "numpy.ndarray":
+            return changed_copy(node, args=[args[0], expression("torch.Tensor")])
         if name == "sum" and len(args) == 1 and data[0]:
             return expression("X.sum(0)", X=self.of(args[0]))
         if name == "len" and len(args) == 1 and (counted := self._counted(args[0])) is not None:
@@ -439,7 +478,7 @@ class TensorForm:
             case "int":
                 return inner if self._is_whole(given) else expression("X.long()", X=inner)
             case "float":
-                return expression("X.float()", X=inner) if self.view.is_boolean(inner) else inner
+                return expression("X.float()", X=inner) if self.view.is_boolean(inner) else self._cut(inner, given)
             case "bool":
                 return inner if self.view.is_boolean(inner) else expression("(X) != 0", X=inner)
             case "round" if len(node.args) > 1:
@@ -485,6 +524,22 @@ class TensorForm:
                 whole = ast.Call(expression("torch.clamp"), [tensor], [ast.keyword(word, number)])
                 is_data = True
         return whole
+
+    def _best(self, node: ast.Call, name: str) -> ast.expr:
+        """`min(tensors, key=...)`: all of them, and the one whose key is the least."""
+        (listed,), key = node.args, node.keywords[0].value
+        match key:
+            case ast.Lambda(args=ast.arguments(args=[ast.arg(arg=each)]), body=body) if self.view.holds_data(body):
+                made: ast.expr = self.of(body)
+            case ast.Name() | ast.Attribute() if self.view.holds_data(listed) and path_of(key) is not None:
+                each, made = "each", ast.Call(key, [ast.Name("each", ast.Load())], [])
+            case _:
+                return self.each(node)
+        keys = expression("torch.stack([MADE for EACH in LISTED])", MADE=made, EACH=each, LISTED=listed)
+        whole = self.of(listed) if self.is_data(listed) else expression("torch.stack(X)", X=self._listed(listed))
+        return expression(
+            f"X.index_select(0, KEYS.arg{name}().reshape(1)).squeeze(0)", X=whole, KEYS=keys
+        )  # fmt: skip
 
     def _listed(self, node: ast.expr, *, truth: bool = False) -> ast.expr:
         """A list of tensors, of what makes one."""
@@ -536,7 +591,7 @@ class TensorForm:
         return ast.Call(ast.Attribute(tensor, "to", ast.Load()), [], words)
 
     def _of_numpy(self, node: ast.Call, name: str) -> ast.expr:
-        known = _NUMPY.get(name.removeprefix("linalg."))
+        known = _NUMPY.get(name)
         if known is None:
             raise CannotError(f"torch has no `numpy.{name}` that is known to be alike")
         if known == "":
@@ -544,7 +599,21 @@ class TensorForm:
                 "torch.stack(X)", X=self._listed(node.args[0]))  # fmt: skip
         words = [ast.keyword(_KEYWORDS_OF_NUMPY.get(w.arg or "", w.arg), self.of(w.value)) for w in node.keywords]
         args = [self.of(one) for one in node.args]
-        return ast.Call(expression(f"torch.{known}"), args, words)
+        if name in {"max", "min"} and (len(args) > 1 or words):
+            known = f"a{name}"
+        if name == "median":
+            known, args = "quantile", [*args[:1], ast.Constant(0.5), *args[1:]]
+        if name in _SPREAD and not any(one.arg == "correction" for one in words):
+            words = [*words, ast.keyword("correction", ast.Constant(0))]
+        made = ast.Call(expression(f"torch.{known}"), args, words)
+        return ast.Attribute(made, "values", ast.Load()) if name == "sort" else made
+
+    def _as_dtype(self, owner: ast.expr, dtype: ast.expr) -> ast.expr:
+        """`x.astype(np.float32)` of what is a tensor now."""
+        match dtype:
+            case ast.Attribute(attr=name) | ast.Name(id=name) | ast.Constant(value=str(name)) if name in _DTYPES:
+                return expression(f"X.to(torch.{_DTYPES[name]})", X=self.of(owner))
+        raise CannotError("a dtype that is not known")
 
     def _of_all(self, node: ast.Call, owner: ast.Subscript) -> ast.expr | None:
         """`self.heads[n](x)`: what each of them gives, and the one that data says."""
@@ -668,19 +737,34 @@ class TensorForm:
         return ast.Subscript(node.value, index, ast.Store()), value
 
     def _index(self, node: ast.expr) -> ast.expr:
+        self.in_tests += 1  # no gradient passes an index
         new = self.of(node)
+        self.in_tests -= 1
+        match new:
+            case ast.Call(func=ast.Attribute(value=inner, attr="reshape"), args=[ast.Tuple(elts=[])]):
+                new = inner  # it gets one dim in any case
         return new if self._is_whole(node) or _is_long(new) else expression("X.long()", X=new)
 
     def _entry(self, owner: ast.expr, index: ast.expr) -> ast.expr:
         """An entry of a list that data chooses."""
         if isinstance(owner, ast.Dict) or self.view.value(owner).container == "dict":
-            raise CannotError("data chooses a key")
+            return self._of_key(owner, index)
         listed = self.view.value(owner)
         element = listed.element or (listed.items[0] if listed.items else None)
         made = "torch.stack(list(OWNER))" if element is not None and element.is_tensor else "torch.tensor(OWNER)"
         return expression(
             f"{made}.index_select(0, I.reshape(1)).squeeze(0)", OWNER=owner, I=self._index(index)
         )  # fmt: skip
+
+    def _of_key(self, owner: ast.expr, key: ast.expr) -> ast.expr:
+        """An entry of a dict of numbers whose keys count from 0 on: a key that it lacks is an error as before."""
+        match self.view.literal(owner):
+            case ast.Dict(keys=keys, values=values) if [getattr(one, "value", None) for one in keys] == [
+                *range(len(keys))
+            ] and all(isinstance(one, ast.Constant) and _is_number(one) for one in values):
+                listed = expression("torch.tensor(list(OWNER.values()))", OWNER=owner)
+                return expression("X.index_select(0, I.reshape(1)).squeeze(0)", X=listed, I=self._index(key))
+        raise CannotError("data chooses a key")
 
     def _sliced(self, index: ast.expr) -> ast.expr:
         match index:

@@ -79,6 +79,8 @@ class View:
     data: set[str] = field(default_factory=set)
     # Names that hold numbers of Python now: those of loops that count in Python what data counted.
     python: set[str] = field(default_factory=set)
+    # Nodes by identity: tests of sizes that the program is to answer, and `int(size)` that is to stay a symbol.
+    asked: set[int] = field(default_factory=set)
 
     @property
     def cls(self) -> ClassInfo | None:
@@ -122,12 +124,21 @@ class View:
         first, last = self.node.lineno, self.node.end_lineno or self.node.lineno
         return not any(first < span[0] <= last for span in self.belief.values)
 
+    @cached_property
+    def has_no_gradient(self) -> bool:
+        """Does it run under `torch.no_grad` as a whole?"""
+        parts = (one for decorator in self.node.decorator_list for one in ast.walk(decorator))
+        names = {one.attr for one in parts if isinstance(one, ast.Attribute)}
+        return bool(names & {"no_grad", "inference_mode"})
+
     @property
     def _originals(self) -> frozenset[int]:
         return self.module.parsed.kept(self.node, _identities)
 
     def nature(self, node: ast.expr) -> Nature:
         """What the expression is, told from what its names hold now, from the engine's belief, else from its syntax."""
+        if id(node) in self.asked:
+            return Nature.DATA
         asks = isinstance(node, _ASKING_TRUTH) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not))
         if not asks and not self._is_news(node):
             found = self.value(node)
@@ -310,6 +321,18 @@ class View:
         if name in self.flow.parameters:
             return None
         return self.module.parsed.kept(self.node, _values).get(name)
+
+    def literal(self, node: ast.expr) -> ast.expr | None:
+        """What the file, or a class in it, sets a name to, where one statement alone does: a dict of constants, say."""
+        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None
+        if name is None:
+            return node
+        found = [
+            one.value for one in ast.walk(self.module.tree) if isinstance(one, ast.Assign)
+            and any(isinstance(t, ast.Name | ast.Attribute) and (path_of(t) or "").rpartition(".")[2] == name
+                    for t in one.targets)
+        ]  # fmt: skip
+        return found[0] if len(found) == 1 else None
 
     def dims(self, node: ast.expr) -> tuple[int | None, ...] | None:
         """How many elements each dim has, where the engine knows: of a sample, say."""

@@ -17,8 +17,11 @@ torch = pytest.importorskip("torch")
 WAYS = ("decide-in-data", "loop-in-data", "numbers-stay-tensors")
 HEAD = """\
 import math
+import numpy as np
 import torch
 from torch import Tensor, nn
+
+SCALES = {0: 1.0, 1: 1.5, 2: 0.75, 3: 2.0, 4: 1.0, 5: 3.0, 6: 0.5, 7: 4.0}
 
 
 class Net(nn.Module):
@@ -142,13 +145,133 @@ TABLE = [
         """,
     ),
     (
+        "Python is asked as well",
+        """
+        assert self.most > 2 and x.max() < 100, "too large"
+        return x
+        """,
+        "x.max() < 100",
+        """
+        assert self.most > 2, "too large"
+        torch._assert_async(x.max() < 100, "too large")
+        return x
+        """,
+    ),
+    (
+        "an exception for a matrix",
+        """
+        try:
+            return torch.linalg.cholesky(x @ x.T)
+        except RuntimeError:
+            return x @ y.T
+        """,
+        "torch.linalg.cholesky(x @ x.T)",
+        """
+        result, info = torch.linalg.cholesky_ex(x @ x.T)
+        return torch.where((info == 0).all(), result, x @ y.T)
+        """,
+    ),
+    (
+        "the best of some",
+        """
+        best = min([x, y], key=lambda one: one.norm())
+        return best
+        """,
+        "min([x, y], key=lambda one: one.norm())",
+        """
+        best = torch.stack([x, y]).index_select(
+            0, torch.stack([one.norm() for one in [x, y]]).argmin().reshape(1)
+        ).squeeze(0)
+        return best
+        """,
+    ),
+    (
+        "a size decides",
+        """
+        if x.shape[0] > 8:
+            x = x * 2
+        return x
+        """,
+        "x.shape[0] > 8",
+        """
+        x = torch.where(torch.tensor(x.shape[0] > 8), x * 2, x)
+        return x
+        """,
+    ),
+    (
+        "a size as a number",
+        """
+        rows = int(x.shape[0])
+        return y[:rows]
+        """,
+        "int(x.shape[0])",
+        """
+        rows = x.shape[0]
+        return y[:rows]
+        """,
+    ),
+    (
+        "a list of rows",
+        """
+        rows = [row / row.norm() for row in x]
+        return torch.stack(rows)
+        """,
+        "row / row.norm()",
+        """
+        rows = torch.vmap(lambda row: row / row.norm())(x)
+        return rows
+        """,
+    ),
+    (
+        "a loop over rows",
+        """
+        outs = []
+        for i in range(len(x)):
+            scaled = x[i] * 2
+            outs.append(scaled + y[i])
+        return torch.stack(outs, 1)
+        """,
+        "range(len(x))",
+        """
+        def one_row(row, row2):
+            scaled = row * 2
+            return scaled + row2
+        outs = torch.vmap(one_row)(x, y)
+        return outs.movedim(0, 1)
+        """,
+    ),
+    (
+        "a table of numbers",
+        """
+        scale = SCALES[x.argmax().item()]
+        return y * scale
+        """,
+        "x.argmax().item()",
+        """
+        scale = torch.tensor(list(SCALES.values())).index_select(0, x.argmax().reshape(1)).squeeze(0)
+        return y * scale
+        """,
+    ),
+    (
+        "NumPy",
+        """
+        far = np.max(x.numpy(), axis=1).astype(np.float32)
+        return torch.from_numpy(far) + np.std(x.numpy())
+        """,
+        "x.numpy()",
+        """
+        far = torch.amax(x, dim=1).to(torch.float32)
+        return far + torch.std(x, correction=0)
+        """,
+    ),
+    (
         "a number in `math`",
         """
         return x / math.sqrt(x.abs().max().item() + 1)
         """,
         "x.abs().max().item()",
         """
-        return x / torch.sqrt(x.abs().max() + 1)
+        return x / torch.sqrt(x.abs().max().detach() + 1)
         """,
     ),
     (
