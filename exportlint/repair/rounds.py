@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from exportlint.edited_source import OverlappingEditsError
 from exportlint.repair.edition import THIS_CONFIGURATION, Edition
-from exportlint.repair.improvement import AS_BEFORE, Attempted, exports, has_less, is_well, runs, why_not
+from exportlint.repair.improvement import AS_BEFORE, Attempted, exports, has_less, is_well, runs, why_not, wrong_program
 from exportlint.repair.proposals import Proposals
 from exportlint.repair.wellformed import lost_names, what_is_broken
 from exportlint.trial.protocol.stages import SAME_BEHAVIOUR
@@ -199,6 +199,8 @@ class _Rounds(Generic[T]):
         why = why_not(before, tried)
         if why == AS_BEFORE and not any(ended) and has_less(before, tried):
             why = None
+        if why is None and is_well(tried):
+            why = wrong_program(tried)
         if why is None:
             edited, why = self._under_other_settings(edited, before_edits, tried)
         return _TriedRewrite(proposal, edited, why, tried)

@@ -533,7 +533,17 @@ SAME_BEHAVIOUR = Stage(
     needs=_TO_RUN,  # it knows what torch's operators refuse in eager, too
     asked=_behaviour,
 )
-_ON_REQUEST = (SECOND_EXPORT, OTHER_PROCESS, GRAPH, KEEP_MODEL, MEASURE, SAME_BEHAVIOUR)
+SAME_PROGRAM = Stage(
+    "same-program",
+    StageKind.ON_REQUEST,
+    "same_program",
+    "the program of the edited model beside the unedited model in eager, for `exportlint fix`",
+    needs=(*_TO_COMPARE, _a_program),
+    start=Start.FOLLOWING,
+    asked=_behaviour,
+    repro=False,
+)
+_ON_REQUEST = (SECOND_EXPORT, OTHER_PROCESS, GRAPH, KEEP_MODEL, MEASURE, SAME_BEHAVIOUR, SAME_PROGRAM)
 
 
 def lowering(name: str) -> Stage:

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
     Around = Callable[[], AbstractContextManager[Any]]
 
-_SEED = 100
+FIRST_SEED = 100
 _CALLS = 3  # so that what one call leaves behind shows in the next, and what two leave, too
 _OF_GRADIENTS = (SAMPLE, OTHER, ZEROS)
 # Seconds in which inputs are looked for that take the other sides of branches, or as long as the usual draws took.
@@ -130,7 +130,7 @@ def run(request: StageRequest) -> StageAnswer:
     """
     if request.options.get("keep"):
         return _kept(request)
-    loaded, kept = request.loaded, _read(request.options["file"])
+    loaded, kept = request.loaded, kept_behaviours(request.options["file"])
     unsafe = bool(request.options.get("unsafe"))
     if any(one.setting for one in kept):
         return _judged(list(_other_settings(loaded, kept)), unsafe=unsafe)
@@ -144,7 +144,7 @@ def run(request: StageRequest) -> StageAnswer:
             return StageAnswer(DIFFERS, _in_words(beside.details))
         caveats.append(f"it draws other numbers, and computes the same from the same numbers ({same[0].name})")
         beside = same[1]
-    caveats += (*_other_gradients(beside), *_in_checkpoints(beside), *_in_other_precisions(beside))
+    caveats += (*_other_gradients(beside), *_in_checkpoints(beside), *_elsewhere(beside))
     return _judged(caveats, _harmless(beside), unsafe=unsafe)
 
 
@@ -172,7 +172,8 @@ def _usual() -> frozenset[InputDraw]:
     return frozenset(usual_draws())
 
 
-def _read(file: str) -> list[Behaviour]:
+def kept_behaviours(file: str) -> list[Behaviour]:
+    """Of the unedited model, as a run with `keep` wrote it."""
     kept: list[Behaviour] = pickle.loads(Path(file).read_bytes())  # noqa: S301 - our own fork wrote it
     return kept
 
@@ -199,15 +200,15 @@ def _beside(
         now = _behaviour(loaded, before.draw, before.drawn, around)
         exit_if_forked_copy()
         pairs.append((before, now))
-        if before.draw.dtype or _takes_other_sizes_no_more(before, now):
+        if before.draw.is_told or _takes_other_sizes_no_more(before, now):
             continue  # which is told beside the rewrite
         if (seen := _first_difference(before, now)) is not None:
             return seen
     refused = {before.draw.other_size for before, now in pairs if _takes_other_sizes_no_more(before, now)}
     for before, now in pairs:  # what takes another size is not made for the sample's alone
         if before.draw.other_size in refused and not _refuses(now):
-            raising = next(pair for pair in pairs if _takes_other_sizes_no_more(*pair))
-            return _first_difference(*raising)
+            raising = (_first_difference(*pair) for pair in pairs if _takes_other_sizes_no_more(*pair))
+            return next(filter(None, raising))
     return pairs
 
 
@@ -253,10 +254,11 @@ def _takes_other_sizes_no_more(before: Behaviour, now: Behaviour) -> bool:
     return bool(before.draw.other_size) and _refuses(now) and not _refuses(before)
 
 
-def _in_other_precisions(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
+def _elsewhere(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
+    """The first difference in other precisions, or of what is no number, for which few models are made."""
     for before, now in pairs:
-        if before.draw.dtype and (seen := _first_difference(before, now)):
-            yield f"in another precision it computes something else: {_in_words(seen.details)}"
+        if before.draw.is_told and (seen := _first_difference(before, now)):
+            yield f"it computes something else on {_in_words(seen.details)}"
             return
 
 
@@ -360,16 +362,16 @@ def _of_calls(
     begun = names_of_parameters(model)
     in_turn = [given] * _CALLS if setting else of_calls(loaded, draw, _CALLS)
     outputs: list[Any] = []
-    calls = tuple(_call(model, copied(one), _SEED + index, around, outputs) for index, one in enumerate(in_turn))
+    calls = tuple(_call(model, copied(one), FIRST_SEED + index, around, outputs) for index, one in enumerate(in_turn))
     later = tuple(map(snapshot, outputs)) if draw.how == VALUES_IN_TURN else ()
     left = _left(model)
     named = [*getattr(model, "named_buffers", list)(), *getattr(model, "named_parameters", list)()]
     buffers = {name: snapshot(value) for name, value in named}
     keys = frozenset(model.state_dict()) if isinstance(model, torch.nn.Module) else frozenset[str]()
     if drawn is None:
-        drawn = {} if names_of_parameters(model) <= begun else drawn_parameters(loaded, inputs, _SEED)
+        drawn = {} if names_of_parameters(model) <= begun else drawn_parameters(loaded, inputs, FIRST_SEED)
     has_gradients = draw.how in _OF_GRADIENTS and not (draw.in_training or draw.dtype or setting)
-    found = gradients(lambda: fresh()[0], inputs, _SEED, around) if has_gradients else {}
+    found = gradients(lambda: fresh()[0], inputs, FIRST_SEED, around) if has_gradients else {}
     return Behaviour(draw, calls, later, buffers, keys, left, drawn, setting, found)
 
 
