@@ -168,6 +168,7 @@ class _Rounds(Generic[T]):
 
     def __post_init__(self) -> None:
         self.trial = time.monotonic() - self.began
+        self.texts.add(self.state.edition.digest)
         self._go_on_from_here()
 
     def _go_on_from_here(self) -> None:
