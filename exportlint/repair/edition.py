@@ -13,6 +13,7 @@ import tokenize
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from exportlint.edited_source import edited
@@ -73,12 +74,21 @@ class Edition:
             texts[key] = edited(texts[key], [edit for edit in edits if edit.path == path])
         return replace(self, read=read, texts=texts, reasons=tuple(dict.fromkeys((*self.reasons, *reasons))))
 
-    def with_caveats_since(self, before: Edition, caveats: Sequence[str], shown: str | None = None) -> Edition:
-        """`caveats`, and what was `shown`, are told of every rewrite that `before` did not have."""
+    def with_caveats_since(
+        self,
+        before: Edition,
+        caveats: Sequence[str],
+        shown: str | None = None,
+        alone: Mapping[str, Collection[HunkReason]] = MappingProxyType({}),
+    ) -> Edition:
+        """`caveats`, and what was `shown`, are told of every rewrite that `before` did not have. `alone`: of caveats
+        that some of these have by themselves, these."""
 
         def told(one: HunkReason) -> HunkReason:
-            caveat = "; ".join(filter(None, dict.fromkeys((one.caveat, *caveats))))
-            return replace(one, caveat=caveat, shown=shown or one.shown)
+            own = [text for text in caveats if text not in alone or one in alone[text]]
+            return replace(
+                one, caveat="; ".join(filter(None, dict.fromkeys((one.caveat, *own)))), shown=shown or one.shown
+            )
 
         return replace(self, reasons=tuple(one if one in before.reasons else told(one) for one in self.reasons))
 
@@ -108,6 +118,15 @@ class Edition:
             if first <= line - 1 < last:
                 return min(start + line - 1 - first, max(end - 1, start)) + 1
         return line
+
+    def is_written_since(self, before: Edition, path: str, line: int) -> bool:
+        """Is the line of its text one that the text `before` it did not have?"""
+        key = str(Path(path).resolve())
+        if key not in self.texts:
+            return False
+        text = before.texts.get(key, decode(self.read[key]))
+        new = self.texts[key].split("\n")
+        return line <= len(new) and new[line - 1].strip() not in {one.strip() for one in text.split("\n")}
 
     def diff(self) -> Iterator[str]:
         """One unified diff with the line ends of the files, each line without its last `\\n`; its paths are relative to

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from exportlint.finding import Evidence, Severity
 from exportlint.trial.protocol.outcomes import DIFFERS, FAILED, PASSED, REFUSED, SKIPPED
-from exportlint.trial.protocol.stages import EAGER, LOAD, SAME_BEHAVIOUR, StageKind
+from exportlint.trial.protocol.stages import EAGER, LOAD, SAME_BEHAVIOUR, SAME_PROGRAM, StageKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +35,13 @@ _BESIDE = frozenset({"stdout", "log", "files", "observe", "outside-state"})
 def is_well(tried: Attempted) -> bool:
     """Is there nothing that a trial showed to be wrong?"""
     return not any(is_shown(one) for one in tried.findings)
+
+
+def wrong_program(tried: Attempted) -> str | None:
+    """How a program, of which a trial shows nothing wrong, computes something else on the inputs of the court."""
+    seen = (one for target in tried.targets if (one := target.stage(SAME_PROGRAM.name)) is not None)
+    differs = next((one.full_detail for one in seen if one.status == DIFFERS), None)
+    return f"the exported program computes something else: {differs}" if differs else None
 
 
 def runs(target: TargetReport) -> bool:

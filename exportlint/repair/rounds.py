@@ -3,30 +3,45 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from collections import deque
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from exportlint.edited_source import OverlappingEditsError
 from exportlint.repair.edition import THIS_CONFIGURATION, Edition
-from exportlint.repair.improvement import AS_BEFORE, Attempted, exports, has_less, is_well, runs, why_not
-from exportlint.repair.proposals import Proposals
+from exportlint.repair.improvement import (
+    AS_BEFORE,
+    Attempted,
+    exports,
+    failed,
+    has_less,
+    is_well,
+    runs,
+    status,
+    why_not,
+    wrong_program,
+)
+from exportlint.repair.proposals import Proposal, Proposals
 from exportlint.repair.wellformed import lost_names, what_is_broken
-from exportlint.trial.protocol.stages import SAME_BEHAVIOUR
+from exportlint.trial.protocol.outcomes import FAILED
+from exportlint.trial.protocol.stages import SAME_BEHAVIOUR, StageKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from exportlint.repair.proposals import Proposal
+    from exportlint.repair.edition import HunkReason
     from exportlint.trial.protocol.result import TargetReport
 
 
 # Of the rewrites that do no harm, how many are tried with another one on top, and with how many others.
-_STONES = 2
+_STONES = 6
 _STEPS_AFTER = 4
 # How long rewrites are tried after the last one that helped: so many times as long as the trial took.
 PATIENCE = 2.0
+AT_OWN_LINE = "torch refuses a line that the rewrite wrote"
 T = TypeVar("T", bound=Attempted)
 R_co = TypeVar("R_co", bound=Attempted, covariant=True)
 
@@ -53,6 +68,12 @@ class TrySettings(Protocol):
     """Compare the edited model with the unedited one under other settings of the numbers that edited functions read."""
 
     def __call__(self, edition: Edition) -> OtherSettings: ...
+
+
+class Alone(Protocol):
+    """What the comparison in eager tells beside an edition: of one of several rewrites, its own caveats."""
+
+    def __call__(self, edition: Edition) -> Collection[str]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +110,13 @@ class Stopped(BaseException):
         self.number = number
 
 
-def repair(attempt: Try[T], settings: TrySettings, modes: Sequence[str], budget: float | None = None) -> Repaired[T]:
+def repair(
+    attempt: Try[T],
+    settings: TrySettings,
+    modes: Sequence[str],
+    budget: float | None = None,
+    alone: Alone = lambda edition: (),  # noqa: ARG005 - the name is the protocol's
+) -> Repaired[T]:
     """Mend what a trial shows. `modes`: those of export that have to pass; `budget`: seconds after which no further
     rewrite is tried; None: some after the last one that helped, by how long the trial took.
 
@@ -98,7 +125,7 @@ def repair(attempt: Try[T], settings: TrySettings, modes: Sequence[str], budget:
     began = time.monotonic()
     edition = Edition()  # before anything runs: files that change from now on are refused
     first = attempt({})
-    rounds = _Rounds(attempt, settings, modes, Repaired(first, first, edition), budget, began)
+    rounds = _Rounds(attempt, settings, modes, Repaired(first, first, edition), budget, began, alone)
     try:
         while all(map(runs, first.targets)) and not is_well(rounds.state.after) and rounds.step():
             pass
@@ -109,12 +136,19 @@ def repair(attempt: Try[T], settings: TrySettings, modes: Sequence[str], budget:
 
 @dataclass(frozen=True)
 class _TriedRewrite(Generic[T]):
-    """A rewrite on top of an edition. `why`: what speaks against it, None where nothing does; `tried` where it ran."""
+    """A rewrite on top of an edition. `why`: what speaks against it, None where nothing does; `tried` where it ran;
+    `under`: the rewrites below it that were not taken by themselves."""
 
     proposal: Proposal
     edition: Edition
     why: str | None
     tried: T | None = None
+    under: tuple[Proposal, ...] = ()
+
+    @property
+    def is_harmless(self) -> bool:
+        """Did it run, and may help with another one on top?"""
+        return self.tried is not None and self.why in (AS_BEFORE, AT_OWN_LINE)
 
 
 @dataclass
@@ -125,12 +159,16 @@ class _Rounds(Generic[T]):
     state: Repaired[T]
     budget: float | None
     began: float
+    alone: Alone
     proposals: Proposals = field(default_factory=Proposals)
+    harmless: set[tuple[tuple[str, str, str], ...]] = field(default_factory=set)
     texts: set[str] = field(default_factory=set)
     end: float = 0.0
+    last: float = 0.0  # how long one took that did not help: none is begun that ends too late
 
     def __post_init__(self) -> None:
         self.trial = time.monotonic() - self.began
+        self.texts.add(self.state.edition.digest)
         self._go_on_from_here()
 
     def _go_on_from_here(self) -> None:
@@ -138,36 +176,47 @@ class _Rounds(Generic[T]):
         self.end = now + PATIENCE * self.trial if self.budget is None else self.began + self.budget
 
     def step(self) -> bool:
-        """Take the first rewrite that helps; where none does by itself, one that helps after another that does no
-        harm. False where nothing helps."""
+        """Take the first rewrite that helps; where none does by itself, one that helps after others that do no harm.
+        False where nothing helps."""
         harmless = []
         for step in self._steps(self.proposals, self.state.after, self.state.edition):
             if step.why is None:
                 return self._taken(step)
             self.proposals.refuted.add(step.proposal.keys)
             self.state.rejected.append(Rejected(step.proposal, step.why))
-            harmless += [step] if step.why == AS_BEFORE else []
-        return any(map(self._step_after, harmless[:_STONES]))
+            if step.is_harmless:
+                harmless.append(step)
+                self.harmless.add(step.proposal.keys)
+        return self._step_after(harmless)
 
-    def _step_after(self, first: _TriedRewrite[T]) -> bool:
-        if first.tried is None:
-            return False
-        for second in islice(self._steps(Proposals(), first.tried, first.edition), _STEPS_AFTER):
-            if second.why is None:
-                self.state.rejected = [one for one in self.state.rejected if one.proposal is not first.proposal]
-                return self._taken(second)
+    def _step_after(self, harmless: list[_TriedRewrite[T]]) -> bool:
+        """Breadth first, and of the same depth first after those that moved what fails."""
+        stones = deque(sorted(harmless, key=lambda one: one.why == AS_BEFORE))
+        for _ in range(_STONES):
+            if not stones:
+                return False
+            first = stones.popleft()
+            under = (*first.under, first.proposal)
+            for second in islice(self._steps(Proposals(), first.tried, first.edition, under), _STEPS_AFTER):
+                if second.why is None:
+                    self.state.rejected = [one for one in self.state.rejected if one.proposal not in under]
+                    return self._taken(second)
+                stones += [second] if second.is_harmless else []
         return False
 
     def _taken(self, step: _TriedRewrite[T]) -> bool:
         if step.tried is not None:
             self.state.edition, self.state.after = step.edition, step.tried
+            self.proposals.refuted -= self.harmless  # they may help on top of it
             self._go_on_from_here()
         return step.tried is not None
 
-    def _steps(self, proposals: Proposals, now: T, edition: Edition) -> Iterator[_TriedRewrite[T]]:
+    def _steps(
+        self, proposals: Proposals, now: T | None, edition: Edition, under: tuple[Proposal, ...] = ()
+    ) -> Iterator[_TriedRewrite[T]]:
         """Each rewrite of what `now` shows, tried on top of the edition, until the time is over; none whose result was
         tried before."""
-        for proposal in proposals.of(now.findings):
+        for proposal in proposals.of(now.findings if now else ()):
             try:
                 edited = proposal.applied(edition)
             except OverlappingEditsError:
@@ -175,11 +224,14 @@ class _Rounds(Generic[T]):
                 continue
             if edited.digest in self.texts:
                 continue
-            if time.monotonic() > self.end:
+            if time.monotonic() + self.last > self.end:
                 self.state.out_of_time = True
                 return
             self.texts.add(edited.digest)
-            yield self._tried(proposal, edited, edition)
+            began = time.monotonic()
+            step = self._tried(proposal, edited, edition)
+            self.last = time.monotonic() - began if step.why and self.budget is None else 0.0
+            yield replace(step, under=under)
 
     def _tried(self, proposal: Proposal, edited: Edition, before_edits: Edition) -> _TriedRewrite[T]:
         if why := what_is_broken(edited.found, edited.texts):
@@ -197,11 +249,23 @@ class _Rounds(Generic[T]):
 
         tried = self.attempt(edited.texts, goes_on, what)
         why = why_not(before, tried)
+        if why is None and any(map(self._fails_in, [edited] * len(tried.targets), before.targets, tried.targets)):
+            why = AT_OWN_LINE
         if why == AS_BEFORE and not any(ended) and has_less(before, tried):
             why = None
+        if why is None and is_well(tried):
+            why = wrong_program(tried)
         if why is None:
-            edited, why = self._under_other_settings(edited, before_edits, tried)
+            edited, why = self._under_other_settings(proposal, edited, before_edits, tried)
         return _TriedRewrite(proposal, edited, why, tried)
+
+    def _fails_in(self, edited: Edition, old: TargetReport, new: TargetReport) -> bool:
+        """Does an export fail that failed before, now at a line that was just written?"""
+        refusals = (stage for stage in failed(new) if stage.row.kind is StageKind.EXPORT)
+        again = (stage for stage in refusals if status(old, stage.name) in FAILED)
+        seen = [one for stage in again for one in stage.observations if one.kind == "exception" and one.user][:1]
+        written = partial(edited.is_written_since, self.state.edition)
+        return any(one.user is not None and written(one.user.path, one.user.line) for one in seen)
 
     def _is_worth_more(self, before: T, proposal: Proposal, now: TargetReport) -> bool:
         """Are the stages behind the exports worth it? Not where it is refused as before."""
@@ -212,7 +276,9 @@ class _Rounds(Generic[T]):
             return True
         return why_not(_Attempt((), before.targets), _Attempt((), (now,))) is None
 
-    def _under_other_settings(self, edited: Edition, before_edits: Edition, tried: T) -> tuple[Edition, str | None]:
+    def _under_other_settings(
+        self, proposal: Proposal, edited: Edition, before_edits: Edition, tried: T
+    ) -> tuple[Edition, str | None]:
         """With what is told beside the rewrites, or why it is not taken."""
         stages = (target.stage(SAME_BEHAVIOUR.name) for target in tried.targets)
         caveats = [text for stage in stages if stage is not None for text in stage.data.get("caveats", ())]
@@ -226,7 +292,20 @@ class _Rounds(Generic[T]):
         if found.differs and found.differs not in told:
             shown = THIS_CONFIGURATION
             new.append(found.differs)
-        return edited.with_caveats_since(before_edits, new, shown), None
+        alone = self._caveats_alone(proposal, before_edits, new) if len(proposal.parts) > 1 else {}
+        return edited.with_caveats_since(self.state.edition, new, shown, alone), None
+
+    def _caveats_alone(
+        self, proposal: Proposal, before_edits: Edition, caveats: Sequence[str]
+    ) -> dict[str, list[HunkReason]]:
+        """Of each of the caveats the rewrites that have it by themselves, where any has."""
+        found: dict[str, list[HunkReason]] = {}
+        for part in proposal.parts if caveats else ():
+            one = Proposal((part,)).applied(before_edits)
+            own = {*self.alone(one), *(f"`{name}` is gone" for name in lost_names(one.found, one.texts))}
+            for text in own.intersection(caveats):
+                found.setdefault(text, []).extend(why for why in one.reasons if why not in before_edits.reasons)
+        return found
 
     def _takes_both_sides(self, proposal: Proposal, edition: Edition) -> bool:
         """Did inputs take both sides of every decision of which that is needed?"""

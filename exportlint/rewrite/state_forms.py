@@ -716,8 +716,8 @@ class Forms:
                     return told if isinstance(op, ast.IsNot) else ast.UnaryOp(ast.Invert(), told)
                 case ast.Assign(targets=[ast.Subscript(value=held, slice=index)], value=value) if is_own(held):
                     is_there = ast.Constant(not _is_none(value))
-                    told = statements("FLAGS[AT] = IS", FLAGS=flags, AT=index, IS=is_there)
-                    return told if _is_none(value) else [node, *told]
+                    noted = statements("FLAGS[AT] = IS", FLAGS=flags, AT=index, IS=is_there)
+                    return noted if _is_none(value) else [node, *noted]
                 case ast.Assign(targets=[target], value=value) if is_own(target) and _of_nones(value) is not None:
                     return statements("FLAGS = False", FLAGS=flags)
                 case ast.Subscript(value=held, slice=ast.Slice()) if is_own(held):

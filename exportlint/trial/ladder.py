@@ -26,6 +26,7 @@ from exportlint.trial.protocol.stages import (
     LOAD,
     OTHER_PROCESS,
     SAME_BEHAVIOUR,
+    SAME_PROGRAM,
     SECOND_EXPORT,
     Start,
     accepted_modes,
@@ -162,6 +163,7 @@ class LadderRun:
         own = [stage for stage in LADDER if stage.mode in (None, *self.options.modes) and stage.concerns(self)]
         yield from (stage for stage in own if stage.rung <= EXPORTS or not self.options.quick)
         yield from [SAME_BEHAVIOUR] if self.options.behaviour else ()
+        yield from [SAME_PROGRAM] if self.options.behaviour and self.options.edited else ()
         yield from map(lowering, self.lowerings)
 
     def status(self, stage: Stage) -> str | None:

@@ -68,7 +68,13 @@ def mend(
             report = build_report(examined.gathered, examined.config)
             return replace(report, findings=tuple(_of_own_files(_seen(one, edited)) for one in report.findings))
 
-        done = repair(attempt, partial(under_other_settings, targets, options), config.modes, budget)
+        done = repair(
+            attempt,
+            partial(under_other_settings, targets, options),
+            config.modes,
+            budget,
+            partial(caveats_of, targets, options),
+        )
         done.edition = done.edition.with_sides(*_sides(done.before))
         return done
 
@@ -113,6 +119,17 @@ def under_other_settings(targets: Sequence[Target], options: TrialOptions, editi
     if differs and not options.unsafe:
         return OtherSettings(f"{differs}: --unsafe takes it")
     return OtherSettings(differs=differs)
+
+
+def caveats_of(targets: Sequence[Target], options: TrialOptions, edition: Edition) -> set[str]:
+    """What the comparison in eager tells of the edition; nothing where it is not the same."""
+    found: set[str] = set()
+    with kept_session(options.python) as server:
+        for target in targets:
+            file = str(options.behaviour_of(target))
+            now = _compared(server, target, replace(options, edited=edition.texts), file=file, unsafe=True)
+            found.update(now.data.get("caveats", ()) if now is not None and now.passed else ())
+    return found
 
 
 def _compared(server: Server, target: Target, options: TrialOptions, **asked: Any) -> StageResult | None:

@@ -14,7 +14,7 @@ from exportlint.repair.edition import Edition
 from exportlint.trial.parent.session import kept_session
 from exportlint.trial.parent.stage_runner import StageRunner
 from exportlint.trial.protocol.options import TrialOptions
-from exportlint.trial.protocol.stages import SAME_BEHAVIOUR
+from exportlint.trial.protocol.stages import EAGER, SAME_BEHAVIOUR, SAME_PROGRAM, stage_named
 from exportlint.trial.protocol.target import Target, TargetKind
 from exportlint.workflow.repairing import under_other_settings
 
@@ -70,6 +70,21 @@ class Court:
         same = self._stage(target, edited, file=file, unsafe=unsafe)
         return Verdict(kept, same, under_other_settings([target], options, edition))
 
+    def program(self, before: str, after: str) -> StageResult:
+        """Of the program of `after` beside what `before` computes in eager."""
+        path = self.folder / "net.py"
+        path.write_text(before, "utf-8")
+        target = Target("Net", TargetKind.FIXTURE, f"{path}:Net", path=str(path), line=1)
+        file = str(self.options.behaviour_of(target))
+        self._stage(target, self.options, file=file, keep=True)
+        edited = replace(self.options, edited={str(path.resolve()): after})
+        with kept_session(None) as server, StageRunner(server, target, edited) as runner:
+            assert runner.load().passed
+            assert runner.fresh(EAGER).passed
+            exported = runner.export(stage_named("export-non-strict"))
+            assert exported.passed, exported.full_detail
+            return runner.following(SAME_PROGRAM, mode="non-strict", file=file)
+
     def _stage(self, target: Target, options: TrialOptions, **asked: Any) -> StageResult:
         with kept_session(None) as server, StageRunner(server, target, options) as runner:
             loaded = runner.load()
@@ -86,3 +101,8 @@ def court() -> Iterator[Court]:
 def verdict(before: str, after: str, *, unsafe: bool = False) -> Verdict:
     with court() as one:
         return one.verdict(HEAD + dedent(before), HEAD + dedent(after), unsafe=unsafe)
+
+
+def program_beside(before: str, after: str) -> StageResult:
+    with court() as one:
+        return one.program(HEAD + dedent(before), HEAD + dedent(after))

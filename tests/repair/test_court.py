@@ -3,7 +3,7 @@
 from textwrap import indent
 
 import pytest
-from court import verdict
+from court import program_beside, verdict
 
 pytestmark = pytest.mark.slow
 
@@ -151,7 +151,7 @@ def test_masks_that_leave_nothing_and_everything():
 
 def test_other_numbers_of_rows():
     mean = of("return x - x.mean(0)", PLAIN)
-    assert "the first row" in verdict(mean, of("return x - x.sum(0) / 2", PLAIN)).why_not
+    assert "the first row alone" in verdict(mean, of("return x - x.sum(0) / 2", PLAIN)).why_not
     assert "the first row once more" in verdict(mean, of("return x - (x[0] + x[1]) / 2", PLAIN)).why_not
     guarded = of("return x[1:].sum(0) if len(x) > 1 else x[0] * 0", PLAIN)
     assert "the first row alone" in verdict(guarded, of("return x[1:].sum(0) + x[1] * 0", PLAIN)).why_not
@@ -328,9 +328,9 @@ BUFFER = 'self.register_buffer("last", torch.zeros(2, 3), persistent=False)'
             "one shorter",
         ),
         (
-            of("return torch.where(x > 0, x, 0.0)", PLAIN),
-            of("return x * (x > 0)", PLAIN),
-            "nan",
+            of("return x / 2 if x.abs().max() < 1e5 else torch.zeros_like(x)", PLAIN),
+            of("return x / 2 * (x.abs().max() < 1e5)", PLAIN),
+            "infinity",
         ),
         # a side that raises where the other one was taken
         (
@@ -406,3 +406,12 @@ def test_other_precisions_and_checkpoints_are_taken_only_where_that_is_allowed(b
         allowed = verdict(before, after, unsafe=True)
         assert allowed.why_not == ""
         assert told in allowed.caveats[0]
+
+
+def test_the_program_computes_on_all_inputs_what_the_unedited_model_does():
+    counted = kept("self.calls = 0", "self.calls += 1\nreturn torch.where(x.sum() > 50, x * self.calls, x)")
+    buffer = 'self.register_buffer("calls", torch.tensor(0), persistent=False)'
+    right = kept(buffer, "self.calls += 1\nreturn torch.where(x.sum() > 50, x * self.calls, x)")
+    assert program_beside(counted, right).passed
+    baked = program_beside(counted, counted)
+    assert (baked.status, "the sample times 100, call 2" in baked.full_detail) == ("differs", True)

@@ -237,6 +237,10 @@ def _the_same(so_far: SoFar) -> str | None:
     return None if same in (None, PASSED) else "the edited model computes something else"
 
 
+def _as_written(so_far: SoFar) -> str | None:
+    return "the source is edited, and its author's was looked at" if so_far.options.edited else None
+
+
 _TO_RUN = (_a_target, _eager_came_back)
 _TO_COMPARE = (*_TO_RUN, _eager_beside)
 
@@ -302,7 +306,7 @@ EXPLAIN = Stage(
     StageKind.INFORM,
     "explain",
     "where torch.compile would break the graph",
-    needs=(*_TO_RUN, _eager_passed),
+    needs=(*_TO_RUN, _eager_passed, _as_written),
     asked=lambda so_far: {"cpu_seconds": _enough_seconds(so_far, 3)},
     informs=True,
     repro=False,
@@ -533,7 +537,17 @@ SAME_BEHAVIOUR = Stage(
     needs=_TO_RUN,  # it knows what torch's operators refuse in eager, too
     asked=_behaviour,
 )
-_ON_REQUEST = (SECOND_EXPORT, OTHER_PROCESS, GRAPH, KEEP_MODEL, MEASURE, SAME_BEHAVIOUR)
+SAME_PROGRAM = Stage(
+    "same-program",
+    StageKind.ON_REQUEST,
+    "same_program",
+    "the program of the edited model beside the unedited model in eager, for `exportlint fix`",
+    needs=(*_TO_COMPARE, _a_program),
+    start=Start.FOLLOWING,
+    asked=_behaviour,
+    repro=False,
+)
+_ON_REQUEST = (SECOND_EXPORT, OTHER_PROCESS, GRAPH, KEEP_MODEL, MEASURE, SAME_BEHAVIOUR, SAME_PROGRAM)
 
 
 def lowering(name: str) -> Stage:

@@ -73,7 +73,7 @@ if TYPE_CHECKING:
 
     Around = Callable[[], AbstractContextManager[Any]]
 
-_SEED = 100
+FIRST_SEED = 100
 _CALLS = 3  # so that what one call leaves behind shows in the next, and what two leave, too
 # Seconds for a call on values that were made up: a loop that converges on the sample may not end on them. Of the sample
 # there is none but the trial's own, and what is slow on the sample gets as much time again on the others.
@@ -146,7 +146,7 @@ def run(request: StageRequest) -> StageAnswer:
     """
     if request.options.get("keep"):
         return _kept(request)
-    loaded, kept = request.loaded, _read(request.options["file"])
+    loaded, kept = request.loaded, kept_behaviours(request.options["file"])
     unsafe = bool(request.options.get("unsafe"))
     if any(one.setting for one in kept):
         return _judged(list(_other_settings(loaded, kept)), unsafe=unsafe)
@@ -162,7 +162,7 @@ def run(request: StageRequest) -> StageAnswer:
         beside = same[1]
     if any(isinstance(call, EagerCall) and call.gives_tensors for _, now in beside for call in now.calls):
         caveats.append("its callers give tensors now for what were numbers")
-    caveats += (*_other_gradients(beside), *_in_checkpoints(beside), *_in_other_precisions(beside))
+    caveats += (*_other_gradients(beside), *_in_checkpoints(beside), *_elsewhere(beside))
     return _judged(caveats, _harmless(beside), unsafe=unsafe)
 
 
@@ -193,7 +193,8 @@ def _usual() -> frozenset[InputDraw]:
     return frozenset(usual_draws())
 
 
-def _read(file: str) -> list[Behaviour]:
+def kept_behaviours(file: str) -> list[Behaviour]:
+    """Of the unedited model, as a run with `keep` wrote it."""
     kept: list[Behaviour] = pickle.loads(Path(file).read_bytes())  # noqa: S301 - our own fork wrote it
     return kept
 
@@ -221,7 +222,7 @@ def _beside(
         now = _behaviour(loaded, before.draw, around, limit=limit, beside=before)
         exit_if_forked_copy()
         pairs.append((before, now))
-        if before.draw.dtype or _takes_other_sizes_no_more(before, now):
+        if before.draw.is_told or _takes_other_sizes_no_more(before, now):
             continue  # which is told beside the rewrite
         if (seen := _first_difference(before, now)) is not None:
             return seen
@@ -275,10 +276,11 @@ def _takes_other_sizes_no_more(before: Behaviour, now: Behaviour) -> bool:
     return bool(before.draw.other_size) and _refuses(now) and not _refuses(before)
 
 
-def _in_other_precisions(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
+def _elsewhere(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
+    """The first difference in other precisions, or of what is no number, for which few models are made."""
     for before, now in pairs:
-        if before.draw.dtype and (seen := _first_difference(before, now)):
-            yield f"in another precision it computes something else: {_in_words(seen.details)}"
+        if before.draw.is_told and (seen := _first_difference(before, now)):
+            yield f"it computes something else on {_in_words(seen.details)}"
             return
 
 
@@ -405,7 +407,7 @@ def _of_calls(
         given = beside.calls[number] if beside else None
         numbers = given.numbers if isinstance(given, EagerCall) else {}
         inputs = with_numbers(inputs, numbers)
-        calls.append(_call(model, copied(inputs), _SEED + number, around, outputs, limit, numbers))
+        calls.append(_call(model, copied(inputs), FIRST_SEED + number, around, outputs, limit, numbers))
         last = calls[-1]
         if isinstance(last, Raised) and last.error_class == TooLongError.__name__:
             calls += [last] * (_CALLS - len(calls))
@@ -417,7 +419,7 @@ def _of_calls(
     buffers = {name: snapshot(value) for name, value in named}
     keys = frozenset(model.state_dict()) if isinstance(model, torch.nn.Module) else frozenset[str]()
     has_gradients = draw.how in _OF_GRADIENTS and not (draw.in_training or draw.dtype or setting)
-    found = gradients(fresh, inputs, _SEED, around) if has_gradients else {}
+    found = gradients(fresh, inputs, FIRST_SEED, around) if has_gradients else {}
     return Behaviour(draw, tuple(calls), later, buffers, keys, left, setting, found, seconds)
 
 

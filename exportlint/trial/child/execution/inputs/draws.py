@@ -47,6 +47,11 @@ class InputDraw:
         return f"{text}, in training" if self.in_training else text
 
     @property
+    def is_told(self) -> bool:
+        """Is a difference no reason to reject a rewrite, where somebody is told of it?"""
+        return self.dtype is not None or self.how == WITH_NAN
+
+    @property
     def other_size(self) -> str:
         """The dim whose size is another than the sample's in some call; "" where none is."""
         return _OTHER_SIZES.get(self.how, "")
@@ -277,8 +282,9 @@ def _with_first(tensor: torch.Tensor, value: float) -> torch.Tensor:
     return flat.reshape(tensor.shape)
 
 
+WITH_NAN = "the sample with a nan"
 _NOT_NUMBERS: dict[str, Change] = {
-    "the sample with a nan": partial(_with_first, value=torch.nan),
+    WITH_NAN: partial(_with_first, value=torch.nan),
     "the sample with an infinity": partial(_with_first, value=torch.inf),
 }
 
