@@ -507,7 +507,8 @@ class StraightLine:
                 masked = self._masked_write(one, test if number == 0 else self.form.negated(test), left)
                 sets = set(names_set(masked)) & renamed.keys()
                 if not isinstance(masked, ast.Assign | ast.AnnAssign | ast.Expr):  # it may leave the name as it was
-                    new += [ast.Assign([as_target(renamed[n])], as_value(_place(n))) for n in sorted(sets - begun)]
+                    kept = sorted(name for name in sets - begun if not _surely_sets(masked, name))
+                    new += [ast.Assign([as_target(renamed[name])], as_value(_place(name))) for name in kept]
                     begun |= sets
                 loads = {name: renamed[name] for name in begun}
                 new.append(_renamed(masked, loads, {name: renamed[name] for name in sets}))
@@ -1147,6 +1148,18 @@ def _changes(node: ast.stmt) -> bool:
 
 def _has_effects(node: ast.stmt) -> bool:
     return any(isinstance(one, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom) for one in ast.walk(node))
+
+
+def _surely_sets(node: ast.stmt, name: str) -> bool:
+    """Is the name set whichever way Python takes through the statement?"""
+    match node:
+        case ast.If(body=body, orelse=orelse):
+            return all(any(_surely_sets(one, name) for one in side) for side in (body, orelse))
+        case ast.With(body=body):
+            return any(_surely_sets(one, name) for one in body)
+        case ast.For() | ast.While() | ast.Try() | ast.AugAssign():
+            return False
+    return name in set(_sets_here(node))
 
 
 def names_set(node: ast.stmt) -> Iterator[str]:

@@ -265,6 +265,28 @@ TABLE = [
         """,
     ),
     (
+        "Python decides on one side",
+        """
+        if x.sum() > 0:
+            z = x
+        elif self.most > 3:
+            z = x * 2
+        else:
+            z = x * 3
+        return z
+        """,
+        "x.sum() > 0",
+        """
+        chosen = x.sum() > 0
+        if self.most > 3:
+            z_else = x * 2
+        else:
+            z_else = x * 3
+        z = torch.where(chosen, x, z_else)
+        return z
+        """,
+    ),
+    (
         "a number in `math`",
         """
         return x / math.sqrt(x.abs().max().item() + 1)
