@@ -85,6 +85,7 @@ class StraightLine:
         self.form = TensorForm(self.view)
         self.flow = self.view.flow
         self.leaving: list[_Leaving] = []
+        self.texts: set[str] = set()  # names of texts that export does not make
         self.flags: dict[int, str] = {}  # of loops that keep a result: the name of the flag that says so
 
     def body(self) -> list[ast.stmt]:
@@ -235,6 +236,8 @@ class StraightLine:
                 return self._asserted(node, test, message)
             case ast.FunctionDef() | ast.ClassDef() | ast.Import() | ast.ImportFrom() | ast.Pass():
                 return [node]
+        if self._is_told(node):
+            return [stands_for(ast.If(expression("not torch.compiler.is_exporting()"), [node], []), node)]
         masked = isinstance(node, ast.Assign) and path_of(node.targets[0]) in self.form.masks
         if not self._is_wanted(node) and not masked:
             return [node]
@@ -248,6 +251,18 @@ class StraightLine:
                     self.view.booleans.add(mask)
                     return [ast.Assign([ast.Name(mask, ast.Store())], found[1]), plain]
         return [plain]
+
+    def _is_told(self, node: ast.stmt) -> bool:
+        """Is it only there to tell somebody what data is: a text of data, or a call that prints it?"""
+        if _only_tells(node):
+            return bool(set(_reads(node)) & self.texts) or (self._is_wanted(node) and self.view.holds_data(node))
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.JoinedStr() as text) if self._is_wanted(node):
+                readers = [one for one in statements(self.flow.body) if name in set(_reads_here(one))]
+                if self.view.holds_data(text) and all(map(_only_tells, readers)):
+                    self.texts.add(name)
+                    return True
+        return False
 
     def _try(self, node: ast.Try) -> ast.stmt:
         """A `try` stays; what it tries is written in tensors where no handler waits for what data decides."""
@@ -1183,6 +1198,14 @@ def _sets_here(node: ast.stmt) -> Iterator[str]:
 def _reads(node: ast.AST) -> Iterator[str]:
     """The names, and the attributes by their whole paths, that a node reads."""
     yield from used(node)
+
+
+def _reads_here(node: ast.stmt) -> Iterator[str]:
+    """What the statement reads, without the blocks that it holds."""
+    inner = {id(part) for block in blocks(node) for one in block for part in ast.walk(one)}
+    for one in ast.walk(node):
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load) and id(one) not in inner:
+            yield one.id
 
 
 def _reads_of(node: ast.AST) -> Iterator[str]:

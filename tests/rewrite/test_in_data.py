@@ -287,6 +287,22 @@ TABLE = [
         """,
     ),
     (
+        "a text is told",
+        """
+        text = f"{x.mean():.2f}"
+        print(text)
+        return x
+        """,
+        "x.mean()",
+        """
+        if not torch.compiler.is_exporting():
+            text = f"{x.mean():.2f}"
+        if not torch.compiler.is_exporting():
+            print(text)
+        return x
+        """,
+    ),
+    (
         "a number in `math`",
         """
         return x / math.sqrt(x.abs().max().item() + 1)
