@@ -32,6 +32,56 @@ class DecideInData:
                 yield proposal
         if (proposal := rewritten_file(site, Style(), _HOW)) is not None:
             yield proposal
+        if (proposal := _unguarded(site)) is not None:
+            yield proposal
+
+
+def _unguarded(site: Site) -> Proposal | None:
+    """What asks whether anything was chosen goes, where what it guards does nothing for nothing: `if mask.any():`
+    around a block, or `if not len(rows): continue` before it. Inputs have to show it, of which nothing is chosen."""
+    decisions = [
+        one for one in ast.walk(site.view.node) if isinstance(one, ast.If)
+        and any(inner is site.node for inner in (one, *ast.walk(one.test)))
+    ] if site.view is not None else []  # fmt: skip
+    if site.view is None or not decisions or decisions[-1].orelse:
+        return None
+    decision, draft = decisions[-1], site.draft()
+    match decision.body, _asks_for_none(site.view, decision.test):
+        case [ast.Continue()], True:
+            draft.replace(decision, [])
+        case [*_, last], False if not isinstance(last, ast.Return | ast.Raise | ast.Break | ast.Continue):
+            draft.replace(decision, decision.body)
+        case _:
+            return None
+    return Proposal("do it without asking whether there is any", draft, needs_both_sides=True)
+
+
+def _asks_for_none(view: View, test: ast.expr) -> bool | None:
+    """True where the test holds of what is empty, False where of what is not, None where it asks something else."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=inner) if (found := _asks_for_none(view, inner)) is not None:
+            return not found
+        case ast.Compare(left=left, ops=[op], comparators=[ast.Constant(value=0)]) if _counts(view, left):
+            known = {ast.Eq: True, ast.LtE: True, ast.NotEq: False, ast.Gt: False}
+            return known.get(type(op))
+        case ast.Call(func=ast.Attribute(attr="any"), args=[]):
+            return False
+        case _ if _counts(view, test):
+            return False
+    return None
+
+
+def _counts(view: View, node: ast.expr) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(value=owner, attr="item")):
+            return _counts(view, owner)
+        case ast.Call(func=ast.Attribute(value=owner, attr="sum" | "count_nonzero"), args=[]):
+            return view.is_boolean(owner)
+        case ast.Call(func=ast.Attribute(attr="numel" | "nelement" | "size")) | ast.Call(func=ast.Name(id="len")):
+            return True
+        case ast.Subscript(value=ast.Attribute(attr="shape")):
+            return True
+    return False
 
 
 def rewritten(site: Site, style: Style, how: str, *, everything: bool) -> Proposal | None:

@@ -303,6 +303,26 @@ TABLE = [
         """,
     ),
     (
+        "nothing is done for nothing",
+        """
+        z = x.clone()
+        for i in range(3):
+            rows = (y[:, 0] > i).nonzero().squeeze(1)
+            if rows.numel() == 0:
+                continue
+            z.index_add_(0, rows, x.index_select(0, rows))
+        return z
+        """,
+        "rows.numel() == 0",
+        """
+        z = x.clone()
+        for i in range(3):
+            rows = (y[:, 0] > i).nonzero().squeeze(1)
+            z.index_add_(0, rows, x.index_select(0, rows))
+        return z
+        """,
+    ),
+    (
         "a number in `math`",
         """
         return x / math.sqrt(x.abs().max().item() + 1)
