@@ -43,6 +43,7 @@ _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 _MODULES = frozenset({"torch", "numpy", "math", "functorch", "torchao", "scipy", "cmath"})
 _INPUT = "INPUT"
 _MOST = 4
+_TOGETHER = frozenset({"numpy", "tasks"})
 Part: TypeAlias = "ast.expr | list[ast.expr] | list[ast.keyword] | list[ast.stmt]"
 Bound: TypeAlias = "dict[str, Part]"
 
@@ -633,7 +634,9 @@ class Templates:
         of_class = cls is not None and any(one.row.of_class for one in near)
         everywhere = _matches(place, ast.walk(cls if of_class and cls is not None else place.node))
         whole = list(_compatible([one for one in everywhere if (one.row.group or one.row.say) in groups]))
-        ways = [first, *alternatives[: _MOST - 2], whole] if not of_class else [whole]
+        # An array that is a tensor now needs the rest of NumPy's calls to go, too.
+        ways = [whole, first] if groups & _TOGETHER else [first, *alternatives[: _MOST - 2], whole]
+        ways = [whole] if of_class else ways
         for matches in ways:
             where = " everywhere" if matches is whole and len(whole) > len(first) and not of_class else ""
             if (found := _proposal(site, matches, where)) is not None:
