@@ -36,6 +36,7 @@ else:
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from exportlint.engine.source.parsed import Parsed
     from exportlint.rewrite.draft import Draft
     from exportlint.rewrite.transformation import Site
 
@@ -732,13 +733,10 @@ def _without_imports(place: Place, matches: Sequence[_Match]) -> None:
         kept = {id(inner) for part in match.bound.values() for node in _nodes(part) for inner in ast.walk(node)}
         if not match.row.part:
             gone |= {id(inner) for inner in ast.walk(match.node)} - kept - again
-    for line in ast.walk(draft.tree):
-        if isinstance(line, ast.ImportFrom) and not line.level:
-            uses = defaultdict(list)
-            for node in ast.walk(around(draft, line)):
-                if isinstance(node, ast.Name):
-                    uses[node.id].append(id(node) in gone)
-            names = [(one, uses[one.asname or one.name]) for one in line.names]
+    for line in place.site.module.parsed.kept(draft.tree, _imports):
+        if not line.level:
+            uses = place.site.module.parsed.kept(around(draft, line), _uses)
+            names = [(one, [use in gone for use in uses.get(one.asname or one.name, ())]) for one in line.names]
             new = [
                 ast.alias(place.imported_instead[one.asname or one.name]) if all(own) and own else one
                 for one, own in names
@@ -746,3 +744,16 @@ def _without_imports(place: Place, matches: Sequence[_Match]) -> None:
             ]
             if new != line.names:
                 draft.replace(line, [changed_copy(line, names=new)] if new else [])
+
+
+def _imports(_file: Parsed, tree: ast.AST) -> Sequence[ast.ImportFrom]:
+    return [one for one in ast.walk(tree) if isinstance(one, ast.ImportFrom)]
+
+
+def _uses(_file: Parsed, scope: ast.AST) -> dict[str, list[int]]:
+    """The identities of the names of a function or a file, by what they say."""
+    found = defaultdict(list)
+    for node in ast.walk(scope):
+        if isinstance(node, ast.Name):
+            found[node.id].append(id(node))
+    return found
