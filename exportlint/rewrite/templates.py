@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from exportlint.engine.source.parsed import Parsed
+    from exportlint.engine.source.symbols import ClassInfo
     from exportlint.rewrite.draft import Draft
     from exportlint.rewrite.transformation import Site
 
@@ -351,6 +352,16 @@ def _is_pairs(place: Place, node: ast.expr) -> bool:
     return False
 
 
+def _is_plain_distribution(place: Place, node: ast.expr) -> bool:
+    """A class of the file that leaves its making to a distribution of torch."""
+    cls = place.site.module.classes.get(node.id) if isinstance(node, ast.Name) else None
+    return cls is not None and _is_distribution(cls) and cls.method("__init__") is None
+
+
+def _is_distribution(cls: ClassInfo) -> bool:
+    return any(one.startswith("torch.distributions.") for one in cls.foreign_bases)
+
+
 _MAKING = frozenset({
     "torch.randn", "torch.rand", "torch.zeros", "torch.ones", "torch.tensor", "torch.arange", "torch.full",
     "torch.randint", "torch.empty",
@@ -377,6 +388,7 @@ _CONDITIONS: dict[str, Callable[[Place, ast.expr], bool]] = {
     "tuple": lambda place, node: place.view is not None and place.view.value(node).container == "tuple",
     "set": lambda place, node: place.view is not None and place.view.value(node).container == "set",
     "module": lambda place, node: place.view is not None and place.view.value(node).kind is Kind.MODULE,
+    "plain distribution": _is_plain_distribution,
     "adaptive softmax": _is_layer("torch.nn.AdaptiveLogSoftmaxWithLoss"),
     "plain gaussian loss": _is_layer("torch.nn.GaussianNLLLoss", plain=True),
     "made here": lambda _, node: isinstance(node, ast.Call),
@@ -412,6 +424,8 @@ def _holds(condition: str, match: _Match, place: Place) -> bool:
         return _is_written(match.node, place) == (condition == "written")
     if condition == "nobody differentiates":
         return not _differentiates(place)
+    if condition == "in a distribution":
+        return place.view is not None and place.view.cls is not None and _is_distribution(place.view.cls)
     if condition == "method":
         return place.view is not None and place.view.cls is not None
     if condition == "beside a saved program":
