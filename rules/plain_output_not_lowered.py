@@ -19,7 +19,7 @@ from exportlint import Case, Kind, Rule, Severity
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from exportlint import Code
+    from exportlint import Code, Parsed
 
 _ALONE = "return tensors alone: what does not depend on the inputs, the caller knows"
 _CASES = {"int": "BadNumber", "float": "BadNumber", "bool": "BadFlag", "str": "BadText"}
@@ -70,6 +70,14 @@ def _items(node: cst.BaseExpression | None) -> Iterator[cst.BaseExpression]:
 def _is_part(code: Code) -> bool:
     """Does another class of the file make one?"""
     own = code.cls.name if code.cls else ""
-    others = (node for node in ast.walk(code.module.tree) if isinstance(node, ast.ClassDef) and node.name != own)
-    calls = (node for other in others for node in ast.walk(other) if isinstance(node, ast.Call))
-    return any(isinstance(call.func, ast.Name) and call.func.id == own for call in calls)
+    return bool(code.module.parsed.kept(code.module.tree, _makers).get(own, set()) - {own})
+
+
+def _makers(_file: Parsed, tree: ast.AST) -> dict[str, set[str]]:
+    """By the names that are called, the classes that call them."""
+    found: dict[str, set[str]] = {}
+    for cls in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
+        for node in ast.walk(cls):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                found.setdefault(node.func.id, set()).add(cls.name)
+    return found

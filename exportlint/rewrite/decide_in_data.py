@@ -123,7 +123,8 @@ def rewritten_file(site: Site, style: Style, how: str) -> Proposal | None:
 def _connected(site: Site) -> Iterator[View]:
     """Of all functions in the classes and functions of the file that name the site's one, or that it names."""
     units = {one.name: one for one in site.module.tree.body if isinstance(one, _UNITS)}
-    own = next((name for name, unit in units.items() if any(one is site.node for one in ast.walk(unit))), None)
+    line = getattr(site.node, "lineno", 0)
+    own = next((name for name, unit in units.items() if unit.lineno <= line <= (unit.end_lineno or 0)), None)
     if own is None:
         return
     uses = {name: site.module.parsed.kept(unit, _mentioned) & units.keys() for name, unit in units.items()}

@@ -36,6 +36,8 @@ else:
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from exportlint.engine.source.parsed import Parsed
+    from exportlint.engine.source.symbols import ClassInfo
     from exportlint.rewrite.draft import Draft
     from exportlint.rewrite.transformation import Site
 
@@ -43,6 +45,7 @@ _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 _MODULES = frozenset({"torch", "numpy", "math", "functorch", "torchao", "scipy", "cmath"})
 _INPUT = "INPUT"
 _MOST = 4
+_TOGETHER = frozenset({"numpy", "tasks"})
 Part: TypeAlias = "ast.expr | list[ast.expr] | list[ast.keyword] | list[ast.stmt]"
 Bound: TypeAlias = "dict[str, Part]"
 
@@ -349,6 +352,16 @@ def _is_pairs(place: Place, node: ast.expr) -> bool:
     return False
 
 
+def _is_plain_distribution(place: Place, node: ast.expr) -> bool:
+    """A class of the file that leaves its making to a distribution of torch."""
+    cls = place.site.module.classes.get(node.id) if isinstance(node, ast.Name) else None
+    return cls is not None and _is_distribution(cls) and cls.method("__init__") is None
+
+
+def _is_distribution(cls: ClassInfo) -> bool:
+    return any(one.startswith("torch.distributions.") for one in cls.foreign_bases)
+
+
 _MAKING = frozenset({
     "torch.randn", "torch.rand", "torch.zeros", "torch.ones", "torch.tensor", "torch.arange", "torch.full",
     "torch.randint", "torch.empty",
@@ -375,6 +388,7 @@ _CONDITIONS: dict[str, Callable[[Place, ast.expr], bool]] = {
     "tuple": lambda place, node: place.view is not None and place.view.value(node).container == "tuple",
     "set": lambda place, node: place.view is not None and place.view.value(node).container == "set",
     "module": lambda place, node: place.view is not None and place.view.value(node).kind is Kind.MODULE,
+    "plain distribution": _is_plain_distribution,
     "adaptive softmax": _is_layer("torch.nn.AdaptiveLogSoftmaxWithLoss"),
     "plain gaussian loss": _is_layer("torch.nn.GaussianNLLLoss", plain=True),
     "made here": lambda _, node: isinstance(node, ast.Call),
@@ -410,6 +424,8 @@ def _holds(condition: str, match: _Match, place: Place) -> bool:
         return _is_written(match.node, place) == (condition == "written")
     if condition == "nobody differentiates":
         return not _differentiates(place)
+    if condition == "in a distribution":
+        return place.view is not None and place.view.cls is not None and _is_distribution(place.view.cls)
     if condition == "method":
         return place.view is not None and place.view.cls is not None
     if condition == "beside a saved program":
@@ -633,7 +649,9 @@ class Templates:
         of_class = cls is not None and any(one.row.of_class for one in near)
         everywhere = _matches(place, ast.walk(cls if of_class and cls is not None else place.node))
         whole = list(_compatible([one for one in everywhere if (one.row.group or one.row.say) in groups]))
-        ways = [first, *alternatives[: _MOST - 2], whole] if not of_class else [whole]
+        # An array that is a tensor now needs the rest of NumPy's calls to go, too.
+        ways = [whole, first] if groups & _TOGETHER else [first, *alternatives[: _MOST - 2], whole]
+        ways = [whole] if of_class else ways
         for matches in ways:
             where = " everywhere" if matches is whole and len(whole) > len(first) and not of_class else ""
             if (found := _proposal(site, matches, where)) is not None:
@@ -729,13 +747,10 @@ def _without_imports(place: Place, matches: Sequence[_Match]) -> None:
         kept = {id(inner) for part in match.bound.values() for node in _nodes(part) for inner in ast.walk(node)}
         if not match.row.part:
             gone |= {id(inner) for inner in ast.walk(match.node)} - kept - again
-    for line in ast.walk(draft.tree):
-        if isinstance(line, ast.ImportFrom) and not line.level:
-            uses = defaultdict(list)
-            for node in ast.walk(around(draft, line)):
-                if isinstance(node, ast.Name):
-                    uses[node.id].append(id(node) in gone)
-            names = [(one, uses[one.asname or one.name]) for one in line.names]
+    for line in place.site.module.parsed.kept(draft.tree, _imports):
+        if not line.level:
+            uses = place.site.module.parsed.kept(around(draft, line), _uses)
+            names = [(one, [use in gone for use in uses.get(one.asname or one.name, ())]) for one in line.names]
             new = [
                 ast.alias(place.imported_instead[one.asname or one.name]) if all(own) and own else one
                 for one, own in names
@@ -743,3 +758,16 @@ def _without_imports(place: Place, matches: Sequence[_Match]) -> None:
             ]
             if new != line.names:
                 draft.replace(line, [changed_copy(line, names=new)] if new else [])
+
+
+def _imports(_file: Parsed, tree: ast.AST) -> Sequence[ast.ImportFrom]:
+    return [one for one in ast.walk(tree) if isinstance(one, ast.ImportFrom)]
+
+
+def _uses(_file: Parsed, scope: ast.AST) -> dict[str, list[int]]:
+    """The identities of the names of a function or a file, by what they say."""
+    found = defaultdict(list)
+    for node in ast.walk(scope):
+        if isinstance(node, ast.Name):
+            found[node.id].append(id(node))
+    return found

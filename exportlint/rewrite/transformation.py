@@ -19,8 +19,9 @@ from exportlint.rewrite.view import View
 from exportlint.rule.suspicion import SuspectedRewrite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from exportlint.engine.source.parsed import Parsed
     from exportlint.engine.source.symbols import FunctionInfo, ModuleInfo
     from exportlint.engine.values.abstract_value import Belief, Span
 
@@ -111,19 +112,21 @@ def proposed_rewrites(
     `function`: the one that the engine ran, in which the span lies; None in a file as a whole.
     """
     seen = {module.parsed.text}
+    node = _at(module, span)
     for name in names:
-        for proposal in _given(transformation(name).proposals(_site(module, belief, function, span))):
+        for proposal in _given(transformation(name).proposals(_site(module, belief, function, node))):
             try:
                 replacements = proposal.draft.edits()
                 text = edited(module.parsed.text, replacements)
+                if text in seen:
+                    continue
+                seen.add(text)
                 compile(text, str(module.path), "exec", dont_inherit=True)
             except (NoRoomError, OverlappingEditsError, SyntaxError, ValueError):
                 continue
-            if text not in seen:
-                seen.add(text)
-                yield SuspectedRewrite(
-                    proposal.description, proposal.applicability, replacements, proposal.needs_both_sides
-                )
+            yield SuspectedRewrite(
+                proposal.description, proposal.applicability, replacements, proposal.needs_both_sides
+            )
 
 
 def _given(proposals: Iterator[Proposal]) -> Iterator[Proposal]:
@@ -134,8 +137,7 @@ def _given(proposals: Iterator[Proposal]) -> Iterator[Proposal]:
         return
 
 
-def _site(module: ModuleInfo, belief: Belief, function: FunctionInfo | None, span: Span) -> Site:
-    node = _at(module.tree, span)
+def _site(module: ModuleInfo, belief: Belief, function: FunctionInfo | None, node: ast.AST) -> Site:
     view = None
     if function is None:
         function = next((one for one in _functions(module) if _within(node, one.node)), None)
@@ -154,16 +156,24 @@ def _within(node: ast.AST, whole: ast.AST) -> bool:
     return any(one is node for one in ast.walk(whole))
 
 
-def _at(tree: ast.Module, span: Span) -> ast.AST:
+def _at(module: ModuleInfo, span: Span) -> ast.AST:
     """The outermost node that stands at just this span; else the smallest around its beginning."""
-    best: ast.AST = tree
+    best: ast.AST = module.tree
+    for own, node in module.parsed.kept(module.tree, _spans):
+        if own == span:
+            return node
+        if own[:2] <= span[:2] and own[2:] >= span[2:]:
+            best = node  # `ast.walk` goes from the outside to the inside
+    return best
+
+
+def _spans(_file: Parsed, tree: ast.AST) -> Sequence[tuple[Span, ast.AST]]:
+    found = []
     for node in ast.walk(tree):
         own = span_of(node)
         if own is not None and getattr(node, "decorator_list", None):  # a rule's definition begins with its decorators
             first = min(getattr(node, "decorator_list"), key=lambda one: (one.lineno, one.col_offset))  # noqa: B009
             own = (first.lineno, first.col_offset - 1, *own[2:])
-        if own == span:
-            return node
-        if own is not None and own[:2] <= span[:2] and own[2:] >= span[2:]:
-            best = node  # `ast.walk` goes from the outside to the inside
-    return best
+        if own is not None:
+            found.append((own, node))
+    return found
