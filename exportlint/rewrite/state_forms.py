@@ -254,6 +254,14 @@ class Known:
                         and self.makes_tensor(one.value)
                     ):
                         return True
+        path = path_of(node.func if isinstance(node, ast.Call) else node) or ""
+        registered = {
+            one.args[0].value for scope in self.scopes if scope.node.name == "__init__" for one in ast.walk(scope.node)
+            if isinstance(one, ast.Call) and path_of(one.func) == "self.register_buffer" and len(one.args) > 1
+            and isinstance(one.args[0], ast.Constant)
+        }  # fmt: skip
+        if path.startswith("self.") and path.split(".")[1] in registered:  # `self.initial.clone()`
+            return True
         view = self.view(node)
         return view is not None and isinstance(view.value(node).lead, Tensor)
 
