@@ -183,7 +183,7 @@ def _draw_in_init(site: Site, view: View) -> Iterator[Proposal]:
     if sized is None or not all(_is_free(view, one, {name}) for one in (made, *seeding, sized)):
         return
     kept = _attribute(view, (view.origin(draw.func) or "drawn").rpartition(".")[2])
-    register = statements(f"self.register_buffer({kept!r}, DRAW, persistent=False)", DRAW=sized)
+    register = statements(f"self.register_buffer({kept!r}, DRAW, persistent=False)", DRAW=changed_copy(sized))
     draft.in_init(_class(view), [*(changed_copy(one) for one in (made, *seeding)), *register])
     for one in (made, *seeding):
         draft.replace(one, [])

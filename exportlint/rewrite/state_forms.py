@@ -254,8 +254,26 @@ class Known:
                         and self.makes_tensor(one.value)
                     ):
                         return True
+        path = path_of(node.func if isinstance(node, ast.Call) else node) or ""
+        registered = {
+            one.args[0].value for scope in self.scopes if scope.node.name == "__init__" for one in ast.walk(scope.node)
+            if isinstance(one, ast.Call) and path_of(one.func) == "self.register_buffer" and len(one.args) > 1
+            and isinstance(one.args[0], ast.Constant)
+        }  # fmt: skip
+        if path.startswith("self.") and path.split(".")[1] in registered:  # `self.initial.clone()`
+            return True
         view = self.view(node)
         return view is not None and isinstance(view.value(node).lead, Tensor)
+
+    def in_constructor(self, node: ast.expr, at: ast.stmt | None) -> ast.expr:
+        """The expression as the constructor can say it at a statement: `n` of `self.n`, which it sets to `n` below."""
+        for function in (one.node for one in self.scopes if one.node.name == "__init__" and at is not None):
+            for one in ast.walk(function):
+                match one:
+                    case ast.Assign(targets=[target], value=ast.Name() | ast.Constant() as value):
+                        if path_of(target) == path_of(node) and one.lineno > at.lineno:  # type: ignore[union-attr] # see above
+                            return value
+        return node
 
     def makes_module(self, node: Written) -> bool:
         """A layer is no state that a tensor holds."""
@@ -1141,6 +1159,16 @@ class _Grown:
                 return self.put_in(owner, value, last=True)
             case ast.Assign(targets=[target], value=ast.BinOp(left=held, op=ast.Add(), right=ast.List(elts=[value]))):
                 return self.put_in(owner, value, last=True) if is_own(target) and is_own(held) else None
+            case ast.Assign(
+                targets=[target],
+                value=ast.BinOp(left=ast.List(elts=[value]), op=ast.Add(), right=ast.Subscript(value=held, slice=part)),
+            ) if is_own(target) and is_own(held) and ast.unparse(part) == ":-1":
+                return self.put_in(owner, value, last=False)
+            case ast.Assign(
+                targets=[target],
+                value=ast.BinOp(left=ast.Subscript(value=held, slice=part), op=ast.Add(), right=ast.List(elts=[value])),
+            ) if is_own(target) and is_own(held) and ast.unparse(part) == "1:":
+                return self.put_in(owner, value, last=True)
             case ast.Assign(targets=[target], value=ast.List(elts=[*_, ast.Starred(value=held), value])):
                 return self.put_in(owner, value, last=True) if is_own(target) and is_own(held) else None
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=held, attr="clear"))) if is_own(held):
@@ -1283,6 +1311,7 @@ class _Window(_Grown):
         ]  # fmt: skip
         self.grows_at_front = any(one.attr != "append" for one in self.grows)
         self.bound, self.is_full, self.first = self._begin(place.initial)
+        self.bound = self.known.in_constructor(self.bound, place.definition)
 
     def _begin(self, initial: ast.expr | None) -> tuple[ast.expr, bool, ast.expr | None]:
         match initial:
@@ -1337,6 +1366,10 @@ class _Window(_Grown):
                     is_own(target) and (bound := _tail(node.value, is_own)) is not None
                 ):
                     return bound
+                case ast.Delete(targets=[ast.Subscript(value=held, slice=ast.Slice(lower=low, upper=high))]) if (
+                    is_own(held) and (bound := self._beyond(low, high)) is not None
+                ):
+                    return bound
         raise CannotError(f"`{place.name}` has no bound")
 
     def _kept_by(self, trim: ast.If | ast.While, most: ast.expr, *, beyond: bool) -> ast.expr:
@@ -1359,12 +1392,20 @@ class _Window(_Grown):
                 return self._is_oldest(args[0] if args else ast.Constant(-1))
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=held, attr="popleft"))):
                 return is_own(held) and not self.grows_at_front
+            case ast.Delete(targets=[ast.Subscript(value=held, slice=ast.Slice(lower=low, upper=high))]):
+                return is_own(held) and self._beyond(low, high) is not None
             case ast.Delete(targets=[ast.Subscript(value=held, slice=index)]):
                 return is_own(held) and self._is_oldest(index)
             case ast.Assign(targets=[target], value=ast.Subscript(value=held, slice=ast.Slice(lower=low, upper=high))):
                 kept_end = high if self.grows_at_front else low
                 return is_own(target) and is_own(held) and kept_end is not None and (low is None or high is None)
         return False
+
+    def _beyond(self, low: ast.expr | None, high: ast.expr | None) -> ast.expr | None:
+        """The N of `del self.past[N:]`, `del self.past[:-N]`, where what is put in first goes."""
+        if self.grows_at_front:
+            return low if high is None else None
+        return high.operand if isinstance(high, ast.UnaryOp) and isinstance(high.op, ast.USub) and low is None else None
 
     def _is_oldest(self, index: ast.expr) -> bool:
         return _number(index) == (-1 if self.grows_at_front else 0)

@@ -413,6 +413,8 @@ class _Rewriting:
                         return True
                 case ast.Name(id=name) if name not in seen:
                     seen.add(name)
+                    if any(self._is_learned(one, other, set()) for one, other in self._given(scope, name)):
+                        return True
                     for statement in all_statements(scope.body):
                         if not isinstance(statement, ast.Assign):
                             continue
@@ -420,6 +422,17 @@ class _Rewriting:
                         if name in targets and self._is_learned(statement.value, scope, seen):
                             return True
         return False
+
+    def _given(self, scope: Scope, parameter: str) -> Iterator[tuple[ast.expr, Scope]]:
+        """What methods give another for a parameter."""
+        names = [one.arg for one in scope.node.args.args if one.arg != "self"]
+        if parameter not in names or scope.node.name == "forward":
+            return
+        for other in (one for one in self.scopes if one is not scope):
+            for node in (one for statement in other.body for one in ast.walk(statement)):
+                match node:
+                    case ast.Call(func=ast.Attribute(attr=name), args=args) if name == scope.node.name:
+                        yield from ((value, other) for one, value in zip(names, args, strict=False) if one == parameter)
 
     @property
     def _layers(self) -> set[str]:

@@ -25,6 +25,9 @@ class Net(nn.Module):
         super().__init__()
         self.length = length
         self.fc = nn.Linear(8, 3)
+        self.named = nn.Linear(in_features=8, out_features=3)
+        self.rnn = nn.GRU(8, 6, num_layers=2, batch_first=True)
+        self.pool = nn.MaxPool1d(2)
         self.emb = nn.Embedding(10, 8)
         self.same = nn.Conv1d(8, 5, kernel_size=3, padding=1)
         self.half = nn.Conv1d(8, 5, 3, stride=2, padding=1)
@@ -70,6 +73,10 @@ def written(extent: Extent | None) -> str:
         ("x.sum(1)", "4 8"),
         ("x.mean(-1, keepdim=True)", "4 t 1"),
         ("self.fc(x)", "4 t 3"),
+        ("self.named(torch.log1p(x))", "4 t 3"),
+        ("self.rnn(x)[0]", "4 t 6"),
+        ("self.rnn(x)[1]", "2 4 6"),
+        ("self.pool(x)", "4 t 4"),
         ("x @ x.transpose(1, 2)", "4 t t"),
         ("torch.cat([x, x], dim=1)", "4 2*t 8"),
         ("torch.stack([x, x])", "2 4 t 8"),

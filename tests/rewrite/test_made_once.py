@@ -98,3 +98,26 @@ def test_draws_of_torch_have_the_range_of_those_of_python(low: int, width: int) 
         random.seed(width)
         assert all(low <= one <= low + width for one in drawn)
         assert len(set(drawn)) > 1
+
+
+def test_what_a_seeded_generator_gives_is_drawn_once() -> None:
+    text = """
+    import torch
+    from torch import nn
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.seed = 3
+
+        def forward(self, x):
+            g = torch.Generator()
+            g.manual_seed(self.seed)
+            return x * torch.rand(3, generator=g)
+    """
+    (new, *_) = proposed(text, "torch.Generator()", "made-once")
+    init, forward = new.split("def forward")
+    assert "torch.rand(3, generator=g)" in init
+    assert "return x * self.rand" in forward
+    assert "manual_seed" not in forward

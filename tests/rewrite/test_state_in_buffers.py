@@ -14,7 +14,8 @@ from tests.rewrite.proposed import proposed
 
 _HEAD = """
 import itertools
-from collections import deque
+from collections import Counter, defaultdict, deque
+from dataclasses import dataclass
 
 import torch
 from torch import nn
@@ -29,7 +30,7 @@ def _net(init: str, forward: str) -> str:
 
 def _model(text: str) -> torch.nn.Module:
     module = types.ModuleType("model")
-    exec(compile(text, "model", "exec"), module.__dict__)  # noqa: S102 - the text is of this test
+    exec(compile(text, "model", "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - the text is of this test
     net: torch.nn.Module = module.Net().eval()
     return net
 
@@ -58,6 +59,28 @@ _MODELS = {
     "a dict": ("self.kept = {'last': torch.zeros(3)}", "out = x + self.kept['last']\nself.kept['last'] = out\nreturn out"),
     "a window": ("self.past = deque([torch.zeros(3)] * 2, maxlen=2)", "self.past.append(x)\nreturn sum(self.past)"),
     "an iterator": ("self.turn = itertools.cycle(range(3))", "return x * next(self.turn)"),
+    "an iterator of as many as a variable says": (
+        "size = 2\nself.turn = itertools.cycle(range(size))", "return x * next(self.turn)",
+    ),
+    "a counter": ("self.seen = Counter()", "self.seen['calls'] += 1\nreturn x / self.seen['calls']"),
+    "a dict that has all": (
+        "self.seen = defaultdict(lambda: torch.zeros(3))", "self.seen['sum'] += x\nreturn self.seen['sum']",
+    ),
+    "an order that moves": ("self.mix = [1.0, 2.0, 4.0]", "self.mix.append(self.mix.pop(0))\nreturn x * self.mix[0]"),
+    "an answer that is asked of a copy": (
+        "self.last = torch.ones(3)", "last = self.last\nself.last = x\nreturn x - last",
+    ),
+    "what is deleted": ("self.once = 2.0", "if hasattr(self, 'once'):\n    x = x + self.once\n    del self.once\nreturn x"),
+    "the last ones of all": (
+        "self.past = []", "self.past.append(x.sum())\nlast = self.past[-2:]\nreturn x * sum(last) / len(last)",
+    ),
+    "a line of delays": (
+        "self.line = [torch.zeros(3) for _ in range(2)]", "self.line = [x] + self.line[:-1]\nreturn sum(self.line)",
+    ),
+    "computed names": (
+        "for i in range(2):\n    setattr(self, f'echo_{i}', torch.zeros(3))",
+        "for i in range(2):\n    y = x + getattr(self, f'echo_{i}')\n    setattr(self, f'echo_{i}', y)\nreturn y",
+    ),
 }  # fmt: skip
 
 
@@ -65,6 +88,141 @@ _MODELS = {
 def test_every_call_gives_what_it_gave_in_eager_and_in_the_program(name: str) -> None:
     text = _net(*_MODELS[name])
     (new,) = proposed(text, "return", "state-in-buffers")
+    before = _calls(_model(text), _ROWS)
+    torch.testing.assert_close(_calls(_model(new), _ROWS), before, check_dtype=False)
+    program = torch.export.export(_model(new), (_ROWS[0],), strict=False).module()
+    torch.testing.assert_close(_calls(program, _ROWS), before, check_dtype=False)
+
+
+_FILES = {
+    "a closure": (
+        """
+        def make_decay(value, rate):
+            def step():
+                nonlocal value
+                now = value
+                value = value * rate
+                return now
+
+            return step
+
+
+        class Net(nn.Module):
+            def __init__(self, rate=0.5):
+                super().__init__()
+                self.decay = make_decay(1.0, rate)
+
+            def forward(self, x: torch.Tensor):
+                return x * self.decay()
+        """,
+        "value = value",
+    ),
+    "a hook that is an object": (
+        """
+        class FadeIn:
+            def __init__(self, steps):
+                self.steps, self.seen = steps, 0
+
+            def __call__(self, module, args, out):
+                self.seen += 1
+                return out * min(self.seen / self.steps, 1.0)
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.part = nn.Identity()
+                self.part.register_forward_hook(FadeIn(steps=3))
+
+            def forward(self, x: torch.Tensor):
+                return self.part(x)
+        """,
+        "self.seen += 1",
+    ),
+    "a hook of one line": (
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.part = nn.Identity()
+                self.seen = []
+                self.part.register_forward_hook(lambda mod, given, out: self.seen.append(out.mean()))
+
+            def forward(self, x: torch.Tensor):
+                return self.part(x) - sum(self.seen) / len(self.seen)
+        """,
+        "self.part.register",
+    ),
+    "a record": (
+        """
+        @dataclass
+        class State:
+            level: torch.Tensor
+            count: int = 0
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.state = State(torch.zeros(3))
+
+            def forward(self, x: torch.Tensor):
+                self.state.count += 1
+                self.state.level = self.state.level + (x - self.state.level) / self.state.count
+                return self.state.level
+        """,
+        "self.state.count += 1",
+    ),
+    "a module that others write": (
+        """
+        class Memory(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.sum = torch.zeros(3)
+
+            def write(self, value):
+                self.sum = self.sum + value
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.memory = Memory()
+
+            def forward(self, x: torch.Tensor):
+                self.memory.write(x)
+                return self.memory.sum * 2
+        """,
+        "self.sum = self.sum",
+    ),
+    "what the first call fills": (
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("shift", torch.zeros(3))
+                self.ready = False
+
+            def prepare(self, x):
+                with torch.no_grad():
+                    self.shift.copy_(-x)
+
+            def forward(self, x: torch.Tensor):
+                if not self.ready:
+                    self.prepare(x)
+                    self.ready = True
+                return x + self.shift
+        """,
+        "self.ready = True",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", _FILES)
+def test_state_that_is_no_attribute_of_the_module_alone(name: str) -> None:
+    body, at = _FILES[name]
+    text = _HEAD + textwrap.dedent(body)
+    new = proposed(text, at, "state-in-buffers")[0]
     before = _calls(_model(text), _ROWS)
     torch.testing.assert_close(_calls(_model(new), _ROWS), before, check_dtype=False)
     program = torch.export.export(_model(new), (_ROWS[0],), strict=False).module()
