@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
+from exportlint.cores import free_cores
 from exportlint.edited_source import OverlappingEditsError
 from exportlint.repair.edition import THIS_CONFIGURATION, Edition
 from exportlint.repair.improvement import (
@@ -215,7 +217,18 @@ class _Rounds(Generic[T]):
         self, proposals: Proposals, now: T | None, edition: Edition, under: tuple[Proposal, ...] = ()
     ) -> Iterator[_TriedRewrite[T]]:
         """Each rewrite of what `now` shows, tried on top of the edition, until the time is over; none whose result was
-        tried before."""
+        tried before. The first one by itself, for it mostly helps; then as many at once as there are free cores."""
+        candidates = self._candidates(proposals, now, edition)
+        several = list(islice(candidates, 1))
+        while several:
+            began = time.monotonic()
+            for step in self._side_by_side(several, edition):
+                self.state.tried += step.tried is not None
+                self.last = time.monotonic() - began if step.why and self.budget is None else 0.0
+                yield replace(step, under=under)
+            several = list(islice(candidates, 1 + free_cores()))
+
+    def _candidates(self, proposals: Proposals, now: T | None, edition: Edition) -> Iterator[tuple[Proposal, Edition]]:
         for proposal in proposals.of(now.findings if now else ()):
             try:
                 edited = proposal.applied(edition)
@@ -228,10 +241,20 @@ class _Rounds(Generic[T]):
                 self.state.out_of_time = True
                 return
             self.texts.add(edited.digest)
-            began = time.monotonic()
-            step = self._tried(proposal, edited, edition)
-            self.last = time.monotonic() - began if step.why and self.budget is None else 0.0
-            yield replace(step, under=under)
+            yield proposal, edited
+
+    def _side_by_side(
+        self, several: Sequence[tuple[Proposal, Edition]], edition: Edition
+    ) -> Iterator[_TriedRewrite[T]]:
+        """In their order, the first of them in this thread, which says what it does."""
+        pool = ThreadPoolExecutor(max(1, len(several) - 1))
+        try:
+            others = [pool.submit(self._tried, *one, edition) for one in several[1:]]
+            yield self._tried(*several[0], edition)
+            for one in others:
+                yield one.result()
+        finally:  # nobody waits for those that are not needed any more: a rewrite helped, or somebody asked to end
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def _tried(self, proposal: Proposal, edited: Edition, before_edits: Edition) -> _TriedRewrite[T]:
         if why := what_is_broken(edited.found, edited.texts):
@@ -239,7 +262,6 @@ class _Rounds(Generic[T]):
         if not self._takes_both_sides(proposal, before_edits):
             return _TriedRewrite(proposal, edited, "no inputs that were tried take both sides of its test")
         before = self.state.after
-        self.state.tried += 1
         what = "; ".join(f"{one.path}:{one.line} {fix.description}" for one, fix in proposal.parts)
         ended: list[bool] = []
 

@@ -29,7 +29,7 @@ def spinner(text: str) -> Iterator[_Sign]:
     sign = _Sign(text)
     timer = threading.Timer(PATIENCE, sign.show)
     timer.daemon = True
-    if sys.stderr.isatty():
+    if sys.stderr.isatty() and threading.current_thread() is threading.main_thread():  # there is one spinner only
         timer.start()
     try:
         yield sign

@@ -54,6 +54,7 @@ def mend(
     began = time.monotonic()
     with _stopped_by_signals(), tempfile.TemporaryDirectory(prefix="exportlint-") as folder:
         options = replace(options, behaviour=Path(folder), keep=True)
+        one_by_one = threading.Lock()  # several rewrites may be tried at once
 
         def attempt(
             edited: Mapping[str, str], goes_on: Callable[[TargetReport], bool] | None = None, what: str = ""
@@ -66,7 +67,8 @@ def mend(
                 targets, none, config, how, cache=not edited, candidate=Candidate(goes_on, what), rewrites=Wanted.ALL
             )
             report = build_report(examined.gathered, examined.config)
-            return replace(report, findings=tuple(_of_own_files(_seen(one, edited)) for one in report.findings))
+            with one_by_one:
+                return replace(report, findings=tuple(_of_own_files(_seen(one, edited)) for one in report.findings))
 
         done = repair(
             attempt,

@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import tempfile
+import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 
 _LAST_LINES = 20
+_ONE_BY_ONE = threading.Lock()  # trials may run side by side, the static pass is of one thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,8 @@ def examine(
         reports = _tried(targets, options, stop, candidate or Candidate())
         config = replace(_for_installed(reports, config), lower=options.lower)
         read = _with_edited(found if stop.reason else _with_executed(found, reports), options.edited)
-        gathered = lint_files(read, config, jobs=jobs, cache=cache, rewrites=rewrites, targets=_named(targets))
+        with _ONE_BY_ONE:
+            gathered = lint_files(read, config, jobs=jobs, cache=cache, rewrites=rewrites, targets=_named(targets))
         untried = (Problem(r.path or r.name, r.line, r.broken) for r in reports if r.broken)
         gathered = replace(
             gathered,

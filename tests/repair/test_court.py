@@ -415,3 +415,9 @@ def test_the_program_computes_on_all_inputs_what_the_unedited_model_does():
     assert program_beside(counted, right).passed
     baked = program_beside(counted, counted)
     assert (baked.status, "the sample times 100, call 2" in baked.full_detail) == ("differs", True)
+
+
+def test_a_loop_without_an_end_on_inputs_that_nobody_gave_it():
+    body = "while x.abs().max() > 1:\n    x = x / 2\nreturn x"
+    found = verdict(of(body, PLAIN), of(body.replace("x / 2", "x * 0.5"), PLAIN))
+    assert (found.why_not, found.kept.status) == ("", "passed")

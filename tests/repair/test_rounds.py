@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from exportlint.finding import Applicability, Edit, Evidence, Finding, Fix, Severity
-from exportlint.repair.rounds import AT_OWN_LINE, OtherSettings, repair
+from exportlint.repair.rounds import AT_OWN_LINE, OtherSettings, Stopped, repair
 from exportlint.trial.protocol.frames import Frame
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.result import StageResult, TargetReport
@@ -140,6 +140,33 @@ def test_a_budget_is_kept(tmp_path):
     done = mended(File(tmp_path / "a.py", ways, seconds=0.05), "a = 1\n", 0.5)
     assert done.out_of_time
     assert done.tried > 3
+
+
+def test_where_cores_are_free_several_are_tried_at_once(tmp_path, monkeypatch):
+    ways = {
+        "_a = 1": [*(f"_a = {number}" for number in range(2, 8)), "done = 1"],
+        **{f"_a = {n}": [] for n in range(2, 8)},
+    }
+    monkeypatch.setattr("exportlint.repair.rounds.free_cores", lambda: 5)
+    file = File(tmp_path / "a.py", ways, seconds=0.3)
+    began = time.monotonic()
+    done = mended(file, "_a = 1\n")
+    assert text_of(done) == "done = 1\n"
+    assert time.monotonic() - began < 6 * 0.3  # of eight trials
+    assert len(file.tried) == len(set(file.tried)) == 8
+
+
+def test_who_asks_to_end_gets_what_was_found(tmp_path, monkeypatch):
+    class Asked(File):
+        def __call__(self, edited, goes_on=None, what=""):
+            if "done = 1" in "".join(edited.values()) and "_c = 2" in "".join(edited.values()):
+                raise Stopped(2)
+            return super().__call__(edited, goes_on, what)
+
+    monkeypatch.setattr("exportlint.repair.rounds.free_cores", lambda: 3)
+    ways = {"_a = 1": ["done = 1"], "_c = 1": ["_c = 3", "_c = 2"], "_c = 2": [], "_c = 3": []}
+    done = mended(Asked(tmp_path / "a.py", ways), "_a = 1\n_c = 1\n")
+    assert (done.stopped, text_of(done)) == (2, "done = 1\n_c = 1\n")
 
 
 def test_a_caveat_stands_at_the_rewrite_that_has_it_by_itself(tmp_path):
