@@ -879,7 +879,7 @@ class StraightLine:
             case ast.For(target=ast.Name(id=index), iter=ast.Call(func=ast.Name(id="range"), args=[*starts, count])):
                 counting = ast.Name(self.fresh("step") if index == "_" else index, ast.Store())
                 size = self._indexed_by(node, index) or self._at_most(count)
-                if size is None or len(starts) > 1:
+                if size is None or len(starts) > 1 or _is_same_size(size, count):
                     raise CannotError("no size says how often the loop may run")
                 off: ast.expr = ast.Compare(as_value(counting), [ast.GtE()], [self.form.of(count)])
                 if starts and self.decides(starts[0]):
@@ -1435,3 +1435,13 @@ def _is_read(view: View, node: ast.stmt) -> bool:
             listed = any(isinstance(one, ast.Attribute) and one.attr in {"tolist", "numpy"} for one in ast.walk(value))
             return listed or (view.is_data(value) and not view.value(value).is_tensor)
     return False
+
+
+def _is_same_size(one: ast.expr, other: ast.expr) -> bool:
+    """`rows.shape[0]` and `len(rows)`?"""
+    match other:
+        case ast.Call(func=ast.Name(id="len"), args=[owner]):
+            other = expression("X.shape[0]", X=owner)
+        case ast.Call(func=ast.Attribute(value=owner, attr="size"), args=[dim]):
+            other = expression("X.shape[DIM]", X=owner, DIM=dim)
+    return ast.unparse(one) == ast.unparse(other)

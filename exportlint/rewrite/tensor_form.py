@@ -14,7 +14,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from exportlint.engine.flow.def_use import path_of
-from exportlint.engine.values.abstract_value import Kind
+from exportlint.engine.values.abstract_value import Array, Kind
 from exportlint.rewrite.draft import as_value, changed_copy, expression
 from exportlint.rewrite.transformation import CannotError
 from exportlint.rewrite.view import Nature, View
@@ -629,7 +629,12 @@ class TensorForm:
     # -- Numbers where Python takes no tensors --------------------------------------------------------------------
 
     def number(self, node: ast.expr) -> ast.expr:
-        """An integer that export carries along as a symbol, where no tensor may stand."""
+        """An integer that export carries along as a symbol, where no tensor may stand. What NumPy computed before the
+        call is an integer of Python."""
+        kept = node.args[0] if isinstance(node, ast.Call) and self._last(node) == "int" and node.args else node
+        lead = self.view.value(kept).lead
+        if isinstance(lead, Array) and lead.on_self:
+            return expression("int(X)", X=node) if kept is node else node
         match node:
             case ast.Call(func=ast.Name(id="int"), args=[given]) if self.is_data(given):
                 inner = self._read(self.of(_unread(given)), _unread(given))

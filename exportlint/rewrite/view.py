@@ -292,6 +292,10 @@ class View:
             case ast.Call(func=ast.Attribute(attr=method), args=args, keywords=keywords) if method in _REDUCING:
                 of_torch = (self.origin(node.func) or "").startswith("torch.")
                 return len(args) == int(of_torch) and not any(one.arg in {"dim", "axis"} for one in keywords)
+            case ast.Call(func=ast.Attribute(attr="reshape"), args=[ast.Tuple(elts=[])]):
+                return True
+            case ast.Call(func=ast.Attribute(value=owner, attr="detach"), args=[]):
+                return self.is_single(owner)
             case ast.Compare(left=left, comparators=others):
                 return all(self.is_single(one) or not self.is_data(one) for one in (left, *others))
             case ast.BinOp(left=left, right=right):
