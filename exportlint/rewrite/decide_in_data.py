@@ -6,11 +6,11 @@ import ast
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from exportlint.rewrite.straight_line import StraightLine, Style, sizes_asked, wanted_at
+from exportlint.rewrite.straight_line import GOES_ON, StraightLine, Style, sizes_asked, wanted_at
 from exportlint.rewrite.transformation import CannotError, Proposal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from exportlint.engine.source.parsed import Parsed
     from exportlint.rewrite.draft import Draft
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from exportlint.rewrite.view import View
 
 _UNITS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_HOW = "compute both sides and select"
 
 
 class DecideInData:
@@ -28,9 +27,9 @@ class DecideInData:
         if site.view is None:
             return
         for everything in (False, True):
-            if (proposal := rewritten(site, Style(), _HOW, everything=everything)) is not None:
+            if (proposal := rewritten(site, Style(), everything=everything)) is not None:
                 yield proposal
-        if (proposal := rewritten_file(site, Style(), _HOW)) is not None:
+        if (proposal := rewritten_file(site, Style())) is not None:
             yield proposal
         if (proposal := _unguarded(site)) is not None:
             yield proposal
@@ -84,40 +83,49 @@ def _counts(view: View, node: ast.expr) -> bool:
     return False
 
 
-def rewritten(site: Site, style: Style, how: str, *, everything: bool) -> Proposal | None:
+def rewritten(site: Site, style: Style, *, everything: bool) -> Proposal | None:
     """The function after its decisions, loops and reads are written in tensors: those at the site, or `everything`."""
     view = site.fresh_view()
     asked = sizes_asked(view, site.node)
     view.asked |= set(map(id, asked))
-    if any(isinstance(one, ast.Call) for one in asked):
-        how = "keep the size a symbol"
     wanted = None if everything else wanted_at(view, site.node)
+    line = StraightLine(view, style, wanted)
     try:
-        body = StraightLine(view, style, wanted).body()
+        body = line.body()
     except CannotError:
         return None
     if _same(body, view.body):
         return None
+    is_symbol = any(isinstance(one, ast.Call) for one in asked)
+    how = "keep the size a symbol" if is_symbol else in_words(line.done)
     draft = site.draft()
     put(draft, view.body, body)
     # The sides of a decision by a size may have other sizes.
     return Proposal(f"{how}{', in the whole function' if everything else ''}", draft, needs_both_sides=bool(view.asked))
 
 
-def rewritten_file(site: Site, style: Style, how: str) -> Proposal | None:
+def in_words(done: Iterable[str]) -> str:
+    """What was done, the first two things."""
+    first = [*done][:2] or [GOES_ON]
+    return ", and ".join(first) if all("," not in one for one in first) else first[0]
+
+
+def rewritten_file(site: Site, style: Style) -> Proposal | None:
     """The function with those that it calls and that call it, likewise: what one gives back, another goes on with."""
-    draft, changed = site.draft(), 0
+    draft, changed, done = site.draft(), 0, dict[str, None]()
     for view in _connected(site):
         if view.is_unseen:
             continue
+        line = StraightLine(view, style)
         try:
-            body = StraightLine(view, style).body()
+            body = line.body()
         except CannotError:
             continue
         if not _same(body, view.body):
             changed += 1
+            done |= line.done
             put(draft, view.body, body)
-    return Proposal(f"{how}, in all functions of the file", draft) if changed > 1 else None
+    return Proposal(f"{in_words(done)}, in all functions of the file", draft) if changed > 1 else None
 
 
 def _connected(site: Site) -> Iterator[View]:

@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 
     from exportlint.rewrite.transformation import Proposal, Site
 
-_WAYS = (
-    (Style(loops="masked"), "take every step of the loop, and change nothing after its end"),
-    (Style(loops="operator"), "loop with the operator `while_loop`"),
-)
+_WAYS = (Style(loops="masked"), Style(loops="operator"))
 
 
 class LoopInData:
@@ -30,9 +27,9 @@ class LoopInData:
         with suppress(CannotError):
             yield from rows_at_once(site)
         for everything in (False, True):
-            for style, how in _WAYS:
-                if (proposal := rewritten(site, style, how, everything=everything)) is not None:
+            for style in _WAYS:
+                if (proposal := rewritten(site, style, everything=everything)) is not None:
                     yield proposal
-        for style, how in _WAYS:
-            if (proposal := rewritten_file(site, style, how)) is not None:
+        for style in _WAYS:
+            if (proposal := rewritten_file(site, style)) is not None:
                 yield proposal

@@ -28,10 +28,10 @@ class NumbersStayTensors:
         if site.view is None:
             return
         for everything in (False, True):
-            proposal = rewritten(site, Style(), "keep the number in a tensor", everything=everything)
+            proposal = rewritten(site, Style(), everything=everything)
             if proposal is not None:
                 yield proposal
-        if (proposal := rewritten_file(site, Style(), "keep numbers in tensors")) is not None:
+        if (proposal := rewritten_file(site, Style())) is not None:
             yield proposal
         yield from self._as_symbols(site)
 

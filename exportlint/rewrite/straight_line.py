@@ -32,6 +32,11 @@ from exportlint.rewrite.view import Nature, View
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+SELECTS = "compute both sides and select"
+CHECKS = "check it while the program runs, which raises a RuntimeError"
+GOES_ON = "go on with the tensor"
+TELLS = "tell it in eager alone"
+STEPS = "take every step of the loop and change nothing after its end"
 _EXITS = (ast.Return, ast.Break, ast.Continue)
 _LOOPS = (ast.For, ast.While)
 _MOST_ROUNDS = 5
@@ -85,6 +90,7 @@ class StraightLine:
         self.form = TensorForm(self.view)
         self.flow = self.view.flow
         self.leaving: list[_Leaving] = []
+        self.done: dict[str, None] = {}  # what was done, as orders, in the order in which it was
         self.texts: set[str] = set()  # names of texts that export does not make
         self.flags: dict[int, str] = {}  # of loops that keep a result: the name of the flag that says so
 
@@ -93,6 +99,7 @@ class StraightLine:
         for _ in range(_MOST_ROUNDS):
             known, masks = set(self.view.data), dict(self.form.masks)
             self.made.clear()
+            self.done.clear()
             body = self._structured(list(self.view.body))
             self.flow = DefUse(body, self.view.flow.parameters, tuple(self.view.flow._live_at_end))  # noqa: SLF001
             new = self._block(body)
@@ -237,11 +244,15 @@ class StraightLine:
             case ast.FunctionDef() | ast.ClassDef() | ast.Import() | ast.ImportFrom() | ast.Pass():
                 return [node]
         if self._is_told(node):
+            self.done[TELLS] = None
             return [stands_for(ast.If(expression("not torch.compiler.is_exporting()"), [node], []), node)]
         masked = isinstance(node, ast.Assign) and path_of(node.targets[0]) in self.form.masks
         if not self._is_wanted(node) and not masked:
             return [node]
         plain = self._plain(node)
+        if plain is not node:
+            decides = any(isinstance(one, ast.IfExp | ast.BoolOp) and self.decides(one) for one in ast.walk(node))
+            self.done[SELECTS if decides else GOES_ON] = None
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in self.form.masks:
                 mask = self.form.masks[name]
@@ -349,6 +360,7 @@ class StraightLine:
             return self._checked(node, raises_if=raising[0] is node.body)
         told = [one for one in (*node.body, *node.orelse) if not isinstance(one, ast.Pass)]
         if told and all(map(_only_tells, told)):
+            self.done[TELLS] = None
             guard = expression("not torch.compiler.is_exporting()")
             return [stands_for(ast.If(guard, [node], []), node)]
         test = self.form.truth(node.test)
@@ -382,6 +394,7 @@ class StraightLine:
 
     def check(self, test: ast.expr, message: ast.expr | None) -> ast.stmt:
         """A statement that raises where a tensor of one bool is False, while the program runs."""
+        self.done[CHECKS] = None
         match message:
             case ast.Constant(value=str()):
                 text = message
@@ -408,6 +421,7 @@ class StraightLine:
 
     def _selected(self, node: ast.If, test: ast.expr) -> list[ast.stmt]:
         """Both sides, and what they set selected."""
+        self.done[SELECTS] = None
         sides = (self._block(node.body), self._block(node.orelse))
         if any(_always_exits(side) for side in sides):
             return self._returned(node, test, sides)
@@ -716,6 +730,7 @@ class StraightLine:
 
     def _broken(self, node: ast.For) -> list[ast.stmt]:
         """A loop with an end that Python knows, which data leaves before: the other steps change nothing."""
+        self.done[STEPS] = None
         leaving = _Leaving(self.flags.get(id(node)) or self.fresh("done"))
         carried = self.carried(node)
         new = changed_copy(
@@ -861,6 +876,7 @@ class StraightLine:
             raise CannotError("a loop over places")
         target, over, off = self._bound(node)
         self.view.python |= set(defined(target))
+        self.done[STEPS] = None
         leaving = _Leaving(self.fresh("past"))
         self.view.data.add(leaving.name)
         self.view.booleans.add(leaving.name)
@@ -967,6 +983,7 @@ class StraightLine:
         if self.style.loops == "masked":
             if python is None and not (is_endless and _has_python_break(node, self)):
                 raise CannotError("Python knows no end of the loop")
+            self.done[STEPS] = None
             leaving = _Leaving(self.flags.get(id(node)) or self.fresh("done"))
             counters = _counters(node, python)
             carried = self.carried(node) - counters
@@ -983,6 +1000,7 @@ class StraightLine:
 
     def _while_operator(self, node: ast.While) -> list[ast.stmt]:
         """`while_loop`, which carries what a step sets."""
+        self.done["loop with the operator `while_loop`"] = None
         if node.orelse or any(isinstance(one, ast.Return) for one in _in_loop(node.body)):
             raise CannotError("a loop does more when it ends")
         carried = sorted(self.carried(node))
