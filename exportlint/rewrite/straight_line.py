@@ -90,6 +90,7 @@ class StraightLine:
         self.form = TensorForm(self.view)
         self.flow = self.view.flow
         self.leaving: list[_Leaving] = []
+        self.selected_on: set[str] = set()  # what a masked step selects from its last value
         self.done: dict[str, None] = {}  # what was done, as orders, in the order in which it was
         self.texts: set[str] = set()  # names of texts that export does not make
         self.flags: dict[int, str] = {}  # of loops that keep a result: the name of the flag that says so
@@ -104,8 +105,24 @@ class StraightLine:
             self.flow = DefUse(body, self.view.flow.parameters, tuple(self.view.flow._live_at_end))  # noqa: SLF001
             new = self._block(body)
             if self.view.data <= known and self.form.masks == masks:
-                return self._without_unread(new)
+                return self._without_unread(self._begun(new))
         raise CannotError("what its names hold has no end")
+
+    def _begun(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """`best = None` before a loop that sets it in its first step is 0, which is never selected, and a tensor can
+        stand beside. Where somebody asks whether it is None, it stays."""
+        asked = {
+            path_of(one.left) for one in ast.walk(self.view.node)
+            if isinstance(one, ast.Compare) and isinstance(one.ops[0], ast.Is | ast.IsNot)
+        }  # fmt: skip
+
+        def begins(node: ast.stmt) -> bool:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=None)):
+                    return name in self.selected_on - asked
+            return False
+
+        return [changed_copy(one, value=ast.Constant(0)) if begins(one) else one for one in body]
 
     def _without_unread(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """What was read before and is read no more is not computed: `low = x[mask]`, once the mask is used instead."""
@@ -821,6 +838,7 @@ class StraightLine:
                     return [node]
                 if len(pairs) == 1:
                     place = as_value(target)
+                    self.selected_on |= {name for name, _ in pairs}
                     self.form.holds(target, value)
                     return [changed_copy(node, value=self.form.selected(off, place, value))]
                 return self._kept_parts(node, off, {name for name, _ in pairs} & carried)
@@ -842,6 +860,7 @@ class StraightLine:
             self.view.data.add(renamed[name].id)
         target = _renamed_target(node.targets[0], renamed)
         merges: list[ast.stmt] = []
+        self.selected_on |= names
         for name in sorted(names):
             place = _place(name)
             self.form.holds(place, renamed[name])

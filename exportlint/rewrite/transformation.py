@@ -90,6 +90,7 @@ _MODULES: Mapping[str, str] = {
     "interface": "interface:Interface",
     "cloned-first": "cloned_first:ClonedFirst",
     "declared-dims": "declared_dims:DeclaredDims",
+    "eager-side": "eager_side:EagerSide",
     "given-as-tensors": "given_as_tensors:GivenAsTensors",
     "operator-functions": "operator_functions:OperatorFunctions",
     "padded-rows": "padded_rows:PaddedRows",

@@ -30,7 +30,15 @@ if TYPE_CHECKING:
 
 
 # Tried where no rule knows what a trial met, or what the rule's own ways make of the line is nothing.
-_GENERAL = ("templates", "decide-in-data", "loop-in-data", "numbers-stay-tensors", "state-in-buffers", "interface")
+_GENERAL = (
+    "eager-side",
+    "templates",
+    "decide-in-data",
+    "loop-in-data",
+    "numbers-stay-tensors",
+    "state-in-buffers",
+    "interface",
+)
 _MOST = 4
 
 

@@ -349,6 +349,26 @@ TABLE = [
         return x
         """,
     ),
+    (
+        "the first layer that is sure",
+        """
+        best = None
+        for layer in self.layers:
+            best = layer(x)
+            if best.abs().max() > 1:
+                break
+        return best
+        """,
+        "best.abs().max() > 1",
+        """
+        best = 0
+        done = x.new_zeros((), dtype=torch.bool)
+        for layer in self.layers:
+            best = torch.where(done, best, layer(x))
+            done = done | (best.abs().max() > 1)
+        return best
+        """,
+    ),
 ]
 
 
