@@ -15,7 +15,7 @@ LAYERS: dict[str, set[str]] = {
     # The static pass: files in, findings out.
     "exportlint.engine.source": {"exportlint.files"},
     "exportlint.engine.values": {"exportlint.engine.source"},
-    "exportlint.engine.flow": {"exportlint.engine.source", "exportlint.engine.values"},
+    "exportlint.engine.flow": set(),
     "exportlint.engine.entry": {"exportlint.engine.source", "exportlint.engine.values"},
     "exportlint.engine.interpreter": {
         "exportlint.engine.source",
@@ -24,14 +24,13 @@ LAYERS: dict[str, set[str]] = {
     },
     "exportlint.rule": {
         "exportlint.finding",
-        "exportlint.edited_source",
         "exportlint.engine.source",
         "exportlint.engine.values",
         "libcst",
     },
     "exportlint.stored_truth": set(),
     "exportlint.registry": {"exportlint.errors", "exportlint.rule", "exportlint.stored_truth"},
-    # General transformations of a function.
+    # General transformations of a file: a judged place in, edits of the text out.
     "exportlint.rewrite": {
         "exportlint.edited_source",
         "exportlint.finding",
@@ -43,12 +42,12 @@ LAYERS: dict[str, set[str]] = {
     },
     # Edits of many findings in, the edited files and what they did to the target out.
     "exportlint.repair": {
+        "exportlint.cores",
         "exportlint.errors",
         "exportlint.finding",
         "exportlint.edited_source",
         "exportlint.files",
         "exportlint.trial.protocol",
-        "exportlint.rule",
     },
     "exportlint.static": {
         "exportlint.version",
@@ -61,7 +60,6 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.engine.values",
         "exportlint.engine.entry",
         "exportlint.engine.interpreter",
-        "exportlint.engine.flow",
         "exportlint.rule",
         "exportlint.rewrite",
         "exportlint.registry",
@@ -209,7 +207,6 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.finding",
         "exportlint.files",
         "exportlint.trial.protocol",
-        "exportlint.rule",
         "exportlint.registry",
         "exportlint.stored_truth",
         "exportlint.repair",

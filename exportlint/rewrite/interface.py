@@ -3,7 +3,8 @@
 A program has tensors and what pytree knows of containers at its border, and nothing else leaves it. So: classes that
 cross it are registered; what the caller's containers are told is told to a copy; effects on the world around are left
 to eager, where no value of the model depends on them; what is exported is a module, in eval mode, with samples that
-are tensors of their own; an operator of somebody's own says what comes out of it.
+are tensors of their own; an operator of somebody's own says what comes out of it; an attribute whose name every
+exported graph needs for itself is called otherwise.
 """
 
 from __future__ import annotations

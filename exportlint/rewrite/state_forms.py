@@ -3,7 +3,8 @@
     a number, a flag, a tensor          one buffer
     None until something is known       one of the size of what is put there, and one that tells whether it was
     a pair, a list, a dict, a namespace of elements that the code names     one buffer each
-    a list or deque that has a bound    the stacked elements, moved by one with each new one; and how many there are
+    a list or deque that has a bound, or of which the last few are read     the stacked elements, moved by one with each
+                                        new one; and how many there are
     a list that only grows              the sum and the number of its elements, where that is all that is read
     an iterator, a generator            the numbers that it goes on with
 

@@ -639,9 +639,6 @@ def _without(node: ast.Assign | ast.AnnAssign, names: set[str]) -> ast.stmt | No
     return changed_copy(node, targets=made) if made else None
 
 
-__all__ = ["StateInBuffers", "reference"]
-
-
 def _sets_any(function: ast.FunctionDef, test: ast.expr) -> bool:
     """Does the method set what the test reads?"""
     asked = {path_of(one) for one in ast.walk(test)} - {"self"}

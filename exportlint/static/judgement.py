@@ -103,7 +103,7 @@ def _rewrite_from_plain(
 
 KEPT_DAYS = 30
 # The folders of this package whose code decides what is reported of a file.
-DECIDING = ("engine", "reference", "rewrite", "rewriting", "rule", "static")
+DECIDING = ("engine", "reference", "rewrite", "rule", "static")
 _SECONDS_BETWEEN_COMMITS = 1.0
 _CREATE_TABLE = (
     "CREATE TABLE IF NOT EXISTS judgements"

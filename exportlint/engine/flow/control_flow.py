@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-AnyFunction: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 # A simple statement, or the compound one of whose head it is; handlers and cases are heads too.
 Head: TypeAlias = ast.stmt | ast.ExceptHandler | ast.match_case
 

@@ -8,7 +8,6 @@ there before, so it counts as read and as changed, and ends no definition.
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -231,7 +230,7 @@ class DefUse:
 
     def live_after(self, statement: ast.stmt) -> frozenset[str]:
         """The places whose values somebody still reads when the whole statement has ended, blocks included."""
-        own = {id(node) for node in _all_below(statement)}
+        own = {id(node) for node in ast.walk(statement)}
         inside = [step for step in self.flow.steps if id(step.node) in own]
         outside = {one for step in inside for one in step.followers if id(one.node) not in own}
         live = frozenset[str]().union(*(self._before(step) for step in outside))
@@ -306,16 +305,3 @@ def _prefixes(place: str) -> Iterator[str]:
 def _named(step: Step) -> tuple[ast.AST, ...]:
     """A handler's `as error`, which stands in no node of its own."""
     return (step.node,) if isinstance(step.node, ast.ExceptHandler) and step.node.name else ()
-
-
-def _all_below(statement: ast.stmt) -> Iterator[ast.AST]:
-    yield from ast.walk(statement)
-
-
-def places_of(function: ast.AST) -> defaultdict[str, list[ast.AST]]:
-    """Every name and attribute of a tree by its place, in the order of the source."""
-    found: defaultdict[str, list[ast.AST]] = defaultdict(list)
-    for node in ast.walk(function):
-        if isinstance(node, ast.Name | ast.Attribute) and (path := path_of(node)):
-            found[path].append(node)
-    return found
