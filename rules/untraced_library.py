@@ -12,7 +12,8 @@ Instead: compute it in `__init__` and keep the result, or write it with what str
     self.edges = [bisect.bisect(steps, n) for n in range(limit)]     # in __init__
     total / len(values)                                              # instead of statistics.mean(values)
 
-No repair: non-strict mode, the default, runs such functions as they are; `mode` is the rewrite.
+Non-strict mode, the default, runs such functions as they are, unless they ask for the number in a tensor: then the
+rewrite lets torch answer.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ _METHODS_OF = {
 
 
 class UntracedLibrary(Rule):
+    mended_by = ("numbers-stay-tensors",)
     torch_says = (r"constant-like method call with unsupported return type",)
     cases: ClassVar = {
         "BadKeyFunction": Case("`{code}` makes a key out of a comparison", "sort by a key"),

@@ -60,6 +60,8 @@ def _asks_for_none(view: View, test: ast.expr) -> bool | None:
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=inner) if (found := _asks_for_none(view, inner)) is not None:
             return not found
+        case ast.Compare(left=left, ops=[ast.Lt() | ast.GtE() as op], comparators=[ast.Constant(value=1)]):
+            return isinstance(op, ast.Lt) if _counts(view, left) else None
         case ast.Compare(left=left, ops=[op], comparators=[ast.Constant(value=0)]) if _counts(view, left):
             known = {ast.Eq: True, ast.LtE: True, ast.NotEq: False, ast.Gt: False}
             return known.get(type(op))

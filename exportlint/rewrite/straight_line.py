@@ -302,6 +302,8 @@ class StraightLine:
     def _plain(self, node: ast.stmt) -> ast.stmt:
         """A statement without blocks, with its expressions in tensors."""
         match node:
+            case ast.Assign(targets=[ast.Name()], value=value) if self.form.chooses_layer(value):
+                return node  # what it gives is chosen where it is called
             case ast.Assign(targets=targets, value=value):
                 new = self.form.of(value)
                 if isinstance(targets[0], ast.Subscript) and (whole := self.form.masked_write(targets[0], value)):

@@ -66,6 +66,7 @@ _SIZED = frozenset({
 })  # fmt: skip
 _FILLED = {"full": (0,), "new_full": (0,), "arange": None}  # of these only some places are sizes
 # What a reduction over a masked tensor takes from places that the mask leaves out.
+_BISECTING = frozenset({"bisect.bisect", "bisect.bisect_left", "bisect.bisect_right"})
 _NEUTRAL: dict[str, str | None] = {
     "sum": "0", "any": "False", "all": "True", "prod": "1", "max": "-float('inf')", "amax": "-float('inf')",
     "min": "float('inf')", "amin": "float('inf')", "mean": None, "logsumexp": "-float('inf')", "nansum": "0",
@@ -353,6 +354,12 @@ class TensorForm:
             if known is None:
                 raise CannotError(f"torch has no `{name}`")
             return self._of_torch(known, node.args)
+        if name in _BISECTING and len(node.args) == 2 and self.is_data(node.args[1]):  # noqa: PLR2004 - and no bounds
+            edges, value = node.args
+            side = ast.Constant(not name.endswith("_left"))
+            return expression(
+                "torch.bucketize(VALUE, torch.tensor(EDGES), right=SIDE)", VALUE=self.of(value), EDGES=edges, SIDE=side
+            )
         if name.startswith("numpy.") and any(map(self.view.holds_data, node.args)):
             return self._of_numpy(node, name.removeprefix("numpy."))
         match node.func:
@@ -396,7 +403,8 @@ class TensorForm:
             and self.is_data(node.func.value)
         ):
             return self._asked(node.func.attr, node)
-        if isinstance(node.func, ast.Subscript) and (of_all := self._of_all(node, node.func)) is not None:
+        chosen = self.view.only_value(node.func.id) if isinstance(node.func, ast.Name) else node.func
+        if isinstance(chosen, ast.Subscript) and (of_all := self._of_all(node, chosen)) is not None:
             return of_all
         return self._sized(node, name) if self._last(node) in _SIZED else self.each(node)
 
@@ -614,6 +622,12 @@ class TensorForm:
             case ast.Attribute(attr=name) | ast.Name(id=name) | ast.Constant(value=str(name)) if name in _DTYPES:
                 return expression(f"X.to(torch.{_DTYPES[name]})", X=self.of(owner))
         raise CannotError("a dtype that is not known")
+
+    def chooses_layer(self, node: ast.expr) -> bool:
+        """`self.heads[n]`, with a number that data says: a module that is called later."""
+        if not isinstance(node, ast.Subscript) or isinstance(node.slice, ast.Slice | ast.Tuple):
+            return False
+        return self.is_data(node.slice) and self.view.value(node.value).kind is Kind.MODULE
 
     def _of_all(self, node: ast.Call, owner: ast.Subscript) -> ast.expr | None:
         """`self.heads[n](x)`: what each of them gives, and the one that data says."""

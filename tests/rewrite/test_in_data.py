@@ -369,6 +369,34 @@ TABLE = [
         return best
         """,
     ),
+    (
+        "a layer that is called later",
+        """
+        layer = self.layers[int(x.sum().abs()) % 3]
+        return layer(y) + 1
+        """,
+        "int(x.sum().abs())",
+        """
+        return (
+            torch.stack([each(y) for each in self.layers])
+            .index_select(0, (x.sum().abs().reshape(()).long() % 3).reshape(1))
+            .squeeze(0)
+            + 1
+        )
+        """,
+    ),
+    (
+        "a place in a sorted list",
+        """
+        import bisect
+        return x * bisect.bisect_left([0.5, 1.5, 2.5], y.sum().item())
+        """,
+        "y.sum().item()",
+        """
+        import bisect
+        return x * torch.bucketize(y.sum().detach(), torch.tensor([0.5, 1.5, 2.5]), right=False)
+        """,
+    ),
 ]
 
 
