@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
+from exportlint.rewrite.draft import changed_copy
 from exportlint.rewrite.straight_line import GOES_ON, StraightLine, Style, sizes_asked, wanted_at
 from exportlint.rewrite.transformation import CannotError, Proposal
 
@@ -33,18 +34,16 @@ class DecideInData:
             yield proposal
         if (proposal := _unguarded(site)) is not None:
             yield proposal
+        if (proposal := _without_special_case(site)) is not None:
+            yield proposal
 
 
 def _unguarded(site: Site) -> Proposal | None:
     """What asks whether anything was chosen goes, where what it guards does nothing for nothing: `if mask.any():`
     around a block, or `if not len(rows): continue` before it. Inputs have to show it, of which nothing is chosen."""
-    decisions = [
-        one for one in ast.walk(site.view.node) if isinstance(one, ast.If)
-        and any(inner is site.node for inner in (one, *ast.walk(one.test)))
-    ] if site.view is not None else []  # fmt: skip
-    if site.view is None or not decisions or decisions[-1].orelse:
+    decision, draft = _decision_at(site), site.draft()
+    if site.view is None or decision is None or decision.orelse:
         return None
-    decision, draft = decisions[-1], site.draft()
     match decision.body, _asks_for_none(site.view, decision.test):
         case [ast.Continue()], True:
             draft.replace(decision, [])
@@ -53,6 +52,47 @@ def _unguarded(site: Site) -> Proposal | None:
         case _:
             return None
     return Proposal("do it without asking whether there is any", draft, needs_both_sides=True)
+
+
+def _without_special_case(site: Site) -> Proposal | None:
+    """`if mask.all(): mask = None` goes, where the general way computes the same. What Python asks beside data stays,
+    and so does a case that computes something by itself: that might matter for values that nobody tried."""
+    decision, draft = _decision_at(site), site.draft()
+    if site.view is None or decision is None or not _only_goes_another_way(decision.body):
+        return None
+    tests = decision.test.values if _is_or(decision.test) else [decision.test]
+    plain = [one for one in tests if not site.view.is_data(one)]
+    if len(plain) == len(tests) or (len(decision.orelse) == 1 and isinstance(decision.orelse[0], ast.If)):
+        return None
+    if plain:
+        draft.swap(decision.test, plain[0] if len(plain) == 1 else changed_copy(decision.test, values=plain))
+    else:
+        draft.replace(decision, decision.orelse)
+    return Proposal("leave the special case out", draft, needs_both_sides=True)
+
+
+def _is_or(test: ast.expr) -> TypeGuard[ast.BoolOp]:
+    return isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or)
+
+
+def _decision_at(site: Site) -> ast.If | None:
+    """The innermost `if` whose test the site stands in."""
+    if site.view is None:
+        return None
+    found = [
+        one for one in ast.walk(site.view.node) if isinstance(one, ast.If)
+        and any(inner is site.node for inner in (one, *ast.walk(one.test)))
+    ]  # fmt: skip
+    return found[-1] if found else None
+
+
+def _only_goes_another_way(body: Sequence[ast.stmt]) -> bool:
+    match body:
+        case [ast.Continue() | ast.Break() | ast.Pass() | ast.Return(value=None)]:
+            return True
+        case [ast.Return(value=value) | ast.Assign(targets=[ast.Name()], value=value)]:
+            return isinstance(value, ast.Name | ast.Attribute | ast.Constant)
+    return False
 
 
 def _asks_for_none(view: View, test: ast.expr) -> bool | None:

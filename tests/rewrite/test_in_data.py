@@ -485,3 +485,21 @@ def _built(text: str) -> Any:
     exec(compile(text, "model.py", "exec"), names)  # noqa: S102 - the text is ours
     torch.manual_seed(0)
     return names["Net"]().eval()
+
+
+@pytest.mark.parametrize(
+    ("test", "after"),
+    [
+        ("y.min() > 0", "return x * 2"),
+        ("y.min() > 0 or self.most > 7", "if self.most > 7:\n            return x\n        return x * 2"),
+    ],
+    ids=["data alone", "beside Python"],
+)
+def test_a_special_case_that_computes_nothing_is_left_out(test: str, after: str) -> None:
+    before = f"""
+        if {test}:
+            return x
+        return x * 2
+        """
+    found = proposed(_model(before), "y.min() > 0", "decide-in-data")
+    assert ast.unparse(_forward(_model(f"\n        {after}\n"))) in [ast.unparse(_forward(text)) for text in found]
