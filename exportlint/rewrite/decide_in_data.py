@@ -101,7 +101,8 @@ def rewritten(site: Site, style: Style, *, everything: bool) -> Proposal | None:
     draft = site.draft()
     put(draft, view.body, body)
     # The sides of a decision by a size may have other sizes.
-    return Proposal(f"{how}{', in the whole function' if everything else ''}", draft, needs_both_sides=bool(view.asked))
+    doubtful = bool(view.asked) and not line.form.fits
+    return Proposal(f"{how}{', in the whole function' if everything else ''}", draft, needs_both_sides=doubtful)
 
 
 def in_words(done: Iterable[str]) -> str:
@@ -167,9 +168,9 @@ def put(draft: Draft, old: Sequence[ast.stmt], new: Sequence[ast.stmt]) -> None:
     place = 0
     for number, statement in enumerate(old):
         if id(statement) in kept:
-            while new[place] is not statement:
-                place += 1
-            place += 1
+            end = next(at for at in range(place, len(new)) if new[at] is statement)
+            draft.above(statement, new[place:end])
+            place = end + 1
             continue
         # What stands for one of the next statements goes into its place, where the author's comment on it is.
         following = {id(one) for one in takewhile(lambda one: id(one) not in kept, old[number + 1 :])}

@@ -1453,6 +1453,10 @@ def sizes_asked(view: View, node: ast.AST) -> list[ast.expr]:
 
 def _compares_sizes(view: View, node: ast.Compare) -> bool:
     sides = {view.nature(one) for one in (node.left, *node.comparators)}
+    if len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn):
+        listed = node.comparators[0]
+        plain = isinstance(listed, ast.Tuple | ast.List | ast.Set) and bool(listed.elts)
+        return plain and view.nature(node.left) is Nature.SIZE and not view.holds_data(listed)
     by_order = not any(isinstance(one, ast.Is | ast.IsNot | ast.In | ast.NotIn) for one in node.ops)
     return by_order and Nature.SIZE in sides and sides <= {Nature.SIZE, Nature.PYTHON}
 
