@@ -26,9 +26,14 @@ class DecideInData:
     def proposals(self, site: Site) -> Iterator[Proposal]:
         if site.view is None:
             return
-        for everything in (False, True):
-            if (proposal := rewritten(site, Style(), everything=everything)) is not None:
-                yield proposal
+        if (proposal := rewritten(site, Style(), everything=False)) is not None:
+            yield proposal
+        asks = any(isinstance(one, ast.expr) and _counts(site.view, one) for one in ast.walk(site.node))
+        # What takes the largest of no rows raises, also on the side that is not taken.
+        if asks and (proposal := rewritten(site, Style(padded=True), everything=False)) is not None:
+            yield proposal
+        if (proposal := rewritten(site, Style(), everything=True)) is not None:
+            yield proposal
         if (proposal := rewritten_file(site, Style())) is not None:
             yield proposal
         if (proposal := _unguarded(site)) is not None:
