@@ -27,9 +27,14 @@ class DecideInData:
     def proposals(self, site: Site) -> Iterator[Proposal]:
         if site.view is None:
             return
-        for everything in (False, True):
-            if (proposal := rewritten(site, Style(), everything=everything)) is not None:
-                yield proposal
+        if (proposal := rewritten(site, Style(), everything=False)) is not None:
+            yield proposal
+        asks = any(isinstance(one, ast.expr) and _counts(site.view, one) for one in ast.walk(site.node))
+        # What takes the largest of no rows raises, also on the side that is not taken.
+        if asks and (proposal := rewritten(site, Style(padded=True), everything=False)) is not None:
+            yield proposal
+        if (proposal := rewritten(site, Style(), everything=True)) is not None:
+            yield proposal
         if (proposal := rewritten_file(site, Style())) is not None:
             yield proposal
         if (proposal := _unguarded(site)) is not None:
@@ -143,7 +148,8 @@ def rewritten(site: Site, style: Style, *, everything: bool) -> Proposal | None:
     draft = site.draft()
     put(draft, view.body, body)
     # The sides of a decision by a size may have other sizes.
-    return Proposal(f"{how}{', in the whole function' if everything else ''}", draft, needs_both_sides=bool(view.asked))
+    doubtful = bool(view.asked) and not line.form.fits
+    return Proposal(f"{how}{', in the whole function' if everything else ''}", draft, needs_both_sides=doubtful)
 
 
 def in_words(done: Iterable[str]) -> str:
@@ -209,9 +215,9 @@ def put(draft: Draft, old: Sequence[ast.stmt], new: Sequence[ast.stmt]) -> None:
     place = 0
     for number, statement in enumerate(old):
         if id(statement) in kept:
-            while new[place] is not statement:
-                place += 1
-            place += 1
+            end = next(at for at in range(place, len(new)) if new[at] is statement)
+            draft.above(statement, new[place:end])
+            place = end + 1
             continue
         # What stands for one of the next statements goes into its place, where the author's comment on it is.
         following = {id(one) for one in takewhile(lambda one: id(one) not in kept, old[number + 1 :])}

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from exportlint.rewrite.decide_in_data import rewritten, rewritten_file
-from exportlint.rewrite.draft import statements
+from exportlint.rewrite.draft import changed_copy, expression, statements
 from exportlint.rewrite.straight_line import Style
 from exportlint.rewrite.tensor_form import TensorForm
 from exportlint.rewrite.transformation import Proposal
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from exportlint.rewrite.transformation import Site
+    from exportlint.rewrite.view import View
 
 
 class NumbersStayTensors:
@@ -27,6 +28,8 @@ class NumbersStayTensors:
     def proposals(self, site: Site) -> Iterator[Proposal]:
         if site.view is None:
             return
+        if (proposal := _size_kept(site)) is not None:
+            yield proposal
         for everything in (False, True):
             proposal = rewritten(site, Style(), everything=everything)
             if proposal is not None:
@@ -69,3 +72,91 @@ def _is_count(value: ast.expr) -> bool:
         case ast.Call(func=ast.Name(id="int")) | ast.Call(func=ast.Attribute(attr="item")):
             return True
     return False
+
+
+def _size_kept(site: Site) -> Proposal | None:
+    """What makes a constant of a size at the site, as what torch carries along or as a tensor."""
+    view, draft = site.fresh_view(), site.draft()
+    form = TensorForm(view)
+    node = site.node.value if isinstance(site.node, ast.Expr) else site.node
+    match node:
+        case ast.Call(args=[given, *_]) if form.is_symbol(given) or node.args == [given]:
+            above = draft.parent(node)
+            new = _of_size(view, form, node)
+            if new is not None:
+                draft.swap(node, new)
+                return Proposal("leave the size a symbol", draft)
+            is_listed = view.origin(node.func) in {"builtins.list", "builtins.tuple"} and view.is_data(given)
+            match above:
+                case ast.Call(args=[inner], keywords=[]) if (
+                    is_listed and inner is node and view.origin(above.func) == "torch.stack"
+                ):
+                    draft.swap(above, given)
+                    return Proposal("take the whole tensor", draft)
+        case (
+            ast.BinOp(op=ast.Mult(), left=ast.List(elts=[value]), right=size)
+            | ast.BinOp(op=ast.Mult(), left=size, right=ast.List(elts=[value]))
+        ) if form.is_symbol(size):
+            call = draft.parent(node)
+            if isinstance(call, ast.Call) and view.origin(call.func) in {"torch.tensor", "torch.as_tensor"}:
+                filled = expression("torch.full((SIZE,), VALUE)", SIZE=form.symbolic(size), VALUE=value)
+                assert isinstance(filled, ast.Call)  # noqa: S101 - it is written above
+                draft.swap(call, changed_copy(filled, keywords=call.keywords))
+                return Proposal("fill a tensor", draft)
+        case ast.Subscript(value=owner, slice=index) if form.is_symbol(index):
+            held = view.value(owner)
+            if held.container in {"list", "tuple"}:
+                of_tensors = held.element is not None and held.element.is_tensor
+                text = "torch.stack(LIST)[SIZE]" if of_tensors else "torch.tensor(LIST)[SIZE]"
+                draft.swap(node, expression(text, LIST=owner, SIZE=form.symbolic(index)))
+                return Proposal("look it up in a tensor", draft)
+    return None
+
+
+def _of_size(view: View, form: TensorForm, node: ast.Call) -> ast.expr | None:
+    """`len(x)`, `int(n / 2)`, `math.sqrt(n)` of a size `n`."""
+    given = node.args[0]
+    name = view.origin(node.func) or ""
+    if name == "builtins.len":
+        return form.symbolic(node) if view.is_data(given) else None
+    if not form.is_symbol(given):
+        return None
+    size = form.symbolic(given)
+    rounds = name in {"builtins.int", "math.floor", "math.trunc", "math.ceil"}
+    if rounds and _is_whole(view, given):
+        return size
+    match name, given:
+        case "builtins.int" | "math.floor" | "math.trunc", ast.BinOp(left=left, op=ast.Div(), right=right) if (
+            _is_whole(view, left)
+            and _is_whole(view, right)
+            and not any(
+                isinstance(one, ast.Sub | ast.USub)
+                for one in ast.walk(given)  # `//` rounds what is negative down
+            )
+        ):
+            return ast.BinOp(form.symbolic(left), ast.FloorDiv(), form.symbolic(right))
+        case "math.ceil", ast.BinOp(left=left, op=ast.Div(), right=right) if _is_whole(view, left) and _is_whole(
+            view, right
+        ):
+            return expression("-(-LEFT // RIGHT)", LEFT=form.symbolic(left), RIGHT=form.symbolic(right))
+        case "builtins.int", _:
+            return expression("torch.sym_int(SIZE)", SIZE=size)
+        case "math.sqrt", _ if len(node.args) == 1:
+            return expression("SIZE ** 0.5", SIZE=size)
+        case "math.pow", _:
+            return ast.BinOp(size, ast.Pow(), node.args[1])
+        case "builtins.float", _:
+            return expression("torch.sym_float(SIZE)", SIZE=size)
+    return None
+
+
+def _is_whole(view: View, node: ast.expr) -> bool:
+    """Is what is computed of sizes an integer, names followed?"""
+    for one in ast.walk(node):
+        match one:
+            case ast.BinOp(op=ast.Div() | ast.Pow()) | ast.Constant(value=float()):
+                return False
+            case ast.Name(id=name) if (value := view.only_value(name)) is not None and not isinstance(value, ast.Name):
+                if not _is_whole(view, value):
+                    return False
+    return True

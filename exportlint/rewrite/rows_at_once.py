@@ -6,13 +6,14 @@ A loop that Python takes has as many steps as the sample has rows; what is mappe
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.control_flow import statements
 from exportlint.rewrite.draft import changed_copy, expression
 from exportlint.rewrite.draft import statements as written
 from exportlint.rewrite.straight_line import StraightLine, Swapped, names_set
+from exportlint.rewrite.tensor_form import TensorForm
 from exportlint.rewrite.transformation import CannotError, Proposal
 from exportlint.rewrite.view import Nature
 
@@ -29,11 +30,15 @@ _COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp)
 
 @dataclass(frozen=True)
 class _Rows:
-    """Parameters of the function of one row, the tensors that they are rows of, and what they stand for in a step."""
+    """Parameters of the function of one row, the tensors that they are rows of, and what they stand for in a step.
+
+    before: statements that have to stand before the call
+    """
 
     parameters: tuple[str, ...]
     tensors: tuple[ast.expr, ...]
-    entries: dict[int, ast.expr]
+    entries: dict[int, ast.expr] = field(default_factory=dict)
+    before: tuple[ast.stmt, ...] = ()
 
     def called(self, function: ast.expr) -> ast.expr:
         return ast.Call(expression("torch.vmap(F)", F=function), list(self.tensors), [])
@@ -44,9 +49,9 @@ class _Rows:
 
 def rows_at_once(site: Site) -> Iterator[Proposal]:
     """For the innermost comprehension, and the innermost loop, that the site is the head of or stands in."""
-    view = site.view
-    if view is None:
+    if site.view is None:
         return
+    view = site.fresh_view()
     around = [one for one in ast.walk(view.node) if any(inner is site.node for inner in ast.walk(one))]
     listed = [one for one in around if isinstance(one, _COMPREHENSIONS)]
     loops = [one for one in around if isinstance(one, ast.For)]
@@ -64,7 +69,10 @@ def _comprehension(view: View, draft: Draft, node: ast.ListComp | ast.GeneratorE
     if len(node.generators) > 1 or node.generators[0].ifs:
         raise CannotError("data says which rows there are")
     rows = _rows(view, node.generators[0].target, node.generators[0].iter, [node.elt])
-    step = ast.Lambda(rows.arguments(), cast("ast.expr", Swapped(rows.entries).visit(node.elt)))
+    step = ast.Lambda(rows.arguments(), _of_row(view, rows, node.elt))
+    statement = draft.statement_of(node)
+    if rows.before and statement is not None:
+        draft.above(statement, rows.before)
     call = _joining(view, node)
     if call is not None:
         draft.swap(call, _joined(view, call, rows.called(step)))
@@ -84,6 +92,9 @@ def _loop(view: View, draft: Draft, node: ast.For) -> None:
     match last:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[value])):
             pass
+        case ast.Assign() | ast.AugAssign():
+            _sum(view, draft, node, before, last)
+            return
         case _:
             raise CannotError("a step gives nothing to a list")
     begun = next((
@@ -91,38 +102,142 @@ def _loop(view: View, draft: Draft, node: ast.For) -> None:
         if isinstance(one, ast.Assign) and isinstance(one.value, ast.List) and not one.value.elts
         and isinstance(one.targets[0], ast.Name) and one.targets[0].id == name
     ), None)  # fmt: skip
+    if begun is None:
+        raise CannotError("the list is made elsewhere")
+    made, mapped = _mapped(view, node, before, value, set())
+    draft.replace(begun, [])
+    draft.replace(node, [*made, *written("NAME = MAPPED", NAME=name, MAPPED=mapped)])
+    _join_reads(view, draft, name, [begun, last])
+
+
+# How the results of all rows are put together where each step adds, subtracts or multiplies its own.
+_PUT_TOGETHER = {ast.Add: "sum", ast.Sub: "sum", ast.Mult: "prod"}
+
+
+def _sum(view: View, draft: Draft, node: ast.For, before: list[ast.stmt], last: ast.Assign | ast.AugAssign) -> None:
+    """`total = total + f(row)` as `total = total + torch.vmap(f)(x).sum(0)`."""
+    match last:
+        case ast.AugAssign(target=ast.Name(id=name), op=operator, value=value):
+            pass
+        case ast.Assign(
+            targets=[ast.Name(id=name)], value=ast.BinOp(left=ast.Name(id=other), op=operator, right=value)
+        ) if other == name:
+            pass
+        case ast.Assign(
+            targets=[ast.Name(id=name)],
+            value=ast.BinOp(left=value, op=ast.Add() | ast.Mult() as operator, right=ast.Name(id=other)),
+        ) if other == name:
+            pass
+        case _:
+            raise CannotError("a step does more than to add")
+    method = _PUT_TOGETHER.get(type(operator))
+    steps = [inner for one in (*before, value) for inner in ast.walk(one)]
+    if isinstance(value, ast.List | ast.ListComp | ast.Tuple | ast.JoinedStr):
+        raise CannotError("a step makes a list longer")
+    if method is None or any(isinstance(one, ast.Name) and one.id == name for one in steps):
+        raise CannotError("a step reads what the others added")
+    made, mapped = _mapped(view, node, before, value, {name})
+    whole = expression(f"ROWS.{method}(0)", ROWS=mapped)
+    match last:
+        case ast.AugAssign():
+            draft.replace(node, [*made, changed_copy(last, value=whole)])
+        case _:
+            total = ast.Name(name, ast.Load())
+            draft.replace(node, [*made, changed_copy(last, value=ast.BinOp(total, operator, whole))])
+
+
+def _mapped(
+    view: View, node: ast.For, before: Sequence[ast.stmt], value: ast.expr, carried: set[str]
+) -> tuple[list[ast.stmt], ast.expr]:
+    """What has to stand before it, and what all steps of the loop give, as one call."""
     own = {one for step in before for one in names_set(step)}
-    if begun is None or node.orelse or any(not isinstance(one, ast.Assign) for one in before):
+    if node.orelse or any(not isinstance(one, ast.Assign) for one in before):
         raise CannotError("a step does more than to set names")
-    if StraightLine(view).carried(node) or own & view.flow.live_after(node) or any("." in one for one in own):
+    if StraightLine(view).carried(node) - carried or own & view.flow.live_after(node) or any("." in one for one in own):
         raise CannotError("a step needs what another one left")
     rows = _rows(view, node.target, node.iter, [*before, value])
+    if not before:
+        return [*rows.before], rows.called(ast.Lambda(rows.arguments(), _of_row(view, rows, value)))
     step = "one_row"
     if step in view.flow.names:
         raise CannotError("a name is taken")
-    body = [cast("ast.stmt", Swapped(rows.entries).visit(one)) for one in before]
-    result = ast.Return(cast("ast.expr", Swapped(rows.entries).visit(value)))
+    body: list[ast.stmt] = []
+    for one in before:
+        assert isinstance(one, ast.Assign)  # noqa: S101 - anything else was refused above
+        body.append(changed_copy(one, value=_of_row(view, rows, one.value)))
+    result = ast.Return(_of_row(view, rows, value))
     made = ast.FunctionDef(name=step, args=rows.arguments(), body=[*body, result], decorator_list=[])
-    draft.replace(begun, [])
-    mapped = written("NAME = MAPPED", NAME=name, MAPPED=rows.called(ast.Name(step, ast.Load())))
-    draft.replace(node, [made, *mapped])
-    _join_reads(view, draft, name, [begun, last])
+    return [*rows.before, made], rows.called(ast.Name(step, ast.Load()))
+
+
+def _of_row(view: View, rows: _Rows, node: ast.expr) -> ast.expr:
+    """What a step makes of its row, in tensors alone: what is mapped may read no number, and choose no rows."""
+    new = cast("ast.expr", Swapped(rows.entries).visit(node))
+    view.data |= set(rows.parameters)
+    return TensorForm(view).of(new)
 
 
 def _rows(view: View, target: ast.expr, over: ast.expr, body: Sequence[ast.AST]) -> _Rows:
     match target, over:
-        case ast.Name(id=index), ast.Call(func=ast.Name(id="range"), args=[_]):
-            return _indexed(view, index, body)
-        case ast.Name(id=name), _ if _is_tensor(view, over):
-            return _Rows((name,), (over,), {})
+        case ast.Name(id=index), ast.Call(func=ast.Name(id="range"), args=[count]):
+            return _indexed(view, index, count, body)
+        case ast.Tuple(elts=[ast.Name(id=index), rest]), ast.Call(func=ast.Name(id="enumerate"), args=[inner]):
+            return _counted(view, index, _rows(view, rest, inner, body), body)
+        case ast.Name(id=name), _ if (tensor := _tensor(view, over)) is not None:
+            return _Rows((name,), (tensor,))
+        case ast.Tuple(elts=names), ast.Call(func=ast.Name(id="zip"), args=[ast.Starred() as given]):
+            if all(isinstance(one, ast.Name) for one in names) and _is_tensors(view, given.value):
+                return _Rows(tuple(cast("ast.Name", one).id for one in names), (given,))
         case ast.Tuple(elts=names), ast.Call(func=ast.Name(id="zip"), args=given) if len(names) == len(given):
-            if all(isinstance(one, ast.Name) for one in names) and all(_is_tensor(view, one) for one in given):
-                return _Rows(tuple(cast("ast.Name", one).id for one in names), tuple(given), {})
+            tensors = [tensor for one in given if (tensor := _tensor(view, one)) is not None]
+            if all(isinstance(one, ast.Name) for one in names) and len(tensors) == len(names):
+                return _Rows(tuple(cast("ast.Name", one).id for one in names), tuple(tensors))
     raise CannotError("no rows of tensors")
 
 
-def _indexed(view: View, index: str, body: Sequence[ast.AST]) -> _Rows:
-    """`x[i]` and `y[i]` of `for i in range(len(x))` as rows; the index itself may not be read."""
+def _tensor(view: View, over: ast.expr) -> ast.expr | None:
+    """The tensor whose rows a loop goes through: `x`, `list(x)`, `x.unbind(0)`, `x.tolist()`."""
+    match over:
+        case ast.Call(func=ast.Name(id="list" | "tuple" | "iter"), args=[inner], keywords=[]):
+            return _tensor(view, inner)
+        case ast.Call(func=ast.Attribute(value=inner, attr="unbind" | "tolist"), args=args, keywords=[]) if (
+            not view.origin(over.func)
+        ):
+            first = not args or (isinstance(args[0], ast.Constant) and args[0].value == 0)
+            return inner if first and _is_tensor(view, inner) else None
+        case ast.Call(args=[inner], keywords=[]) if view.origin(over.func) == "torch.unbind":
+            return inner if _is_tensor(view, inner) else None
+    return over if _is_tensor(view, over) else None
+
+
+def _is_tensors(view: View, node: ast.expr) -> bool:
+    """Are they several tensors, as `torch.where(mask)` gives them?"""
+    match node:
+        case ast.Call(args=[_], keywords=[]):
+            return view.origin(node.func) == "torch.where"
+    return False
+
+
+def _counted(view: View, index: str, rows: _Rows, body: Sequence[ast.AST]) -> _Rows:
+    """The rows with the number of each, where a step reads it."""
+    if not any(isinstance(one, ast.Name) and one.id == index for part in body for one in ast.walk(part)):
+        return rows
+    if isinstance(rows.tensors[0], ast.Starred):
+        raise CannotError("nothing says how many rows there are")
+    first, before = rows.tensors[0], rows.before
+    if not isinstance(first, ast.Name | ast.Attribute):  # it would be computed twice
+        name = "rows"
+        if name in view.flow.names:
+            raise CannotError("a name is taken")
+        before = (*before, *written("NAME = FIRST", NAME=name, FIRST=first))
+        first = ast.Name(name, ast.Load())
+    numbers = expression("torch.arange(X.shape[0])", X=first)
+    tensors = (numbers, first, *rows.tensors[1:])
+    return _Rows((index, *rows.parameters), tensors, rows.entries, before)
+
+
+def _indexed(view: View, index: str, count: ast.expr, body: Sequence[ast.AST]) -> _Rows:
+    """`x[i]` and `y[i]` of `for i in range(len(x))` as rows, with the index where it is read besides."""
     parameters: dict[str, tuple[str, ast.expr]] = {}
     entries: dict[int, ast.expr] = {}
     for part in body:
@@ -135,13 +250,13 @@ def _indexed(view: View, index: str, body: Sequence[ast.AST]) -> _Rows:
                     parameters.setdefault(text, (free, owner))
                     entries[id(one)] = ast.Name(parameters[text][0], ast.Load())
     inside = {id(inner) for part in body for one in ast.walk(part) if id(one) in entries for inner in ast.walk(one)}
-    for part in body:
-        for one in ast.walk(part):
-            if isinstance(one, ast.Name) and one.id == index and id(one) not in inside:
-                raise CannotError("a step reads which one it is")
     if not parameters:
         raise CannotError("no rows of tensors")
     names, tensors = zip(*parameters.values(), strict=True)
+    outside = (one for part in body for one in ast.walk(part) if id(one) not in inside)
+    if any(isinstance(one, ast.Name) and one.id == index for one in outside):
+        numbers = expression("torch.arange(COUNT)", COUNT=TensorForm(view).symbolic(count))
+        return _Rows((index, *names), (numbers, *tensors), entries)
     return _Rows(names, tensors, entries)
 
 

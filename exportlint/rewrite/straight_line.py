@@ -57,9 +57,11 @@ class Style:
     """Which of several ways to write it is taken.
 
     loops      "masked": every step that Python allows is taken; "operator": `while_loop`
+    padded     where a decision asks whether there are any rows, both sides are computed on at least one
     """
 
     loops: str = "masked"
+    padded: bool = False
 
 
 @dataclass
@@ -188,9 +190,30 @@ class StraightLine:
             return [self._as_ifs(node)]
         if isinstance(node, ast.If) and self.decides(node.test) and self._is_wanted(node):
             return [self._split(node) or node]
+        if isinstance(node, ast.For) and self.style.loops == "operator" and self._is_wanted(node):
+            return self._as_while(node)
         if isinstance(node, ast.Try) and (self._is_wanted(node) or any(map(self._is_wanted, node.body))):
             return self._told_by_info(node) or [node]
         return [node]
+
+    def _as_while(self, node: ast.For) -> list[ast.stmt]:
+        """`for i in range(n):`, where data says `n`, as `i = 0` and `while i < n:`."""
+        match node:
+            case ast.For(
+                target=ast.Name(id=index), iter=ast.Call(func=ast.Name(id="range"), args=[count]), orelse=[]
+            ) if self.decides(count):
+                left = any(isinstance(one, ast.Continue) for one in _in_loop(node.body))
+                if left or index in {name for one in node.body for name in names_set(one)}:
+                    return [node]
+            case _:
+                return [node]
+        name = index if index != "_" else self.fresh("step")
+        self.view.data.add(name)
+        self.form.whole.add(name)
+        begun, *_, further = written("I = torch.tensor(0)\nI = I + 1", I=name)
+        test = ast.Compare(ast.Name(name, ast.Load()), [ast.Lt()], [count])
+        loop = ast.While(test, [*node.body, further], [])
+        return [stands_for(begun, node), loop]
 
     def _told_by_info(self, node: ast.Try) -> list[ast.stmt] | None:
         """`try: f = torch.linalg.cholesky(x)` with its `except`, by what `cholesky_ex` tells: no error to wait for."""
@@ -383,7 +406,47 @@ class StraightLine:
             guard = expression("not torch.compiler.is_exporting()")
             return [stands_for(ast.If(guard, [node], []), node)]
         test = self.form.truth(node.test)
-        return self._selected(node, test)
+        name = self._rows_asked(node) if self.style.padded else None
+        if name is None:
+            return self._selected(node, test)
+        hoisted, test = self._hoisted(test)
+        row = "torch.cat([NAME, NAME.new_zeros(max(0, 1 - NAME.shape[0]), *NAME.shape[1:])])"
+        return [*hoisted, *written(f"NAME = {row}", NAME=name), *self._selected(node, test)]
+
+    def _rows_asked(self, node: ast.If) -> str | None:
+        """The name of the tensor of which the test asks whether it has any rows, where the side for none does not go on
+        with it, the other side takes one of the rows, and nobody reads it later on."""
+        match node.test:
+            case ast.Compare(left=asked, ops=[ast.Eq() | ast.LtE()], comparators=[ast.Constant(value=0)]):
+                none, some = node.body, node.orelse
+            case ast.Compare(left=asked, ops=[ast.NotEq() | ast.Gt()], comparators=[ast.Constant(value=0)]):
+                none, some = node.orelse, node.body
+            case ast.UnaryOp(op=ast.Not(), operand=asked):
+                none, some = node.body, node.orelse
+            case asked:
+                none, some = node.orelse, node.body
+        match asked:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="numel" | "nelement"), args=[]):
+                pass
+            case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)]):
+                pass
+            case ast.Subscript(value=ast.Attribute(value=ast.Name(id=name), attr="shape"), slice=ast.Constant(value=0)):
+                pass
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="size"), args=[ast.Constant(value=0)]):
+                pass
+            case _:
+                return None
+        makes = {
+            id(one.func.value) for line in none for one in ast.walk(line)
+            if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute) and one.func.attr.startswith("new_")
+        }  # fmt: skip
+        reads = (one for line in none for one in ast.walk(line) if id(one) not in makes)
+        if any(isinstance(one, ast.Name) and one.id == name for one in reads):
+            return None
+        if not any(_takes_one(one) for line in some for one in ast.walk(line)):
+            return None
+        returns = all(_always_exits(side) for side in (node.body, node.orelse))
+        return name if returns or name not in self._live_after(node) else None
 
     def _split(self, node: ast.If) -> ast.If | None:
         """`if flag and mask.any():` as `if flag:` around `if mask.any():`, since the first guards the second."""
@@ -1146,6 +1209,14 @@ def _places_of_mask(node: ast.expr) -> ast.expr | None:
                 return None
 
 
+def _takes_one(node: ast.AST) -> bool:
+    """Does it take the largest, the first, or another one of some rows, of which there has to be one?"""
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name in {"max", "min", "amax", "amin", "argmax", "argmin", "median", "aminmax"}
+    return False
+
+
 def _has_exit(block: Iterable[ast.stmt]) -> bool:
     """Does the block return, or leave the loop that it stands in?"""
     return any(isinstance(one, _EXITS) for one in _in_loop(block))
@@ -1455,6 +1526,10 @@ def sizes_asked(view: View, node: ast.AST) -> list[ast.expr]:
 
 def _compares_sizes(view: View, node: ast.Compare) -> bool:
     sides = {view.nature(one) for one in (node.left, *node.comparators)}
+    if len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn):
+        listed = node.comparators[0]
+        plain = isinstance(listed, ast.Tuple | ast.List | ast.Set) and bool(listed.elts)
+        return plain and view.nature(node.left) is Nature.SIZE and not view.holds_data(listed)
     by_order = not any(isinstance(one, ast.Is | ast.IsNot | ast.In | ast.NotIn) for one in node.ops)
     return by_order and Nature.SIZE in sides and sides <= {Nature.SIZE, Nature.PYTHON}
 

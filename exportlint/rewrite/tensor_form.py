@@ -74,6 +74,10 @@ _NEUTRAL: dict[str, str | None] = {
 }  # fmt: skip
 
 
+# Methods that compute each element from that element alone.
+_BY_ELEMENT = frozenset({
+    "abs", "relu", "exp", "log", "sqrt", "tanh", "sigmoid", "neg", "sin", "cos", "square", "clone", "detach", "float",
+})  # fmt: skip
 # What these make of some rows depends on which other rows are there.
 _OF_ALL_ROWS = frozenset({
     "cat", "stack", "sort", "argsort", "topk", "cumsum", "cumprod", "softmax", "log_softmax", "nonzero", "unique",
@@ -110,6 +114,7 @@ class TensorForm:
         # What is set to rows that data chooses -> the name of the mask that takes its place.
         self.masks: dict[str, str] = {}
         self.in_tests = 0  # around the expression, where no gradient passes
+        self.fits = True  # do both sides of every selection surely have the same shape?
 
     # -- Values ---------------------------------------------------------------------------------------------------
 
@@ -184,10 +189,13 @@ class TensorForm:
     def truth(self, node: ast.expr) -> ast.expr:
         """What is asked for its truth as a tensor of dtype bool."""
         if id(node) in self.view.asked:
-            return expression("torch.tensor(TEST)", TEST=node)
+            return expression("torch.tensor(TEST)", TEST=self.symbolic(node))
         self.in_tests += 1
         new = self.of(node)
         self.in_tests -= 1
+        if self._asks_sizes(new):
+            test = new if isinstance(new, ast.Compare) else expression("(X) != 0", X=new)
+            return expression("torch.tensor(TEST)", TEST=self.symbolic(test))
         if self.view.is_boolean(new) or self.view.is_boolean(node):
             return new
         match new:
@@ -200,6 +208,66 @@ class TensorForm:
             case ast.Call() | ast.Name() | ast.Attribute() | ast.Subscript():
                 return expression("X.bool()", X=new)
         return expression("(X) != 0", X=new)
+
+    def _asks_sizes(self, node: ast.expr) -> bool:
+        """Is it made of sizes of tensors and of constants, and of no tensor?"""
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            return any(map(self.is_size, sides)) and all(
+                isinstance(one, ast.Constant) or self.is_size(one) for one in sides
+            )
+        return self.is_size(node)
+
+    def is_size(self, node: ast.expr) -> bool:
+        """Is it a size of a tensor, or computed from such and from constants?"""
+        match node:
+            case ast.Call(func=ast.Name(id="len"), args=[given]):
+                return self.is_data(given)
+            case ast.Call(func=ast.Attribute(value=owner, attr="numel" | "nelement" | "size")):
+                return self.is_data(owner)
+            case ast.Subscript(value=ast.Attribute(value=owner, attr="shape"), slice=ast.Constant()):
+                return self.is_data(owner)
+            case ast.BinOp(left=left, right=right):
+                sides = (left, right)
+                return any(map(self.is_size, sides)) and all(
+                    isinstance(one, ast.Constant) or self.is_size(one) for one in sides
+                )
+            case ast.Name(id=name) if name not in self.view.data:
+                value = self.view.only_value(name)
+                return value is not None and not isinstance(value, ast.Name) and self.is_size(value)
+        return False
+
+    def symbolic(self, node: ast.expr) -> ast.expr:
+        """What is computed of sizes, as torch carries it along: `len(x)` as `x.shape[0]`, `int(n)` as `n`,
+        `n in (3, 4)` as `(n == 3) | (n == 4)`."""
+        match node:
+            case ast.Call(func=ast.Name(id="len"), args=[given]) if self.is_data(given):
+                return expression("X.shape[0]", X=given)
+            case ast.Call(func=ast.Name(id="int"), args=[given]) if not isinstance(given, ast.BinOp):
+                return self.symbolic(given) if self.is_symbol(given) else node
+            case ast.Compare(left=left, ops=[ast.In() | ast.NotIn() as op], comparators=[owner]) if (
+                isinstance(owner, ast.Tuple | ast.List | ast.Set) and owner.elts
+            ):
+                size, equal = self.symbolic(left), isinstance(op, ast.In)
+                sign, join = (ast.Eq(), ast.BitOr()) if equal else (ast.NotEq(), ast.BitAnd())
+                tests: list[ast.expr] = [ast.Compare(size, [sign], [one]) for one in owner.elts]
+                whole = tests[0]
+                for one in tests[1:]:
+                    whole = ast.BinOp(whole, join, one)
+                return whole
+            case ast.Compare(left=left, comparators=others):
+                news = [self.symbolic(one) for one in (left, *others)]
+                same = all(a is b for a, b in zip(news, (left, *others), strict=True))
+                return node if same else changed_copy(node, left=news[0], comparators=news[1:])
+            case ast.BinOp(left=left, right=right):
+                first, second = self.symbolic(left), self.symbolic(right)
+                same = first is left and second is right
+                return node if same else changed_copy(node, left=first, right=second)
+        return node
+
+    def is_symbol(self, node: ast.expr) -> bool:
+        """Is it a size, or computed from one, that export carries along?"""
+        return self.view.nature(node) is Nature.SIZE or self.is_size(node)
 
     def negated(self, node: ast.expr) -> ast.expr:
         """`~node`, without a second `~`; a comparison the other way round where nan makes no difference to it."""
@@ -318,9 +386,29 @@ class TensorForm:
             return ast.Call(ast.Name(name, ast.Load()), [], words)
         if any(isinstance(side, ast.Constant) and not _is_number(side) for side in (yes, no)):
             raise CannotError("one side is no tensor and no number")
+        self.fits = self.fits and self._same_shape(yes, no)
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Invert):
             return expression("torch.where(TEST, YES, NO)", TEST=test.operand, YES=no, NO=yes)
         return expression("torch.where(TEST, YES, NO)", TEST=test, YES=yes, NO=no)
+
+    def _same_shape(self, one: ast.expr, other: ast.expr) -> bool:
+        """Can the code tell that both have the shape of one tensor, of which numbers are made element by element?"""
+        bases = [self._base(side) for side in (one, other)]
+        return bases[0] is not None and bases[0] == bases[1]
+
+    def _base(self, node: ast.expr) -> str | None:
+        match node:
+            case ast.Name() | ast.Attribute():
+                return path_of(node)
+            case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() | ast.Pow(), right=right):
+                if isinstance(right, ast.Constant):
+                    return self._base(left)
+                return self._base(right) if isinstance(left, ast.Constant) else None
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return self._base(operand)
+            case ast.Call(func=ast.Attribute(value=owner, attr=method), args=[]) if method in _BY_ELEMENT:
+                return self._base(owner)
+        return None
 
     def _fields(self, node: ast.expr) -> tuple[str, tuple[str, ...]] | None:
         """The class of the project whose object it is, and what that is made of."""

@@ -193,7 +193,7 @@ class View:
                 return self._of_call(node)
             case ast.Subscript(value=owner):
                 if isinstance(owner, ast.Attribute) and owner.attr == "shape":
-                    return Nature.SIZE
+                    return Nature.DATA if self._is_chosen(owner.value) else Nature.SIZE
                 return self.nature(owner) if self.nature(owner) is not Nature.LISTED else Nature.DATA
             case ast.Attribute(value=owner, attr=attribute):
                 return self._of_attribute(owner, attribute)
@@ -211,6 +211,8 @@ class View:
 
     def _of_call(self, node: ast.Call) -> Nature:
         name = self.origin(node.func) or ""
+        if name == "builtins.len" and node.args and self._is_chosen(node.args[0]):
+            return Nature.DATA
         if name in {"builtins.len", "builtins.range"}:
             return Nature.SIZE if name.endswith("len") else Nature.LISTED
         if name.startswith("builtins.isinstance") or name in _NO_TENSORS or "is_" in name.rpartition(".")[2]:
@@ -221,8 +223,8 @@ class View:
         if name.startswith(_TENSOR_FUNCTIONS):
             return Nature.DATA
         match node.func:
-            case ast.Attribute(attr=method) if method in _SIZE_METHODS:
-                return Nature.SIZE
+            case ast.Attribute(value=owner, attr=method) if method in _SIZE_METHODS:
+                return Nature.DATA if self._is_chosen(owner) else Nature.SIZE
             case ast.Attribute(attr=method) if method in _PYTHON_METHODS:
                 return Nature.PYTHON
             case ast.Attribute() if path_of(node.func) in self.data:
@@ -230,6 +232,15 @@ class View:
             case ast.Attribute(value=owner, attr=method) if self.nature(owner) is Nature.DATA:
                 return Nature.LISTED if method in _LISTING else Nature.DATA
         return Nature.DATA if any(self.holds_data(one) for one in node.args) else Nature.PYTHON
+
+    def _is_chosen(self, node: ast.expr) -> bool:
+        """Does it hold what a mask chose, so that data says how much it is?"""
+        match node:
+            case ast.Subscript(slice=mask):
+                return not isinstance(mask, ast.Slice | ast.Tuple) and self.is_boolean(mask) and self.is_data(mask)
+            case ast.Call(func=ast.Attribute(value=owner, attr="nonzero" | "masked_select" | "unique")):
+                return bool(self.origin(node.func)) or self.is_data(owner)
+        return False
 
     def _of_attribute(self, owner: ast.expr, attribute: str) -> Nature:
         if attribute in {"shape", "size"}:
