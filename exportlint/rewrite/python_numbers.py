@@ -266,7 +266,10 @@ class _Forms:
         """`float(t)` that is given back."""
         match self.called():
             case ("builtins.float", ast.Call(args=[given], keywords=[]) as call) if self.view.value(given).is_tensor:
-                if not isinstance(self.draft.statement_of(call), ast.Return):
+                above = self.draft.parent(call)
+                if isinstance(above, ast.Tuple | ast.List | ast.Dict):
+                    above = self.draft.parent(above)
+                if not isinstance(above, ast.Return):
                     return ""
                 self.draft.swap(call, expression("X.double().item()", X=given))
                 return "read it with `.item()`"
@@ -493,6 +496,8 @@ class _Forms:
 
     def plain_functions(self) -> str:
         """`np.prod(x.shape[1:])`, `np.ceil(np.log2(n))`: by Python, wherever in the function."""
+        if not self._is_of_numpy():
+            return ""
         self.uses_math = False
         found = False
         todo: list[ast.AST] = [self.view.node]
@@ -506,6 +511,10 @@ class _Forms:
         if self.uses_math:
             self.draft.add_import("math")
         return "compute with Python" if found else ""
+
+    def _is_of_numpy(self) -> bool:
+        """Is it about a number of NumPy, and not about one that was read from a tensor?"""
+        return any(self.view.value(one).kind is Kind.ARRAY for one in ast.walk(self.node))
 
     def _by_python(self, node: ast.expr) -> ast.expr | None:
         name = self.name(node.func) if isinstance(node, ast.Call) else ""
@@ -529,6 +538,8 @@ class _Forms:
 
     def kept(self) -> str:
         """What `__init__` or the file made with NumPy, and the function reads."""
+        if not self._is_of_numpy():
+            return ""
         names = {
             path_of(one) for one in ast.walk(self.view.node)
             if isinstance(one, ast.Name | ast.Attribute) and self.view.value(one).kind is Kind.ARRAY

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.control_flow import blocks, statements
 from exportlint.engine.flow.def_use import DefUse, changed, defined, path_of, root_of, used
-from exportlint.engine.values.abstract_value import Source
+from exportlint.engine.values.abstract_value import Kind, Source
 from exportlint.rewrite.draft import as_target, as_value, changed_copy, expression, stands_for
 from exportlint.rewrite.draft import statements as written
 from exportlint.rewrite.tensor_form import TensorForm
@@ -913,6 +913,8 @@ class StraightLine:
                 raise CannotError("a loop over places")
         if any(isinstance(one, _EXITS) for one in _in_loop(node.body)) or index in self.flow.live_after(node):
             raise CannotError("a loop is left, or its last step is read behind it")
+        if self.view.value(count).kind is Kind.ARRAY:
+            raise CannotError("NumPy counts the loop")
         self.done[OPERATOR] = None
         counting = self.fresh("number") if index == "_" else index
         carried = sorted(self.carried(node) - {index})
