@@ -35,7 +35,7 @@ _SIZED = frozenset({"view", "reshape", "expand", "repeat", "zeros", "ones", "ful
 
 
 class NumpyNumber(TruthRule):
-    mended_by = ("decide-in-data", "loop-in-data", "numbers-stay-tensors", "templates")
+    mended_by = ("python-numbers", "decide-in-data", "loop-in-data", "numbers-stay-tensors", "templates")
     graph_breaks = ("GB0170", "GB0208")
     torch_says = (r"attempted to jump with NumpyNdarrayVariable",)
     cases: ClassVar = {

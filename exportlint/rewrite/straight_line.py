@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.control_flow import blocks, statements
 from exportlint.engine.flow.def_use import DefUse, changed, defined, path_of, root_of, used
-from exportlint.engine.values.abstract_value import Source
+from exportlint.engine.values.abstract_value import Kind, Source
 from exportlint.rewrite.draft import as_target, as_value, changed_copy, expression, stands_for
 from exportlint.rewrite.draft import statements as written
 from exportlint.rewrite.tensor_form import TensorForm
@@ -37,6 +37,7 @@ CHECKS = "check it while the program runs, which raises a RuntimeError"
 GOES_ON = "go on with the tensor"
 TELLS = "tell it in eager alone"
 STEPS = "take every step of the loop and change nothing after its end"
+OPERATOR = "loop with the operator `while_loop`"
 _EXITS = (ast.Return, ast.Break, ast.Continue)
 _LOOPS = (ast.For, ast.While)
 _MOST_ROUNDS = 5
@@ -957,7 +958,7 @@ class StraightLine:
     def _counted(self, node: ast.For) -> list[ast.stmt]:
         """As many steps as data says: as many as there may be, of which those behind change nothing."""
         if self.style.loops == "operator":
-            raise CannotError("a loop over places")
+            return self._counted_operator(node)
         target, over, off = self._bound(node)
         self.view.python |= set(defined(target))
         self.done[STEPS] = None
@@ -967,6 +968,32 @@ class StraightLine:
         carried = self.carried(node)
         body = [ast.Assign([ast.Name(leaving.name, ast.Store())], off), *self._masked(node.body, leaving, carried)]
         return [changed_copy(node, target=target, iter=over, body=body)]
+
+    def _counted_operator(self, node: ast.For) -> list[ast.stmt]:
+        """`for i in range(n):` as `while_loop`, which carries the number of the step along."""
+        match node:
+            case ast.For(target=ast.Name(id=index), iter=ast.Call(func=ast.Name(id="range"), args=[count]), orelse=[]):
+                pass
+            case _:
+                raise CannotError("a loop over places")
+        if any(isinstance(one, _EXITS) for one in _in_loop(node.body)) or index in self.flow.live_after(node):
+            raise CannotError("a loop is left, or its last step is read behind it")
+        if self.view.value(count).kind is Kind.ARRAY:
+            raise CannotError("NumPy counts the loop")
+        self.done[OPERATOR] = None
+        counting = self.fresh("number") if index == "_" else index
+        carried = sorted(self.carried(node) - {index})
+        if not carried or any("." in name for name in carried):
+            raise CannotError("a loop carries attributes, or nothing")
+        end = self.form.of(count)
+        for name in (*carried, counting):
+            self.view.data.add(name)
+        self.view.singles.add(counting)
+        self.view.whole.add(counting)
+        body = [*self._block(node.body), *written("NAME = NAME + 1", NAME=counting)]
+        test: ast.expr = ast.Compare(ast.Name(counting, ast.Load()), [ast.Lt()], [end])
+        first = [expression("torch.zeros_like(X)", X=end), *(self._as_tensor(name, node) for name in carried)]
+        return self._looped(node, [], [counting, *carried], test, body, first)
 
     def _bound(self, node: ast.For) -> tuple[ast.expr, ast.expr, ast.expr]:
         """What counts, what it goes through at the most, and which steps are past the end that data says."""
@@ -1084,7 +1111,7 @@ class StraightLine:
 
     def _while_operator(self, node: ast.While) -> list[ast.stmt]:
         """`while_loop`, which carries what a step sets."""
-        self.done["loop with the operator `while_loop`"] = None
+        self.done[OPERATOR] = None
         if node.orelse or any(isinstance(one, ast.Return) for one in _in_loop(node.body)):
             raise CannotError("a loop does more when it ends")
         carried = sorted(self.carried(node))
@@ -1106,6 +1133,14 @@ class StraightLine:
             body = self._block(node.body)
         if test is None:
             raise CannotError("the loop has no end")
+        first = [self._as_tensor(name, node) for name in carried]
+        return self._looped(node, begun, carried, test, body, first)
+
+    def _looped(
+        self, node: ast.stmt, begun: list[ast.stmt], carried: list[str], test: ast.expr, body: list[ast.stmt],
+        first: list[ast.expr],
+    ) -> list[ast.stmt]:  # fmt: skip
+        """The call of `while_loop`. `begun`: what stands above it; `first`: what it begins with."""
         if any(_changes(one) for one in body):
             raise CannotError("a step of `while_loop` may not write in place")
         arguments = ast.arguments([], [ast.arg(name) for name in carried], None, [], [], None, [])
@@ -1119,7 +1154,6 @@ class StraightLine:
             ast.FunctionDef(name=goes_on, args=arguments, body=[ast.Return(test)], decorator_list=[]),
             ast.FunctionDef(name=step, args=arguments, body=[*body, ast.Return(result)], decorator_list=[]),
         ]
-        first = [self._as_tensor(name, node) for name in carried]
         call = expression("torch._higher_order_ops.while_loop(GOES_ON, STEP, FIRST)", GOES_ON=goes_on, STEP=step,
                           FIRST=ast.Tuple(first, ast.Load()))  # fmt: skip
         target = ast.Tuple([ast.Name(name, ast.Store()) for name in carried], ast.Store())

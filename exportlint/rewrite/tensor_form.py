@@ -121,6 +121,8 @@ class TensorForm:
     def of(self, node: ast.expr) -> ast.expr:
         """The expression as a tensor, or as Python where it holds no data. Raises CannotError."""
         match node:
+            case ast.Lambda(body=ast.IfExp(test=test)) if self.is_data(test):
+                return self.each(node)
             case ast.Constant() | ast.Lambda():
                 return node
             case ast.Name() | ast.JoinedStr():
@@ -287,7 +289,7 @@ class TensorForm:
         python = [one for one in node.values if not self.is_data(one)]
         if any(_guards(one) for one in python):
             raise CannotError("a test guards another one that data answers")
-        if not all(map(self._is_test, node.values)):
+        if not all(map(self._is_test, node.values)) or (not self.in_tests and any(map(self._counts, node.values))):
             return self._chosen(node)
         parts = [self.truth(one) if self.is_data(one) else _as_bool(one) for one in node.values]
         data_first = sorted(parts, key=lambda one: any(one is p for p in python))
@@ -301,6 +303,10 @@ class TensorForm:
         return not self.is_data(node) or self.view.is_boolean(node) or self.view.is_single(node) or isinstance(
             node, ast.Call | ast.Compare | ast.BoolOp | ast.UnaryOp
         )  # fmt: skip
+
+    def _counts(self, node: ast.expr) -> bool:
+        """Is it a tensor whose value goes on, and not its truth alone?"""
+        return self.view.value(node).is_tensor and not self.view.is_boolean(node)
 
     def _chosen(self, node: ast.BoolOp) -> ast.expr:
         """`a or b` where the value counts and not its truth alone."""
@@ -336,6 +342,9 @@ class TensorForm:
 
     def _contained(self, item: ast.expr, owner: ast.expr) -> ast.expr:
         """`value in x` of a tensor, of numbers that are listed, or of a list of tensors."""
+        match owner:
+            case ast.Call(func=ast.Attribute(value=listed, attr="tolist"), args=[]) if self.is_data(listed):
+                owner = listed
         if self.is_data(owner):
             return expression("(OWNER == ITEM).any()", OWNER=self.of(owner), ITEM=self.of(item))
         match owner:

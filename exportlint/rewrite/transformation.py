@@ -95,6 +95,7 @@ _MODULES: Mapping[str, str] = {
     "given-as-tensors": "given_as_tensors:GivenAsTensors",
     "operator-functions": "operator_functions:OperatorFunctions",
     "padded-rows": "padded_rows:PaddedRows",
+    "python-numbers": "python_numbers:PythonNumbers",
     "templates": "templates:Templates",
 }
 

@@ -175,6 +175,9 @@ class View:
             case ast.Compare(ops=ops, left=left, comparators=others):
                 if any(isinstance(op, ast.Is | ast.IsNot) for op in ops):
                     return Nature.PYTHON
+                match ops, others:
+                    case [ast.In() | ast.NotIn()], [ast.Call(func=ast.Attribute(value=owner, attr="tolist"), args=[])]:
+                        return self.nature(owner)
                 return self._joined([left, *others], of_sizes=Nature.PYTHON)
             case ast.BoolOp(values=values):
                 return self._joined(values, of_sizes=Nature.PYTHON)
