@@ -425,10 +425,9 @@ def _is_written(node: ast.AST, place: Place) -> bool:
 
 
 def _holds(condition: str, match: _Match, place: Place) -> bool:
-    """`X data`, `X not data`; of the place `alone`, `used`, `unnamed`, `written`, `read`, `method`, `beside a saved program`."""
+    """`X data`, `X not data`; of the place `alone`, `used`, `unnamed`, `written`, `read`, `method` and more."""
     if condition in _ABOVE:
-        kind, is_there = _ABOVE[condition]
-        return isinstance(place.draft.parent(match.node), kind) == is_there
+        return isinstance(place.draft.parent(match.node), _ABOVE[condition][0]) == _ABOVE[condition][1]
     if condition in {"written", "read"}:
         return _is_written(match.node, place) == (condition == "written")
     if condition == "nobody differentiates":
@@ -696,7 +695,9 @@ def _named_in(place: Place, node: ast.AST) -> Iterator[ast.AST]:
             yield known.node
         owner = view.value(one.value).cls if view is not None and isinstance(one, ast.Attribute) else None
         asked = owner.method(one.attr) if owner is not None and isinstance(one, ast.Attribute) else None
-        if asked is not None and asked.module is place.site.module and asked.node.decorator_list:  # a property
+        if (
+            asked is not None and asked.module is place.site.module and getattr(asked.node, "decorator_list", [])
+        ):  # a property
             yield asked.node
         path = path_of(one)
         if view is not None and view.cls is not None and path is not None and path.startswith("self."):

@@ -95,6 +95,7 @@ _MODULES: Mapping[str, str] = {
     "operator-functions": "operator_functions:OperatorFunctions",
     "padded-rows": "padded_rows:PaddedRows",
     "templates": "templates:Templates",
+    "untried": "untried:Untried",
 }
 
 
