@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.source.symbols import FunctionInfo
 from exportlint.rewrite.decide_in_data import put
-from exportlint.rewrite.draft import changed_copy
+from exportlint.rewrite.draft import changed_copy, expression
 from exportlint.rewrite.state_homes import rebuilt
 from exportlint.rewrite.straight_line import StraightLine
 from exportlint.rewrite.transformation import CannotError, Proposal
@@ -37,7 +37,7 @@ class Untried:
             yield from _written(site, block, [*block.body], "do not catch what it raises")
         if not isinstance(block, ast.Try):
             return
-        if (decided := _asserted(block)) is not None:
+        if (decided := _asserted(block) or _whole(site.view, block)) is not None:
             yield from _written(site, block, decided, "decide in the data")
             return
         ways = [*_ways(block)]
@@ -89,6 +89,18 @@ def _asserted(block: ast.Try) -> list[ast.stmt] | None:
             caught = getattr(handler.type, "id", "")
             if caught in {"AssertionError", *_BROAD}:
                 return [ast.If(test, [*rest, *block.orelse], handler.body)]
+    return None
+
+
+def _whole(view: View, block: ast.Try) -> list[ast.stmt] | None:
+    """`try: k = int(t)` with what it is where `t` is no number, as an `if`: nothing else fails there."""
+    match block:
+        case ast.Try(
+            body=[ast.Assign(value=ast.Call(func=ast.Name(id="int"), args=[number], keywords=[]))],
+            handlers=[handler],
+            finalbody=[],
+        ) if view.is_data(number) and not handler.name:
+            return [ast.If(expression("X.isfinite()", X=number), [*block.body, *block.orelse], handler.body)]
     return None
 
 
