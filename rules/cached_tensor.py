@@ -25,7 +25,7 @@ _CACHES = frozenset({"functools.lru_cache", "functools.cache", "functools.cached
 
 
 class CachedTensor(Rule):
-    mended_by = ("state-in-buffers", "made-once")
+    mended_by = ("templates", "state-in-buffers", "made-once")
     cases: ClassVar = {
         "BadCachedFunction": Case(
             "`{code}` comes from a cache, and the tracer's tensor would stay in it",

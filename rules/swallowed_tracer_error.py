@@ -55,7 +55,7 @@ class _Tried:
 
 
 class SwallowedTracerError(TruthRule):
-    mended_by = ("decide-in-data", "loop-in-data", "numbers-stay-tensors")
+    mended_by = ("decide-in-data", "untried", "loop-in-data", "numbers-stay-tensors")
     words = r"\b(try|suppress)\b"
     torch_says = ()
     shown_by = ("own-inputs",)

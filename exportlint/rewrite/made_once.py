@@ -60,6 +60,14 @@ def _expression_in_init(site: Site, view: View) -> Iterator[Proposal]:
     above = draft.parent(site.node)
     if isinstance(above, ast.Call) and above.func is site.node:
         site = replace(site, node=above)
+    compared = draft.parent(site.node)
+    if isinstance(compared, ast.Compare) and _compares_addresses(view, compared):
+        if _is_free(view, compared):
+            name = _attribute(view, "is_same" if isinstance(compared.ops[0], ast.Eq) else "is_other")
+            draft.in_init(_class(view), statements(f"self.{name} = VALUE", VALUE=changed_copy(compared)))
+            draft.swap(compared, expression(f"self.{name}"))
+            yield Proposal("ask it once, in `__init__`", draft)
+        return
     if not isinstance(site.node, ast.Call | ast.Attribute | ast.Subscript | ast.Compare) or not _is_free(
         view, site.node
     ):
@@ -76,6 +84,23 @@ def _expression_in_init(site: Site, view: View) -> Iterator[Proposal]:
     draft.in_init(_class(view), statements(kept, VALUE=changed_copy(node)))
     draft.swap(node, expression(f"self.{name}"))
     yield Proposal("do it once, in `__init__`", draft)
+
+
+def _compares_addresses(view: View, node: ast.Compare) -> bool:
+    """Of two objects that the module has: `self.a.weight.data_ptr() == self.b.weight.data_ptr()`."""
+    if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq | ast.NotEq):
+        return False
+    for one in (node.left, *node.comparators):
+        match one:
+            case ast.Call(func=ast.Attribute(value=held, attr="data_ptr"), args=[]):
+                pass
+            case ast.Call(func=ast.Name(id="id") as asked, args=[held]) if view.origin(asked) == "builtins.id":
+                pass
+            case _:
+                return False
+        if not (path_of(held) or "").startswith("self."):
+            return False
+    return True
 
 
 def _is_of_library(view: View, node: ast.AST) -> bool:

@@ -159,6 +159,7 @@ class Homes:
         self.hooked: dict[str, ast.Call] = {}  # hooks that are objects, by the attributes that will hold them
         self.free: dict[str, ast.FunctionDef] = {}  # functions of the file that become methods
         self.given: dict[str, ast.expr] = {}  # what attributes begin with that were no attributes
+        self.only_read: dict[str, frozenset[object]] = {}  # keys of dicts of the file that stay there
         lineage = [one for one in cls.lineage if one.module is cls.module]
         self.methods = {name: node for one in reversed(lineage) for name, node in methods_in(one.node).items()}
         self.init = self.methods.get("__init__")
@@ -475,6 +476,23 @@ class Homes:
                 ):
                     if path_of(target) == path:
                         self.given[path] = value
+                        if isinstance(value, ast.Dict) and (rest := self._only_read(path, value)):
+                            self.only_read[path] = rest
+                            self.given[path] = _with_keys(value, lambda key: key not in rest)
+
+    def _only_read(self, path: str, value: ast.Dict) -> frozenset[object]:
+        """The keys of a dict of the file that nobody writes, where every access says its key."""
+        keys = {one.value for one in value.keys if isinstance(one, ast.Constant)}
+        accesses = [one for one in ast.walk(self.module.tree) if isinstance(one, ast.Name | ast.Attribute)
+                    and path_of(one) == path and isinstance(one.ctx, ast.Load)]  # fmt: skip
+        written: set[object] = set()
+        for one in accesses:
+            match self.draft.parent(one):
+                case ast.Subscript(slice=ast.Constant(value=key), ctx=context) if key in keys:
+                    written |= {key} if not isinstance(context, ast.Load) else set()
+                case _:
+                    return frozenset()
+        return frozenset(keys - written) if written and len(keys) == len(value.keys) else frozenset()
 
     def _move(self, reached: dict[str, ast.FunctionDef]) -> None:
         """The accesses name attributes of the module; functions with such accesses become methods of it."""
@@ -526,6 +544,10 @@ class Homes:
 
     def _renamed(self, node: ast.AST, scope: Scope, names: dict[str, str]) -> ast.AST | list[ast.stmt] | None:
         match node:
+            case ast.Subscript(value=held, slice=ast.Constant(value=key)) if key in self.only_read.get(
+                path_of(held) or "", ()
+            ):
+                return node
             case ast.Global(names=declared):
                 left = [one for one in declared if one not in names]
                 return [ast.Global(left)] if left else []
@@ -560,7 +582,9 @@ class Homes:
                  and isinstance(one.ctx, ast.Load)]  # fmt: skip
         in_class = statement is not None and any(one is statement for one in self.cls.node.body)
         root = path.partition(".")[0]
-        if statement is not None and (in_class or root in moved or not users) and (in_class or last):
+        if path in self.only_read and isinstance(value := getattr(statement, "value", None), ast.Dict):
+            self.draft.swap(value, _with_keys(value, lambda key: key in self.only_read[path]))
+        elif statement is not None and (in_class or root in moved or not users) and (in_class or last):
             self.draft.replace(statement, [])
 
     # -- closures of the constructor
@@ -607,6 +631,13 @@ class Homes:
             new = next(one for one in scope.body if getattr(one, "origin", None) is statement)
             self.home.places[name] = Place(name, self.home, _or_none(value), new)
         return frozenset()
+
+
+def _with_keys(node: ast.Dict, test: Callable[[object], bool]) -> ast.Dict:
+    """The dict with the keys that pass."""
+    pairs = [(key, value) for key, value in zip(node.keys, node.values, strict=True)
+             if test(getattr(key, "value", None))]  # fmt: skip
+    return ast.Dict([key for key, _ in pairs], [value for _, value in pairs])
 
 
 def rebuilt_call(node: ast.Call, change: Callable[[ast.AST], ast.AST | list[ast.stmt] | None]) -> ast.Call:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from exportlint.rewrite.transformation import Site
 
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
-_MODULES = frozenset({"torch", "numpy", "math", "functorch", "torchao", "scipy", "cmath"})
+_MODULES = frozenset({"torch", "numpy", "math", "functorch", "torchao", "scipy", "cmath", "functools"})
 _INPUT = "INPUT"
 _MOST = 4
 _TOGETHER = frozenset({"numpy", "tasks"})
@@ -405,6 +405,14 @@ _CONDITIONS: dict[str, Callable[[Place, ast.expr], bool]] = {
 }
 
 
+# By the condition: what stands right above the match, or does not. `type(x)` of `type(x).__name__` is no match.
+_ABOVE: dict[str, tuple[type[ast.AST], bool]] = {
+    "alone": (ast.Expr, True),
+    "used": (ast.Expr, False),
+    "unnamed": (ast.Attribute, False),
+}
+
+
 def _is_written(node: ast.AST, place: Place) -> bool:
     """Does a method write what the expression gives in place (`x.data.clamp_(0)`), or an index?"""
     above = place.draft.parent(node)
@@ -417,9 +425,9 @@ def _is_written(node: ast.AST, place: Place) -> bool:
 
 
 def _holds(condition: str, match: _Match, place: Place) -> bool:
-    """`X data`, `X not data`; of the place `alone`, `used`, `written`, `read`, `method`, `beside a saved program`."""
-    if condition in {"alone", "used"}:
-        return isinstance(place.draft.parent(match.node), ast.Expr) == (condition == "alone")
+    """`X data`, `X not data`; of the place `alone`, `used`, `unnamed`, `written`, `read`, `method` and more."""
+    if condition in _ABOVE:
+        return isinstance(place.draft.parent(match.node), _ABOVE[condition][0]) == _ABOVE[condition][1]
     if condition in {"written", "read"}:
         return _is_written(match.node, place) == (condition == "written")
     if condition == "nobody differentiates":
@@ -577,7 +585,11 @@ def _apply(match: _Match, place: Place) -> bool:
     if _INPUT in row.after and (place.input is None or place.input in given):
         return False
     if row.is_decorator:
-        draft.undecorate(cast("ast.expr", match.node))
+        decorator = cast("ast.expr", match.node)
+        if row.after:
+            draft.swap(decorator, _Filling(place, match).of(ast.parse(row.after, mode="eval").body))
+        else:
+            draft.undecorate(decorator)
         return True
     filling = _Filling(place, match)
     if row.above:
@@ -681,6 +693,12 @@ def _named_in(place: Place, node: ast.AST) -> Iterator[ast.AST]:
         known = view.value(one.func).function if view is not None and isinstance(one, ast.Call) else None
         if known is not None and known.module is place.site.module and not isinstance(known.node, ast.Lambda):
             yield known.node
+        owner = view.value(one.value).cls if view is not None and isinstance(one, ast.Attribute) else None
+        asked = owner.method(one.attr) if owner is not None and isinstance(one, ast.Attribute) else None
+        if (
+            asked is not None and asked.module is place.site.module and getattr(asked.node, "decorator_list", [])
+        ):  # a property
+            yield asked.node
         path = path_of(one)
         if view is not None and view.cls is not None and path is not None and path.startswith("self."):
             yield from (

@@ -20,7 +20,7 @@ from exportlint.rewrite.transformation import CannotError
 from exportlint.rewrite.view import Nature, View
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 # Functions of a number in Python's `math`, with their names in torch. Documentation of both.
 _MATH = {
@@ -1014,7 +1014,7 @@ class TensorForm:
     def _fitted(self, owner: ast.expr, base: ast.expr, mask: ast.expr, *, whole: bool) -> ast.expr:
         """The mask of rows, for tensors whose rows have dims of their own. `owner`: the chosen rows."""
         dims = self.view.dims(owner)
-        of_elements = any(ast.dump(one) == ast.dump(base) for one in ast.walk(mask))
+        of_elements = any(ast.dump(one) == ast.dump(base) for one in _whole_parts(mask))
         more = len(dims) - 1 if dims is not None else 0 if whole or of_elements else 1
         if not of_elements or (dims is not None and len(dims) > 1):
             for _ in range(more):
@@ -1031,6 +1031,16 @@ class TensorForm:
             return None
         fitted = self._fitted(value, found[0], found[1], whole=False)
         return target.value, self.selected(fitted, found[0], as_value(target.value))
+
+
+def _whole_parts(mask: ast.AST) -> Iterator[ast.AST]:
+    """The parts of a mask, without what one column is taken of: `x[:, 0] > 0` asks a question a row."""
+    yield mask
+    match mask:
+        case ast.Subscript(slice=ast.Tuple(elts=elements)) if any(isinstance(one, ast.Constant) for one in elements):
+            return
+    for one in ast.iter_child_nodes(mask):
+        yield from _whole_parts(one)
 
 
 def _part_of(node: ast.expr, field: str) -> ast.expr:

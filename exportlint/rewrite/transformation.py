@@ -97,6 +97,7 @@ _MODULES: Mapping[str, str] = {
     "padded-rows": "padded_rows:PaddedRows",
     "python-numbers": "python_numbers:PythonNumbers",
     "templates": "templates:Templates",
+    "untried": "untried:Untried",
 }
 
 

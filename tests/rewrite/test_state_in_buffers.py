@@ -278,3 +278,26 @@ def test_a_scratch_pad_that_is_a_number_first_and_a_tensor_later() -> None:
     text = _net("self.a = 1.0\nself.b = 0.5", forward)
     (new,) = proposed(text, "return", "state-in-buffers")
     torch.testing.assert_close(_calls(_model(new), _ROWS), _calls(_model(text), _ROWS), check_dtype=False)
+
+
+def test_keys_of_a_dict_of_the_file_that_nobody_writes_stay_there():
+    text = _HEAD + textwrap.dedent("""
+        _RUN = {"step": 0, "period": 4}
+
+        def advance():
+            _RUN["step"] += 1
+            return _RUN["step"]
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.lin = nn.Linear(3, _RUN["period"])
+
+            def forward(self, x: torch.Tensor):
+                return self.lin(x) + advance() % _RUN["period"]
+    """)
+    after, *_ = proposed(text, '_RUN["step"] += 1', "state-in-buffers")
+    assert '_RUN = {"period": 4}' in after
+    assert 'nn.Linear(3, _RUN["period"])' in after
+    assert "self.run_step += 1" in after
+    assert "% _RUN[" in after
