@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.control_flow import blocks, statements
 from exportlint.engine.flow.def_use import DefUse, changed, defined, path_of, root_of, used
-from exportlint.engine.values.abstract_value import Source
+from exportlint.engine.values.abstract_value import Array, Source
 from exportlint.rewrite.draft import as_target, as_value, changed_copy, expression, stands_for
 from exportlint.rewrite.draft import statements as written
 from exportlint.rewrite.tensor_form import TensorForm
@@ -204,6 +204,8 @@ class StraightLine:
                 target=ast.Name(id=index), iter=ast.Call(func=ast.Name(id="range"), args=[count]), orelse=[]
             ) if self.decides(count):
                 left = any(isinstance(one, ast.Continue) for one in _in_loop(node.body))
+                if any(isinstance(self.view.value(one).lead, Array) for one in ast.walk(count)):
+                    return [node]  # NumPy knows it
                 if left or index in {name for one in node.body for name in names_set(one)}:
                     return [node]
             case _:
