@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.control_flow import blocks, statements
 from exportlint.engine.flow.def_use import DefUse, changed, defined, path_of, root_of, used
-from exportlint.engine.values.abstract_value import Kind, Source
+from exportlint.engine.values.abstract_value import Array, Kind, Source
 from exportlint.rewrite.draft import as_target, as_value, changed_copy, expression, stands_for
 from exportlint.rewrite.draft import statements as written
 from exportlint.rewrite.tensor_form import TensorForm
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 SELECTS = "compute both sides and select"
+SELECTS_PADDED = "compute both sides on at least one row and select"
 CHECKS = "check it while the program runs, which raises a RuntimeError"
 GOES_ON = "go on with the tensor"
 TELLS = "tell it in eager alone"
@@ -204,6 +205,8 @@ class StraightLine:
                 target=ast.Name(id=index), iter=ast.Call(func=ast.Name(id="range"), args=[count]), orelse=[]
             ) if self.decides(count):
                 left = any(isinstance(one, ast.Continue) for one in _in_loop(node.body))
+                if any(isinstance(self.view.value(one).lead, Array) for one in ast.walk(count)):
+                    return [node]  # NumPy knows it
                 if left or index in {name for one in node.body for name in names_set(one)}:
                     return [node]
             case _:
@@ -412,7 +415,9 @@ class StraightLine:
             return self._selected(node, test)
         hoisted, test = self._hoisted(test)
         row = "torch.cat([NAME, NAME.new_zeros(max(0, 1 - NAME.shape[0]), *NAME.shape[1:])])"
-        return [*hoisted, *written(f"NAME = {row}", NAME=name), *self._selected(node, test)]
+        selected = self._selected(node, test)
+        self.done = {SELECTS_PADDED if done == SELECTS else done: None for done in self.done}
+        return [*hoisted, *written(f"NAME = {row}", NAME=name), *selected]
 
     def _rows_asked(self, node: ast.If) -> str | None:
         """The name of the tensor of which the test asks whether it has any rows, where the side for none does not go on
@@ -437,10 +442,13 @@ class StraightLine:
                 pass
             case _:
                 return None
-        makes = {
-            id(one.func.value) for line in none for one in ast.walk(line)
-            if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute) and one.func.attr.startswith("new_")
-        }  # fmt: skip
+        makes = set[int]()  # its class, and the sizes of its rows, are the same with a row more
+        for one in (one for line in none for one in ast.walk(line)):
+            match one:
+                case ast.Call(func=ast.Attribute(value=owner, attr=made)) if made.startswith("new_"):
+                    makes.add(id(owner))
+                case ast.Subscript(value=ast.Attribute(value=owner, attr="shape"), slice=ast.Constant(value=int(dim))):
+                    makes |= {id(owner)} if dim else set()
         reads = (one for line in none for one in ast.walk(line) if id(one) not in makes)
         if any(isinstance(one, ast.Name) and one.id == name for one in reads):
             return None

@@ -241,6 +241,71 @@ TABLE = [
         """,
     ),
     (
+        "rows that add up",
+        """
+        total = torch.zeros(4)
+        for i, row in enumerate(x):
+            total = total + row * i
+        return total
+        """,
+        "enumerate(x)",
+        """
+        total = torch.zeros(4)
+        total = total + torch.vmap(lambda i, row: row * i)(torch.arange(x.shape[0]), x).sum(0)
+        return total
+        """,
+    ),
+    (
+        "values that data lists",
+        """
+        total = x.sum() * 0
+        for group in y.unique():
+            total += x[y == group].sum()
+        return total
+        """,
+        "y.unique()",
+        """
+        total = x.sum() * 0
+        total += torch.vmap(lambda group: torch.where(y == group, x, 0).sum())(y.unique()).sum(0)
+        return total
+        """,
+    ),
+    (
+        "a size in a root",
+        """
+        return x / math.sqrt(x.shape[0])
+        """,
+        "math.sqrt(x.shape[0])",
+        """
+        return x / (x.shape[0] ** 0.5)
+        """,
+    ),
+    (
+        "a decision by a size",
+        """
+        return x * 2 if x.shape[0] in (3, 4) else x
+        """,
+        "x.shape[0] in (3, 4)",
+        """
+        return torch.where(torch.tensor((x.shape[0] == 3) | (x.shape[0] == 4)), x * 2, x)
+        """,
+    ),
+    (
+        "whether a mask chose any",
+        """
+        kept = x[x > 0]
+        assert len(kept) > 0, "nothing is left"
+        return kept * 2
+        """,
+        "len(kept) > 0",
+        """
+        is_in_kept = x > 0
+        kept = x[x > 0]
+        torch._assert_async(is_in_kept.sum() > 0, "nothing is left")
+        return kept * 2
+        """,
+    ),
+    (
         "a table of numbers",
         """
         scale = SCALES[x.argmax().item()]
