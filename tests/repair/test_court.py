@@ -421,3 +421,27 @@ def test_a_loop_without_an_end_on_inputs_that_nobody_gave_it():
     body = "while x.abs().max() > 1:\n    x = x / 2\nreturn x"
     found = verdict(of(body, PLAIN), of(body.replace("x / 2", "x * 0.5"), PLAIN))
     assert (found.why_not, found.kept.status) == ("", "passed")
+
+
+COUNTED = """
+RUN = {{"step": 0}}
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        {begins}
+
+    def forward(self, x):
+        {counts}
+        return x * {step}
+
+    inputs = staticmethod(lambda: (torch.ones(3),))
+"""
+
+
+def test_a_model_that_counts_in_a_global_begins_anew_in_each_comparison():
+    kept = 'self.register_buffer("step", torch.tensor(0), persistent=False)'
+    before = COUNTED.format(begins="", counts='RUN["step"] += 1', step='RUN["step"]')
+    assert verdict(before, COUNTED.format(begins=kept, counts="self.step.add_(1)", step="self.step")).why_not == ""
+    other = verdict(before, COUNTED.format(begins=kept, counts="self.step.add_(2)", step="self.step"))
+    assert "the sample, call 1: the output differs" in other.why_not

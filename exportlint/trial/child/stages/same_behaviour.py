@@ -9,11 +9,11 @@ import pickle
 import time
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, ValuesView
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
@@ -56,6 +56,7 @@ from exportlint.trial.child.execution.side_effects import recorded_effects
 from exportlint.trial.child.execution.time_limit import TooLongError, limited
 from exportlint.trial.child.loading.loaded import copied
 from exportlint.trial.child.loading.seeding import seed
+from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.child.server.process_control import exit_if_forked_copy
 from exportlint.trial.child.soundness.call_gradients import first_difference, gradients
 from exportlint.trial.protocol.frames import is_installed, is_user_path
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
 
     Around = Callable[[], AbstractContextManager[Any]]
 
+_Made = TypeVar("_Made")
 FIRST_SEED = 100
 _CALLS = 3  # so that what one call leaves behind shows in the next, and what two leave, too
 # Seconds for a call on values that were made up: a loop that converges on the sample may not end on them. Of the sample
@@ -120,6 +122,7 @@ class Behaviour:
     keys     of the state that a checkpoint holds by then
     left     what they leave as it was in most models: whether it can be copied, and torch's global settings
     gradients  of one call more, by the name of parameters and inputs
+    is_apart  each model ran in a process of its own, for one goes on with what another left outside of itself
     seconds  that a call took
     """
 
@@ -132,6 +135,7 @@ class Behaviour:
     setting: OtherSetting | None = None
     gradients: dict[str, torch.Tensor] = field(default_factory=dict)
     seconds: float = 0.0
+    is_apart: bool = False
 
     @property
     def in_words(self) -> str:
@@ -151,9 +155,9 @@ def run(request: StageRequest) -> StageAnswer:
     if any(one.setting for one in kept):
         return _judged(list(_other_settings(loaded, kept)), unsafe=unsafe)
     caveats = []
-    beside = _beside(loaded, kept, nullcontext)
+    beside = _beside(request, kept, nullcontext)
     if isinstance(beside, Observation):
-        known = ((one, _beside(loaded, kept, partial(given_draws, one))) for one in generators())
+        known = ((one, _beside(request, kept, partial(given_draws, one))) for one in generators())
         same = next(((one, pairs) for one, pairs in known if not isinstance(pairs, Observation)), None)
         if same is None:
             request.emit(beside)
@@ -177,16 +181,46 @@ def _kept(request: StageRequest) -> StageAnswer:
     if read := request.options.get("read"):
         kept = list(_under_settings(loaded, read))
     else:
-        sample = _behaviour(loaded, InputDraw(SAMPLE))
+        apart = _apart if _leaves_something(request) else _here
+        sample = apart(request, partial(_behaviour, loaded, InputDraw(SAMPLE)))
         limit = _limit(sample)
-        draws, taken = _draws_and_sides(loaded, limit)
-        tried = [sample if draw == sample.draw else _behaviour(loaded, draw, limit=limit) for draw in draws]
+        draws, taken = apart(request, partial(_draws_and_sides, loaded, limit))
+        others = (draw for draw in draws if draw != sample.draw)
+        tried = [sample, *(apart(request, partial(_behaviour, loaded, draw, limit=limit)) for draw in others)]
+        tried = [replace(one, is_apart=apart is _apart) for one in tried]
         told = [one for one in tried if not _takes_too_long(one)]
         kept = [one for one in told if one.draw in _usual() or not _refuses(one) or _is_on_purpose(one)]
         data = {"one_sided": one_sided(taken), "two_sided": two_sided(taken)}
     exit_if_forked_copy()
     Path(request.options["file"]).write_bytes(pickle.dumps(kept))
     return StageAnswer(PASSED, data=data)
+
+
+def _leaves_something(request: StageRequest) -> bool:
+    """Does a fresh model go on with what another one left outside of itself, in a global say?"""
+
+    def differs() -> bool:
+        first, second = (_behaviour(request.loaded, InputDraw(SAMPLE)) for _ in range(2))
+        # What goes round after so many calls shows after one more.
+        _call(request.loaded.eager(), made(request.loaded, InputDraw(SAMPLE)), FIRST_SEED, nullcontext, [], None, {})
+        third = _behaviour(request.loaded, InputDraw(SAMPLE))
+        return any(_first_difference(first, one) is not None for one in (second, third))
+
+    return bool(_apart(request, differs))
+
+
+def _here(request: StageRequest, function: Callable[[], _Made]) -> _Made:
+    del request
+    return function()
+
+
+def _apart(request: StageRequest, function: Callable[[], _Made]) -> _Made:
+    """In a process of its own, which begins as this one is."""
+    result = in_fork(function, Path(request.options["file"]).parent)
+    if not result.ok:
+        return function()
+    made: _Made = result.value
+    return made
 
 
 def _usual() -> frozenset[InputDraw]:
@@ -212,14 +246,15 @@ def _under_settings(loaded: Loaded, read: Sequence[Sequence[str]]) -> Iterator[B
 
 
 def _beside(
-    loaded: Loaded, kept: Sequence[Behaviour], around: Around
+    request: StageRequest, kept: Sequence[Behaviour], around: Around
 ) -> list[tuple[Behaviour, Behaviour]] | Observation:
     """What the edited model does beside each behaviour that was kept, or the first difference; `around` is entered for
     each call of the edited model."""
-    pairs: list[tuple[Behaviour, Behaviour]] = []
+    loaded, pairs = request.loaded, list[tuple[Behaviour, Behaviour]]()
     for before in kept:
         limit = _limit(pairs[0][1]) if pairs else None
-        now = _behaviour(loaded, before.draw, around, limit=limit, beside=before)
+        apart = _apart if before.is_apart else _here
+        now = apart(request, partial(_behaviour, loaded, before.draw, around, limit=limit, beside=before))
         exit_if_forked_copy()
         pairs.append((before, now))
         if before.draw.is_told or _takes_other_sizes_no_more(before, now):
