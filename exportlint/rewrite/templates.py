@@ -371,6 +371,7 @@ _CHAINED = frozenset({"to", "cpu", "cuda", "run_decompositions"})
 _PROGRAMS = ("torch.export.export", "torch.export.load", "torch.export.export_for_training")
 _CONDITIONS: dict[str, Callable[[Place, ast.expr], bool]] = {
     "data": _nature(Nature.DATA),
+    "tensor": lambda place, node: place.view is not None and place.view.value(node).is_tensor,
     "perhaps data": _may_be_data,
     "size": _nature(Nature.SIZE),
     "python": _nature(Nature.PYTHON, Nature.SIZE),

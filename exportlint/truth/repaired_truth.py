@@ -69,12 +69,15 @@ class _Trial:
             return {**dict.fromkeys(MODES, DIFFERS if is_safe else NONE), "why": wrong}
         records = {mode: self._measured(edited, mode) for mode in MODES}
         why = next((record["error"] for record in records.values() if "error" in record), None)
-        outcomes = {mode: self._outcome(mode, record) for mode, record in records.items()}
+        outcomes = {mode: self._outcome(mode, record, is_safe=is_safe) for mode, record in records.items()}
         return {**outcomes, **({"why": why} if why else {})}
 
-    def _outcome(self, mode: str, record: Mapping[str, Any]) -> str:
-        """A program that differs as it did before is not mended by this rewrite, and not made worse."""
+    def _outcome(self, mode: str, record: Mapping[str, Any], *, is_safe: bool) -> str:
+        """A program that differs as it did before is not mended by this rewrite, and not made worse. Where it did not,
+        a trial rejects the rewrite."""
         found = _in_a_word(record)
+        if found == DIFFERS and not is_safe:
+            return NONE
         return NONE if found == DIFFERS and _in_a_word(self._measured(None, mode)) == DIFFERS else found
 
     def _compared(self, edited: Mapping[str, str] | None) -> str | None:
