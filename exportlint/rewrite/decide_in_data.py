@@ -93,7 +93,7 @@ def _decision_at(site: Site) -> ast.If | None:
 
 def _only_goes_another_way(body: Sequence[ast.stmt]) -> bool:
     match body:
-        case [ast.Continue() | ast.Break() | ast.Pass() | ast.Return(value=None)]:
+        case [ast.Continue() | ast.Pass() | ast.Return(value=None)]:  # a `break` may be all that ends a loop
             return True
         case [ast.Return(value=value) | ast.Assign(targets=[ast.Name()], value=value)]:
             return isinstance(value, ast.Name | ast.Attribute | ast.Constant)

@@ -42,6 +42,11 @@ if TYPE_CHECKING:
     from exportlint.trial.protocol.target import Target
 
 
+# How long a stage of an edited model may take, by the slowest stage of the unedited one.
+_TIMES_THE_SLOWEST = 10
+_SECONDS_AT_LEAST = 15.0
+
+
 def mend(
     targets: Sequence[Target], config: Config, options: TrialOptions, budget: float | None = None
 ) -> Repaired[Report]:
@@ -56,17 +61,23 @@ def mend(
         options = replace(options, behaviour=Path(folder), keep=True)
         one_by_one = threading.Lock()  # several rewrites may be tried at once
 
+        seconds = options.timeout  # for a stage of an edited model: a loop that was rewritten may have no end
+
         def attempt(
             edited: Mapping[str, str], goes_on: Callable[[TargetReport], bool] | None = None, what: str = ""
         ) -> Report:
             if what and time.monotonic() - began > PATIENCE and not sys.stderr.isatty():
                 say(f"trying {what}")
-            how = replace(options, edited=edited)
+            nonlocal seconds
+            how = replace(options, edited=edited, timeout=seconds)
             none = Collected((), ())
             examined = examine(
                 targets, none, config, how, cache=not edited, candidate=Candidate(goes_on, what), rewrites=Wanted.ALL
             )
             report = build_report(examined.gathered, examined.config)
+            if not edited:
+                slowest = max((stage.seconds for one in report.targets for stage in one.stages), default=0.0)
+                seconds = min(options.timeout, _TIMES_THE_SLOWEST * slowest + _SECONDS_AT_LEAST)
             with one_by_one:
                 return replace(report, findings=tuple(_of_own_files(_seen(one, edited)) for one in report.findings))
 
