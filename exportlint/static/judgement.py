@@ -225,7 +225,7 @@ def deciding_files() -> list[Path]:
     package = Path(__file__).parents[1]
     inside = (path for folder in DECIDING for path in (package / folder).rglob("*.*"))
     loose = (path for path in package.glob("*.*") if path.is_file())
-    return sorted(path for path in (*loose, *inside) if path.suffix in {".py", ".json"})
+    return sorted(path for path in (*loose, *inside) if path.suffix in {".py", ".json", ".toml"})
 
 
 def _today() -> int:
