@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parents[1] / "docs/repair.md"
 SETS = {
-    "cases": "models written for measuring, one construct each",
     "practitioners": "models as practitioners write them, at their first opening",
     "state-and-loops": "models with state and loops, at their first opening",
     "repositories": "models of public repositories",
