@@ -9,7 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from exportlint.engine.values.abstract_value import Source
-from exportlint.rewrite.draft import expression, statements
+from exportlint.rewrite.draft import statements
 from exportlint.rewrite.transformation import CannotError, Proposal
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class ListedInInit:
             raise CannotError("it reads nothing that `__init__` alone makes")
         names = dict.fromkeys(one.attr for one in read)
         for one in read:
-            draft.swap(one, expression("OWN", OWN=ast.Attribute(one.value, f"{one.attr}_list", ast.Load())))
+            draft.swap(one, ast.Attribute(one.value, f"{one.attr}_list", ast.Load()))
         for name in names:
             own = ast.Name(view.function.parameters[0], ast.Load())
             kept = statements(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,18 +9,22 @@ from torch.export import Dim
 
 from exportlint.trial.child.dynamic_shapes.input_tensors import input_tensors, tree_of
 from exportlint.trial.child.dynamic_shapes.symbolic_trace import SymbolicTrace, read_trace
+from exportlint.trial.child.execution.time_limit import in_time
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.torch_private import dynamo, pytree
 from exportlint.trial.child.torch_private.symbolic_shapes import recorded_decisions
 from exportlint.trial.protocol.outcomes import STRICT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
-    from types import FrameType
+    from collections.abc import Callable, Collection
 
     from exportlint.trial.child.dynamic_shapes.input_tensors import DimPlace
     from exportlint.trial.child.execution.inputs.input_sets import Inputs
     from exportlint.trial.child.loading.loaded import Loaded
+
+
+# Of this process's own work.
+SECONDS = 30
 
 
 def exported_with(loaded: Loaded, inputs: Inputs, shapes: Any, mode: str) -> Any:
@@ -40,7 +42,7 @@ def exported_free(
     """The program with just these dims free, and what the export found; what torch raises comes through."""
     model = loaded.model()
     shapes = tree_of(model, inputs, _give(free))
-    with recorded_decisions() as decisions, in_time():
+    with recorded_decisions() as decisions, in_time(SECONDS):
         program = exported_with(loaded, inputs, shapes, mode)
     return program, read_trace(decisions, input_tensors(model, inputs, shapes))
 
@@ -59,33 +61,3 @@ def _give(free: Collection[DimPlace]) -> Callable[[str, torch.Tensor], Any]:
         return dims or None
 
     return give
-
-
-# End what takes too long of this process's own work, wherever it stands.
-
-
-SECONDS = 30
-
-
-class OutOfTimeError(BaseException):
-    """After so many `seconds`. Not an Exception, which torch and models catch on the way."""
-
-    def __init__(self, seconds: int) -> None:
-        super().__init__(seconds)
-        self.seconds = seconds
-
-
-@contextlib.contextmanager
-def in_time(seconds: int = SECONDS) -> Iterator[None]:
-    """End what takes more seconds of this process's own work, by OutOfTimeError."""
-
-    def end(_number: int, _frame: FrameType | None) -> None:
-        raise OutOfTimeError(seconds)
-
-    before = signal.signal(signal.SIGVTALRM, end)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)

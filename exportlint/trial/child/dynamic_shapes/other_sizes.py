@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from exportlint.trial.child.dynamic_shapes.conditions import FROM, Sizes
-from exportlint.trial.child.dynamic_shapes.free_export import OutOfTimeError
 from exportlint.trial.child.execution.comparison import Difference, compare
 from exportlint.trial.child.execution.executed_lines import Lines, recorded_lines
 from exportlint.trial.child.execution.graph_places import source_of
 from exportlint.trial.child.execution.inputs.input_sets import Inputs, with_other_values
 from exportlint.trial.child.execution.inputs.pytree_leaves import snapshot
+from exportlint.trial.child.execution.time_limit import OutOfTimeError
 from exportlint.trial.child.loading.loaded import Loaded, copied
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.torch_private import pytree

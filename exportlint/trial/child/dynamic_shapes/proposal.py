@@ -13,11 +13,12 @@ import sympy
 import torch
 
 from exportlint.trial.child.dynamic_shapes.declarations import range_of, within
-from exportlint.trial.child.dynamic_shapes.free_export import SECONDS, OutOfTimeError, exported_free, in_time
+from exportlint.trial.child.dynamic_shapes.free_export import SECONDS, exported_free
 from exportlint.trial.child.dynamic_shapes.input_tensors import DimPlace, InputTensor, input_tensors
 from exportlint.trial.child.dynamic_shapes.other_sizes import accepts, resized
 from exportlint.trial.child.dynamic_shapes.proposal_search import ProposalSearch, Start
 from exportlint.trial.child.dynamic_shapes.size_facts import constants_of, declared_as, dims_of, names
+from exportlint.trial.child.execution.time_limit import OutOfTimeError, in_time
 from exportlint.trial.child.loading.loaded import copied
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.torch_private import pytree

@@ -1,9 +1,9 @@
-"""End a call of a model that does not come back: on values that nobody gave it, a loop may never converge."""
+"""End what takes too long of this process's own work, wherever it stands: a solver, or a loop that never converges."""
 
 from __future__ import annotations
 
+import contextlib
 import signal
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,31 +11,34 @@ if TYPE_CHECKING:
     from types import FrameType
 
 
-class TooLongError(BaseException):
-    """Of no class that a model catches."""
+class OutOfTimeError(BaseException):
+    """After so many `seconds`. Not an Exception, which torch and models catch on the way."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds)
+        self.seconds = seconds
 
 
-@contextmanager
-def limited(seconds: float) -> Iterator[None]:
-    """Raises TooLongError in the block when the time is over; one operator is not interrupted, the next line is.
+@contextlib.contextmanager
+def in_time(seconds: float) -> Iterator[None]:
+    """End what takes more seconds of this process's own work, by OutOfTimeError; one operator is not interrupted, the
+    next line is. Only in the main thread of a process, as Python's signals are.
 
-    Only in the main thread of a process, as Python's signals are.
-
-    >>> import time
-    >>> with limited(0.01):
-    ...     time.sleep(10)
+    >>> with in_time(0.01):
+    ...     while True:
+    ...         pass
     Traceback (most recent call last):
     ...
-    exportlint.trial.child.execution.time_limit.TooLongError: 0.01 seconds
+    exportlint.trial.child.execution.time_limit.OutOfTimeError: 0.01
     """
 
     def end(_number: int, _frame: FrameType | None) -> None:
-        raise TooLongError(f"{seconds:g} seconds")
+        raise OutOfTimeError(seconds)
 
-    before = signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGVTALRM, end)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)

@@ -53,7 +53,7 @@ from exportlint.trial.child.execution.inputs.taken_sides import (
 from exportlint.trial.child.execution.plain_operators import plain_operators
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.execution.side_effects import recorded_effects
-from exportlint.trial.child.execution.time_limit import TooLongError, limited
+from exportlint.trial.child.execution.time_limit import OutOfTimeError, in_time
 from exportlint.trial.child.loading.loaded import copied
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.server.forks import in_fork
@@ -410,7 +410,7 @@ def _behaviour(
 
 
 def _takes_too_long(one: Behaviour) -> bool:
-    return any(isinstance(call, Raised) and call.error_class == TooLongError.__name__ for call in one.calls)
+    return any(isinstance(call, Raised) and call.error_class == OutOfTimeError.__name__ for call in one.calls)
 
 
 def _of_calls(
@@ -444,7 +444,7 @@ def _of_calls(
         inputs = with_numbers(inputs, numbers)
         calls.append(_call(model, copied(inputs), FIRST_SEED + number, around, outputs, limit, numbers))
         last = calls[-1]
-        if isinstance(last, Raised) and last.error_class == TooLongError.__name__:
+        if isinstance(last, Raised) and last.error_class == OutOfTimeError.__name__:
             calls += [last] * (_CALLS - len(calls))
             break
     seconds = (time.monotonic() - began) / _CALLS
@@ -484,7 +484,7 @@ def _call(
     """Adds what it gave to `outputs`. `numbers`: those that the call which this stands beside was given."""
     args, kwargs = inputs
     seed(number)
-    with recorded_effects(), around(), limited(limit) if limit else nullcontext():
+    with recorded_effects(), around(), in_time(limit) if limit else nullcontext():
         try:
             output = _used_up(model(*args, **kwargs))
             given = snapshot(output)

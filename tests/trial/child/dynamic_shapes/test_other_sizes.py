@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 import torch
 
-from exportlint.trial.child.dynamic_shapes.free_export import OutOfTimeError, exported_free, in_time
+from exportlint.trial.child.dynamic_shapes.free_export import exported_free
 from exportlint.trial.child.dynamic_shapes.input_tensors import input_tensors
 from exportlint.trial.child.dynamic_shapes.other_sizes import SideBySide, accepts, resized
+from exportlint.trial.child.execution.time_limit import OutOfTimeError, in_time
 from exportlint.trial.child.loading.loaded import Loaded
 from exportlint.trial.protocol.outcomes import NON_STRICT
 from exportlint.trial.protocol.target import Target, TargetKind

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from exportlint.trial.child.execution.executed_lines import Lines, recorded_lines
 from exportlint.trial.child.execution.side_effects import recorded_effects
-from exportlint.trial.child.execution.time_limit import limited
+from exportlint.trial.child.execution.time_limit import in_time
 from exportlint.trial.child.loading.edited_files import source_of
 from exportlint.trial.child.loading.loaded import copied
 from exportlint.trial.child.loading.seeding import seed
@@ -34,7 +34,7 @@ def sides_taken(loaded: Loaded, inputs: Inputs, seconds: float) -> set[Side]:
     args, kwargs = copied(inputs)
     seed(0)
     # What it raises, the comparison says; the lines until then count.
-    with recorded_effects(), recorded_lines(lines), contextlib.suppress(BaseException), limited(seconds):
+    with recorded_effects(), recorded_lines(lines), contextlib.suppress(BaseException), in_time(seconds):
         model(*args, **kwargs)
     return {side for path, run in lines.items() for side in _sides(path, run)}
 
