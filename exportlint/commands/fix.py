@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     from exportlint.trial.protocol.target import Target
 
 
-_UNSAFE = "With a target: let torch draw what Python or NumPy drew, too. Without one: show what was not tried, too."
+_UNSAFE = (
+    "With a target: take what computes the same on its inputs and takes something else away, too, such as gradients,"
+    " other settings, or the numbers that Python or NumPy drew; it is told. Without one: show what was not tried, too."
+)
 
 
 @click.command("fix")
