@@ -13,6 +13,7 @@ import pytest
 from processes import EXPORTLINT
 
 from exportlint.files import collect
+from exportlint.finding import Wanted
 from exportlint.registry import all_rules
 from exportlint.static import static_pass
 from exportlint.static.static_pass import StaticOptions, StaticReport, check
@@ -58,13 +59,14 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def checked(*paths: str, **options: object) -> StaticReport:
-    return check(collect(paths).files, RULES, StaticOptions(**options))  # type: ignore[arg-type]
+    return check(collect(paths).files, RULES, StaticOptions(rewrites=Wanted.FIRST, **options))  # type: ignore[arg-type]
 
 
 def judged(folder: Path, *paths: str) -> int:
-    """How many files a run could not remember."""
+    """How many files a run of `exportlint check`, which makes the first rewrite of a finding, could not remember."""
     calls: list[int] = []
-    check(collect(paths or ["pkg"]).files, RULES, StaticOptions(cache=folder), lambda done, _: calls.append(done))
+    options = StaticOptions(cache=folder, rewrites=Wanted.FIRST)
+    check(collect(paths or ["pkg"]).files, RULES, options, lambda done, _: calls.append(done))
     return len(calls)
 
 
