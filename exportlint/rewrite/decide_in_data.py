@@ -148,7 +148,7 @@ def rewritten(site: Site, style: Style, *, everything: bool) -> Proposal | None:
     draft = site.draft()
     put(draft, view.body, body)
     # The sides of a decision by a size may have other sizes.
-    doubtful = bool(view.asked) and not line.form.fits
+    doubtful = line.lists.left_out or (bool(view.asked) and not line.form.fits)
     return Proposal(f"{how}{', in the whole function' if everything else ''}", draft, needs_both_sides=doubtful)
 
 

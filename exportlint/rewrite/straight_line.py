@@ -25,6 +25,7 @@ from exportlint.engine.flow.def_use import DefUse, changed, defined, path_of, ro
 from exportlint.engine.values.abstract_value import Array, Kind, Source
 from exportlint.rewrite.draft import as_target, as_value, changed_copy, expression, stands_for
 from exportlint.rewrite.draft import statements as written
+from exportlint.rewrite.grown_lists import GrownLists, appended, masked_entry
 from exportlint.rewrite.tensor_form import TensorForm
 from exportlint.rewrite.transformation import CannotError
 from exportlint.rewrite.view import Nature, View
@@ -38,6 +39,7 @@ CHECKS = "check it while the program runs, which raises a RuntimeError"
 GOES_ON = "go on with the tensor"
 TELLS = "tell it in eager alone"
 STEPS = "take every step of the loop and change nothing after its end"
+GROWS = "make every entry of the list and choose those that are there"
 OPERATOR = "loop with the operator `while_loop`"
 _EXITS = (ast.Return, ast.Break, ast.Continue)
 _LOOPS = (ast.For, ast.While)
@@ -93,22 +95,26 @@ class StraightLine:
     def __post_init__(self) -> None:
         self.form = TensorForm(self.view)
         self.flow = self.view.flow
+        self.lists = GrownLists(self.view, self.decides, self.form.finished)
         self.leaving: list[_Leaving] = []
         self.selected_on: set[str] = set()  # what a masked step selects from its last value
         self.done: dict[str, None] = {}  # what was done, as orders, in the order in which it was
         self.texts: set[str] = set()  # names of texts that export does not make
+        self.nothing: set[str] = set()  # names that Python found to be None on the way to the statement
+        self.flags_set: set[str] = set()  # flags of loops, which sides of decisions set
+        self.copied: dict[int, ast.stmt] = {}  # copies, by identity, with what they were made of
         self.flags: dict[int, str] = {}  # of loops that keep a result: the name of the flag that says so
 
     def body(self) -> list[ast.stmt]:
         """The new body; statements that stay are the author's nodes. Raises CannotError."""
         for _ in range(_MOST_ROUNDS):
-            known, masks = set(self.view.data), dict(self.form.masks)
+            known, masks, lists = set(self.view.data), dict(self.form.masks), dict(self.lists.masks)
             self.made.clear()
             self.done.clear()
-            body = self._structured(list(self.view.body))
+            body = self._structured(self.lists.marked(list(self.view.body)))
             self.flow = DefUse(body, self.view.flow.parameters, tuple(self.view.flow._live_at_end))  # noqa: SLF001
             new = self._block(body)
-            if self.view.data <= known and self.form.masks == masks:
+            if self.view.data <= known and self.form.masks == masks and self.lists.masks == lists:
                 return self._without_unread(self._begun(new))
         raise CannotError("what its names hold has no end")
 
@@ -243,6 +249,8 @@ class StraightLine:
         if any(isinstance(one, ast.Break) for one in _in_loop(body)) or node.orelse:
             raise CannotError("a loop is left in more than one way")
         returns = [one for one in _in_loop(body) if isinstance(one, ast.Return)]
+        if (plain := self._returned_behind(node, body, rest, [one.value for one in returns])) is not None:
+            return plain
         counts = {len(one.value.elts) if isinstance(one.value, ast.Tuple) else 1 for one in returns if one.value}
         if len(counts) != 1 or any(one.value is None for one in returns):
             raise CannotError("a loop returns other things on other ways")
@@ -258,6 +266,21 @@ class StraightLine:
         begun = [ast.Assign([ast.Name(one, ast.Store())], ast.Constant(0)) for one in names]
         decided = ast.If(ast.Name(flag, ast.Load()), [ast.Return(result)], self._structured(rest))
         return [*begun, new, decided]
+
+    def _returned_behind(
+        self, node: ast.For | ast.While, body: list[ast.stmt], rest: list[ast.stmt], values: list[ast.expr | None]
+    ) -> list[ast.stmt] | None:
+        """`return` of one thing in the loop as `break`, and the return behind it: what it is made of stays as it was when
+        the loop was left. Only where nothing but that return ends the loop, or the same one follows it."""
+        value = values[0]
+        if value is None or any(one is None or ast.dump(one) != ast.dump(value) for one in values):
+            return None
+        is_endless = isinstance(node, ast.While) and isinstance(node.test, ast.Constant)
+        follows = rest and isinstance(rest[0], ast.Return) and rest[0].value is not None
+        if not is_endless and not (follows and ast.dump(cast("ast.Return", rest[0]).value) == ast.dump(value)):  # type: ignore[arg-type]  # `follows` says that there is one
+            return None
+        leaving = [_LeavesByBreak().visit(one) for one in body]
+        return [changed_copy(node, body=leaving), rest[0] if follows else ast.Return(value)]
 
     def _exits_by_data(self, node: ast.If) -> bool:
         """Does the `if` leave its block on a side that data chooses?"""
@@ -513,6 +536,7 @@ class StraightLine:
     def _selected(self, node: ast.If, test: ast.expr) -> list[ast.stmt]:
         """Both sides, and what they set selected."""
         self.done[SELECTS] = None
+        test = self._surely_tensor(test)
         sides = (self._block(node.body), self._block(node.orelse))
         if any(_always_exits(side) for side in sides):
             return self._returned(node, test, sides)
@@ -521,6 +545,7 @@ class StraightLine:
             place for place in dict.fromkeys(name for side in sides for one in side for name in names_set(one))
             if place in live or place.partition(".")[0] == "self"
         ]  # fmt: skip
+        places.sort(key=self.flags_set.__contains__)
         if any("." in place and place not in self.view.data for place in places):
             raise CannotError("a side sets an attribute")  # state has to be in buffers first
         if (short := self._at_once(test, sides, places)) is not None:
@@ -531,11 +556,25 @@ class StraightLine:
         whole = [*hoisted, *new, *merges]
         return [stands_for(whole[0], node), *whole[1:]] if whole else []
 
+    def _surely_tensor(self, test: ast.expr) -> ast.expr:
+        """`stale >= 2` as a tensor where the count begins as a number of Python, which `torch.where` does not take."""
+        if not isinstance(test, ast.Compare):
+            return test
+        begun = {
+            name for one in ast.walk(self.view.node) if isinstance(one, ast.Assign)
+            for name, value in _pairs_of(one) if isinstance(value, ast.Constant)
+        }  # fmt: skip
+        data = [one for one in (test.left, *test.comparators) if self.view.is_data(one)]
+        if not all(begun & set(_reads(one)) and isinstance(one, ast.Name | ast.BinOp) for one in data):
+            return test
+        return expression("torch.as_tensor(TEST)", TEST=test)
+
     def _live_after(self, node: ast.stmt) -> frozenset[str]:
         """What is read behind the statement, which has to be one of those that the data flow was made of."""
+        node = self.copied.get(id(node), node)
         if id(node) not in self.flow.flow.step_of:
             raise CannotError("nothing is known of what is read behind it")
-        return self.flow.live_after(node)
+        return self.flow.live_after(node) | self.flags_set
 
     def _merge(self, place: str, test: ast.expr, yes: ast.expr, no: ast.expr) -> ast.stmt:
         target = _place(place)
@@ -564,7 +603,7 @@ class StraightLine:
             values.append(found)
         if any(name not in places for found in values for name in found):
             return None
-        order = list(dict.fromkeys((*values[0], *values[1])))
+        order = sorted(dict.fromkeys((*values[0], *values[1])), key=self.flags_set.__contains__)
         done: set[str] = set()
         for name in order:
             if any(set(_reads(found[name])) & done for found in values if name in found):
@@ -676,9 +715,20 @@ class StraightLine:
                 owner
             ) not in self.flow.live_after(self._outermost(node)):
                 return node  # nobody reads it behind the loop
+        if (found := appended(node)) is not None:
+            return self._masked_entry(node, found[0], test)
         if _only_tells(node):  # eager tells it where it did
             return ast.If(expression("not torch.compiler.is_exporting() and TEST", TEST=test), [node], [])
         raise CannotError(f"a side does more than to set names: {ast.unparse(node).partition(chr(10))[0]}")
+
+    def _masked_entry(self, node: ast.stmt, name: str, test: ast.expr) -> ast.stmt:
+        """An entry of a list is made in any case; the mask beside the list says whether it is there."""
+        if name in self.lists.masks.values():
+            return masked_entry(node, test)
+        if name not in self.lists.masks:
+            self.lists.add(name, f"is_in_{name}")  # the next round knows it
+            self.done[GROWS] = None
+        return node
 
     def _masked_sum(
         self, node: ast.AugAssign, target: ast.expr, operator: ast.operator, value: ast.expr, test: ast.expr
@@ -823,13 +873,41 @@ class StraightLine:
         """A loop with an end that Python knows, which data leaves before: the other steps change nothing."""
         self.done[STEPS] = None
         leaving = _Leaving(self.flags.get(id(node)) or self.fresh("done"))
-        carried = self.carried(node)
-        new = changed_copy(
-            node, iter=self._iterated(node.iter), body=self._masked(node.body, leaving, carried), orelse=[]
-        )
-        begun = self._false(leaving.name)
-        after = self._else(node, leaving)
-        return [stands_for(begun, node), *leaving.before, _plain_origin(new), *after]
+        read = self.kept(node)
+        first = self._first_values(node, read)
+        counting, behind = self._last_step(node, leaving)
+        body = [*counting, *self._masked(node.body, leaving, read)]
+        new = changed_copy(node, iter=self._iterated(node.iter), body=body, orelse=[])
+        begun = [self._false(leaving.name), *leaving.before, *first]
+        return [stands_for(begun[0], node), *begun[1:], _plain_origin(new), *behind, *self._else(node, leaving)]
+
+    def kept(self, node: ast.For | ast.While) -> set[str]:
+        """What a step sets and somebody reads behind the loop: that stays as it was when data left the loop. What only
+        the next step reads goes on, since nobody sees it."""
+        inside = {name for one in statements(node.body) for name in _sets_here(one)}
+        return {name for name in inside if name in self.flow.live_after(node) or name.startswith("self.")}
+
+    def _first_values(self, node: ast.For | ast.While, read: set[str]) -> list[ast.stmt]:
+        """0 for what only the steps set, so that the first one has something to select from; it is never selected."""
+        own = {id(one) for one in ast.walk(node)}
+        late = sorted(
+            name for name in read
+            if "." not in name and name not in self.view.flow.parameters
+            and all(id(one) in own for one in self.flow.definitions(name, node))
+        )  # fmt: skip
+        return [ast.Assign([ast.Name(name, ast.Store())], ast.Constant(0)) for name in late]
+
+    def _last_step(self, node: ast.For, leaving: _Leaving) -> tuple[list[ast.stmt], list[ast.stmt]]:
+        """Where somebody reads behind the loop which step was the last: what notes it in the loop, and what sets it."""
+        inner: list[ast.stmt] = []
+        behind: list[ast.stmt] = []
+        for name in sorted(set(defined(node.target)) & self.flow.live_after(node)):
+            last = self.fresh(f"last_{name}")
+            self.view.data |= {last}
+            leaving.before += written("LAST = 0", LAST=last)
+            inner += written("LAST = torch.where(DONE, LAST, NAME)", LAST=last, NAME=name, DONE=leaving.name)
+            behind += written("NAME = LAST", NAME=name, LAST=last)
+        return inner, behind
 
     def _false(self, name: str) -> ast.stmt:
         """A flag on the device of the first tensor."""
@@ -877,13 +955,15 @@ class StraightLine:
             match node:
                 case ast.If(test=test) if self.decides(test) and _breaks(node):
                     new += self._leave(node, leaving, carried)
-                case ast.If(test=test) if not self.decides(test):
-                    inner = self._masked(node.body, leaving, carried)
-                    new.append(
-                        changed_copy(
-                            node, body=inner or [ast.Pass()], orelse=self._masked(node.orelse, leaving, carried)
-                        )
-                    )
+                case ast.If(test=test) if self.decides(test) and any(isinstance(o, ast.Break) for o in _in_loop([node])):
+                    new += self._leave_within(node, leaving, carried)
+                case ast.If(test=test, body=body, orelse=orelse) if not self.decides(test):
+                    nothing = _is_nothing(test) - self.nothing
+                    self.nothing |= nothing  # what is None cannot be selected
+                    inner = self._masked(body, leaving, carried)
+                    self.nothing -= nothing
+                    other = self._masked(orelse, leaving, carried)
+                    new.append(changed_copy(node, body=inner or [ast.Pass()], orelse=other))
                 case ast.For() if not self._leaves_by_data(node) and not self._is_counted_by_data(node.iter):
                     inner = self._masked(node.body, leaving, carried)
                     new.append(changed_copy(node, body=inner))
@@ -899,6 +979,8 @@ class StraightLine:
     def _kept(self, node: ast.stmt, off: ast.expr, carried: set[str]) -> list[ast.stmt]:
         """A statement that leaves what is carried as it is where `off` is true."""
         match node:
+            case ast.Assign(targets=[ast.Subscript() as target], value=value):
+                return [changed_copy(node, value=self.form.selected(off, as_value(target), value))]
             case ast.Assign(targets=[target], value=value):
                 pairs = _pairs(node)
                 if pairs is None:
@@ -907,14 +989,12 @@ class StraightLine:
                         return [node]
                     return self._kept_parts(node, off, names)
                 if not any(name in carried for name, _ in pairs):
-                    if isinstance(target, ast.Subscript):
-                        return [changed_copy(node, value=self.form.selected(off, as_value(target), value))]
                     return [node]
                 if len(pairs) == 1:
-                    place = as_value(target)
                     self.selected_on |= {name for name, _ in pairs}
                     self.form.holds(target, value)
-                    return [changed_copy(node, value=self.form.selected(off, place, value))]
+                    last = ast.Constant(0) if pairs[0][0] in self.nothing else as_value(target)
+                    return [changed_copy(node, value=self.form.selected(off, last, value))]
                 return self._kept_parts(node, off, {name for name, _ in pairs} & carried)
             case ast.AugAssign(target=target, op=operator, value=value):
                 if isinstance(target, ast.Name) and target.id not in carried:
@@ -938,7 +1018,8 @@ class StraightLine:
         for name in sorted(names):
             place = _place(name)
             self.form.holds(place, renamed[name])
-            merges.append(ast.Assign([as_target(place)], self.form.selected(off, place, renamed[name])))
+            last = ast.Constant(0) if name in self.nothing else place
+            merges.append(ast.Assign([as_target(place)], self.form.selected(off, last, renamed[name])))
         return [changed_copy(node, targets=[target]), *merges]
 
     def _leave(self, node: ast.If, leaving: _Leaving, carried: set[str]) -> list[ast.stmt]:
@@ -962,6 +1043,31 @@ class StraightLine:
         flag = written("DONE = DONE | TEST", DONE=leaving.name, TEST=test)
         rest = self._masked(other, leaving, carried)
         return [stands_for((hoisted or flag)[0], node), *(hoisted + flag)[1:], *rest]
+
+    def _leave_within(self, node: ast.If, leaving: _Leaving, carried: set[str]) -> list[ast.stmt]:
+        """An `if` with a `break` deeper inside: that sets the flag there, and the flag is selected like other names, as
+        the last one."""
+        self.flags_set.add(leaving.name)
+        flagged = self._flagged(node, leaving.name)
+        new: list[ast.stmt] = []
+        for one in self._statement(flagged):
+            sets = set(names_set(one))
+            new += [one] if leaving.name in sets else self._kept(one, leaving.off(), carried)
+        return new
+
+    def _flagged(self, node: ast.If, flag: str) -> ast.If:
+        """A copy in which `break` is `flag = True`; the flow knows it by the node that it is a copy of."""
+        sides: list[list[ast.stmt]] = []
+        for side in (node.body, node.orelse):
+            new = [self._flagged(one, flag) if isinstance(one, ast.If) else one for one in side]
+            if new and isinstance(new[-1], ast.Continue):
+                new.pop()  # what follows is in the other side
+            elif new and isinstance(new[-1], ast.Break):
+                new[-1] = ast.Assign([ast.Name(flag, ast.Store())], ast.Constant(True))  # noqa: FBT003 - its value
+            sides.append(new)
+        copy = changed_copy(node, body=sides[0], orelse=sides[1])
+        self.copied[id(copy)] = node
+        return copy
 
     def _counted(self, node: ast.For) -> list[ast.stmt]:
         """As many steps as data says: as many as there may be, of which those behind change nothing."""
@@ -1105,16 +1211,17 @@ class StraightLine:
             self.done[STEPS] = None
             leaving = _Leaving(self.flags.get(id(node)) or self.fresh("done"))
             counters = _counters(node, python)
-            carried = self.carried(node) - counters
+            read = self.kept(node) - counters
+            first = self._first_values(node, read)
             head: list[ast.stmt] = []
             if data is not None:
                 head = written("DONE = DONE | END", DONE=leaving.name, END=self.form.negated(self.form.truth(data)))
-            body = [*head, *self._masked(node.body, leaving, carried)]
+            body = [*head, *self._masked(node.body, leaving, read)]
             if counters & self.flow.live_after(node):
                 raise CannotError("how often the loop ran is read behind it")
             new = changed_copy(node, test=python or node.test, body=body)
-            begun = self._false(leaving.name)
-            return [stands_for(begun, node), *leaving.before, _plain_origin(new), *self._else(node, leaving)]
+            begun = [self._false(leaving.name), *leaving.before, *first]
+            return [stands_for(begun[0], node), *begun[1:], _plain_origin(new), *self._else(node, leaving)]
         return self._while_operator(node)
 
     def _while_operator(self, node: ast.While) -> list[ast.stmt]:
@@ -1215,6 +1322,16 @@ def _parted(test: ast.expr, line: StraightLine) -> tuple[ast.expr | None, ast.ex
         return None if not some else some[0] if len(some) == 1 else ast.BoolOp(ast.And(), some)
 
     return joined(python), joined(data)
+
+
+def _is_nothing(test: ast.expr) -> set[str]:
+    """The names that are None where the test holds."""
+    match test:
+        case ast.Compare(left=left, ops=[ast.Is()], comparators=[ast.Constant(value=None)]) if path := path_of(left):
+            return {path}
+        case ast.BoolOp(op=ast.And(), values=values):
+            return {name for one in values for name in _is_nothing(one)}
+    return set()
 
 
 def _has_python_break(node: ast.While, line: StraightLine) -> bool:
@@ -1382,6 +1499,14 @@ def _pairs(node: ast.Assign) -> list[tuple[str, ast.expr]] | None:
     return [(path, node.value)] if path is not None else None
 
 
+def _pairs_of(node: ast.Assign) -> Iterator[tuple[str, ast.expr]]:
+    """Of `a, b = 1, x` both, whatever reads what."""
+    (target, value) = node.targets[0], node.value
+    both = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts)
+    pairs = zip(target.elts, value.elts, strict=True) if both else [(target, value)]  # type: ignore[attr-defined]  # `both`
+    yield from ((path, one) for place, one in pairs if (path := path_of(place)))
+
+
 def _place(path: str) -> ast.expr:
     """The expression that reads a place."""
     return ast.parse(path, mode="eval").body
@@ -1474,6 +1599,22 @@ class _ReturnsToBreaks(ast.NodeTransformer):
                 kept = [ast.Assign([ast.Name(name, ast.Store())], part) for name, part in pairs]
                 return [*new[:-1], *kept, ast.Break()]
         return new
+
+
+class _LeavesByBreak(ast.NodeTransformer):
+    """Copies what it changes: `return` as `break`."""
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        match node:
+            case ast.Return():
+                return stands_for(ast.Break(), node)
+            case ast.If() | ast.With():
+                changes = {name: [self.visit(one) for one in block] for name in ("body", "orelse")
+                           if (block := getattr(node, name, None))}  # fmt: skip
+                return changed_copy(node, **changes)
+            case ast.For() | ast.While() if any(isinstance(one, ast.Return) for one in statements(node.body)):
+                raise CannotError("an inner loop returns")
+        return node
 
 
 class _Copying(ast.NodeTransformer):

@@ -108,7 +108,7 @@ class TensorForm:
 
     def __init__(self, view: View) -> None:
         self.view = view
-        self.kept: set[int] = set()  # reads that stay reads, by identity
+        self.finished: set[int] = set()  # what was written in tensors elsewhere, by identity
         # Names of integers. Lengths and indices are integers wherever they come from.
         self.whole = {"lengths", "length", "lens", "num", "count", "counts", "idx", "index", "indices", "position"}
         # What is set to rows that data chooses -> the name of the mask that takes its place.
@@ -120,6 +120,8 @@ class TensorForm:
 
     def of(self, node: ast.expr) -> ast.expr:
         """The expression as a tensor, or as Python where it holds no data. Raises CannotError."""
+        if id(node) in self.finished:
+            return node
         match node:
             case ast.Lambda(body=ast.IfExp(test=test)) if self.is_data(test):
                 return self.each(node)
@@ -461,7 +463,7 @@ class TensorForm:
             return self._of_numpy(node, name.removeprefix("numpy."))
         match node.func:
             case ast.Attribute(value=owner, attr="item") if not node.args and self.is_data(owner):
-                return node if id(node) in self.kept else self._cut(self._read(self.of(owner), owner), owner)
+                return self._cut(self._read(self.of(owner), owner), owner)
             case ast.Attribute(value=owner, attr="tolist") if not node.args and self.is_data(owner):
                 return self.of(owner)
             case ast.Attribute(value=owner, attr="numpy") if not node.args and self.is_data(owner):
@@ -573,8 +575,6 @@ class TensorForm:
 
     def _converted(self, node: ast.Call, name: str) -> ast.expr:
         """`int(t)`, `float(t)` and so on: the tensor, as such a number."""
-        if id(node) in self.kept:
-            return node
         given = node.args[0]
         inner = self.of(given)
         if name != "round":
@@ -796,7 +796,7 @@ class TensorForm:
 
     def _was_number(self, node: ast.expr) -> bool:
         """Was it a number when the author wrote it, and not a tensor?"""
-        if not self.is_data(node):
+        if not self.is_data(node) or id(node) in self.finished:
             return False
         return not self.view.value(node).is_tensor
 
@@ -900,6 +900,8 @@ class TensorForm:
     def selection(self, node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
         """The whole tensor and the mask of rows that data chose: of `x[mask]`, of `x[:n]`, of a name that is set to one
         of these alone, and of what is computed of the chosen rows one by one, as a layer or `* 2` does."""
+        if id(node) in self.finished:
+            return None
         match node:
             case ast.Name(id=name):
                 value = self.view.only_value(name)

@@ -81,6 +81,7 @@ class View:
     python: set[str] = field(default_factory=set)
     # Nodes by identity: tests of sizes that the program is to answer, and `int(size)` that is to stay a symbol.
     asked: set[int] = field(default_factory=set)
+    _asked_for: set[str] = field(default_factory=set)  # names whose nature is being told just now
 
     @property
     def cls(self) -> ClassInfo | None:
@@ -257,6 +258,8 @@ class View:
             return Nature.PYTHON
         if name in self.flow.parameters:
             return Nature.DATA if self.is_unseen else Nature.PYTHON
+        if name in self._asked_for:
+            return Nature.PYTHON  # it is made of itself, through other names: what else it is made of decides
         values = [
             one.value
             for one in ast.walk(self.node)
@@ -266,7 +269,9 @@ class View:
             and not any(inner is node for inner in ast.walk(one.value))
             and not any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(one.value))
         ]
+        self._asked_for.add(name)
         natures = {self.nature(value) for value in values}
+        self._asked_for.discard(name)
         return Nature.DATA if Nature.DATA in natures else natures.pop() if len(natures) == 1 else Nature.PYTHON
 
     # What is known of tensors.
@@ -286,6 +291,8 @@ class View:
                 return self.is_boolean(left) and self.is_boolean(right)
             case ast.BoolOp(values=values):
                 return all(map(self.is_boolean, values))
+            case ast.Call(func=ast.Attribute(attr="stack"), args=[ast.Name(id=name), *_]) if name in self.booleans:
+                return True
             case ast.Call(func=ast.Attribute(attr=method)):
                 return method in BOOLEAN_METHODS
             case ast.Name() | ast.Attribute():
