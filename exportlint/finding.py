@@ -82,8 +82,8 @@ class Edit:
 class Fix:
     """What to write instead. With no edits it is advice to read (applicability display).
 
-    `tried` is "verified", "failed" or "not tried". `needs_both_sides`: only inputs that take both sides of the decision
-    that the edits begin with can show that it is right.
+    `tried` is "verified", "failed" or "not tried". `both_sides_of`: the line of a decision; only
+    inputs that take both of its sides can show that it is right. 0: there is none.
 
     >>> Fix("Use `.detach()`.").tried
     'not tried'
@@ -93,7 +93,7 @@ class Fix:
     applicability: Applicability = Applicability.DISPLAY
     edits: tuple[Edit, ...] = ()
     tried: str = "not tried"
-    needs_both_sides: bool = False
+    both_sides_of: int = 0
 
 
 class Wanted(str, enum.Enum):

@@ -333,8 +333,8 @@ class _Rounds(Generic[T]):
         """Did inputs take both sides of every decision of which that is needed?"""
         stages = (target.stage(SAME_BEHAVIOUR.name) for target in self.state.before.targets)
         taken = {tuple(place) for stage in stages if stage is not None for place in stage.data.get("two_sided", ())}
-        firsts = (min(fix.edits, key=lambda one: one.start) for _, fix in proposal.parts if fix.needs_both_sides)
-        places = ((str(Path(one.path).resolve()), edition.line_before(one.path, one.start[0])) for one in firsts)
+        asked = ((fix.edits[0].path, fix.both_sides_of) for _, fix in proposal.parts if fix.both_sides_of)
+        places = ((str(Path(path).resolve()), edition.line_before(path, line)) for path, line in asked)
         return all(place in taken for place in places)
 
 

@@ -56,7 +56,7 @@ def _unguarded(site: Site) -> Proposal | None:
             draft.replace(decision, decision.body)
         case _:
             return None
-    return Proposal("do it without asking whether there is any", draft, needs_both_sides=True)
+    return Proposal("do it without asking whether there is any", draft, both_sides_of=decision.lineno)
 
 
 def _without_special_case(site: Site) -> Proposal | None:
@@ -73,7 +73,7 @@ def _without_special_case(site: Site) -> Proposal | None:
         draft.swap(decision.test, plain[0] if len(plain) == 1 else changed_copy(decision.test, values=plain))
     else:
         draft.replace(decision, decision.orelse)
-    return Proposal("leave the special case out", draft, needs_both_sides=True)
+    return Proposal("leave the special case out", draft, both_sides_of=decision.lineno)
 
 
 def _is_or(test: ast.expr) -> TypeGuard[ast.BoolOp]:
@@ -148,8 +148,9 @@ def rewritten(site: Site, style: Style, *, everything: bool) -> Proposal | None:
     draft = site.draft()
     put(draft, view.body, body)
     # The sides of a decision by a size may have other sizes.
-    doubtful = line.lists.left_out or (bool(view.asked) and not line.form.fits)
-    return Proposal(f"{how}{', in the whole function' if everything else ''}", draft, needs_both_sides=doubtful)
+    doubtful = bool(view.asked) and not line.form.fits
+    at = line.lists.left_out or (getattr(_decision_at(site) or site.node, "lineno", 0) if doubtful else 0)
+    return Proposal(f"{how}{', in the whole function' if everything else ''}", draft, both_sides_of=at)
 
 
 def in_words(done: Iterable[str]) -> str:

@@ -17,7 +17,7 @@ from exportlint.rewrite.draft import statements as written
 from exportlint.rewrite.transformation import CannotError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from exportlint.rewrite.view import View
 
@@ -47,22 +47,26 @@ def appended(node: ast.stmt) -> tuple[str, ast.expr] | None:
 class GrownLists:
     """The lists of a function that data makes grow. `masks`: name of each -> name of the list that says what is there.
 
+    body      its statements
     decides   does data answer the test?
     finished  filled with what was made here, by identity: it is in tensors already
     """
 
-    def __init__(self, view: View, decides: Callable[[ast.expr], bool], finished: set[int]) -> None:
+    def __init__(
+        self, view: View, body: list[ast.stmt], decides: Callable[[ast.expr], bool], finished: set[int]
+    ) -> None:
         self.view = view
+        self.body = body
         self.decides = decides
         self.finished = finished
         self._answers: list[ast.expr] = []  # so that no other node gets the identity of one
         self.masks: dict[str, str] = {}
-        self.left_out = False  # is a special case for an empty list left out?
+        self.left_out = 0  # the line of a special case for an empty list that is left out
 
     def add(self, name: str, mask: str) -> None:
         """Raises CannotError where the list is no local one, or is read in a way that a mask cannot answer."""
-        begun = [one for one in statements(self.view.body) if _begins(one, name) is not None]
-        sets = [one for one in ast.walk(self.view.node) if isinstance(one, ast.Name) and one.id == name
+        begun = [one for one in statements(self.body) if _begins(one, name) is not None]
+        sets = [one for one in self._nodes() if isinstance(one, ast.Name) and one.id == name
                 and not isinstance(one.ctx, ast.Load)]  # fmt: skip
         if len(begun) != 1 or len(sets) != 1 or name in self.view.flow.parameters:
             raise CannotError("a list that grows is begun in several ways")
@@ -71,10 +75,14 @@ class GrownLists:
         self.masks[name] = mask
         self.view.data.add(mask)
         self.view.booleans.add(mask)
-        self.marked(list(self.view.body))
+        self.marked(self.body)
+
+    def _nodes(self) -> Iterator[ast.AST]:
+        for one in self.body:
+            yield from ast.walk(one)
 
     def _entries(self, name: str) -> Iterator[tuple[ast.stmt, ast.expr]]:
-        for one in statements(self.view.body):
+        for one in statements(self.body):
             if (found := appended(one)) is not None and found[0] == name:
                 yield one, found[1]
 
@@ -89,7 +97,7 @@ class GrownLists:
         """What runs while the list grows: the outermost loops in which it does, by the identity of the nodes."""
         grows = {id(one) for one, _ in self._entries(name)}
         found = set[int]()
-        for loop in (one for one in ast.walk(self.view.node) if isinstance(one, _LOOPS)):
+        for loop in (one for one in self._nodes() if isinstance(one, _LOOPS)):
             within = list(statements([loop]))
             if any(id(one) in grows for one in within) and not any(_begins(one, name) is not None for one in within):
                 found |= {id(part) for part in ast.walk(loop)}
@@ -97,7 +105,7 @@ class GrownLists:
 
     def is_plain(self, name: str, inside: set[int]) -> bool:
         """Does every step append, until data ends the loop? Then the list is in the loop what it was."""
-        for one in ast.walk(self.view.node):
+        for one in self._nodes():
             if id(one) in inside and isinstance(one, ast.If) and self.decides(one.test):
                 below = list(statements([*one.body, *one.orelse]))
                 if any(isinstance(inner, ast.Continue) for inner in below):
@@ -117,7 +125,7 @@ class GrownLists:
             read = self._read(node, inside)
             return [read, *written(f"MASK.append({_THERE})", MASK=self.masks[found[0]])]
         if isinstance(node, ast.If) and (general := self._without_empty(node)) is not None:
-            self.left_out = True
+            self.left_out = node.lineno
             return [new for one in general for new in self._statement(one, inside)]
         changes: dict[str, object] = {}
         for field in ("body", "orelse", "finalbody"):
@@ -179,14 +187,14 @@ class GrownLists:
                 origin = self.view.origin(function)
                 if origin in _JOINING:
                     dim = rest[0] if rest else next((one.value for one in words if one.arg in {"dim", "axis"}), None)
-                    return self._joined(node, name, origin, dim, mask)
+                    return self._joined(name, origin, dim, mask)
                 if origin == "builtins.sum" and not rest:
                     return expression("torch.stack(LIST)[MASK].sum(0)", LIST=name, MASK=mask)
                 if origin == "builtins.len":
                     return expression("MASK.sum()", MASK=mask)
         return None
 
-    def _joined(self, node: ast.Call, name: str, origin: str, dim: ast.expr | None, mask: ast.expr) -> ast.expr:
+    def _joined(self, name: str, origin: str, dim: ast.expr | None, mask: ast.expr) -> ast.expr:
         data = any(self.view.is_data(entry) for _, entry in self._entries(name))
         joins = "torch.stack" if data or origin not in {"torch.tensor", "torch.as_tensor"} else "torch.tensor"
         there = expression(f"{joins}(LIST)[MASK]", LIST=name, MASK=mask)
@@ -268,7 +276,9 @@ def _begins(node: ast.stmt, name: str) -> int | None:
 def _has_no_rows(node: ast.expr) -> bool:
     """`torch.zeros(0, 4)`, `x.new_zeros((0, 4))`, `torch.tensor([])`?"""
     match node:
-        case ast.Call(func=ast.Attribute(attr=made), args=[first, *_]) if made.endswith(("zeros", "ones", "empty", "full")):
+        case ast.Call(func=ast.Attribute(attr=made), args=[first, *_]) if made.endswith(
+            ("zeros", "ones", "empty", "full")
+        ):
             first = first.elts[0] if isinstance(first, ast.Tuple | ast.List) and first.elts else first
             return isinstance(first, ast.Constant) and first.value == 0
         case ast.Call(func=ast.Attribute(attr="tensor" | "new_tensor"), args=[ast.List(elts=[])]):

@@ -95,7 +95,6 @@ class StraightLine:
     def __post_init__(self) -> None:
         self.form = TensorForm(self.view)
         self.flow = self.view.flow
-        self.lists = GrownLists(self.view, self.decides, self.form.finished)
         self.leaving: list[_Leaving] = []
         self.selected_on: set[str] = set()  # what a masked step selects from its last value
         self.done: dict[str, None] = {}  # what was done, as orders, in the order in which it was
@@ -103,6 +102,8 @@ class StraightLine:
         self.nothing: set[str] = set()  # names that Python found to be None on the way to the statement
         self.flags_set: set[str] = set()  # flags of loops, which sides of decisions set
         self.copied: dict[int, ast.stmt] = {}  # copies, by identity, with what they were made of
+        self.begun = self._with_loops(list(self.view.body))
+        self.lists = GrownLists(self.view, self.begun, self.decides, self.form.finished)
         self.flags: dict[int, str] = {}  # of loops that keep a result: the name of the flag that says so
 
     def body(self) -> list[ast.stmt]:
@@ -111,7 +112,7 @@ class StraightLine:
             known, masks, lists = set(self.view.data), dict(self.form.masks), dict(self.lists.masks)
             self.made.clear()
             self.done.clear()
-            body = self._structured(self.lists.marked(list(self.view.body)))
+            body = self._structured(self.lists.marked(self.begun))
             self.flow = DefUse(body, self.view.flow.parameters, tuple(self.view.flow._live_at_end))  # noqa: SLF001
             new = self._block(body)
             if self.view.data <= known and self.form.masks == masks and self.lists.masks == lists:
@@ -204,6 +205,38 @@ class StraightLine:
             return self._told_by_info(node) or [node]
         return [node]
 
+    def _with_loops(self, block: list[ast.stmt]) -> list[ast.stmt]:
+        """The block, in which lists that data filters are made by loops."""
+        new: list[ast.stmt] = []
+        for node in block:
+            if isinstance(node, ast.Assign) and self._is_wanted(node) and (loop := self._filtered(node)) is not None:
+                new += loop
+                continue
+            changes: dict[str, object] = {}
+            for name in ("body", "orelse") if isinstance(node, ast.If | ast.For | ast.With) else ():
+                old = getattr(node, name, [])
+                if not _same(inner := self._with_loops(old), old):
+                    changes[name] = inner
+            new.append(changed_copy(node, **changes) if changes else node)
+        return new
+
+    def _filtered(self, node: ast.Assign) -> list[ast.stmt] | None:
+        """`kept = [f(row) for row in rows if row.sum() > 0]` as a loop that appends."""
+        match node:
+            case ast.Assign(
+                targets=[ast.Name(id=name)],
+                value=ast.ListComp(elt=entry, generators=[ast.comprehension(target=target, iter=over, ifs=[test])]),
+            ) if self.decides(test):
+                if set(defined(target)) & self.flow.live_after(node):
+                    return None  # a loop would set what is only the comprehension's own
+                begun, grows = written("NAME = []; NAME.append(ENTRY)", NAME=name, ENTRY=entry)
+                decided = ast.If(test, [grows], [])
+                loop = ast.For(as_target(target), over, [decided], [])
+                if self.wanted is not None:
+                    self.wanted |= {id(decided), id(loop)}
+                return [stands_for(begun, node), loop]
+        return None
+
     def _as_while(self, node: ast.For) -> list[ast.stmt]:
         """`for i in range(n):`, where data says `n`, as `i = 0` and `while i < n:`."""
         match node:
@@ -270,8 +303,8 @@ class StraightLine:
     def _returned_behind(
         self, node: ast.For | ast.While, body: list[ast.stmt], rest: list[ast.stmt], values: list[ast.expr | None]
     ) -> list[ast.stmt] | None:
-        """`return` of one thing in the loop as `break`, and the return behind it: what it is made of stays as it was when
-        the loop was left. Only where nothing but that return ends the loop, or the same one follows it."""
+        """`return` of one thing in the loop as `break`, and the return behind it: what it is made of stays as it was
+        when the loop was left. Only where nothing but that return ends the loop, or the same one follows it."""
         value = values[0]
         if value is None or any(one is None or ast.dump(one) != ast.dump(value) for one in values):
             return None
@@ -444,7 +477,7 @@ class StraightLine:
 
     def _rows_asked(self, node: ast.If) -> str | None:
         """The name of the tensor of which the test asks whether it has any rows, where the side for none does not go on
-        with it, the other side takes one of the rows, and nobody reads it later on."""
+        with it, nobody reads it later on, and the other side takes one of the rows, or the side for none makes one."""
         match node.test:
             case ast.Compare(left=asked, ops=[ast.Eq() | ast.LtE()], comparators=[ast.Constant(value=0)]):
                 none, some = node.body, node.orelse
@@ -475,7 +508,8 @@ class StraightLine:
         reads = (one for line in none for one in ast.walk(line) if id(one) not in makes)
         if any(isinstance(one, ast.Name) and one.id == name for one in reads):
             return None
-        if not any(_takes_one(one) for line in some for one in ast.walk(line)):
+        takes = any(_takes_one(one) for line in some for one in ast.walk(line))
+        if not takes and not any(_makes_one(one) for line in none for one in ast.walk(line)):
             return None
         returns = all(_always_exits(side) for side in (node.body, node.orelse))
         return name if returns or name not in self._live_after(node) else None
@@ -955,7 +989,9 @@ class StraightLine:
             match node:
                 case ast.If(test=test) if self.decides(test) and _breaks(node):
                     new += self._leave(node, leaving, carried)
-                case ast.If(test=test) if self.decides(test) and any(isinstance(o, ast.Break) for o in _in_loop([node])):
+                case ast.If(test=test) if self.decides(test) and any(
+                    isinstance(o, ast.Break) for o in _in_loop([node])
+                ):
                     new += self._leave_within(node, leaving, carried)
                 case ast.If(test=test, body=body, orelse=orelse) if not self.decides(test):
                     nothing = _is_nothing(test) - self.nothing
@@ -1063,7 +1099,7 @@ class StraightLine:
             if new and isinstance(new[-1], ast.Continue):
                 new.pop()  # what follows is in the other side
             elif new and isinstance(new[-1], ast.Break):
-                new[-1] = ast.Assign([ast.Name(flag, ast.Store())], ast.Constant(True))  # noqa: FBT003 - its value
+                new[-1] = ast.Assign([ast.Name(flag, ast.Store())], ast.Constant(True))
             sides.append(new)
         copy = changed_copy(node, body=sides[0], orelse=sides[1])
         self.copied[id(copy)] = node
@@ -1373,6 +1409,15 @@ def _takes_one(node: ast.AST) -> bool:
     match node:
         case ast.Call(func=ast.Attribute(attr=name)):
             return name in {"max", "min", "amax", "amin", "argmax", "argmin", "median", "aminmax"}
+    return False
+
+
+def _makes_one(node: ast.AST) -> bool:
+    """Does it make a tensor of one row?"""
+    match node:
+        case ast.Call(func=ast.Attribute(attr=made), args=[first, *_]) if made.endswith(("zeros", "ones", "full")):
+            first = first.elts[0] if isinstance(first, ast.Tuple | ast.List) and first.elts else first
+            return isinstance(first, ast.Constant) and first.value == 1
     return False
 
 

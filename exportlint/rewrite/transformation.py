@@ -34,14 +34,14 @@ class CannotError(Exception):
 class Proposal:
     """A new version of the file. `description`: what was done, in a few words, as an order ("select with a mask").
 
-    safe: right by construction, whatever the inputs are; unsafe: a run has to show it. `needs_both_sides`: only inputs
-    can show it that take both sides of the decision that the edits begin with.
+    safe: right by construction, whatever the inputs are; unsafe: a run has to show it. `both_sides_of`: the line
+    of a decision; only inputs can show it that take both of its sides. 0: there is none.
     """
 
     description: str
     draft: Draft
     applicability: Applicability = Applicability.UNSAFE
-    needs_both_sides: bool = False
+    both_sides_of: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +128,7 @@ def proposed_rewrites(
                 compile(text, str(module.path), "exec", dont_inherit=True)
             except (NoRoomError, OverlappingEditsError, SyntaxError, ValueError):
                 continue
-            yield SuspectedRewrite(
-                proposal.description, proposal.applicability, replacements, proposal.needs_both_sides
-            )
+            yield SuspectedRewrite(proposal.description, proposal.applicability, replacements, proposal.both_sides_of)
 
 
 def _given(proposals: Iterator[Proposal]) -> Iterator[Proposal]:

@@ -68,7 +68,7 @@ class SuspectedRewrite:
     description: str
     applicability: Applicability
     replacements: tuple[Replacement, ...]
-    needs_both_sides: bool = False
+    both_sides_of: int = 0
 
 
 @dataclass(frozen=True, slots=True)

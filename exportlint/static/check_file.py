@@ -169,7 +169,7 @@ class _FileJudge:
         try:
             if self.wanted is Wanted.ALL:
                 return tuple(made)
-            return tuple(islice((one for one in made if not one.needs_both_sides), 1))
+            return tuple(islice((one for one in made if not one.both_sides_of), 1))
         except Exception as error:  # noqa: BLE001 - as for rules
             self._fail(f"the repair of {rule.name}", error)
             return ()

@@ -102,12 +102,12 @@ class MergedSuspicions:
 def fix_of(rewrite: SuspectedRewrite, shown: str) -> Fix:
     """As findings carry it: a rewrite of the file that is `shown` by this name."""
     edits = tuple(Edit(shown, one.start, one.end, one.text) for one in rewrite.replacements)
-    return Fix(rewrite.description, rewrite.applicability, edits, needs_both_sides=rewrite.needs_both_sides)
+    return Fix(rewrite.description, rewrite.applicability, edits, both_sides_of=rewrite.both_sides_of)
 
 
 def _offered(advice: str, rewrites: Iterable[Fix]) -> Fix | None:
     """The advice, with the edits of a rewrite that is right whatever the inputs are, or of the best one."""
-    plain = (one for one in rewrites if not one.needs_both_sides)
+    plain = (one for one in rewrites if not one.both_sides_of)
     best = min(plain, key=lambda one: one.applicability is not Applicability.SAFE, default=None)
     if best:
         return replace(best, description=advice or best.description)

@@ -73,7 +73,7 @@ def rewritten_classes(fixture: Path, torch: str) -> list[RewrittenClass]:
     """Every Bad class of the fixture, as that torch version's findings say."""
     options = StaticOptions(torch, tuple(MODES))
     found = check([SourceFile(fixture, str(fixture))], tuple(all_rules().values()), options).findings
-    plain = (replace(one, rewrites=tuple(fix for fix in one.rewrites if not fix.needs_both_sides)) for one in found)
+    plain = (replace(one, rewrites=tuple(fix for fix in one.rewrites if not fix.both_sides_of)) for one in found)
     fixable = [one for one in plain if one.rewrites]
     text = fixture.read_text("utf-8")
     functions = _Functions(ast.parse(text))

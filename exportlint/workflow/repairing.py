@@ -192,4 +192,4 @@ def rewritten(findings: Sequence[Finding], *, unsafe: bool) -> tuple[Edition, li
 
 
 def _is_offered(fix: Fix, *, unsafe: bool) -> bool:
-    return not fix.needs_both_sides and (unsafe or fix.applicability is Applicability.SAFE)
+    return not fix.both_sides_of and (unsafe or fix.applicability is Applicability.SAFE)
