@@ -7,8 +7,8 @@ Instead: torch's own recurrent layers (`nn.GRU`, `nn.LSTM`, `nn.RNN`) take any l
 there is a scan operator, not public in torch 2.13: `torch._higher_order_ops.scan.scan(step, init, x, dim=1)`. Where the
 length never changes, the loop is fine.
 
-No repair: it exports, and computes the same for the sample's length; whether other lengths come, only its author
-knows.
+A repair writes it with `scan` where the length is declared dynamic, so that a trial shows that the loop fixes it.
+Where it is not, the loop is left as it is.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ _MESSAGE = "the loop over `{code}` carries a state from step to step and is unro
 
 class RecurrentLoopUnrolled(Rule):
     shown_by = ("sizes", "other-length")
+    mended_by = ("loop-in-data",)
     cases: ClassVar = {
         "BadCellLoop": Case(_MESSAGE, _SCAN),
         "BadStepLoop": Case(_MESSAGE, _SCAN),

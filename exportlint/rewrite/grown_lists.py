@@ -189,7 +189,8 @@ class GrownLists:
                     dim = rest[0] if rest else next((one.value for one in words if one.arg in {"dim", "axis"}), None)
                     return self._joined(name, origin, dim, mask)
                 if origin == "builtins.sum" and not rest:
-                    return expression("torch.stack(LIST)[MASK].sum(0)", LIST=name, MASK=mask)
+                    there = expression("torch.stack(LIST)[MASK]", LIST=name, MASK=mask)
+                    return put_together(there, origin, None)
                 if origin == "builtins.len":
                     return expression("MASK.sum()", MASK=mask)
         return None
@@ -198,28 +199,36 @@ class GrownLists:
         data = any(self.view.is_data(entry) for _, entry in self._entries(name))
         joins = "torch.stack" if data or origin not in {"torch.tensor", "torch.as_tensor"} else "torch.tensor"
         there = expression(f"{joins}(LIST)[MASK]", LIST=name, MASK=mask)
-        match dim:
-            case None:
-                number = 0
-            case ast.Constant(value=int(number)):
-                pass
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
-                number = -number
-            case _:
-                raise CannotError("the dim in which a list is put together is not written there")
-        if origin in {"torch.cat", "torch.concat", "torch.vstack"}:
-            if number == 0:
-                return expression("THERE.flatten(0, 1)", THERE=there)
-            first, second = (number, number + 1) if number > 0 else (number - 1, number)
-            return expression("THERE.movedim(0, FIRST).flatten(FIRST, SECOND)", THERE=there,
-                              FIRST=_integer(first), SECOND=_integer(second))  # fmt: skip
-        return there if number == 0 else expression("THERE.movedim(0, DIM)", THERE=there, DIM=_integer(number))
+        return put_together(there, origin, dim)
 
     def truth(self, node: ast.AST, inside: Mapping[str, set[int]]) -> ast.expr | None:
         """`if kept:` and `if not kept:` ask whether any entry is there."""
         if isinstance(node, ast.Name) and node.id in self.masks and id(node) not in inside[node.id]:
             return expression("torch.stack(MASK).any()", MASK=self.masks[node.id])
         return None
+
+
+def put_together(entries: ast.expr, origin: str, dim: ast.expr | None) -> ast.expr:
+    """What `torch.stack`, `torch.cat` or `sum` gives of entries that are stacked along the first dim already. Raises
+    CannotError where the dim is not written there."""
+    match dim:
+        case None:
+            number = 0
+        case ast.Constant(value=int(number)):
+            pass
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
+            number = -number
+        case _:
+            raise CannotError("the dim in which a list is put together is not written there")
+    if origin == "builtins.sum":
+        return expression("ENTRIES.sum(0)", ENTRIES=entries)
+    if origin in {"torch.cat", "torch.concat", "torch.vstack"}:
+        if number == 0:
+            return expression("ENTRIES.flatten(0, 1)", ENTRIES=entries)
+        first, second = (number, number + 1) if number > 0 else (number - 1, number)
+        return expression("ENTRIES.movedim(0, FIRST).flatten(FIRST, SECOND)", ENTRIES=entries,
+                          FIRST=_integer(first), SECOND=_integer(second))  # fmt: skip
+    return entries if number == 0 else expression("ENTRIES.movedim(0, DIM)", ENTRIES=entries, DIM=_integer(number))
 
 
 class _Reading(ast.NodeTransformer):

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from exportlint.rewrite.decide_in_data import rewritten, rewritten_file
+from exportlint.rewrite.recurrences import recurrence
 from exportlint.rewrite.rows_at_once import rows_at_once
 from exportlint.rewrite.straight_line import Style
 from exportlint.rewrite.transformation import CannotError
@@ -24,8 +25,9 @@ class LoopInData:
     def proposals(self, site: Site) -> Iterator[Proposal]:
         if site.view is None:
             return
-        with suppress(CannotError):
-            yield from rows_at_once(site)
+        for way in (rows_at_once, recurrence):
+            with suppress(CannotError):
+                yield from way(site)
         for everything in (False, True):
             for style in _WAYS:
                 if (proposal := rewritten(site, style, everything=everything)) is not None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 from exportlint.engine.flow.control_flow import statements
 from exportlint.rewrite.draft import changed_copy, expression
 from exportlint.rewrite.draft import statements as written
+from exportlint.rewrite.grown_lists import put_together
 from exportlint.rewrite.straight_line import StraightLine, Swapped, names_set
 from exportlint.rewrite.tensor_form import TensorForm
 from exportlint.rewrite.transformation import CannotError, Proposal
@@ -68,7 +69,7 @@ def rows_at_once(site: Site) -> Iterator[Proposal]:
 def _comprehension(view: View, draft: Draft, node: ast.ListComp | ast.GeneratorExp) -> None:
     if len(node.generators) > 1 or node.generators[0].ifs:
         raise CannotError("data says which rows there are")
-    rows = _rows(view, node.generators[0].target, node.generators[0].iter, [node.elt])
+    rows = rows_of(view, node.generators[0].target, node.generators[0].iter, [node.elt])
     step = ast.Lambda(rows.arguments(), _of_row(view, rows, node.elt))
     statement = draft.statement_of(node)
     if rows.before and statement is not None:
@@ -84,7 +85,7 @@ def _comprehension(view: View, draft: Draft, node: ast.ListComp | ast.GeneratorE
     if name is None:
         raise CannotError("it is not stacked")
     draft.swap(node, rows.called(step))
-    _join_reads(view, draft, name, [])
+    join_reads(view, draft, name, [])
 
 
 def _loop(view: View, draft: Draft, node: ast.For) -> None:
@@ -107,7 +108,7 @@ def _loop(view: View, draft: Draft, node: ast.For) -> None:
     made, mapped = _mapped(view, node, before, value, set())
     draft.replace(begun, [])
     draft.replace(node, [*made, *written("NAME = MAPPED", NAME=name, MAPPED=mapped)])
-    _join_reads(view, draft, name, [begun, last])
+    join_reads(view, draft, name, [begun, last])
 
 
 # How the results of all rows are put together where each step adds, subtracts or multiplies its own.
@@ -155,7 +156,7 @@ def _mapped(
         raise CannotError("a step does more than to set names")
     if StraightLine(view).carried(node) - carried or own & view.flow.live_after(node) or any("." in one for one in own):
         raise CannotError("a step needs what another one left")
-    rows = _rows(view, node.target, node.iter, [*before, value])
+    rows = rows_of(view, node.target, node.iter, [*before, value])
     if not before:
         return [*rows.before], rows.called(ast.Lambda(rows.arguments(), _of_row(view, rows, value)))
     step = "one_row"
@@ -177,12 +178,13 @@ def _of_row(view: View, rows: _Rows, node: ast.expr) -> ast.expr:
     return TensorForm(view).of(new)
 
 
-def _rows(view: View, target: ast.expr, over: ast.expr, body: Sequence[ast.AST]) -> _Rows:
+def rows_of(view: View, target: ast.expr, over: ast.expr, body: Sequence[ast.AST]) -> _Rows:
+    """What the steps of a loop, or of a comprehension, go through. Raises CannotError where it is no tensor."""
     match target, over:
         case ast.Name(id=index), ast.Call(func=ast.Name(id="range"), args=[count]):
             return _indexed(view, index, count, body)
         case ast.Tuple(elts=[ast.Name(id=index), rest]), ast.Call(func=ast.Name(id="enumerate"), args=[inner]):
-            return _counted(view, index, _rows(view, rest, inner, body), body)
+            return _counted(view, index, rows_of(view, rest, inner, body), body)
         case ast.Name(id=name), _ if (tensor := _tensor(view, over)) is not None:
             return _Rows((name,), (tensor,))
         case ast.Tuple(elts=names), ast.Call(func=ast.Name(id="zip"), args=[ast.Starred() as given]):
@@ -203,11 +205,21 @@ def _tensor(view: View, over: ast.expr) -> ast.expr | None:
         case ast.Call(func=ast.Attribute(value=inner, attr="unbind" | "tolist"), args=args, keywords=[]) if (
             not view.origin(over.func)
         ):
-            first = not args or (isinstance(args[0], ast.Constant) and args[0].value == 0)
-            return inner if first and _is_tensor(view, inner) else None
-        case ast.Call(args=[inner], keywords=[]) if view.origin(over.func) == "torch.unbind":
-            return inner if _is_tensor(view, inner) else None
+            return _rows_along(inner, args) if _is_tensor(view, inner) else None
+        case ast.Call(args=[inner, *args], keywords=words) if view.origin(over.func) == "torch.unbind":
+            given = [*args, *(one.value for one in words if one.arg == "dim")]
+            return _rows_along(inner, given) if _is_tensor(view, inner) else None
     return over if _is_tensor(view, over) else None
+
+
+def _rows_along(tensor: ast.expr, args: Sequence[ast.expr]) -> ast.expr | None:
+    """`x` of `x.unbind(0)`, `x.movedim(1, 0)` of `x.unbind(1)`."""
+    match args:
+        case [] | [ast.Constant(value=0)]:
+            return tensor
+        case [ast.Constant(value=int(dim))]:
+            return expression("X.movedim(DIM, 0)", X=tensor, DIM=ast.Constant(dim))
+    return None
 
 
 def _is_tensors(view: View, node: ast.expr) -> bool:
@@ -243,7 +255,10 @@ def _indexed(view: View, index: str, count: ast.expr, body: Sequence[ast.AST]) -
     for part in body:
         for one in ast.walk(part):
             match one:
-                case ast.Subscript(value=owner, slice=ast.Name(id=name)) if name == index and _is_tensor(view, owner):
+                case ast.Subscript(value=owner, slice=places) if (
+                    dim := _dim_of(index, places)
+                ) is not None and _is_tensor(view, owner):
+                    owner = owner if dim == 0 else expression("X.movedim(DIM, 0)", X=owner, DIM=ast.Constant(dim))
                     text = ast.dump(owner)
                     taken = {parameter for parameter, _ in parameters.values()} | view.flow.names
                     free = next(f"row{end}" for end in ("", *map(str, range(2, 99))) if f"row{end}" not in taken)
@@ -258,6 +273,14 @@ def _indexed(view: View, index: str, count: ast.expr, body: Sequence[ast.AST]) -
         numbers = expression("torch.arange(COUNT)", COUNT=TensorForm(view).symbolic(count))
         return _Rows((index, *names), (numbers, *tensors), entries)
     return _Rows(names, tensors, entries)
+
+
+def _dim_of(index: str, places: ast.expr) -> int | None:
+    """The dim that `x[i]`, `x[:, i]` or `x[:, i, :]` takes one place of."""
+    parts = places.elts if isinstance(places, ast.Tuple) else [places]
+    named = [place for place, one in enumerate(parts) if isinstance(one, ast.Name) and one.id == index]
+    whole = [isinstance(one, ast.Slice) and ast.dump(one) == ast.dump(ast.Slice()) for one in parts]
+    return named[0] if len(named) == 1 and sum(whole) == len(parts) - 1 else None
 
 
 def _is_tensor(view: View, node: ast.expr) -> bool:
@@ -275,19 +298,10 @@ def _joining(view: View, node: ast.AST) -> ast.Call | None:
 def _joined(view: View, call: ast.Call, rows: ast.expr) -> ast.expr:
     """What the call makes of the rows, of the tensor that they are now."""
     given = [*call.args[1:], *(one.value for one in call.keywords if one.arg == "dim")]
-    dim = given[0] if given else ast.Constant(0)
-    first = isinstance(dim, ast.Constant) and dim.value == 0
-    match view.origin(call.func):
-        case "torch.stack":
-            return rows if first else expression("ROWS.movedim(0, DIM)", ROWS=rows, DIM=dim)
-        case "torch.cat" if first:
-            return expression("ROWS.flatten(0, 1)", ROWS=rows)
-        case "builtins.sum" if len(call.args) == 1:
-            return expression("ROWS.sum(0)", ROWS=rows)
-    raise CannotError("the rows are put together in another way")
+    return put_together(rows, view.origin(call.func) or "", given[0] if given else None)
 
 
-def _join_reads(view: View, draft: Draft, name: str, known: Sequence[ast.stmt]) -> None:
+def join_reads(view: View, draft: Draft, name: str, known: Sequence[ast.stmt]) -> None:
     """Where the list is read it is put together; anything else would have to know that it is a tensor now."""
     ours = {id(inner) for one in known for inner in ast.walk(one)}
     for one in list(ast.walk(view.node)):

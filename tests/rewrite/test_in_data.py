@@ -622,6 +622,48 @@ def test_the_same_comes_out_and_it_exports(before: str, at: str) -> None:
     assert torch.allclose(program.module()(x.clone(), y.clone()), old(x.clone(), y.clone()), equal_nan=True)
 
 
+RECURRENCES = {
+    "cells with a state of two": """
+        h = c = x.new_zeros(x.size(0), 4)
+        steps = []
+        for t in range(x.size(1)):
+            h = torch.tanh(self.layers[0](x[:, t]) + h)
+            c = c * 0.5 + h
+            steps.append(self.layers[1](c))
+        return torch.stack(steps, dim=1)
+        """,
+    "a moving average": """
+        mean = x[:, 0]
+        means = []
+        for now in x.unbind(1):
+            mean = 0.9 * mean + 0.1 * now
+            means.append(mean.unsqueeze(1))
+        return torch.cat(means, dim=1)
+        """,
+    "the last state alone": """
+        h = torch.zeros_like(x[:, 0])
+        for t in range(x.shape[1]):
+            h = torch.tanh(self.layers[0](x[:, t, :]) + h)
+        return h
+        """,
+}
+
+
+@pytest.mark.parametrize("before", RECURRENCES.values(), ids=RECURRENCES)
+def test_a_recurrence_over_a_dim_is_as_long_as_the_input_is(before: str) -> None:
+    text = _model(before)
+    at = next(line.strip() for line in before.split("\n") if line.strip().startswith("for "))
+    (new, *_) = [_built(one) for one in proposed(text, at, "loop-in-data") if "scan" in one]
+    old = _built(text)
+    sizes = {"x": {1: torch.export.Dim("time", min=2, max=16)}, "y": {}}
+    x, y = torch.randn(2, 5, 4), torch.randn(2)
+    program = torch.export.export(new, (x, y), dynamic_shapes=sizes)
+    for length in (5, 9):
+        x = torch.randn(2, length, 4)
+        assert torch.allclose(old(x, y), new(x, y), atol=1e-6)
+        assert torch.allclose(old(x, y), program.module()(x, y), atol=1e-6)
+
+
 def test_comments_and_what_does_not_change_stay() -> None:
     text = _model("""
         # loud recordings
