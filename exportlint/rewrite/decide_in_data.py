@@ -33,6 +33,8 @@ class DecideInData:
         # What takes the largest of no rows raises, also on the side that is not taken.
         if asks and (proposal := rewritten(site, Style(padded=True), everything=False)) is not None:
             yield proposal
+        if (proposal := rewritten(site, Style(guarded=True), everything=False)) is not None:
+            yield proposal
         if (proposal := rewritten(site, Style(), everything=True)) is not None:
             yield proposal
         if (proposal := rewritten_file(site, Style())) is not None:
@@ -143,6 +145,7 @@ def rewritten(site: Site, style: Style, *, everything: bool) -> Proposal | None:
         return None
     if _same(body, view.body):
         return None
+    how_guarded = ", with place 0 where it is not taken" if style.guarded else ""
     is_symbol = any(isinstance(one, ast.Call) for one in asked)
     how = "keep the size a symbol" if is_symbol else in_words(line.done)
     draft = site.draft()
@@ -150,7 +153,7 @@ def rewritten(site: Site, style: Style, *, everything: bool) -> Proposal | None:
     # The sides of a decision by a size may have other sizes.
     doubtful = bool(view.asked) and not line.form.fits
     at = line.lists.left_out or (getattr(_decision_at(site) or site.node, "lineno", 0) if doubtful else 0)
-    return Proposal(f"{how}{', in the whole function' if everything else ''}", draft, both_sides_of=at)
+    return Proposal(f"{how}{', in the whole function' if everything else ''}{how_guarded}", draft, both_sides_of=at)
 
 
 def in_words(done: Iterable[str]) -> str:

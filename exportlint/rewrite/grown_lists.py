@@ -17,9 +17,11 @@ from exportlint.rewrite.draft import statements as written
 from exportlint.rewrite.transformation import CannotError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from exportlint.rewrite.view import View
+
+    Finish = Callable[[Iterable[ast.AST]], None]
 
 _LOOPS = (ast.For, ast.While)
 # Whose first size is the length of the list, and which take an empty one.
@@ -49,17 +51,14 @@ class GrownLists:
 
     body      its statements
     decides   does data answer the test?
-    finished  filled with what was made here, by identity: it is in tensors already
+    finish    takes nodes that were made here: they are in tensors already
     """
 
-    def __init__(
-        self, view: View, body: list[ast.stmt], decides: Callable[[ast.expr], bool], finished: set[int]
-    ) -> None:
+    def __init__(self, view: View, body: list[ast.stmt], decides: Callable[[ast.expr], bool], finish: Finish) -> None:
         self.view = view
         self.body = body
         self.decides = decides
-        self.finished = finished
-        self._answers: list[ast.expr] = []  # so that no other node gets the identity of one
+        self.finish = finish
         self.masks: dict[str, str] = {}
         self.left_out = 0  # the line of a special case for an empty list that is left out
 
@@ -173,8 +172,7 @@ class GrownLists:
         """What stands instead of an expression that reads a list as a whole; None where it is no such expression."""
         made = self._answered(node, inside)
         if made is not None:
-            self._answers.append(made)
-            self.finished |= {id(one) for one in ast.walk(made)}
+            self.finish(ast.walk(made))
         return made
 
     def _answered(self, node: ast.AST, inside: Mapping[str, set[int]]) -> ast.expr | None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from exportlint.rewrite.transformation import Proposal, Site
 
-_WAYS = (Style(loops="masked"), Style(loops="operator"))
+_WAYS = (Style(loops="masked"), Style(loops="masked", guarded=True), Style(loops="operator"))
 
 
 class LoopInData:

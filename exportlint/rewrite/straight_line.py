@@ -62,10 +62,12 @@ class Style:
 
     loops      "masked": every step that Python allows is taken; "operator": `while_loop`
     padded     where a decision asks whether there are any rows, both sides are computed on at least one
+    guarded    a place that data says is the first one where its side, or its step, is not taken: it may lie outside
     """
 
     loops: str = "masked"
     padded: bool = False
+    guarded: bool = False
 
 
 @dataclass
@@ -103,7 +105,7 @@ class StraightLine:
         self.flags_set: set[str] = set()  # flags of loops, which sides of decisions set
         self.copied: dict[int, ast.stmt] = {}  # copies, by identity, with what they were made of
         self.begun = self._with_loops(list(self.view.body))
-        self.lists = GrownLists(self.view, self.begun, self.decides, self.form.finished)
+        self.lists = GrownLists(self.view, self.begun, self.decides, self.form.finish)
         self.flags: dict[int, str] = {}  # of loops that keep a result: the name of the flag that says so
 
     def body(self) -> list[ast.stmt]:
@@ -696,8 +698,10 @@ class StraightLine:
                     self.view.data.add(renamed[name].id)
             begun: set[str] = set()
             left = self._private(side)
-            for one in side:
-                masked = self._masked_write(one, test if number == 0 else self.form.negated(test), left)
+            for plain in side:
+                taken = test if number == 0 else self.form.negated(test)
+                one = self._guarded(plain, self.form.negated(taken))
+                masked = self._masked_write(one, taken, left)
                 sets = set(names_set(masked)) & renamed.keys()
                 if not isinstance(masked, ast.Assign | ast.AnnAssign | ast.Expr):  # it may leave the name as it was
                     kept = sorted(name for name in sets - begun if not _surely_sets(masked, name))
@@ -1009,8 +1013,24 @@ class StraightLine:
                     pass
                 case _:
                     for one in self._statement(node):
-                        new += self._kept(one, leaving.off(), carried)
+                        new += self._kept(self._guarded(one, leaving.off()), leaving.off(), carried)
         return new
+
+    def _guarded(self, node: ast.stmt, off: ast.expr) -> ast.stmt:
+        """The statement with 0 for places that data says, where it is off."""
+        if not self.style.guarded:
+            return node
+        others: dict[int, ast.expr] = {}
+        for one in ast.walk(node):
+            match one:
+                case ast.Subscript(value=owner, slice=index, ctx=ast.Load()) if self.view.is_data(owner):
+                    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+                case _:
+                    continue
+            for part in parts:
+                if self.view.is_data(part) and not isinstance(part, ast.Slice) and not self.view.is_boolean(part):
+                    others[id(part)] = expression("torch.where(OFF, 0, INDEX)", OFF=off, INDEX=part)
+        return cast("ast.stmt", Swapped(others).visit(node)) if others else node
 
     def _kept(self, node: ast.stmt, off: ast.expr, carried: set[str]) -> list[ast.stmt]:
         """A statement that leaves what is carried as it is where `off` is true."""

@@ -20,7 +20,7 @@ from exportlint.rewrite.transformation import CannotError
 from exportlint.rewrite.view import Nature, View
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 # Functions of a number in Python's `math`, with their names in torch. Documentation of both.
 _MATH = {
@@ -108,7 +108,7 @@ class TensorForm:
 
     def __init__(self, view: View) -> None:
         self.view = view
-        self.finished: set[int] = set()  # what was written in tensors elsewhere, by identity
+        self._finished: dict[int, ast.AST] = {}  # what is in tensors already, by identity
         # Names of integers. Lengths and indices are integers wherever they come from.
         self.whole = {"lengths", "length", "lens", "num", "count", "counts", "idx", "index", "indices", "position"}
         # What is set to rows that data chooses -> the name of the mask that takes its place.
@@ -120,7 +120,7 @@ class TensorForm:
 
     def of(self, node: ast.expr) -> ast.expr:
         """The expression as a tensor, or as Python where it holds no data. Raises CannotError."""
-        if id(node) in self.finished:
+        if id(node) in self._finished:
             return node
         match node:
             case ast.Lambda(body=ast.IfExp(test=test)) if self.is_data(test):
@@ -148,6 +148,10 @@ class TensorForm:
                 self.holds(target, new)
                 return changed_copy(node, value=new)
         return self.each(node)
+
+    def finish(self, nodes: Iterable[ast.AST]) -> None:
+        """These are in tensors already, and stay as they are."""
+        self._finished.update((id(one), one) for one in nodes)
 
     def each(self, node: ast.expr) -> ast.expr:
         """The node with its parts in tensors; itself where none changes."""
@@ -643,7 +647,7 @@ class TensorForm:
         keys = expression("torch.stack([MADE for EACH in LISTED])", MADE=made, EACH=each, LISTED=listed)
         whole = self.of(listed) if self.is_data(listed) else expression("torch.stack(X)", X=self._listed(listed))
         return expression(
-            f"X.index_select(0, KEYS.arg{name}().reshape(1)).squeeze(0)", X=whole, KEYS=keys
+            f"X[KEYS.arg{name}().reshape(1)].squeeze(0)", X=whole, KEYS=keys
         )  # fmt: skip
 
     def _listed(self, node: ast.expr, *, truth: bool = False) -> ast.expr:
@@ -733,7 +737,7 @@ class TensorForm:
         index = self._index(owner.slice)
         made = changed_copy(node, func=ast.Name("each", ast.Load()), args=[self.of(one) for one in node.args])
         return expression(
-            "torch.stack([MADE for each in OWNER]).index_select(0, INDEX.reshape(1)).squeeze(0)",
+            "torch.stack([MADE for each in OWNER])[INDEX.reshape(1)].squeeze(0)",
             MADE=made, OWNER=owner.value, INDEX=index,
         )  # fmt: skip
 
@@ -796,7 +800,7 @@ class TensorForm:
 
     def _was_number(self, node: ast.expr) -> bool:
         """Was it a number when the author wrote it, and not a tensor?"""
-        if not self.is_data(node) or id(node) in self.finished:
+        if not self.is_data(node) or id(node) in self._finished:
             return False
         return not self.view.value(node).is_tensor
 
@@ -826,9 +830,18 @@ class TensorForm:
         base = self.of(owner)
         if rest:
             base = ast.Subscript(base, rest[0] if len(rest) == 1 else ast.Tuple(rest, ast.Load()), ast.Load())
-        return expression(
-            "X.index_select(DIM, I.reshape(1)).squeeze(DIM)", X=base, DIM=ast.Constant(dim), I=self._index(chosen[0])
-        )
+        return self._place_along(base, dim, self._index(chosen[0]))
+
+    def _place_along(self, tensor: ast.expr, dim: int, index: ast.expr) -> ast.expr:
+        """`tensor[:, index]` for dim 1, and so on, without the number that Python would read. Negative places count
+        from the end as they did, which they do not in `index_select`."""
+        place = expression("I.reshape(1)", I=index)
+        before: list[ast.expr] = [ast.Slice() for _ in range(dim)] if dim >= 0 else [ast.Constant(...)]
+        after: list[ast.expr] = [ast.Slice() for _ in range(-dim - 1)]
+        parts = [*before, place, *after]
+        chosen = ast.Subscript(tensor, parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load()), ast.Load())
+        self.finish([chosen])
+        return expression("CHOSEN.squeeze(DIM)", CHOSEN=chosen, DIM=ast.Constant(dim))
 
     def _is_place(self, node: ast.expr) -> bool:
         """Is it one place that data says? A tensor of one bool is a mask."""
@@ -869,7 +882,7 @@ class TensorForm:
         element = listed.element or (listed.items[0] if listed.items else None)
         made = "torch.stack(list(OWNER))" if element is not None and element.is_tensor else "torch.tensor(OWNER)"
         return expression(
-            f"{made}.index_select(0, I.reshape(1)).squeeze(0)", OWNER=owner, I=self._index(index)
+            f"{made}[I.reshape(1)].squeeze(0)", OWNER=owner, I=self._index(index)
         )  # fmt: skip
 
     def _of_key(self, owner: ast.expr, key: ast.expr) -> ast.expr:
@@ -900,7 +913,7 @@ class TensorForm:
     def selection(self, node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
         """The whole tensor and the mask of rows that data chose: of `x[mask]`, of `x[:n]`, of a name that is set to one
         of these alone, and of what is computed of the chosen rows one by one, as a layer or `* 2` does."""
-        if id(node) in self.finished:
+        if id(node) in self._finished:
             return None
         match node:
             case ast.Name(id=name):

@@ -179,9 +179,7 @@ TABLE = [
         """,
         "min([x, y], key=lambda one: one.norm())",
         """
-        best = torch.stack([x, y]).index_select(
-            0, torch.stack([one.norm() for one in [x, y]]).argmin().reshape(1)
-        ).squeeze(0)
+        best = torch.stack([x, y])[torch.stack([one.norm() for one in [x, y]]).argmin().reshape(1)].squeeze(0)
         return best
         """,
     ),
@@ -443,9 +441,7 @@ TABLE = [
         "int(x.sum().abs())",
         """
         return (
-            torch.stack([each(y) for each in self.layers])
-            .index_select(0, (x.sum().abs().reshape(()).long() % 3).reshape(1))
-            .squeeze(0)
+            torch.stack([each(y) for each in self.layers])[(x.sum().abs().reshape(()).long() % 3).reshape(1)].squeeze(0)
             + 1
         )
         """,

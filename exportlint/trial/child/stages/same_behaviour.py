@@ -85,6 +85,7 @@ _OF_GRADIENTS = (SAMPLE, OTHER, ZEROS)
 # Seconds in which inputs are looked for that take the other sides of branches, or as long as the usual draws took.
 _LOOKING = 2.0
 _HALVINGS = 8
+_BUFFER = "buffer "
 
 
 @dataclass(frozen=True)
@@ -167,6 +168,7 @@ def run(request: StageRequest) -> StageAnswer:
     if any(isinstance(call, EagerCall) and call.gives_tensors for _, now in beside for call in now.calls):
         caveats.append("its callers give tensors now for what were numbers")
     caveats += (*_other_gradients(beside), *_in_checkpoints(beside), *_elsewhere(beside))
+    caveats += _other_statistics(loaded, beside)
     return _judged(caveats, _harmless(beside), unsafe=unsafe)
 
 
@@ -259,7 +261,7 @@ def _beside(
         pairs.append((before, now))
         if before.draw.is_told or _takes_other_sizes_no_more(before, now):
             continue  # which is told beside the rewrite
-        if (seen := _first_difference(before, now)) is not None:
+        if (seen := _first_difference(before, now)) is not None and not _is_of_statistics(loaded, before, seen):
             return seen
     refused = {before.draw.other_size for before, now in pairs if _takes_other_sizes_no_more(before, now)}
     for before, now in pairs:  # what takes another size is not made for the sample's alone
@@ -317,6 +319,31 @@ def _elsewhere(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
         if before.draw.is_told and (seen := _first_difference(before, now)):
             yield f"it computes something else on {_in_words(seen.details)}"
             return
+
+
+def _is_of_statistics(loaded: Loaded, before: Behaviour, seen: Observation) -> bool:
+    """Is it what a normalization of torch's own learned in training that differs, of a model that is given in eval
+    mode? A side that was not taken is computed now, and learns: the exported program has nothing of it."""
+    part = str(seen.details.get("part", ""))
+    if not before.draw.in_training or not part.startswith(_BUFFER):
+        return False
+    model = loaded.eager()
+    owner = part.removeprefix(_BUFFER).rpartition(".")[0]
+    norm = dict(model.named_modules()).get(owner) if isinstance(model, torch.nn.Module) else None
+    return isinstance(norm, torch.nn.modules.batchnorm._NormBase)  # noqa: SLF001 - the base of all that keep statistics
+
+
+def _other_statistics(loaded: Loaded, pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
+    for before, now in pairs:
+        seen = _first_difference(before, now)
+        if seen is not None and _is_of_statistics(loaded, before, seen):
+            yield f"in training it learns other statistics ({str(seen.details['part']).removeprefix(_BUFFER)})"
+            return
+
+
+def is_told_of(loaded: Loaded, before: Behaviour) -> bool:
+    """Does the edited model compute something else there in eager, of which somebody is told beside the rewrite?"""
+    return before.draw.is_told and _first_difference(before, _behaviour(loaded, before.draw, beside=before)) is not None
 
 
 def _in_checkpoints(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
@@ -546,7 +573,7 @@ def _buffer_difference(before: Behaviour, now: Behaviour) -> Observation | None:
     """Of those that both have: a rewrite may make a buffer of what was an attribute."""
     for name, ours in before.buffers.items():
         if name in now.buffers and (found := compare(ours, now.buffers[name])):
-            return _observed({"inputs": before.in_words, "part": f"buffer {name}", **found.fields()})
+            return _observed({"inputs": before.in_words, "part": f"{_BUFFER}{name}", **found.fields()})
     return None
 
 

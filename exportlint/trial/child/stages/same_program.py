@@ -19,7 +19,7 @@ from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.execution.side_effects import recorded_effects
 from exportlint.trial.child.export.export_call import from_program
 from exportlint.trial.child.loading.seeding import seed
-from exportlint.trial.child.stages.same_behaviour import FIRST_SEED, Behaviour, EagerCall, kept_behaviours
+from exportlint.trial.child.stages.same_behaviour import FIRST_SEED, Behaviour, EagerCall, is_told_of, kept_behaviours
 from exportlint.trial.protocol.outcomes import DIFFERS, PASSED, SKIPPED
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ def run(request: StageRequest, _program: Any) -> StageAnswer:
     found = {one.draw: _difference(request, module, one) for one in _comparable(request.options["file"])}
     if found.get(InputDraw(SAMPLE), ""):
         return StageAnswer(SKIPPED, "it differs on the sample already")
-    why = next(filter(None, found.values()), "")
+    others = (one for one in _comparable(request.options["file"]) if found[one.draw])
+    why = next((found[one.draw] for one in others if not is_told_of(request.loaded, one)), "")
     return StageAnswer(DIFFERS if why else PASSED, why)
 
 
