@@ -596,10 +596,7 @@ class StraightLine:
         """`stale >= 2` as a tensor where the count begins as a number of Python, which `torch.where` does not take."""
         if not isinstance(test, ast.Compare):
             return test
-        begun = {
-            name for one in ast.walk(self.view.node) if isinstance(one, ast.Assign)
-            for name, value in _pairs_of(one) if isinstance(value, ast.Constant)
-        }  # fmt: skip
+        begun = self.view.begun_as_numbers
         data = [one for one in (test.left, *test.comparators) if self.view.is_data(one)]
         if not all(begun & set(_reads(one)) and isinstance(one, ast.Name | ast.BinOp) for one in data):
             return test
@@ -1562,14 +1559,6 @@ def _pairs(node: ast.Assign) -> list[tuple[str, ast.expr]] | None:
         return None
     path = path_of(target)
     return [(path, node.value)] if path is not None else None
-
-
-def _pairs_of(node: ast.Assign) -> Iterator[tuple[str, ast.expr]]:
-    """Of `a, b = 1, x` both, whatever reads what."""
-    (target, value) = node.targets[0], node.value
-    both = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts)
-    pairs = zip(target.elts, value.elts, strict=True) if both else [(target, value)]  # type: ignore[attr-defined]  # `both`
-    yield from ((path, one) for place, one in pairs if (path := path_of(place)))
 
 
 def _place(path: str) -> ast.expr:

@@ -11,7 +11,7 @@ Where Python takes no tensor (sizes, bounds of slices, dims), the number is read
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.def_use import path_of
 from exportlint.engine.values.abstract_value import Array, Kind
@@ -809,6 +809,8 @@ class TensorForm:
     def _subscript(self, node: ast.Subscript) -> ast.expr:
         if (counted := self._shape_of_selection(node)) is not None:
             return counted
+        if (first := self._first_of_chosen(node)) is not None:
+            return first
         owner, index = node.value, node.slice
         parts = index.elts if isinstance(index, ast.Tuple) else [index]
         chosen = [one for one in parts if not isinstance(one, ast.Slice) and self._is_place(one)]
@@ -872,6 +874,8 @@ class TensorForm:
         match new:
             case ast.Call(func=ast.Attribute(value=inner, attr="reshape"), args=[ast.Tuple(elts=[])]):
                 new = inner  # it gets one dim in any case
+            case ast.Name(id=name) if name in self.view.begun_as_numbers:
+                return expression("torch.as_tensor(X)", X=new)
         return new if self._is_whole(node) or _is_long(new) else expression("X.long()", X=new)
 
     def _entry(self, owner: ast.expr, index: ast.expr) -> ast.expr:
@@ -933,7 +937,7 @@ class TensorForm:
                 return self._rows_chosen(node)
             case ast.BinOp(left=left, op=operator, right=right):
                 first, second = self.selection(left), self.selection(right)
-                if (first is None) is (second is None):
+                if first and second and ast.dump(first[1]) != ast.dump(second[1]):
                     return None
                 chosen = first or second
                 parts = (first[0] if first else self.of(left), second[0] if second else self.of(right))
@@ -945,6 +949,8 @@ class TensorForm:
     def _computed_by_row(
         self, node: ast.Call, function: ast.expr, args: list[ast.expr]
     ) -> tuple[ast.expr, ast.expr] | None:
+        if self._last(node) in {"softmax", "log_softmax"}:
+            return self._shares(node, function, args)
         if self._last(node) in _NEUTRAL or self._last(node) in _OF_ALL_ROWS:
             return None
         if isinstance(function, ast.Attribute) and (found := self.selection(function.value)) is not None:
@@ -957,6 +963,36 @@ class TensorForm:
             return None
         ((place, found),) = chosen
         return changed_copy(node, args=[*args[:place], found[0], *args[place + 1 :]]), found[1]
+
+    def _shares(self, node: ast.Call, function: ast.expr, args: list[ast.expr]) -> tuple[ast.expr, ast.expr] | None:
+        """`softmax` over the chosen rows: what is not chosen has no share."""
+        as_method = isinstance(function, ast.Attribute) and not self.view.origin(function)
+        owner = cast("ast.Attribute", function).value if as_method else args[0] if args else None
+        found = self.selection(owner) if owner is not None else None
+        given = [*(args if as_method else args[1:]), *(one.value for one in node.keywords if one.arg == "dim")]
+        if found is None or owner is None or [getattr(one, "value", None) for one in given] != [0]:
+            return None
+        mask = self._fitted(owner, *found, whole=False)
+        filled = expression("torch.where(MASK, X, -float('inf'))", MASK=mask, X=found[0])
+        if as_method:
+            return changed_copy(node, func=ast.Attribute(filled, self._last(node), ast.Load())), found[1]
+        return changed_copy(node, args=[filled, *args[1:]]), found[1]
+
+    def _first_of_chosen(self, node: ast.Subscript) -> ast.expr | None:
+        """`rows[0]` of `rows = x[:n]`, which begins as `x` does."""
+        match node:
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int(place))) if place >= 0:
+                chosen = self.view.only_value(name)
+            case _:
+                return None
+        if not isinstance(chosen, ast.Subscript):
+            return None
+        parts = chosen.slice.elts if isinstance(chosen.slice, ast.Tuple) else [chosen.slice]
+        sliced = [one for one in parts if isinstance(one, ast.Slice)]
+        found = self._rows_chosen(chosen)
+        if found is None or not sliced or not self._is_bound_by_data(sliced[0]) or sliced[0].lower is not None:
+            return None
+        return ast.Subscript(found[0], node.slice, ast.Load())
 
     def _rows_chosen(self, node: ast.Subscript) -> tuple[ast.expr, ast.expr] | None:
         owner, index = node.value, node.slice
@@ -1012,10 +1048,13 @@ class TensorForm:
         """`x[mask].mean()` over the whole tensor, where the mask leaves out what is not chosen."""
         found = self.selection(owner)
         dim = node.args[0] if node.args else next((w.value for w in node.keywords if w.arg in {"dim", "axis"}), None)
-        if found is None or (dim is not None and not (isinstance(dim, ast.Constant) and dim.value == 0)):
+        if found is None:
             return None
         base, mask = found
-        mask = self._fitted(owner, base, mask, whole=dim is None)
+        if not self._is_last_dim(owner, dim):  # there it stands along the dim as it is
+            if dim is not None and _integer_of(dim) != 0:
+                return None
+            mask = self._fitted(owner, base, mask, whole=dim is None)
         neutral = _NEUTRAL[method]
         rest = [one for one in node.keywords if one.arg not in {"dim", "axis"}]
         reduced = "sum" if method == "mean" else method
@@ -1025,6 +1064,15 @@ class TensorForm:
         if method == "mean":
             whole = ast.BinOp(whole, ast.Div(), ast.Call(ast.Attribute(mask, "sum", ast.Load()), args, rest))
         return whole
+
+    def _is_last_dim(self, owner: ast.expr, dim: ast.expr | None) -> bool:
+        """Does data choose along the last of several dims, as in `x[i, :, :n]`, and is that the dim?"""
+        chosen = self.view.only_value(owner.id) if isinstance(owner, ast.Name) else owner
+        if not (isinstance(chosen, ast.Subscript) and isinstance(chosen.slice, ast.Tuple)):
+            return False
+        sliced = [one for one in chosen.slice.elts if isinstance(one, ast.Slice)]
+        number = _integer_of(dim)
+        return len(sliced) > 1 and self._is_bound_by_data(sliced[-1]) and number in {-1, len(sliced) - 1}
 
     def _fitted(self, owner: ast.expr, base: ast.expr, mask: ast.expr, *, whole: bool) -> ast.expr:
         """The mask of rows, for tensors whose rows have dims of their own. `owner`: the chosen rows."""
@@ -1046,6 +1094,15 @@ class TensorForm:
             return None
         fitted = self._fitted(value, found[0], found[1], whole=False)
         return target.value, self.selected(fitted, found[0], as_value(target.value))
+
+
+def _integer_of(node: ast.expr | None) -> int | None:
+    match node:
+        case ast.Constant(value=int(number)):
+            return number
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
+            return -number
+    return None
 
 
 def _whole_parts(mask: ast.AST) -> Iterator[ast.AST]:

@@ -350,6 +350,14 @@ class View:
             return None
         return self.module.parsed.kept(self.node, _values).get(name)
 
+    @cached_property
+    def begun_as_numbers(self) -> frozenset[str]:
+        """Names that a statement of the function sets to a number that is written there: `count, best = 0, x`."""
+        return frozenset(
+            name for one in ast.walk(self.node) if isinstance(one, ast.Assign) for name, value in _pairs(one)
+            if isinstance(value, ast.Constant) and isinstance(value.value, int | float)
+        )  # fmt: skip
+
     def literal(self, node: ast.expr) -> ast.expr | None:
         """What the file, or a class in it, sets a name to, where one statement alone does: a dict of constants, say."""
         name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None
@@ -398,6 +406,17 @@ def _values(_file: Parsed, function: ast.AST) -> Mapping[str, ast.expr]:
                 found[name] += 1
                 values[name] = node.value
     return {name: value for name, value in values.items() if found[name] == stored[name] == 1}
+
+
+def _pairs(node: ast.Assign) -> Iterator[tuple[str, ast.expr]]:
+    """Of `a, b = 1, x` both."""
+    for target in node.targets:
+        match target, node.value:
+            case ast.Tuple(elts=places), ast.Tuple(elts=values) if len(places) == len(values):
+                pairs = list(zip(places, values, strict=True))
+            case _:
+                pairs = [(target, node.value)]
+        yield from ((path, value) for place, value in pairs if (path := path_of(place)) is not None)
 
 
 def _names(node: ast.AST, name: str) -> bool:

@@ -469,6 +469,39 @@ TABLE = [
         """,
     ),
     (
+        "shares of rows as long as data says, and the first of them",
+        """
+        n = (y[:, 0] > -9).sum().item()
+        rows = x[:n]
+        shares = self.layers[0](rows).softmax(0)
+        return (shares * rows).sum(0) + rows.max(0).values + rows[0] if n > 1 else rows[0]
+        """,
+        "n > 1",
+        None,
+    ),
+    (
+        "a count that says where the next one goes",
+        """
+        out, count = torch.zeros(8), 0
+        for row in x:
+            if row.sum() > 5:
+                out[count] = row[0]
+                count += 1
+        return out
+        """,
+        "row.sum() > 5",
+        """
+        out, count = (torch.zeros(8), 0)
+        for row in x:
+            chosen = row.sum() > 5
+            out[torch.as_tensor(count).reshape(1)] = torch.where(
+                chosen, row[0], out[torch.as_tensor(count).reshape(1)]
+            )
+            count = torch.where(chosen, count + 1, count)
+        return out
+        """,
+    ),
+    (
         "a list that data filters",
         """
         kept = [row * 2 for row in x if row.sum() > 5]
