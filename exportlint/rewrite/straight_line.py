@@ -754,7 +754,7 @@ class StraightLine:
             return self._masked_entry(node, found[0], test)
         if _only_tells(node):  # eager tells it where it did
             return ast.If(expression("not torch.compiler.is_exporting() and TEST", TEST=test), [node], [])
-        raise CannotError(f"a side does more than to set names: {ast.unparse(node).partition(chr(10))[0]}")
+        raise CannotError("a side does more than to set names")
 
     def _masked_entry(self, node: ast.stmt, name: str, test: ast.expr) -> ast.stmt:
         """An entry of a list is made in any case; the mask beside the list says whether it is there."""
