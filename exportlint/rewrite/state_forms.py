@@ -72,7 +72,7 @@ class Known:
         self.module, self.belief, self.scopes = module, belief, scopes
         self.from_sample = False  # was a size of the sample asked for?
         self.answers: set[str] = set()  # names that hold whether something is there
-        self._views = {
+        self.views = {
             id(scope): View(module, FunctionInfo(scope.node.name, scope.node, module), belief) for scope in scopes
         }
 
@@ -81,7 +81,7 @@ class Known:
 
     def view(self, node: ast.AST) -> View | None:
         scope = self.scope_of(node)
-        return self._views[id(scope)] if scope is not None else None
+        return self.views[id(scope)] if scope is not None else None
 
     def is_data(self, node: ast.expr) -> bool:
         view = self.view(node)
@@ -115,7 +115,11 @@ class Known:
                     if isinstance(one, ast.Assign) and path_of(one.targets[0]) == name
                 ]  # fmt: skip
                 return next((d for one in values if (d := self.dims(one, depth - 1)) is not None), None)
-            case ast.Call(func=ast.Attribute(attr=method), args=[], keywords=[]) if method in _WHOLE:
+            case ast.Call(func=ast.Attribute(attr=method), args=[], keywords=[]) if (
+                method in _WHOLE or method == "item"
+            ):
+                return ()
+            case ast.Call(func=ast.Name(id="float" | "int")):
                 return ()
             case ast.Call(func=ast.Attribute(value=owner, attr=method)) if method in _SAME_SIZE:
                 return self.dims(owner, depth - 1)
@@ -285,6 +289,11 @@ class Known:
         )
 
 
+def _origin(node: ast.AST) -> ast.AST:
+    """The author's statement that the node stands for."""
+    return getattr(node, "origin", node)
+
+
 def _set_in(scope: Scope, name: str) -> list[ast.stmt]:
     return [one for one in statements_of(scope.body) if name in defined(one)]
 
@@ -430,7 +439,7 @@ class Forms:
                 case ast.Compare(ops=[ast.Is() | ast.IsNot() as op]) if id(node) in aliases:
                     told = reference(aliases[id(node)])
                     return told if isinstance(op, ast.IsNot) else ast.UnaryOp(ast.Invert(), told)
-                case ast.If() if any(getattr(node, "origin", node) is one for one in starts):
+                case ast.If() if any(_origin(node) is _origin(one) for one in starts):
                     rest = node.test.values[1:] if isinstance(node.test, ast.BoolOp) else []
                     return [] if all(_asks_size(one, is_own) for one in rest) else None
                 case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):

@@ -215,7 +215,7 @@ class Homes:
 
     def _own(self, name: str) -> None:
         """An attribute of the module itself."""
-        found = self._definition(self.init, name) or self._reset(name)
+        found = self._first(self.methods, name)
         if found is None and name in self.class_level:
             found = (self.class_level[name], self.class_level[name].value)
         statement, value = found if found is not None else (None, None)
@@ -251,15 +251,38 @@ class Homes:
                         return node, value
         return None
 
-    def _reset(self, name: str) -> tuple[ast.stmt, ast.expr | None] | None:
-        """`__init__` calls `self.reset()`, which sets it: the call, above which the buffer is registered."""
-        for node in ast.walk(self.init) if self.init is not None else ():
+    def _first(self, methods: dict[str, ast.FunctionDef], name: str) -> tuple[ast.stmt, ast.expr | None] | None:
+        """The statement of the constructor that sets `self.name`, or that calls what does (`self.reset()`), above which
+        the buffer is registered; and the value, as the constructor can say it."""
+        init = methods.get("__init__")
+        found = self._definition(init, name)
+        if found is not None:
+            return found[0], self._spelled_out(found[1], methods)
+        for node in ast.walk(init) if init is not None else ():
             match node:
-                case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=method))):
-                    found = self._definition(self.methods.get(method), name)
-                    if found is not None:
-                        return node, found[1]
+                case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=method)) as call):
+                    function = methods.get(method)
+                    found = self._definition(function, name)
+                    if function is not None and found is not None:
+                        value = found[1] and _as_called(found[1], function, call)
+                        return node, self._spelled_out(value, methods)
         return None
+
+    def _spelled_out(self, value: ast.expr | None, methods: dict[str, ast.FunctionDef]) -> ast.expr | None:
+        """Of `self.zeros(2)` what the method returns."""
+        match value:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)) if name in methods:
+                function = methods[name]
+            case ast.Call(func=ast.Name(id=name)) if name in self.module.functions:
+                function = self.module.functions[name].node  # type: ignore[assignment] # a lambda has no statements
+            case _:
+                return value
+        match function:
+            case ast.FunctionDef(body=[*before, ast.Return(value=ast.expr() as given)]) if all(
+                isinstance(one, ast.Assign | ast.Expr) for one in before
+            ):
+                return _as_called(given, function, value)
+        return value
 
     # -- objects and closures that the constructor makes
 
@@ -397,7 +420,7 @@ class Homes:
             self.run |= {id(node) for one, node in methods.items() if one != "__init__"}
             self._scopes_of(methods, "self", home)
             for one in sorted(changed):
-                found = self._definition(methods.get("__init__"), one) or _class_field(known, one)
+                found = self._first(methods, one) or _class_field(known, one)
                 statement, value = found if found is not None else (None, None)
                 is_buffer = isinstance(statement, ast.Expr)
                 home.places[one] = Place(one, home, _or_none(value), statement, is_buffer=is_buffer)
@@ -667,6 +690,28 @@ def _factory(value: ast.expr | None) -> ast.expr | None:
         case ast.Call(keywords=[ast.keyword(arg="default_factory", value=made)]):
             return expression("MADE()", MADE=made)
     return value
+
+
+def _as_called(value: ast.expr, function: ast.FunctionDef, call: ast.Call) -> ast.expr:
+    """An expression of a function, with what the call gives it, and what it set its names to before."""
+    known = given_to(function, call)
+
+    def named(node: ast.AST) -> ast.AST | None:
+        return known.get(node.id) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) else None
+
+    for node in function.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=made):
+                known[name] = rebuilt(made, named)  # type: ignore[assignment] # of an expression
+    return rebuilt(value, named)  # type: ignore[return-value] # likewise
+
+
+def given_to(function: ast.FunctionDef, call: ast.Call) -> dict[str, ast.expr]:
+    """What a call gives for the parameters of a function or method, the defaults included."""
+    names = [one.arg for one in function.args.args if one.arg != "self"]
+    given = dict(zip(names[::-1], function.args.defaults[::-1], strict=False))
+    given |= dict(zip(names, call.args, strict=False))
+    return given | {one.arg: one.value for one in call.keywords if one.arg}
 
 
 def _or_none(value: ast.expr | None) -> ast.expr | None:

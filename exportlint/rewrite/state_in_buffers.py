@@ -12,22 +12,33 @@ Buffers that were none before are not persistent: checkpoints load as they did.
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.control_flow import statements as all_statements
-from exportlint.engine.flow.def_use import DefUse, is_changing, path_of, root_of, used
+from exportlint.engine.flow.def_use import DefUse, defined, is_changing, path_of, root_of, used
 from exportlint.engine.flow.lifetimes import methods_in
 from exportlint.engine.source.symbols import FunctionInfo
 from exportlint.rewrite.decide_in_data import put
 from exportlint.rewrite.draft import as_value, changed_copy, expression, stands_for, statements
 from exportlint.rewrite.state_forms import Cell, Forms, Known
-from exportlint.rewrite.state_homes import Home, Homes, Place, Scope, rebuilt, reference, written_values
+from exportlint.rewrite.state_homes import (
+    Home,
+    Homes,
+    Place,
+    Scope,
+    block,
+    given_to,
+    rebuilt,
+    reference,
+    written_values,
+)
 from exportlint.rewrite.straight_line import StraightLine
 from exportlint.rewrite.transformation import CannotError, Proposal
-from exportlint.rewrite.view import Nature, View
+from exportlint.rewrite.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from exportlint.engine.source.symbols import ClassInfo
     from exportlint.rewrite.transformation import Site
@@ -233,8 +244,18 @@ class _Rewriting:
                     return [*cast("list[ast.stmt]", made), *after] if made is not None else None
             return None
 
+        def inlined(node: ast.AST, scope: Scope) -> list[ast.stmt] | None:
+            if not isinstance(node, ast.If) or not self._is_decided_by_data(node.test, scope):
+                return None
+            return _Inlining(by_name, {name for name in used(scope.node) if "." not in name}).decision(node)
+
         for scope in [one for one in self.scopes if one.is_run]:
             scope.rewrite(lambda node, s=scope: change(node, s))  # type: ignore[misc]
+            scope.rewrite(lambda node, s=scope: inlined(node, s))  # type: ignore[misc]
+
+    def _is_decided_by_data(self, test: ast.expr, scope: Scope) -> bool:
+        cells = self._paths(scope)
+        return self.known.views[id(scope)].is_data(test) or any(path_of(one) in cells for one in ast.walk(test))
 
     def _in_data(self) -> None:
         """What Python decides and computes with cells is written in tensors; methods may give and take them."""
@@ -387,9 +408,8 @@ class _Rewriting:
                 return statements("OWN.fill_(VALUE)", OWN=own, VALUE=value)[0]
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant()):
                 return statements("OWN.fill_(VALUE)", OWN=own, VALUE=value)[0]
-        view = self.views.get(id(scope))
-        is_tensor = view.nature(value) is Nature.DATA if view is not None else self.known.makes_tensor(value)
-        if not is_tensor:
+        view = self.views.get(id(scope), self.known.views[id(scope)])
+        if not view.is_data(value) and (id(scope) in self.views or not self.known.makes_tensor(value)):
             return statements("OWN.fill_(VALUE)", OWN=own, VALUE=value)[0]
         return statements("OWN.copy_(VALUE)", OWN=own, VALUE=self._detached(value, scope))[0]
 
@@ -654,6 +674,76 @@ def _begins_flag(node: ast.stmt, test: ast.expr) -> bool:
             ast.UnaryOp(op=ast.Not(), operand=flag),
         ):
             return path_of(target) == path_of(flag)
+    return False
+
+
+@dataclass
+class _Inlining:
+    """A decision in which methods are called, with what they do in the place of the calls: a side that data chooses
+    can set places, and nothing else. `names`: those of the function around it."""
+
+    methods: Mapping[str, Scope]
+    names: set[str]
+    without_gradient: ast.With | None = None
+    inside: set[int] = field(default_factory=set)  # the statements that stood there
+
+    def decision(self, node: ast.If) -> list[ast.stmt] | None:
+        sides = self.block(node.body), self.block(node.orelse)
+        new = changed_copy(node, body=sides[0], orelse=sides[1])
+        if self.without_gradient is None:
+            return [new] if sides != (node.body, node.orelse) else None
+        if all(id(one) in self.inside or _sets_constant(one) for side in sides for one in side):
+            return [ast.With(self.without_gradient.items, [new])]
+        return None
+
+    def block(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        return [new for one in body for new in self.statement(one)]
+
+    def statement(self, node: ast.stmt) -> list[ast.stmt]:
+        match node:
+            case ast.If(body=body, orelse=orelse):
+                return [changed_copy(node, body=self.block(body), orelse=self.block(orelse))]
+            case ast.With(items=[ast.withitem(context_expr=ast.Call(func=ast.Attribute(attr="no_grad")))], body=body):
+                self.without_gradient = node
+                made = block(self.block(body), _without_data)
+                self.inside |= set(map(id, made))
+                return made
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)) as call):
+                scope = self.methods.get(name)
+                new = self.body(scope, call) if scope is not None else None
+                return self.block(new) if new is not None else [node]
+        return [node]
+
+    def body(self, scope: Scope, call: ast.Call) -> list[ast.stmt] | None:
+        given = given_to(scope.node, call)
+        own = {name for one in scope.body for part in ast.walk(one) for name in defined(part) if "." not in name}
+        exits = any(isinstance(one, ast.Return | ast.Yield) for part in scope.body for one in ast.walk(part))
+        asked = [one.arg for one in scope.node.args.args if one.arg != "self"]
+        plain = all(isinstance(one, ast.Name | ast.Constant) for one in given.values())
+        if exits or not plain or own & (self.names | given.keys()) or sorted(given) != sorted(asked):
+            return None
+
+        def named(node: ast.AST) -> ast.AST | None:
+            return given.get(node.id) if isinstance(node, ast.Name) else None
+
+        return [
+            ast.copy_location(type(new)(**dict(ast.iter_fields(new))), new)
+            for new in block([one for one in scope.body if not _is_docstring(one)], named)
+        ]
+
+
+def _without_data(node: ast.AST) -> ast.AST | None:
+    """`self.scale.data`, which export refuses, is `self.scale.detach()`."""
+    return expression("X.detach()", X=node.value) if isinstance(node, ast.Attribute) and node.attr == "data" else None
+
+
+def _sets_constant(node: ast.stmt) -> bool:
+    """`self.ready = True`, `self.count.fill_(1)`."""
+    match node:
+        case ast.Assign(value=value):
+            return isinstance(value, ast.Constant)
+        case ast.Expr(value=ast.Call(args=args)):
+            return all(isinstance(one, ast.Constant) for one in args)
     return False
 
 

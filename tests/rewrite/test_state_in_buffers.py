@@ -77,6 +77,19 @@ _MODELS = {
     "a line of delays": (
         "self.line = [torch.zeros(3) for _ in range(2)]", "self.line = [x] + self.line[:-1]\nreturn sum(self.line)",
     ),
+    "numbers that are read": (
+        "self.past = deque(maxlen=3)", "self.past.append(float(x.abs().max()))\nreturn x / (sum(self.past) / len(self.past))",
+    ),
+    "what a dict has once": (
+        "self.kept = {}",
+        """
+        if 'last' not in self.kept:
+            self.kept['last'] = torch.zeros(3)
+        out = x + self.kept['last']
+        self.kept['last'] = x
+        return out
+        """,
+    ),
     "computed names": (
         "for i in range(2):\n    setattr(self, f'echo_{i}', torch.zeros(3))",
         "for i in range(2):\n    y = x + getattr(self, f'echo_{i}')\n    setattr(self, f'echo_{i}', y)\nreturn y",
@@ -194,6 +207,77 @@ _FILES = {
                 return self.memory.sum * 2
         """,
         "self.sum = self.sum",
+    ),
+    "a method that data decides to call": (
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("sum", torch.zeros(3))
+                self.count = 0
+
+            def restart(self):
+                self.sum.zero_()
+                self.count = 0
+
+            def forward(self, x: torch.Tensor):
+                if x.sum() > 4:
+                    self.restart()
+                self.sum.add_(x)
+                self.count += 1
+                return self.sum / self.count
+        """,
+        "self.count += 1",
+    ),
+    "a first value that methods give": (
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.size = 3
+                self.reset()
+                self.level = self.begun(2.0)
+
+            def begun(self, value):
+                return torch.full((self.size,), value)
+
+            def reset(self):
+                zeros = torch.zeros(self.size)
+                self.pair = (zeros, zeros.clone())
+
+            def forward(self, x: torch.Tensor):
+                first, second = self.pair
+                self.pair = (first + x, second - self.level)
+                self.level = self.level + x
+                return first * second
+        """,
+        "self.pair = (first",
+    ),
+    "a meter": (
+        """
+        class Meter:
+            def __init__(self):
+                self.reset()
+
+            def reset(self):
+                self.sum = 0.0
+                self.count = 0
+
+            def update(self, value):
+                self.sum += value
+                self.count += 1
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.meter = Meter()
+
+            def forward(self, x: torch.Tensor):
+                self.meter.update(x.mean().item())
+                return x - self.meter.sum / self.meter.count
+        """,
+        "self.count += 1",
     ),
     "what the first call fills": (
         """
