@@ -23,7 +23,7 @@ from exportlint.engine.flow.control_flow import statements as statements_of
 from exportlint.engine.flow.def_use import defined, path_of, root_of
 from exportlint.engine.source.symbols import FunctionInfo
 from exportlint.engine.values.abstract_value import Container, Tensor, Value, exactly
-from exportlint.rewrite.draft import changed_copy, expression, statements
+from exportlint.rewrite.draft import as_target, as_value, changed_copy, expression, stands_for, statements
 from exportlint.rewrite.state_homes import Place, block, rebuilt, reference
 from exportlint.rewrite.transformation import CannotError
 from exportlint.rewrite.view import View
@@ -60,6 +60,18 @@ class Cell:
     first: ast.expr
     definition: ast.stmt | None
     is_buffer: bool = False
+    each: Each | None = None
+
+
+@dataclass(frozen=True)
+class Each:
+    """Of buffers with computed names: `for i, d in enumerate(dilations)`, the `i` that stands in the name, and what
+    each begins with."""
+
+    target: ast.expr
+    over: ast.expr
+    key: ast.expr
+    element: ast.expr
 
 
 # -- What is known of values -------------------------------------------------------------------------------------------
@@ -399,12 +411,17 @@ class Forms:
         if initial is None or self.known.makes_tensor(initial) or _number(initial) is not None:
             return [lambda: self._cell(place)]
         if (count := _of_nones(initial)) is not None:
-            return [lambda: self._rows(place, count)]
+            return [lambda: self._rows(place, count), lambda: self._columns(place)]
+        if isinstance(initial, ast.ListComp | ast.DictComp):
+            found = [lambda: self._columns(place)]
+            if (each := _each_of(initial)) is not None:
+                found.append(lambda: self._with_keys(place, each))
+            return [*found, lambda: self._window(place)] if isinstance(initial, ast.ListComp) else found
         if _is_listing(initial):
             return [lambda: self._named(place), lambda: self._window(place), lambda: self._totals(place)]
         if _of_missing(initial) is not None:
             return [lambda: self._named(place)]
-        if isinstance(initial, ast.Set | ast.SetComp | ast.DictComp) or _is_object(initial):
+        if isinstance(initial, ast.Set | ast.SetComp) or _is_object(initial):
             return []  # sets, objects of libraries
         return [lambda: self._cell(place)]
 
@@ -712,7 +729,108 @@ class Forms:
                     elif (key := self._key(scope, target, place)) in parts:
                         parts[key].written.append(value)
 
-    # A list with a place for each layer, which is None at first.
+    # A list or dict with an element for each layer.
+
+    def _columns(self, place: Place) -> list[Place]:
+        """Elements that are tuples, or dicts with the same keys: `[(h, c) for …]` as two lists."""
+        initial = place.initial
+        given = next((one for one in place.written if isinstance(one, ast.Tuple)), None)
+        element = getattr(initial, "elt", getattr(initial, "value", given))
+        match element:
+            case ast.Tuple(elts=values):
+                parts: dict[object, ast.expr] = dict(enumerate(values))
+            case ast.Dict(keys=keys, values=values) if all(isinstance(one, ast.Constant) for one in keys):
+                parts = {one.value: value for one, value in zip(keys, values, strict=True)}  # type: ignore[union-attr] # see the guard
+            case _:
+                raise CannotError("its elements have no parts")
+        field = "value" if isinstance(initial, ast.DictComp) else "elt"
+        columns = {
+            key: Place(f"{place.name}_{key}", place.home,
+                       changed_copy(initial, **{field: value}) if isinstance(initial, ast.ListComp | ast.DictComp)
+                       else initial, place.definition, place.moved)
+            for key, value in parts.items()
+        }  # fmt: skip
+        for one in place.written:
+            if isinstance(one, ast.Tuple) and len(one.elts) == len(columns):
+                for column, value in zip(columns.values(), one.elts, strict=True):
+                    column.written.append(value)
+
+        def of(key: object, owner: str, index: ast.expr, context: ast.expr_context) -> ast.Subscript:
+            return ast.Subscript(reference(f"{owner}.{columns[key].name}"), index, context)
+
+        def change(node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
+            match node:
+                case ast.stmt() if _origin(node) is place.definition:
+                    return node
+                case ast.Subscript(
+                    value=ast.Subscript(value=held, slice=index), slice=ast.Constant(value=key), ctx=context
+                ) if is_own(held) and key in columns:
+                    return of(key, owner, index, context)
+                case ast.Assign(targets=[ast.Subscript(value=held, slice=index)], value=value) if is_own(held):
+                    match value := _rewritten(value, _of_owner(change, owner, is_own)):
+                        case ast.Tuple(elts=values) if len(values) == len(columns):
+                            before, given = list[ast.stmt](), dict(zip(columns, values, strict=True))
+                        case ast.Constant(value=None):
+                            before, given = [], dict.fromkeys(columns, value)
+                        case _ if isinstance(element, ast.Tuple):
+                            names: list[ast.expr] = [
+                                ast.Name(one.name.lstrip("_"), ast.Load()) for one in columns.values()
+                            ]
+                            before = statements("NAMES = VALUE", NAMES=ast.Tuple(names, ast.Load()), VALUE=value)
+                            given = dict(zip(columns, names, strict=True))
+                        case _:
+                            raise CannotError("an element is set whole")
+                    return [*before, *(ast.Assign([of(key, owner, index, ast.Store())], given[key]) for key in columns)]
+                case ast.Compare(left=ast.Subscript(value=held, slice=index), ops=[ast.Is() | ast.IsNot()]) if is_own(
+                    held
+                ):
+                    return changed_copy(node, left=of(next(iter(columns)), owner, index, ast.Load()))
+                case ast.Subscript(value=held, slice=index) if is_own(held) and isinstance(element, ast.Tuple):
+                    return ast.Tuple([of(key, owner, index, ast.Load()) for key in columns], ast.Load())
+                case ast.Attribute() if is_own(node):
+                    raise CannotError(f"`{place.name}` is handed on as a whole")
+            return None
+
+        self._rewrite(place, change)
+        del place.home.places[place.name]
+        for column in columns.values():
+            place.home.places[column.name] = column
+        return list(columns.values())
+
+    def _with_keys(self, place: Place, each: Each) -> list[Place]:
+        """A buffer for each, with the key in its name: their sizes differ, or the keys are names."""
+        is_plain = isinstance(place.initial, ast.ListComp) and not _names_in(each.target) & _names_in(each.element)
+        if is_plain or not self.known.makes_tensor(each.element):
+            raise CannotError("its elements are of one size")
+        self.cells.append(Cell(place.name, place.home, each.element, place.definition, each=each))
+
+        def change(node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
+            def of(index: ast.expr) -> ast.expr:
+                return named_with(owner, place.name, index)
+
+            match node:
+                case ast.stmt() if _origin(node) is place.definition:
+                    return node
+                case ast.Assign(targets=[ast.Subscript(value=held, slice=index)], value=value) if is_own(held):
+                    new = _detached(_rewritten(value, _of_owner(change, owner, is_own)))
+                    return stands_for(statements("OWN.copy_(VALUE)", OWN=of(index), VALUE=new)[0], node)
+                case ast.AugAssign(target=ast.Subscript(value=held, slice=index), op=op, value=value) if is_own(held):
+                    both = _detached(ast.BinOp(of(index), op, _rewritten(value, _of_owner(change, owner, is_own))))
+                    return stands_for(statements("OWN.copy_(VALUE)", OWN=of(index), VALUE=both)[0], node)
+                case ast.Assign(targets=[target], value=ast.ListComp() | ast.DictComp() as again) if is_own(target):
+                    if (every := _each_of(again)) is not None:
+                        put = statements("OWN.copy_(VALUE)", OWN=of(every.key), VALUE=every.element)
+                        return [ast.For(as_target(every.target), every.over, put, [])]
+                case ast.Assign(targets=[ast.Name()], value=ast.Subscript(value=held, slice=index)) if is_own(held):
+                    return [changed_copy(node, value=expression("OWN.clone()", OWN=of(index)))]
+                case ast.Subscript(value=held, slice=index) if is_own(held) and not isinstance(index, ast.Slice):
+                    return of(index)
+                case ast.Attribute() if is_own(node):
+                    raise CannotError(f"`{place.name}` is handed on as a whole")
+            return None
+
+        self._rewrite(place, change)
+        return []
 
     def _rows(self, place: Place, count: ast.expr) -> list[Place]:
         dims = next((d for one in place.written if not _is_none(one) and (d := self.known.dims(one)) is not None), None)
@@ -722,9 +840,16 @@ class Forms:
         flag = f"{place.name}_set"
         first = ast.Call(expression("torch.zeros"), [count, *(ast.Constant(one) for one in dims)], [])
         told = expression("torch.zeros(COUNT, dtype=torch.bool)", COUNT=count)
-        self.cells += [Cell(place.name, place.home, first, place.definition),
-                       Cell(flag, place.home, told, place.definition)]  # fmt: skip
+        self.cells.append(Cell(place.name, place.home, first, place.definition))
         aliases = self._aliases(place, of_row=True)
+        is_asked = bool(aliases) or any(
+            isinstance(node, ast.Compare)
+            and isinstance(node.left, ast.Subscript)
+            and self.is_of(scope, node.left.value, place)
+            for scope, node in self.nodes(place)
+        )
+        if is_asked:
+            self.cells.append(Cell(flag, place.home, told, place.definition))
 
         def change(node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
             flags = reference(f"{owner}.{flag}")
@@ -744,10 +869,11 @@ class Forms:
                     return told if isinstance(op, ast.IsNot) else ast.UnaryOp(ast.Invert(), told)
                 case ast.Assign(targets=[ast.Subscript(value=held, slice=index)], value=value) if is_own(held):
                     is_there = ast.Constant(not _is_none(value))
-                    noted = statements("FLAGS[AT] = IS", FLAGS=flags, AT=index, IS=is_there)
+                    noted = statements("FLAGS[AT] = IS", FLAGS=flags, AT=index, IS=is_there) if is_asked else []
                     return noted if _is_none(value) else [node, *noted]
                 case ast.Assign(targets=[target], value=value) if is_own(target) and _of_nones(value) is not None:
-                    return statements("FLAGS = False", FLAGS=flags)
+                    again = reference(f"{owner}.{place.name}")
+                    return statements("FLAGS = False", FLAGS=flags) if is_asked else statements("OWN = 0", OWN=again)
                 case ast.Subscript(value=held, slice=ast.Slice()) if is_own(held):
                     raise CannotError("a part of it is taken")
                 case ast.Subscript(value=held) if is_own(held):
@@ -757,7 +883,8 @@ class Forms:
             return None
 
         self._rewrite(place, change)
-        place.home.places[flag] = Place(flag, place.home, None, place.definition)
+        if is_asked:
+            place.home.places[flag] = Place(flag, place.home, None, place.definition)
         return []
 
     # Lists that have a bound, and lists that only grow.
@@ -960,6 +1087,52 @@ def _is_listing(node: ast.expr) -> bool:
         case ast.Call(func=ast.Name(id=name)) | ast.Call(func=ast.Attribute(attr=name)):
             return name in {"deque", "list", "dict", "SimpleNamespace", "tuple"}
     return False
+
+
+def _each_of(node: ast.ListComp | ast.DictComp) -> Each | None:
+    """What `[… for d in dilations]` goes through, and by which name each element is called."""
+    match node:
+        case ast.DictComp(
+            key=ast.Name() as key, value=element, generators=[ast.comprehension(target=target, iter=over, ifs=[])]
+        ):
+            return Each(target, over, key, element)
+        case ast.ListComp(
+            elt=element,
+            generators=[
+                ast.comprehension(
+                    target=ast.Name(id=name) as key, iter=ast.Call(func=ast.Name(id="range"), args=[_]) as over, ifs=[]
+                )
+            ],
+        ) if name != "_":
+            return Each(key, over, as_value(key), element)
+        case ast.ListComp(elt=element, generators=[ast.comprehension(target=target, iter=over, ifs=[])]):
+            number = next(one for one in ("i", "number", "place") if one not in _names_in(node))
+            pair = ast.Tuple([ast.Name(number, ast.Store()), target], ast.Store())
+            return Each(pair, expression("enumerate(OVER)", OVER=over), ast.Name(number, ast.Load()), element)
+    return None
+
+
+def named_with(owner: str, name: str, key: ast.expr) -> ast.expr:
+    """`getattr(self, f"left_{i}")`; `self.left_0`."""
+    if isinstance(key, ast.Constant) and f"{name}_{key.value!s}".isidentifier():
+        return reference(f"{owner}.{name}_{key.value!s}")
+    return expression("getattr(OWNER, NAME)", OWNER=reference(owner), NAME=name_with(name, key))
+
+
+def name_with(name: str, key: ast.expr) -> ast.expr:
+    """`f"left_{i}"`."""
+    return ast.JoinedStr([ast.Constant(f"{name}_"), ast.FormattedValue(key, -1)])
+
+
+def _detached(value: ast.expr) -> ast.expr:
+    match value:
+        case ast.Call(func=ast.Attribute(attr="detach")) | ast.Call(func=ast.Name(id="getattr")):
+            return value
+    return expression("VALUE.detach()", VALUE=value)
+
+
+def _names_in(node: ast.AST) -> set[str]:
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
 
 
 def _of_nones(node: ast.expr) -> ast.expr | None:
@@ -1478,6 +1651,8 @@ class _Window(_Grown):
                     inner = value.value.right
                     if isinstance(inner, ast.List) and len(inner.elts) == 1 and is_own(value.value.left):
                         return self.put_in(owner, inner.elts[0], last=True)
+            case ast.Assign(targets=[target], value=ast.Name() as value) if is_own(target) and self.is_full:
+                return statements("OWN = torch.stack(VALUE)", OWN=own, VALUE=value)
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=held, attr="rotate"), args=args)) if is_own(held):
                 by = args[0] if args else ast.Constant(1)
                 return statements("OWN = OWN.roll(BY, 0)", OWN=own, BY=by)

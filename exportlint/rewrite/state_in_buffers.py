@@ -20,8 +20,8 @@ from exportlint.engine.flow.def_use import DefUse, defined, is_changing, path_of
 from exportlint.engine.flow.lifetimes import methods_in
 from exportlint.engine.source.symbols import FunctionInfo
 from exportlint.rewrite.decide_in_data import put
-from exportlint.rewrite.draft import as_value, changed_copy, expression, stands_for, statements
-from exportlint.rewrite.state_forms import Cell, Forms, Known
+from exportlint.rewrite.draft import as_target, as_value, changed_copy, expression, stands_for, statements
+from exportlint.rewrite.state_forms import Cell, Forms, Known, name_with
 from exportlint.rewrite.state_homes import (
     Home,
     Homes,
@@ -621,9 +621,9 @@ def _set_by(target: ast.expr) -> Iterator[ast.expr]:
 
 
 def _registration(cell: Cell) -> ast.stmt:
-    return statements(
-        "self.register_buffer(NAME, FIRST, persistent=False)", NAME=ast.Constant(cell.name), FIRST=cell.first
-    )[0]
+    name = ast.Constant(cell.name) if cell.each is None else name_with(cell.name, cell.each.key)
+    made = statements("self.register_buffer(NAME, FIRST, persistent=False)", NAME=name, FIRST=cell.first)
+    return made[0] if cell.each is None else ast.For(as_target(cell.each.target), cell.each.over, made, [])
 
 
 def _self_names(node: ast.stmt) -> set[str]:

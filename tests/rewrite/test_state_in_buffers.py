@@ -90,6 +90,57 @@ _MODELS = {
         return out
         """,
     ),
+    "a line of delays for each layer": (
+        "self.past = [torch.zeros(n) for n in (1, 2)]",
+        """
+        for i in range(2):
+            longer = torch.cat([self.past[i], x])
+            self.past[i] = longer[3:]
+            x = longer[:3]
+        return x
+        """,
+    ),
+    "a dict by the names of layers": (
+        "self.kept = {name: torch.zeros(3) for name in 'ab'}",
+        """
+        for name in 'ab':
+            before = self.kept[name]
+            self.kept[name] = before * 0.5 + x
+            x = x - before
+        return x
+        """,
+    ),
+    "a pair for each layer": (
+        "self.pairs = [(torch.zeros(3), torch.ones(3)) for _ in range(2)]",
+        """
+        for i in range(2):
+            h, c = self.pairs[i]
+            self.pairs[i] = (h * 0.5 + x, c * x)
+            x = x + h - c
+        return x
+        """,
+    ),
+    "a dict for each layer": (
+        "self.stats = {name: {'mean': torch.zeros(3), 'count': torch.zeros(())} for name in 'ab'}",
+        """
+        for name in 'ab':
+            self.stats[name]['count'] += 1
+            self.stats[name]['mean'] = self.stats[name]['mean'].lerp(x, 1 / self.stats[name]['count'])
+            x = x - self.stats[name]['mean']
+        return x
+        """,
+    ),
+    "a list that is written as a whole": (
+        "self.layers = [torch.zeros(3) for _ in range(2)]",
+        """
+        new = []
+        for h in self.layers:
+            x = x + h * 0.5
+            new.append(x)
+        self.layers = new
+        return x
+        """,
+    ),
     "computed names": (
         "for i in range(2):\n    setattr(self, f'echo_{i}', torch.zeros(3))",
         "for i in range(2):\n    y = x + getattr(self, f'echo_{i}')\n    setattr(self, f'echo_{i}', y)\nreturn y",
