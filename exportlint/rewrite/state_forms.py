@@ -372,20 +372,20 @@ class Forms:
 
     def _form(self, place: Place) -> list[Place]:
         """Rewrites all uses of a place; the places that take its place."""
-        why = "no tensors can hold it"
+        reasons: list[str] = []
         for form in self._forms_for(place):
             before = [scope.body for scope in self.scopes]
             made = len(self.cells)
             try:
                 parts = form()
             except CannotError as error:
-                why = str(error)
+                reasons.append(str(error))
                 del self.cells[made:]
                 for scope, body in zip(self.scopes, before, strict=True):
                     scope.body = body
                 continue
             return parts
-        self.refused.append(f"{place.name}: {why}")
+        self.refused.append(f"{place.name}: {', '.join(reasons) or 'no tensors can hold it'}")
         del place.home.places[place.name]
         return []
 
@@ -402,6 +402,9 @@ class Forms:
                 self.known.module.functions[name].node
             ):
                 return [lambda: self._generator(place)]
+        if initial is None and any(isinstance(one, ast.expr) and _repeated(one) for one in place.written):
+            place.initial = ast.List([], ast.Load())
+            return [lambda: self._window(place)]
         if initial is None:
             self._write_out(place)
         if initial is None and len(pair := self._pair_values(place) or []) > 1:
@@ -890,11 +893,34 @@ class Forms:
     # Lists that have a bound, and lists that only grow.
 
     def _window(self, place: Place) -> list[Place]:
+        self._fill_first(place)
         bound = self._last_ones(place)
         window = _Window(self, place, bound)
         self._rewrite(place, window.change)
         window.finish()
         return []
+
+    def _fill_first(self, place: Place) -> None:
+        """What `__init__` fills an empty list or deque with is what it begins with."""
+        match place.initial:
+            case ast.List(elts=[]) | ast.Call(args=[]):
+                pass
+            case _:
+                return
+
+        def change(node: ast.AST, owner: str, is_own: IsOwn) -> Changed:  # noqa: ARG001 - as every change is called
+            fill = _filling(node, is_own) if _origin(node) is not place.definition else None
+            if fill is None:
+                return None
+            times = ast.comprehension(ast.Name("_", ast.Store()), expression("range(N)", N=fill[1]), [], 0)
+            filled = ast.ListComp(fill[0], [times])
+            old = place.initial
+            place.initial = changed_copy(old, args=[filled]) if isinstance(old, ast.Call) else filled
+            return []
+
+        for scope in self.scopes:
+            if scope.node.name == "__init__" and not scope.is_run and scope.owners.get("self") is place.home:
+                scope.rewrite(_of_owner(change, "self", _is_place("self", place.name)))
 
     def _last_ones(self, place: Place) -> ast.expr | None:
         """The N where all that is read of a list that grows is `self.past[-N:]`, which then is all there is."""
@@ -1314,6 +1340,8 @@ class _Grown:
         for one in self.place.written:
             if isinstance(one, ast.List) and len(one.elts) == 1:
                 one = one.elts[0]  # noqa: PLW2901 - `self.seen += [x]`
+            if isinstance(one, ast.expr) and (repeated := _repeated(one)) is not None:
+                one = repeated[0]  # noqa: PLW2901 - likewise
             if not isinstance(one, ast.List) and (found := self.known.dims(one)) is not None:
                 self.known.from_sample = self.known.from_sample or bool(found)
                 return found
@@ -1340,8 +1368,10 @@ class _Grown:
                 return self.put_in(owner, value, last=False) if is_own(held) else None
             case ast.AugAssign(target=target, op=ast.Add(), value=ast.List(elts=[value])) if is_own(target):
                 return self.put_in(owner, value, last=True)
-            case ast.Assign(targets=[target], value=ast.BinOp(left=held, op=ast.Add(), right=ast.List(elts=[value]))):
-                return self.put_in(owner, value, last=True) if is_own(target) and is_own(held) else None
+            case ast.Assign(
+                targets=[target], value=ast.BinOp(left=held, op=ast.Add(), right=ast.List(elts=[value]))
+            ) if is_own(target) and is_own(held):
+                return self.put_in(owner, value, last=True)
             case ast.Assign(
                 targets=[target],
                 value=ast.BinOp(left=ast.List(elts=[value]), op=ast.Add(), right=ast.Subscript(value=held, slice=part)),
@@ -1391,6 +1421,10 @@ class _Grown:
                     return self._reduced(owner, how, name.rpartition(".")[2], _dim(dims, words), along)
             case ast.UnaryOp(op=ast.Not(), operand=held) if is_own(held):
                 return expression("COUNT == 0", COUNT=self.count(owner))
+            case ast.Compare(left=held, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
+                if is_own(held):
+                    template = "COUNT == 0" if isinstance(op, ast.Is) else "COUNT > 0"
+                    return expression(template, COUNT=self.count(owner))
             case ast.BoolOp(values=values) if any(map(is_own, values)):
                 asked = [expression("COUNT > 0", COUNT=self.count(owner)) if is_own(one) else one for one in values]
                 return changed_copy(node, values=asked)
@@ -1493,6 +1527,9 @@ class _Window(_Grown):
             if isinstance(node, ast.Attribute) and node.attr in _GROWING and self.forms.is_of(scope, node.value, place)
         ]  # fmt: skip
         self.grows_at_front = any(one.attr != "append" for one in self.grows)
+        # Does the first call fill it, before it reads it?
+        self.fills = any(scope.is_run and _filling(node, self.forms.test_of(scope, place)) for scope, node
+                         in self.forms.nodes(place))  # fmt: skip
         self.bound, self.is_full, self.first = self._begin(place.initial)
         self.bound = self.known.in_constructor(self.bound, place.definition)
 
@@ -1553,6 +1590,8 @@ class _Window(_Grown):
                     is_own(held) and (bound := self._beyond(low, high)) is not None
                 ):
                     return bound
+            if scope.is_run and (fill := _filling(node, is_own)) is not None:
+                return fill[1]
         raise CannotError(f"`{place.name}` has no bound")
 
     def _kept_by(self, trim: ast.If | ast.While, most: ast.expr, *, beyond: bool) -> ast.expr:
@@ -1620,6 +1659,11 @@ class _Window(_Grown):
         empty = statements("OWN = 0", OWN=self.own(owner))
         return [*empty, *statements("COUNT = 0", COUNT=reference(f"{owner}.{self.place.name}_count"))]
 
+    def _is_tensor(self, value: ast.expr) -> bool:
+        """Where it begins with tensors, what is put in later is one, too."""
+        stacks = isinstance(self.first, ast.Call) and path_of(self.first.func) == "torch.stack"
+        return stacks or self.known.is_data(value)
+
     def put_in(self, owner: str, value: ast.expr, *, last: bool) -> list[ast.stmt]:
         own = self.own(owner)
         match value:
@@ -1628,7 +1672,7 @@ class _Window(_Grown):
                     from_front = bool(args) or value.func.attr == "popleft"  # type: ignore[attr-defined] # see the case
                     return statements(f"OWN = OWN.roll({-1 if from_front else 1}, 0)", OWN=own)
         row = expression("VALUE.unsqueeze(0)", VALUE=value)
-        if not self.known.is_data(value):
+        if not self._is_tensor(value):
             row = expression("torch.tensor([VALUE])", VALUE=value)
         elif self.place.written and self.known.dims(value) == ():
             row = expression("VALUE.reshape(1)", VALUE=value)
@@ -1639,7 +1683,27 @@ class _Window(_Grown):
         count = reference(f"{owner}.{self.place.name}_count")
         return [*moved, *statements("COUNT = torch.clamp(COUNT + 1, max=MOST)", COUNT=count, MOST=self.length(owner))]
 
+    def _filled(self, node: ast.AST, value: ast.expr, owner: str) -> list[ast.stmt]:
+        row = expression("VALUE.unsqueeze(0)", VALUE=value) if self._is_tensor(value) else value
+        own = self.own(owner)
+        filled = expression(
+            "ROW.expand_as(OWN)" if self._is_tensor(value) else "torch.full_like(OWN, ROW)", ROW=row, OWN=own
+        )
+        if self.is_full:
+            return statements("OWN = FILLED", OWN=own, FILLED=filled)
+        count = reference(f"{owner}.{self.place.name}_count")
+        if isinstance(node, ast.While):
+            filled = expression(
+                "torch.where(COUNT < MOST, FILLED, OWN)", COUNT=count, MOST=self.length(owner), FILLED=filled, OWN=own
+            )
+        return [
+            *statements("OWN = FILLED", OWN=own, FILLED=filled),
+            *statements("COUNT = MOST", COUNT=count, MOST=self.length(owner)),
+        ]
+
     def change(self, node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
+        if _origin(node) is not self.place.definition and (fill := _filling(node, is_own)) is not None:
+            return self._filled(node, fill[0], owner)
         if self._is_trim(node, is_own) and (self.grows or not self.is_full):
             return []
         if (grown := self.growth(node, owner, is_own)) is not None:
@@ -1659,9 +1723,9 @@ class _Window(_Grown):
             case ast.Call(func=ast.Attribute(value=held, attr="pop" | "popleft"), args=args) if is_own(held):
                 front = bool(args) or node.func.attr == "popleft"  # type: ignore[attr-defined] # see the case
                 return expression(f"OWN[{0 if front else -1}]", OWN=own)
-            case ast.Call(func=joiner, args=[held, *dims], keywords=words) if (
-                self.is_full and (self.known.module.dotted(joiner) or "") == "torch.stack"
-            ):
+            case ast.Call(func=joiner, args=[held, *dims], keywords=words) if (self.is_full or self.fills) and (
+                self.known.module.dotted(joiner) or ""
+            ) == "torch.stack":
                 held = held.args[0] if isinstance(held, ast.Call) and len(held.args) == 1 else held
                 if is_own(held):
                     at = _dim(dims, words)
@@ -1673,7 +1737,7 @@ class _Window(_Grown):
         if (asked := self.asked(node, owner, is_own)) is not None:
             return asked
         if isinstance(node, ast.Attribute) and is_own(node):
-            if not self.is_full or isinstance(node.ctx, ast.Store):
+            if not (self.is_full or self.fills) or isinstance(node.ctx, ast.Store):
                 raise CannotError(f"`{self.place.name}` has another length in the first calls")
             return expression("OWN.unbind(0)", OWN=own)
         return None
@@ -1739,6 +1803,46 @@ def _cells_for(place: Place, names: Sequence[str]) -> None:
     home.places.pop(place.name, None)
     for name in names:
         home.places[name] = Place(name, home, place.initial, place.definition)
+
+
+def _filling(node: ast.AST, is_own: IsOwn) -> tuple[ast.expr, ast.expr] | None:
+    """What a statement puts in several times, and how often: `for _ in range(4): self.frames.append(x)`."""
+    match node:
+        case (
+            ast.For(
+                iter=ast.Call(func=ast.Name(id="range"), args=[count]),
+                body=[ast.Expr(value=ast.Call(func=ast.Attribute(value=held, attr="append"), args=[value]))],
+            )
+            | ast.While(
+                test=ast.Compare(left=ast.Call(func=ast.Name(id="len")), ops=[ast.Lt()], comparators=[count]),
+                body=[ast.Expr(value=ast.Call(func=ast.Attribute(value=held, attr="append"), args=[value]))],
+            )
+        ):
+            return (value, count) if is_own(held) else None
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=held, attr="extend"), args=[given])):
+            return _repeated(given) if is_own(held) else None
+        case ast.Assign(targets=[held], value=given) if is_own(held):
+            return _repeated(given)
+    return None
+
+
+def _repeated(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+    """The x and n of `[x] * n`, `[x for _ in range(n)]`, `deque([x] * n)`."""
+    match node:
+        case ast.BinOp(left=ast.List(elts=[value]), op=ast.Mult(), right=count):
+            return value, count
+        case (
+            ast.ListComp(
+                elt=value, generators=[ast.comprehension(iter=ast.Call(func=ast.Name(id="range"), args=[count]))]
+            )
+            | ast.GeneratorExp(
+                elt=value, generators=[ast.comprehension(iter=ast.Call(func=ast.Name(id="range"), args=[count]))]
+            )
+        ):
+            return value, count
+        case ast.Call(func=function, args=[given, *_]) if (path_of(function) or "").endswith(("deque", "list")):
+            return _repeated(given)
+    return None
 
 
 def _tail(value: ast.expr, is_own: IsOwn) -> ast.expr | None:

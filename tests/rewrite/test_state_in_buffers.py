@@ -90,6 +90,30 @@ _MODELS = {
         return out
         """,
     ),
+    "a window that the constructor fills": (
+        "self.past = deque(maxlen=2)\nfor _ in range(2):\n    self.past.append(torch.zeros(3))",
+        "self.past.append(x)\nreturn torch.cat(list(self.past))",
+    ),
+    "a window that the first call fills": (
+        "self.past = deque(maxlen=2)",
+        """
+        if not self.past:
+            for _ in range(2):
+                self.past.append(x.sum())
+        else:
+            self.past.append(x.sum())
+        return torch.stack(list(self.past)) * x[1]
+        """,
+    ),
+    "a window that is missing at first": (
+        "self.past = None",
+        """
+        if self.past is None:
+            self.past = [x.sum()] * 2
+        self.past = self.past[1:] + [x.max()]
+        return torch.stack(self.past) * x[1]
+        """,
+    ),
     "a line of delays for each layer": (
         "self.past = [torch.zeros(n) for n in (1, 2)]",
         """
