@@ -126,6 +126,7 @@ class Known:
                     one.value for one in ast.walk(view.node)
                     if isinstance(one, ast.Assign) and path_of(one.targets[0]) == name
                 ]  # fmt: skip
+                values += self._hooked_calls(view.node, name)
                 return next((d for one in values if (d := self.dims(one, depth - 1)) is not None), None)
             case ast.Call(func=ast.Attribute(attr=method), args=[], keywords=[]) if (
                 method in _WHOLE or method == "item"
@@ -140,6 +141,18 @@ class Known:
                 told = [d for one in sides if (d := self.dims(one, depth - 1)) is not None]
                 return _broadcast(told) if len(told) == len(sides) or not all(map(self.is_data, sides)) else None
         return self._made(node)
+
+    def _hooked_calls(self, hook: ast.AST, name: str) -> list[ast.expr]:
+        """The calls whose results a forward hook gets under a name."""
+        arguments = [one.arg for one in hook.args.args if one.arg != "self"]  # type: ignore[attr-defined] # a function
+        nodes = [node for scope in self.scopes for node in ast.walk(scope.node)]
+        layers = {
+            path_of(node.func.value) for node in nodes if isinstance(node, ast.Call) and node.args
+            and isinstance(node.func, ast.Attribute) and node.func.attr == "register_forward_hook"
+            and path_of(node.args[0]) == f"self.{hook.name}"  # type: ignore[attr-defined] # likewise
+        }  # fmt: skip
+        calls = (node for node in nodes if isinstance(node, ast.Call) and path_of(node.func) in layers - {None})
+        return list(calls) if arguments[2:] == [name] else []
 
     def _made(self, node: ast.expr) -> tuple[int, ...] | None:
         """`torch.zeros(3)`."""

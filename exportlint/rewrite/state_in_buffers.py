@@ -508,7 +508,7 @@ class _Rewriting:
         is_written = False
         for node in order[number + 1 :]:
             if id(node) in readers:
-                if is_written:
+                if is_written or self._calls_writer(node, scope, cell):
                     return True
                 if isinstance(node, ast.Return) and node.value is not None:
                     parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
@@ -519,6 +519,8 @@ class _Rewriting:
 
     def _calls_writer(self, node: ast.stmt, scope: Scope, cell: Cell | None) -> bool:
         names = {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
+        if any(isinstance(one, ast.Call) for one in ast.walk(node)):
+            names |= {*self.homes.hooks, *(["__call__"] if self.homes.hooked else [])}  # they run with layers
         return any(
             cell in set(self._writes(statement, other))
             for other in self.scopes if other is not scope and other.node.name in names

@@ -241,6 +241,24 @@ _FILES = {
         """,
         "self.part.register",
     ),
+    "what a hook saw last": (
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.part = nn.Identity()
+                self.seen = {"part": torch.zeros(3)}
+                self.part.register_forward_hook(self.note)
+
+            def note(self, module, given, out):
+                self.seen["part"] = out.detach()
+
+            def forward(self, x: torch.Tensor):
+                before = self.seen["part"]
+                return self.part(x) - before
+        """,
+        'self.seen["part"] = out',
+    ),
     "a record": (
         """
         @dataclass
