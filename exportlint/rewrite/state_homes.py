@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -178,7 +179,8 @@ class Homes:
         ]
         self._hook_lambdas()
         self.hooks = [name for name in (*hooks, *self.lambdas) if name in self.methods]
-        lifetimes = Lifetimes(self.methods, ["forward", "__call__", *self.hooks, *self._called_by_others()])
+        plain = {name: changed_copy(node, body=self._plain(node)) for name, node in self.methods.items()}
+        lifetimes = Lifetimes(plain, ["forward", "__call__", *self.hooks, *self._called_by_others()])
         self.lifetimes = lifetimes
         self.run = {id(self.methods[name]) for name in lifetimes.reached}
         self._scopes_of(self.methods, "self", self.home)
@@ -211,7 +213,39 @@ class Homes:
 
     def _scopes_of(self, methods: dict[str, ast.FunctionDef], path: str, home: Home) -> None:
         for node in methods.values():
-            self.scopes.append(Scope(node, list(node.body), {path: home}, id(node) in self.run))
+            self.scopes.append(Scope(node, self._plain(node), {path: home}, id(node) in self.run))
+
+    def _plain(self, function: ast.FunctionDef) -> list[ast.stmt]:
+        """The body, with the places that it means by other names: `getattr(self, "last", None)`, and `stats` behind
+        `stats = self.running[name]`, where it writes to `stats`."""
+        nodes = list(ast.walk(function))
+        stored = Counter(one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
+        written = {path_of(one) for one in nodes if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store)}
+        changed = {
+            one.value.id for one in nodes if isinstance(one, ast.Subscript | ast.Attribute)
+            and isinstance(one.value, ast.Name) and isinstance(one.ctx, ast.Store)
+        }  # fmt: skip
+        meant: dict[str, ast.expr] = {}
+        for node in nodes:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Attribute() | ast.Subscript() as value):
+                    root = path_of(root_of(value)) or ""
+                    if name in changed and stored[name] == 1 and root.startswith("self.") and root not in written:
+                        meant[name] = value
+
+        def change(node: ast.AST) -> ast.AST | list[ast.stmt] | None:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)]) if name in meant:
+                    return []
+                case ast.Name(id=name) if name in meant:
+                    return meant[name]
+                case ast.Call(func=ast.Name(id="getattr"), args=[owner, ast.Constant(value=str(name)), default]):
+                    path = f"{path_of(owner)}.{name}"
+                    if isinstance(default, ast.Constant) and default.value is None and path in written:
+                        return reference(path)
+            return None
+
+        return block(function.body, change)
 
     def _own(self, name: str) -> None:
         """An attribute of the module itself."""

@@ -165,6 +165,24 @@ _MODELS = {
         return x
         """,
     ),
+    "another name for a place": (
+        "self.stats = {name: {'mean': torch.zeros(3)} for name in 'ab'}",
+        """
+        for name in 'ab':
+            stats = self.stats[name]
+            x = x - stats['mean']
+            stats['mean'] = stats['mean'] * 0.5 + x
+        return x
+        """,
+    ),
+    "what is missing at first": (
+        "self.size = 3",
+        """
+        last = getattr(self, 'last', None)
+        self.last = x.sum()
+        return x if last is None else x - last
+        """,
+    ),
     "computed names": (
         "for i in range(2):\n    setattr(self, f'echo_{i}', torch.zeros(3))",
         "for i in range(2):\n    y = x + getattr(self, f'echo_{i}')\n    setattr(self, f'echo_{i}', y)\nreturn y",
