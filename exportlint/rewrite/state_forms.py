@@ -24,7 +24,7 @@ from exportlint.engine.flow.def_use import defined, path_of, root_of
 from exportlint.engine.source.symbols import FunctionInfo
 from exportlint.engine.values.abstract_value import Container, Tensor, Value, exactly
 from exportlint.rewrite.draft import as_target, as_value, changed_copy, expression, stands_for, statements
-from exportlint.rewrite.state_homes import Place, block, rebuilt, reference
+from exportlint.rewrite.state_homes import Place, block, given_to, rebuilt, reference
 from exportlint.rewrite.transformation import CannotError
 from exportlint.rewrite.view import View
 
@@ -305,6 +305,13 @@ class Known:
                             return value
         return node
 
+    def are_layers(self, node: ast.expr) -> bool:
+        """Is it a `torch.nn.ModuleList`?"""
+        nodes = (one for scope in self.scopes if scope.node.name == "__init__" for one in ast.walk(scope.node))
+        made = {self.module.dotted(one.value.func) for one in nodes if isinstance(one, ast.Assign)
+                and path_of(one.targets[0]) == path_of(node) and isinstance(one.value, ast.Call)}  # fmt: skip
+        return made == {"torch.nn.ModuleList"}
+
     def makes_module(self, node: Written) -> bool:
         """A layer is no state that a tensor holds."""
         made = (self.module.dotted(node.func) or "") if isinstance(node, ast.Call) else ""
@@ -414,7 +421,7 @@ class Forms:
             case ast.Call(func=ast.Name(id=name)) if name in self.known.module.functions and _yields(
                 self.known.module.functions[name].node
             ):
-                return [lambda: self._generator(place)]
+                return [lambda: self._generator(place), lambda: self._round(place)]
         if initial is None and any(isinstance(one, ast.expr) and _repeated(one) for one in place.written):
             place.initial = ast.List([], ast.Load())
             return [lambda: self._window(place)]
@@ -984,47 +991,81 @@ class Forms:
     # Iterators.
 
     def _turns(self, place: Place) -> list[Place]:
-        match place.initial:
-            case ast.Call(func=function, args=[ast.Call(func=ast.Name(id="range"), args=[stop])]):
-                name = self.known.module.dotted(function) or ""
-                if not name.endswith("cycle"):
-                    raise CannotError("the iterator ends")
-                first, value, following = "torch.tensor(0)", "PLACE", "(PLACE + 1) % STOP"
-            case ast.Call(func=function, args=[ast.List() | ast.Tuple() as values]):
-                if not (self.known.module.dotted(function) or "").endswith("cycle"):
-                    raise CannotError("the iterator ends")
-                if not all(_number(one) is not None for one in values.elts):
-                    raise CannotError("it gives no numbers")
-                table = f"{place.name}_values"
-                self.cells.append(Cell(table, place.home, expression("torch.tensor(V)", V=values), place.definition))
-                stop = ast.Constant(len(values.elts))
-                first, value, following = "torch.tensor(0)", f"TABLE_{table}[PLACE]", "(PLACE + 1) % STOP"
-            case ast.Call(func=function, args=args, keywords=[]) if (self.known.module.dotted(function) or "").endswith(
-                "count"
-            ):
-                start = args[0] if args else ast.Constant(0)
-                stop = args[1] if len(args) > 1 else ast.Constant(1)
-                first, value, following = "torch.tensor(START)", "PLACE", "PLACE + STOP"
-                self.cells.append(Cell(place.name, place.home, expression(first, START=start), place.definition))
+        """`itertools.count()`, `itertools.cycle([0.1, 0.5])`, `itertools.cycle(self.heads)`: a number that goes on."""
+        call = cast("ast.Call", place.initial)
+        match (self.known.module.dotted(call.func) or "").rpartition(".")[2], call.args:
+            case "count", args:
+                step = args[1] if len(args) > 1 else ast.Constant(1)
+                begin = expression("torch.tensor(START)", START=args[0] if args else ast.Constant(0))
+                self._counting(place, begin, lambda own, _: own, expression("PLACE + STEP", STEP=step))
+            case "cycle", [ast.Call(func=ast.Name(id="range"), args=[ast.Constant() as stop])]:
+                self._counting(place, expression("torch.tensor(0)"), lambda own, _: own,
+                               expression("(PLACE + 1) % STOP", STOP=stop))  # fmt: skip
+            case "cycle", [ast.Attribute() as layers] if self.known.are_layers(layers):
+                self._counting(place, expression("torch.tensor(0)"),
+                               lambda own, _: expression("LAYERS[PLACE]", LAYERS=layers, PLACE=own),
+                               expression("(PLACE + 1) % len(LAYERS)", LAYERS=layers))  # fmt: skip
+            case "cycle", [values]:
+                self._in_turn(place, values)
             case _:
-                raise CannotError("the iterator is of a kind that is not known")
-        if self.cells[-1:] == [] or self.cells[-1].name != place.name:
-            self.cells.append(Cell(place.name, place.home, expression(first), place.definition))
-        if not isinstance(stop, ast.Constant):  # it is known in `__init__` alone
-            self.cells.append(
-                Cell(f"{place.name}_stop", place.home, expression("torch.tensor(STOP)", STOP=stop), place.definition)
-            )
+                raise CannotError("the iterator ends")
+        return []
+
+    def _in_turn(self, place: Place, values: ast.expr) -> None:
+        """Numbers that are known in `__init__`, one after the other, for ever."""
+        table = f"{place.name}_values"
+        elements = values.elts if isinstance(values, ast.List | ast.Tuple) else []
+        if any(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in elements):
+            raise CannotError("it gives no numbers")
+        if isinstance(values, ast.Call):
+            values = expression("list(VALUES)", VALUES=values)
+        self.cells.append(Cell(table, place.home, expression("torch.tensor(V)", V=values), place.definition))
+        self._counting(
+            place, expression("torch.tensor(0)"),
+            lambda own, owner: expression("TABLE[PLACE]", TABLE=reference(f"{owner}.{table}"), PLACE=own),
+            expression("(PLACE + 1) % TABLE.shape[0]"),
+        )  # fmt: skip
+
+    def _counting(
+        self, place: Place, first: ast.expr, read: Callable[[ast.expr, str], ast.expr], following: ast.expr
+    ) -> None:
+        self.cells.append(Cell(place.name, place.home, first, place.definition))
 
         def change(node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
-            own = reference(f"{owner}.{place.name}")
-            read = expression("PLACE", PLACE=own)
-            if value.startswith("TABLE_"):
-                read = expression("TABLE[PLACE]", TABLE=reference(f"{owner}.{place.name}_values"), PLACE=own)
-            end = stop if isinstance(stop, ast.Constant) else reference(f"{owner}.{place.name}_stop")
-            after = statements(f"PLACE = {following}", PLACE=own, STOP=end)
-            return _hoisted(node, is_own, place.name, [], read, after)
+            own, table = reference(f"{owner}.{place.name}"), reference(f"{owner}.{place.name}_values")
+            names = {"PLACE": own, "TABLE": table}
+            after = _rewritten(following, lambda one: names.get(one.id) if isinstance(one, ast.Name) else None)
+            return _hoisted(node, is_own, place.name, [], read(reference(f"{owner}.{place.name}"), owner),
+                            statements("PLACE = AFTER", PLACE=own, AFTER=after))  # fmt: skip
 
         self._rewrite(place, change)
+
+    def _round(self, place: Place) -> list[Place]:
+        """`while True: for i in range(n): yield …`, where each round gives the same."""
+        call = cast("ast.Call", place.initial)
+        node = cast("ast.FunctionDef", self.known.module.functions[path_of(call.func) or ""].node)
+        given = given_to(node, call)
+        match [one for one in node.body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]:
+            case [ast.While(test=ast.Constant(value=True), body=[ast.For(iter=over, body=body)], orelse=[])]:
+                pass
+            case _:
+                raise CannotError("the rounds of the generator differ")
+        match body:
+            case [*before, ast.Expr(value=ast.Yield())] if all(isinstance(one, ast.Assign) for one in before):
+                pass
+            case _:
+                raise CannotError("the rounds of the generator differ")
+        stored = {name for one in before for name in defined(one)}
+        called = {self.known.module.dotted(one.func) or "" for statement in body for one in ast.walk(statement)
+                  if isinstance(one, ast.Call)}  # fmt: skip
+        if (
+            stored & given.keys()
+            or any("." in one for one in stored)
+            or not all(one.startswith(("math.", "builtins.")) for one in called)
+        ):
+            raise CannotError("the rounds of the generator differ")
+        over = _rewritten(over, lambda one: given.get(one.id) if isinstance(one, ast.Name) else None)
+        self._in_turn(place, expression("[value for value, _ in zip(CALL, OVER)]", CALL=call, OVER=over))
         return []
 
     def _generator(self, place: Place) -> list[Place]:
@@ -1045,11 +1086,7 @@ class Forms:
         yields = sum(isinstance(one, ast.Yield | ast.YieldFrom | ast.Break | ast.Return) for one in ast.walk(loop))
         if len(at) != 1 or yields != 1 or not all(isinstance(one, ast.Assign) for one in before):
             raise CannotError("the generator gives its values in several places")
-        given = dict(zip([one.arg for one in node.args.args], call.args, strict=False))
-        given |= {one.arg: one.value for one in call.keywords if one.arg}
-        for one in node.args.args:
-            for default in _defaults(node, one.arg):
-                given.setdefault(one.arg, default)
+        given = given_to(node, call)
         for statement in before:
             if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
                 value = statement.value

@@ -12,6 +12,7 @@ Buffers that were none before are not persistent: checkpoints load as they did.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
@@ -21,7 +22,7 @@ from exportlint.engine.flow.lifetimes import methods_in
 from exportlint.engine.source.symbols import FunctionInfo
 from exportlint.rewrite.decide_in_data import put
 from exportlint.rewrite.draft import as_target, as_value, changed_copy, expression, stands_for, statements
-from exportlint.rewrite.state_forms import Cell, Forms, Known, name_with
+from exportlint.rewrite.state_forms import Cell, Changed, Forms, Known, name_with
 from exportlint.rewrite.state_homes import (
     Home,
     Homes,
@@ -137,6 +138,7 @@ class _Rewriting:
             cell.home.places.setdefault(cell.name, Place(cell.name, cell.home, cell.first, cell.definition))
         self._register()
         self._decide_inside()
+        self._name_chosen_layers()
         self._in_data()
         for scope in self.scopes:
             scope.rewrite(lambda node, s=scope: self._written(node, s))  # type: ignore[misc]
@@ -256,6 +258,34 @@ class _Rewriting:
     def _is_decided_by_data(self, test: ast.expr, scope: Scope) -> bool:
         cells = self._paths(scope)
         return self.known.views[id(scope)].is_data(test) or any(path_of(one) in cells for one in ast.walk(test))
+
+    def _name_chosen_layers(self) -> None:
+        """`head = self.heads[self.turn]`, which is called after the turn has gone on: the number gets the name."""
+        for scope in (one for one in self.scopes if one.is_run):
+            cells = self._paths(scope)
+            chosen: dict[str, tuple[ast.expr, str]] = {}
+            nodes = [one for statement in scope.body for one in ast.walk(statement)]
+            stored = Counter(one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
+            for node in nodes:
+                match node:
+                    case ast.Assign(targets=[ast.Name(id=name)], value=ast.Subscript(value=layers, slice=index)):
+                        if (
+                            stored[name] == 1
+                            and self.known.are_layers(layers)
+                            and any(path_of(one) in cells for one in ast.walk(index))
+                        ):
+                            chosen[name] = layers, self.draft.free_name(f"{name}_index")
+
+            def change(node: ast.AST, chosen: dict[str, tuple[ast.expr, str]] = chosen) -> Changed:
+                match node:
+                    case ast.Assign(targets=[ast.Name(id=name)], value=ast.Subscript(slice=index)) if name in chosen:
+                        return [changed_copy(node, targets=[ast.Name(chosen[name][1], ast.Store())], value=index)]
+                    case ast.Name(id=name, ctx=ast.Load()) if name in chosen:
+                        return expression("LAYERS[AT]", LAYERS=chosen[name][0], AT=chosen[name][1])
+                return None
+
+            if chosen:
+                scope.rewrite(change)
 
     def _in_data(self) -> None:
         """What Python decides and computes with cells is written in tensors; methods may give and take them."""

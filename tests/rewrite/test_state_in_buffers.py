@@ -277,6 +277,42 @@ _FILES = {
         """,
         'self.seen["part"] = out',
     ),
+    "layers in turn": (
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.parts = nn.ModuleList([nn.Identity(), nn.ReLU(), nn.Tanh()])
+                self.turn = itertools.cycle(self.parts)
+                self.other = 0
+
+            def forward(self, x: torch.Tensor):
+                part = next(self.turn)
+                second = self.parts[self.other]
+                self.other = (self.other + 2) % len(self.parts)
+                return part(x) - second(x)
+        """,
+        "next(self.turn)",
+    ),
+    "a generator of rounds": (
+        """
+        def steps(most, n=3):
+            while True:
+                for i in range(n):
+                    part = i / n
+                    yield most * part
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.steps = steps(2.0)
+
+            def forward(self, x: torch.Tensor):
+                return x * next(self.steps)
+        """,
+        "next(self.steps)",
+    ),
     "a record": (
         """
         @dataclass
