@@ -134,6 +134,9 @@ class Known:
                 return ()
             case ast.Call(func=ast.Name(id="float" | "int")):
                 return ()
+            case ast.Subscript(value=owner, slice=ast.Tuple(elts=parts)):
+                taken = self._taken(owner, parts, depth - 1)
+                return tuple(one for one in taken if one is not None) if taken and None not in taken else None
             case ast.Call(func=ast.Attribute(value=owner, attr=method)) if method in _SAME_SIZE:
                 return self.dims(owner, depth - 1)
             case ast.BinOp(left=left, right=right):
@@ -141,6 +144,56 @@ class Known:
                 told = [d for one in sides if (d := self.dims(one, depth - 1)) is not None]
                 return _broadcast(told) if len(told) == len(sides) or not all(map(self.is_data, sides)) else None
         return self._made(node)
+
+    def _taken(self, node: ast.expr, parts: Sequence[ast.expr], depth: int) -> list[int | None] | None:
+        """The sizes of `x[..., -2:]`, where that of the dim may be anything before."""
+        sizes = self._roughly(node, depth)
+        if sizes is None:
+            return None
+        at = -len(parts) if isinstance(parts[0], ast.Constant) and parts[0].value is ... else 0
+        for place, one in enumerate(parts, at):
+            match one:
+                case ast.Slice(lower=ast.UnaryOp(op=ast.USub(), operand=most), upper=None, step=None):
+                    literal = _number(most) if isinstance(most, ast.Constant) else None
+                    named = self._set_in_init(most)
+                    sizes[place] = literal or (_number(named) if named is not None else None)  # type: ignore[assignment] # whole
+                case ast.Slice(lower=None, upper=None):
+                    pass
+                case ast.Constant(value=value) if value is ...:
+                    pass
+                case _:
+                    return None
+        return sizes
+
+    def _roughly(self, node: ast.expr, depth: int) -> list[int | None] | None:
+        """The sizes, None of those dims that are longer for what is put before or behind."""
+        known, view = self.dims(node, depth), self.view(node)
+        if known is not None or depth == 0 or view is None:
+            return list(known) if known is not None else None
+        match node:
+            case ast.Name(id=name):
+                values = [one.value for one in ast.walk(view.node) if isinstance(one, ast.Assign)
+                          and path_of(one.targets[0]) == name]  # fmt: skip
+                return next((d for one in values if (d := self._roughly(one, depth - 1)) is not None), None)
+            case ast.Call(func=function, args=[first, *rest], keywords=words):
+                match (view.origin(function) or "").rpartition(".")[2], first:
+                    case "cat", ast.List(elts=parts):
+                        sizes = next((d for one in parts if (d := self._roughly(one, depth - 1)) is not None), None)
+                        at = _dim(rest, words)
+                        return [None if place in {at, at - len(sizes)} else one for place, one in enumerate(sizes)] if (
+                            sizes is not None and at is not None) else None  # fmt: skip
+                    case "pad", _:
+                        sizes = self._roughly(first, depth - 1)
+                        return [*sizes[:-1], None] if sizes else None
+        return None
+
+    def _set_in_init(self, node: ast.expr) -> ast.expr | None:
+        """What `__init__` sets an attribute to, or has for a default."""
+        for function in (scope.node for scope in self.scopes if scope.node.name == "__init__"):
+            for one in ast.walk(function):
+                if isinstance(one, ast.Assign) and path_of(one.targets[0]) == path_of(node):
+                    return next(_defaults(function, path_of(one.value) or ""), one.value)
+        return None
 
     def _hooked_calls(self, hook: ast.AST, name: str) -> list[ast.expr]:
         """The calls whose results a forward hook gets under a name."""
@@ -441,7 +494,8 @@ class Forms:
                 found.append(lambda: self._with_keys(place, each))
             return [*found, lambda: self._window(place)] if isinstance(initial, ast.ListComp) else found
         if _is_listing(initial):
-            return [lambda: self._named(place), lambda: self._window(place), lambda: self._totals(place)]
+            windows = [lambda: self._window(place), lambda: self._window(place, named=True)]
+            return [lambda: self._named(place), *windows, lambda: self._totals(place)]
         if _of_missing(initial) is not None:
             return [lambda: self._named(place)]
         if isinstance(initial, ast.Set | ast.SetComp) or _is_object(initial):
@@ -912,13 +966,36 @@ class Forms:
 
     # Lists that have a bound, and lists that only grow.
 
-    def _window(self, place: Place) -> list[Place]:
+    def _window(self, place: Place, *, named: bool = False) -> list[Place]:
+        """`named`: what is stacked under a name is said where the name was."""
         self._fill_first(place)
+        if named:
+            self._say_again(place)
         bound = self._last_ones(place)
         window = _Window(self, place, bound)
         self._rewrite(place, window.change)
         window.finish()
         return []
+
+    def _say_again(self, place: Place) -> None:
+        for scope in (one for one in self.scopes if one.is_run):
+            is_own = self.test_of(scope, place)
+            meant: dict[str, ast.expr] = {}
+            for node in statements_of(scope.body):
+                match node:
+                    case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[held, *_]) as value):
+                        if _is_all_of(held, is_own) and len(_set_in(scope, name)) == 1:
+                            meant[name] = value
+
+            def change(node: ast.AST, meant: dict[str, ast.expr] = meant) -> Changed:
+                match node:
+                    case ast.Assign(targets=[ast.Name(id=name)]) if name in meant:
+                        return []
+                    case ast.Name(id=name) if name in meant:
+                        return meant[name]
+                return None
+
+            scope.rewrite(change)
 
     def _fill_first(self, place: Place) -> None:
         """What `__init__` fills an empty list or deque with is what it begins with."""
@@ -1444,12 +1521,7 @@ class _Grown:
         """What is read of all elements together."""
 
         def all_of(one: ast.AST) -> bool:
-            match one:
-                case ast.Call(func=ast.Name(id="list" | "tuple"), args=[held]):
-                    return is_own(held)
-                case ast.List(elts=[ast.Starred(value=held)]):
-                    return is_own(held)
-            return is_own(one)
+            return _is_all_of(one, is_own)
 
         match node:
             case ast.Call(func=ast.Name(id="len"), args=[held]) if all_of(held):
@@ -1503,6 +1575,14 @@ class _Grown:
 
     def change(self, node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
         raise NotImplementedError
+
+
+def _is_all_of(node: ast.AST, is_own: IsOwn) -> bool:
+    """`self.past`, `list(self.past)`, `[*self.past]`."""
+    match node:
+        case ast.Call(func=ast.Name(id="list" | "tuple"), args=[held]) | ast.List(elts=[ast.Starred(value=held)]):
+            return is_own(held)
+    return is_own(node)
 
 
 def _dim(args: Sequence[ast.expr], keywords: Sequence[ast.keyword], default: int | None = 0) -> int | None:
@@ -1780,6 +1860,14 @@ class _Window(_Grown):
                 if is_own(held):
                     at = _dim(dims, words)
                     return own if at == 0 else expression(f"OWN.movedim(0, {at})", OWN=own)
+            case ast.Call(func=ast.Name(id="max" | "min" as most), args=[held]) if _is_all_of(held, is_own):
+                return expression(f"ROWS.{most}()", ROWS=self._rows(owner))
+            case ast.Call(
+                func=ast.Attribute(
+                    value=ast.Call(func=joiner, args=[held], keywords=[]), attr="max" | "min" | "amax" | "amin"
+                ) as reduced
+            ) if _is_all_of(held, is_own) and (self.known.module.dotted(joiner) or "") == "torch.stack":
+                return changed_copy(node, func=changed_copy(reduced, value=self._rows(owner)))
             case ast.Subscript(value=held, slice=index) if is_own(held):
                 return self._element(node, owner, index)
         if (read := self.read(node, owner, is_own)) is not None:
@@ -1791,6 +1879,19 @@ class _Window(_Grown):
                 raise CannotError(f"`{self.place.name}` has another length in the first calls")
             return expression("OWN.unbind(0)", OWN=own)
         return None
+
+    def _rows(self, owner: str) -> ast.expr:
+        """The elements, with the newest one in the places of those that are not there yet."""
+        own = self.own(owner)
+        if self.is_full:
+            return own
+        told = "torch.arange(MOST) < COUNT" if self.grows_at_front else "torch.arange(MOST) >= MOST - COUNT"
+        there = expression(told, MOST=self.length(owner), COUNT=self.count(owner))
+        if dims := self.dims():
+            ones = ast.Tuple([ast.Constant(one) for one in (-1, *(1 for _ in dims))], ast.Load())
+            there = expression("(THERE).view(ONES)", THERE=there, ONES=ones)
+        newest = expression("OWN[0]" if self.grows_at_front else "OWN[-1]", OWN=own)
+        return expression("torch.where(THERE, OWN, NEWEST)", THERE=there, OWN=own, NEWEST=newest)
 
     def _element(self, node: ast.Subscript, owner: str, index: ast.expr) -> ast.expr | None:
         own = self.own(owner)

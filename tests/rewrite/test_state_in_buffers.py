@@ -90,6 +90,35 @@ _MODELS = {
         return out
         """,
     ),
+    "the largest of the last ones": (
+        "self.past = []",
+        """
+        self.past.append(x.sum().item())
+        if len(self.past) > 3:
+            self.past.pop(0)
+        return x - max(self.past)
+        """,
+    ),
+    "the last ones stacked under a name": (
+        "self.past = deque(maxlen=3)",
+        """
+        self.past.append(x.mean())
+        last = torch.stack(list(self.past))
+        return x - last.mean() + last.min()
+        """,
+    ),
+    "a cache that is cut off": (
+        "self.pad = 2\nself.cache = None",
+        """
+        x = torch.ones(1, 3) * x.sum()
+        if self.cache is None:
+            x = nn.functional.pad(x, (self.pad, 0))
+        else:
+            x = torch.cat([self.cache, x], dim=-1)
+        self.cache = x[..., -self.pad:]
+        return x * 2
+        """,
+    ),
     "a window that the constructor fills": (
         "self.past = deque(maxlen=2)\nfor _ in range(2):\n    self.past.append(torch.zeros(3))",
         "self.past.append(x)\nreturn torch.cat(list(self.past))",
