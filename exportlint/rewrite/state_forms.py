@@ -134,6 +134,8 @@ class Known:
                 return ()
             case ast.Call(func=ast.Name(id="float" | "int")):
                 return ()
+            case ast.Call(func=ast.Attribute(attr=maker), args=[like, *_]) if maker.endswith("_like"):
+                return self.dims(like, depth - 1)
             case ast.Subscript(value=owner, slice=ast.Tuple(elts=parts)):
                 taken = self._taken(owner, parts, depth - 1)
                 return tuple(one for one in taken if one is not None) if taken and None not in taken else None
@@ -269,7 +271,7 @@ class Known:
         initial = place.initial
         if initial is None:
             return self._zeros(place, data, dims, own)
-        if self.makes_tensor(initial):
+        if place.is_buffer or self.makes_tensor(initial):
             had = self.dims(initial)
             if dims is not None and had is not None and _broadcast([dims, had]) == dims != had:
                 self.from_sample = True
@@ -484,7 +486,7 @@ class Forms:
             return [lambda: self._named(place)]
         if initial is None:
             place.written += [value for values in pair for value in values]
-        if initial is None or self.known.makes_tensor(initial) or _number(initial) is not None:
+        if initial is None or place.is_buffer or self.known.makes_tensor(initial) or _number(initial) is not None:
             return [lambda: self._cell(place)]
         if (count := _of_nones(initial)) is not None:
             return [lambda: self._rows(place, count), lambda: self._columns(place)]
@@ -513,8 +515,11 @@ class Forms:
 
     def _cell(self, place: Place) -> list[Place]:
         if place.initial is not None and not self._is_deleted(place):
-            self.cells.append(Cell(place.name, place.home, self.known.first(place), place.definition, place.is_buffer))
+            first = self.known.first(place)
+            self.cells.append(Cell(place.name, place.home, first, place.definition, place.is_buffer))
             self._no_calls(place)
+            if first is not place.initial and not isinstance(_number(place.initial), int | float):
+                self._rewrite(place, _of_one_size)
             return []
         starts = self._starts(place)
         first = self._start_value(place, starts) if starts else self.known.first(place)
@@ -1335,6 +1340,18 @@ def _flagged(node: ast.AST, owner: str, flag: str, is_own: IsOwn) -> Changed:
         case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op]) if is_own(left):
             told = reference(f"{owner}.{flag}")
             return told if isinstance(op, ast.IsNot) else ast.UnaryOp(ast.Invert(), told)
+    return None
+
+
+def _of_one_size(node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
+    """`if self.mem.shape != x.shape: self.mem = torch.zeros_like(x)`: it has the size of the example, and no other."""
+    del owner
+    match node:
+        case ast.If(test=test, body=[ast.Assign(targets=[target])], orelse=[]) if is_own(target):
+            if _asks_size(test, is_own):
+                return [
+                    changed_copy(node, body=statements('raise ValueError("another size than that of the example")'))
+                ]
     return None
 
 

@@ -255,7 +255,7 @@ class Homes:
         statement, value = found if found is not None else (None, None)
         if value is not None and self._is_no_state(value):
             return
-        registered = isinstance(statement, ast.Expr)
+        registered = _registers(statement)
         self.home.places[name] = Place(name, self.home, _or_none(value), statement, is_buffer=registered)
 
     def _is_no_state(self, value: ast.expr) -> bool:
@@ -297,6 +297,8 @@ class Homes:
                 case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=method)) as call):
                     function = methods.get(method)
                     found = self._definition(function, name)
+                    if found is not None and _registers(found[0]):  # it is registered there
+                        return found
                     if function is not None and found is not None:
                         value = found[1] and _as_called(found[1], function, call)
                         return node, self._spelled_out(value, methods)
@@ -456,7 +458,7 @@ class Homes:
             for one in sorted(changed):
                 found = self._first(methods, one) or _class_field(known, one)
                 statement, value = found if found is not None else (None, None)
-                is_buffer = isinstance(statement, ast.Expr)
+                is_buffer = _registers(statement)
                 home.places[one] = Place(one, home, _or_none(value), statement, is_buffer=is_buffer)
 
     def _made_objects(self) -> Iterator[tuple[str, ast.Call]]:
@@ -746,6 +748,10 @@ def given_to(function: ast.FunctionDef, call: ast.Call) -> dict[str, ast.expr]:
     given = dict(zip(names[::-1], function.args.defaults[::-1], strict=False))
     given |= dict(zip(names, call.args, strict=False))
     return given | {one.arg: one.value for one in call.keywords if one.arg}
+
+
+def _registers(node: ast.stmt | None) -> bool:
+    return isinstance(node, ast.Expr) and getattr(getattr(node.value, "func", None), "attr", "") == "register_buffer"
 
 
 def _or_none(value: ast.expr | None) -> ast.expr | None:

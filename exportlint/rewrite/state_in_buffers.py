@@ -187,8 +187,7 @@ class _Rewriting:
             return None
 
         for scope in self.scopes:
-            if scope.node.name == "__init__" or scope.node is self.homes.init:
-                scope.rewrite(change)
+            scope.rewrite(change)
 
     def _gone(self, node: ast.stmt) -> set[str]:
         """The places whose first value the statement set, and that have become others."""
@@ -439,7 +438,10 @@ class _Rewriting:
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant()):
                 return statements("OWN.fill_(VALUE)", OWN=own, VALUE=value)[0]
         view = self.views.get(id(scope), self.known.views[id(scope)])
-        if not view.is_data(value) and (id(scope) in self.views or not self.known.makes_tensor(value)):
+        cell = self._cell(scope, own)
+        arguments = {one.arg for one in scope.node.args.args}
+        is_given = isinstance(value, ast.Name) and value.id in arguments and cell is not None and cell.is_buffer
+        if not is_given and not view.is_data(value) and (id(scope) in self.views or not self.known.makes_tensor(value)):
             return statements("OWN.fill_(VALUE)", OWN=own, VALUE=value)[0]
         return statements("OWN.copy_(VALUE)", OWN=own, VALUE=self._detached(value, scope))[0]
 

@@ -119,6 +119,16 @@ _MODELS = {
         return x * 2
         """,
     ),
+    "a buffer that takes the size of what comes": (
+        "self.register_buffer('level', torch.zeros(1))",
+        """
+        x = torch.ones(1, 3) * x.sum()
+        if self.level.shape != x.shape:
+            self.level = torch.zeros_like(x)
+        self.level = self.level * 0.5 + x
+        return self.level * 1
+        """,
+    ),
     "a window that the constructor fills": (
         "self.past = deque(maxlen=2)\nfor _ in range(2):\n    self.past.append(torch.zeros(3))",
         "self.past.append(x)\nreturn torch.cat(list(self.past))",
@@ -305,6 +315,23 @@ _FILES = {
                 return self.part(x) - before
         """,
         'self.seen["part"] = out',
+    ),
+    "a buffer that a helper method registers": (
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.begin()
+
+            def begin(self):
+                level = torch.zeros(3)
+                self.register_buffer("level", level)
+
+            def forward(self, x: torch.Tensor):
+                self.level = self.level * 0.5 + x
+                return self.level * 1.0
+        """,
+        "self.level = self.level",
     ),
     "layers in turn": (
         """
