@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from exportlint.engine.flow.control_flow import statements as statements_of
 from exportlint.engine.flow.def_use import defined, path_of, root_of
 from exportlint.engine.source.symbols import FunctionInfo
-from exportlint.engine.values.abstract_value import Container, Tensor, Value, exactly
+from exportlint.engine.values.abstract_value import Container, Kind, Tensor, Value, exactly
 from exportlint.rewrite.draft import as_target, as_value, changed_copy, expression, stands_for, statements
 from exportlint.rewrite.state_homes import Place, block, given_to, rebuilt, reference
 from exportlint.rewrite.transformation import CannotError
@@ -98,6 +98,11 @@ class Known:
     def is_data(self, node: ast.expr) -> bool:
         view = self.view(node)
         return view is not None and view.is_data(node)
+
+    def is_number(self, node: ast.expr) -> bool:
+        """A name of a number that was read from a tensor."""
+        view = self.view(node)
+        return isinstance(node, ast.Name) and view is not None and view.value(node).kind is Kind.UNBACKED
 
     def is_boolean(self, node: ast.expr) -> bool:
         if isinstance(node, ast.BinOp):
@@ -840,6 +845,9 @@ class Forms:
         def of(key: object, owner: str, index: ast.expr, context: ast.expr_context) -> ast.Subscript:
             return ast.Subscript(reference(f"{owner}.{columns[key].name}"), index, context)
 
+        def names() -> list[ast.expr]:
+            return [ast.Name(one.name.lstrip("_"), ast.Load()) for one in columns.values()]
+
         def change(node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
             match node:
                 case ast.stmt() if _origin(node) is place.definition:
@@ -855,20 +863,23 @@ class Forms:
                         case ast.Constant(value=None):
                             before, given = [], dict.fromkeys(columns, value)
                         case _ if isinstance(element, ast.Tuple):
-                            names: list[ast.expr] = [
-                                ast.Name(one.name.lstrip("_"), ast.Load()) for one in columns.values()
-                            ]
-                            before = statements("NAMES = VALUE", NAMES=ast.Tuple(names, ast.Load()), VALUE=value)
-                            given = dict(zip(columns, names, strict=True))
+                            before = statements("NAMES = VALUE", NAMES=ast.Tuple(names(), ast.Load()), VALUE=value)
+                            given = dict(zip(columns, names(), strict=True))
                         case _:
                             raise CannotError("an element is set whole")
                     return [*before, *(ast.Assign([of(key, owner, index, ast.Store())], given[key]) for key in columns)]
+                case ast.Assign(targets=[target], value=ast.Name() as value) if is_own(target):
+                    wholes = [as_target(reference(f"{owner}.{one.name}")) for one in columns.values()]
+                    return [*statements("NAMES = zip(*VALUE)", NAMES=ast.Tuple(names(), ast.Load()), VALUE=value),
+                            *(ast.Assign([a], b) for a, b in zip(wholes, names(), strict=True))]  # fmt: skip
                 case ast.Compare(left=ast.Subscript(value=held, slice=index), ops=[ast.Is() | ast.IsNot()]) if is_own(
                     held
                 ):
                     return changed_copy(node, left=of(next(iter(columns)), owner, index, ast.Load()))
                 case ast.Subscript(value=held, slice=index) if is_own(held) and isinstance(element, ast.Tuple):
                     return ast.Tuple([of(key, owner, index, ast.Load()) for key in columns], ast.Load())
+                case ast.Attribute(ctx=ast.Load()) if is_own(node) and isinstance(element, ast.Tuple):
+                    return ast.Call(expression("zip"), [reference(f"{owner}.{o.name}") for o in columns.values()], [])
                 case ast.Attribute() if is_own(node):
                     raise CannotError(f"`{place.name}` is handed on as a whole")
             return None
@@ -1821,6 +1832,8 @@ class _Window(_Grown):
         row = expression("VALUE.unsqueeze(0)", VALUE=value)
         if not self._is_tensor(value):
             row = expression("torch.tensor([VALUE])", VALUE=value)
+        elif self.known.is_number(value):
+            row = expression("torch.full((1,), VALUE)", VALUE=value)
         elif self.place.written and self.known.dims(value) == ():
             row = expression("VALUE.reshape(1)", VALUE=value)
         parts = "[OWN[1:], ROW]" if last else "[ROW, OWN[:-1]]"

@@ -531,6 +531,9 @@ class _Rewriting:
                     for part in parts:
                         if self._aliased(part, scope) in ever:
                             copied[id(part)] = part
+                case ast.Expr(value=ast.Call(func=ast.Attribute(attr="append"), args=[part])):
+                    if self._aliased(part, scope) in ever:
+                        copied[id(part)] = part
         if copied:
             scope.rewrite(lambda one: expression("VALUE.clone()", VALUE=copied[id(one)]) if id(one) in copied else None)
 

@@ -129,6 +129,32 @@ _MODELS = {
         return self.level * 1
         """,
     ),
+    "a number that is read under a name": (
+        "self.past = deque([0.0, 0.0], maxlen=2)",
+        "level = x.mean().item()\nbefore = self.past[0]\nself.past.append(level)\nreturn x - before",
+    ),
+    "pairs of all layers": (
+        "self.pairs = [(torch.zeros(3), torch.ones(3)) for _ in range(2)]",
+        """
+        new = []
+        for scale, (h, c) in zip([0.5, 2.0], self.pairs):
+            h, c = h * scale + x, c - x
+            new.append((h, c))
+            x = h
+        self.pairs = new
+        return x
+        """,
+    ),
+    "a list of what it was": (
+        "self.level = torch.zeros(3)",
+        """
+        seen = []
+        for i in range(3):
+            self.level = self.level * 0.5 + x[i]
+            seen.append(self.level)
+        return torch.stack(seen)
+        """,
+    ),
     "a window that the constructor fills": (
         "self.past = deque(maxlen=2)\nfor _ in range(2):\n    self.past.append(torch.zeros(3))",
         "self.past.append(x)\nreturn torch.cat(list(self.past))",
