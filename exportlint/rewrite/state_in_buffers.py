@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from exportlint.engine.flow.control_flow import statements as all_statements
 from exportlint.engine.flow.def_use import DefUse, defined, is_changing, path_of, root_of, used
@@ -137,7 +137,7 @@ class _Rewriting:
             self.cells[id(cell.home), cell.name] = cell
             cell.home.places.setdefault(cell.name, Place(cell.name, cell.home, cell.first, cell.definition))
         self._register()
-        self._decide_inside()
+        self._inline()
         self._name_chosen_layers()
         self._in_data()
         for scope in self.scopes:
@@ -209,50 +209,18 @@ class _Rewriting:
             if cell.home is home
         }  # fmt: skip
 
-    def _decide_inside(self) -> None:
-        """`if not self.begun: self.begin(x)`: the method decides, and is called in any case."""
-        by_name = {scope.node.name: scope for scope in self.scopes if "self" in scope.owners and scope.is_run}
-
-        def change(node: ast.AST, scope: Scope) -> ast.AST | list[ast.stmt] | None:
-            match node:
-                case ast.If(
-                    test=test,
-                    body=[ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)))],
-                    orelse=[],
-                ) if name in by_name:
-                    called = sum(isinstance(one, ast.Attribute) and one.attr == name for other in self.scopes
-                                 for statement in other.body for one in ast.walk(statement))  # fmt: skip
-                    inner = by_name[name]
-                    paths = self._paths(scope)
-                    own = all((path_of(one) or "self") == "self" or path_of(one) in paths for one in ast.walk(test)
-                              if isinstance(one, ast.Name | ast.Attribute))  # fmt: skip
-                    returns = any(isinstance(one, ast.Return) for one in ast.walk(inner.node))
-                    if called == 1 and own and not returns:
-                        match inner.body:
-                            case [ast.With(body=body) as block]:  # `with torch.no_grad():`
-                                inner.body = [changed_copy(block, body=[ast.If(test, body, [])])]
-                            case _:
-                                inner.body = [ast.If(test, inner.body, [])]
-                        return [stands_for(ast.Expr(node.body[0].value), node)]  # type: ignore[attr-defined]
-                case ast.If(
-                    test=test,
-                    body=[ast.Expr(value=ast.Call(func=ast.Attribute(attr=name))) as first, *rest],
-                    orelse=[],
-                ) if rest and name in by_name and not _sets_any(by_name[name].node, test):
-                    made = change(stands_for(ast.If(test, [first], []), node), scope)
-                    is_begun = all(_begins_flag(one, test) for one in rest)
-                    after = rest if is_begun else [changed_copy(node, body=rest)]
-                    return [*cast("list[ast.stmt]", made), *after] if made is not None else None
-            return None
-
-        def inlined(node: ast.AST, scope: Scope) -> list[ast.stmt] | None:
-            if not isinstance(node, ast.If) or not self._is_decided_by_data(node.test, scope):
-                return None
-            return _Inlining(by_name, {name for name in used(scope.node) if "." not in name}).decision(node)
-
+    def _inline(self) -> None:
+        """Methods that data decides to call are written out where they are called."""
         for scope in [one for one in self.scopes if one.is_run]:
-            scope.rewrite(lambda node, s=scope: change(node, s))  # type: ignore[misc]
-            scope.rewrite(lambda node, s=scope: inlined(node, s))  # type: ignore[misc]
+            own = scope.owners.get("self")
+            methods = {one.node.name: one for one in self.scopes if own is not None and one.owners.get("self") is own}
+
+            def change(node: ast.AST, scope: Scope = scope, methods: dict[str, Scope] = methods) -> Changed:
+                if not isinstance(node, ast.If) or not self._is_decided_by_data(node.test, scope):
+                    return None
+                return _Inlining(methods, {name for name in used(scope.node) if "." not in name}).decision(node)
+
+            scope.rewrite(change)
 
     def _is_decided_by_data(self, test: ast.expr, scope: Scope) -> bool:
         cells = self._paths(scope)
@@ -696,24 +664,6 @@ def _without(node: ast.Assign | ast.AnnAssign, names: set[str]) -> ast.stmt | No
     return changed_copy(node, targets=made) if made else None
 
 
-def _sets_any(function: ast.FunctionDef, test: ast.expr) -> bool:
-    """Does the method set what the test reads?"""
-    asked = {path_of(one) for one in ast.walk(test)} - {"self"}
-    return any(isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store) and path_of(one) in asked
-               for one in ast.walk(function))  # fmt: skip
-
-
-def _begins_flag(node: ast.stmt, test: ast.expr) -> bool:
-    """`self.ready = True` where `not self.ready` is asked, which may be said in any case."""
-    match node, test:
-        case (
-            ast.Assign(targets=[target], value=ast.Constant(value=True)),
-            ast.UnaryOp(op=ast.Not(), operand=flag),
-        ):
-            return path_of(target) == path_of(flag)
-    return False
-
-
 @dataclass
 class _Inlining:
     """A decision in which methods are called, with what they do in the place of the calls: a side that data chooses
@@ -723,6 +673,7 @@ class _Inlining:
     names: set[str]
     without_gradient: ast.With | None = None
     inside: set[int] = field(default_factory=set)  # the statements that stood there
+    open: set[str] = field(default_factory=set)  # the methods that are being written out
 
     def decision(self, node: ast.If) -> list[ast.stmt] | None:
         sides = self.block(node.body), self.block(node.orelse)
@@ -739,7 +690,8 @@ class _Inlining:
     def statement(self, node: ast.stmt) -> list[ast.stmt]:
         match node:
             case ast.If(body=body, orelse=orelse):
-                return [changed_copy(node, body=self.block(body), orelse=self.block(orelse))]
+                sides = self.block(body), self.block(orelse)
+                return [changed_copy(node, body=sides[0], orelse=sides[1]) if sides != (body, orelse) else node]
             case ast.With(items=[ast.withitem(context_expr=ast.Call(func=ast.Attribute(attr="no_grad")))], body=body):
                 self.without_gradient = node
                 made = block(self.block(body), _without_data)
@@ -747,8 +699,13 @@ class _Inlining:
                 return made
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)) as call):
                 scope = self.methods.get(name)
-                new = self.body(scope, call) if scope is not None else None
-                return self.block(new) if new is not None else [node]
+                new = self.body(scope, call) if scope is not None and name not in self.open else None
+                if new is None:
+                    return [node]
+                self.open.add(name)
+                written_out = self.block(new)
+                self.open.remove(name)
+                return written_out
         return [node]
 
     def body(self, scope: Scope, call: ast.Call) -> list[ast.stmt] | None:
@@ -756,17 +713,17 @@ class _Inlining:
         own = {name for one in scope.body for part in ast.walk(one) for name in defined(part) if "." not in name}
         exits = any(isinstance(one, ast.Return | ast.Yield) for part in scope.body for one in ast.walk(part))
         asked = [one.arg for one in scope.node.args.args if one.arg != "self"]
-        plain = all(isinstance(one, ast.Name | ast.Constant) for one in given.values())
-        if exits or not plain or own & (self.names | given.keys()) or sorted(given) != sorted(asked):
+        made = {name: value for name, value in given.items() if not isinstance(value, ast.Name | ast.Constant)}
+        if exits or own & (self.names | given.keys()) or self.names & made.keys() or sorted(given) != sorted(asked):
             return None
+        before = [new for name, value in made.items() for new in statements("NAME = VALUE", NAME=name, VALUE=value)]
+        self.inside |= set(map(id, before))  # nothing else reads them
 
         def named(node: ast.AST) -> ast.AST | None:
-            return given.get(node.id) if isinstance(node, ast.Name) else None
+            return given.get(node.id) if isinstance(node, ast.Name) and node.id not in made else None
 
-        return [
-            ast.copy_location(type(new)(**dict(ast.iter_fields(new))), new)
-            for new in block([one for one in scope.body if not _is_docstring(one)], named)
-        ]
+        body = block([one for one in scope.body if not _is_docstring(one)], named)
+        return [*before, *(ast.copy_location(type(one)(**dict(ast.iter_fields(one))), one) for one in body)]
 
 
 def _without_data(node: ast.AST) -> ast.AST | None:

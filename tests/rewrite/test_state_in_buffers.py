@@ -516,13 +516,13 @@ _FILES = {
                 self.register_buffer("shift", torch.zeros(3))
                 self.ready = False
 
-            def prepare(self, x):
+            def prepare(self, first):
                 with torch.no_grad():
-                    self.shift.copy_(-x)
+                    self.shift.copy_(-first)
 
             def forward(self, x: torch.Tensor):
                 if not self.ready:
-                    self.prepare(x)
+                    self.prepare(x * 2)
                     self.ready = True
                 return x + self.shift
         """,
