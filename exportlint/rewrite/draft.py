@@ -563,7 +563,9 @@ class Draft:
                     return [*lines, f"el{first}", *rest]
                 return [*lines, *(["else:", *self._block(orelse, self._unit)] if orelse else [])]
             case ast.For(target=target, iter=over, body=body, orelse=orelse):
-                head = f"for {self._expression(target)} in {self._expression(over)}:"
+                names = self._expression(target)
+                names = names[1:-1] if isinstance(target, ast.Tuple) and _closes_at_end(names) else names
+                head = f"for {names} in {self._expression(over)}:"
             case ast.While(test=test, body=body, orelse=orelse):
                 head = f"while {self._expression(test)}:"
             case ast.With(body=body):
@@ -611,6 +613,11 @@ class Draft:
         if isinstance(node, ast.Constant) and self._quotes_twice(node):
             name = f"kept_{len(self._kept)}a_"
             self._kept.append((name, f'"{node.value!s}"'))
+            return cast("_Node", ast.Name(name, ast.Load()))
+        if isinstance(node, ast.JoinedStr) and id(node) not in self.originals:
+            name, quote = f"kept_{len(self._kept)}a_", '"' if self.text.count('"') >= self.text.count("'") else "'"
+            own = ast.unparse(ast.fix_missing_locations(node))
+            self._kept.append((name, f"f{quote}{own[2:-1]}{quote}" if quote not in own[2:-1] else own))
             return cast("_Node", ast.Name(name, ast.Load()))
         if isinstance(node, ast.Name) and node.id == "torch" and id(node) not in self.originals:
             self.add_import("torch")

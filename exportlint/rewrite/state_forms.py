@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from exportlint.engine.flow.control_flow import statements as statements_of
 from exportlint.engine.flow.def_use import defined, path_of, root_of
 from exportlint.engine.source.symbols import FunctionInfo
-from exportlint.engine.values.abstract_value import Container, Tensor, Value, exactly
-from exportlint.rewrite.draft import changed_copy, expression, statements
-from exportlint.rewrite.state_homes import Place, block, rebuilt, reference
+from exportlint.engine.values.abstract_value import Container, Kind, Tensor, Value, exactly
+from exportlint.rewrite.draft import as_target, as_value, changed_copy, expression, stands_for, statements
+from exportlint.rewrite.state_homes import Place, block, given_to, rebuilt, reference
 from exportlint.rewrite.transformation import CannotError
 from exportlint.rewrite.view import View
 
@@ -60,6 +60,18 @@ class Cell:
     first: ast.expr
     definition: ast.stmt | None
     is_buffer: bool = False
+    each: Each | None = None
+
+
+@dataclass(frozen=True)
+class Each:
+    """Of buffers with computed names: `for i, d in enumerate(dilations)`, the `i` that stands in the name, and what
+    each begins with."""
+
+    target: ast.expr
+    over: ast.expr
+    key: ast.expr
+    element: ast.expr
 
 
 # -- What is known of values -------------------------------------------------------------------------------------------
@@ -72,7 +84,7 @@ class Known:
         self.module, self.belief, self.scopes = module, belief, scopes
         self.from_sample = False  # was a size of the sample asked for?
         self.answers: set[str] = set()  # names that hold whether something is there
-        self._views = {
+        self.views = {
             id(scope): View(module, FunctionInfo(scope.node.name, scope.node, module), belief) for scope in scopes
         }
 
@@ -81,11 +93,16 @@ class Known:
 
     def view(self, node: ast.AST) -> View | None:
         scope = self.scope_of(node)
-        return self._views[id(scope)] if scope is not None else None
+        return self.views[id(scope)] if scope is not None else None
 
     def is_data(self, node: ast.expr) -> bool:
         view = self.view(node)
         return view is not None and view.is_data(node)
+
+    def is_number(self, node: ast.expr) -> bool:
+        """A name of a number that was read from a tensor."""
+        view = self.view(node)
+        return isinstance(node, ast.Name) and view is not None and view.value(node).kind is Kind.UNBACKED
 
     def is_boolean(self, node: ast.expr) -> bool:
         if isinstance(node, ast.BinOp):
@@ -114,9 +131,19 @@ class Known:
                     one.value for one in ast.walk(view.node)
                     if isinstance(one, ast.Assign) and path_of(one.targets[0]) == name
                 ]  # fmt: skip
+                values += self._hooked_calls(view.node, name)
                 return next((d for one in values if (d := self.dims(one, depth - 1)) is not None), None)
-            case ast.Call(func=ast.Attribute(attr=method), args=[], keywords=[]) if method in _WHOLE:
+            case ast.Call(func=ast.Attribute(attr=method), args=[], keywords=[]) if (
+                method in _WHOLE or method == "item"
+            ):
                 return ()
+            case ast.Call(func=ast.Name(id="float" | "int")):
+                return ()
+            case ast.Call(func=ast.Attribute(attr=maker), args=[like, *_]) if maker.endswith("_like"):
+                return self.dims(like, depth - 1)
+            case ast.Subscript(value=owner, slice=ast.Tuple(elts=parts)):
+                taken = self._taken(owner, parts, depth - 1)
+                return tuple(one for one in taken if one is not None) if taken and None not in taken else None
             case ast.Call(func=ast.Attribute(value=owner, attr=method)) if method in _SAME_SIZE:
                 return self.dims(owner, depth - 1)
             case ast.BinOp(left=left, right=right):
@@ -124,6 +151,68 @@ class Known:
                 told = [d for one in sides if (d := self.dims(one, depth - 1)) is not None]
                 return _broadcast(told) if len(told) == len(sides) or not all(map(self.is_data, sides)) else None
         return self._made(node)
+
+    def _taken(self, node: ast.expr, parts: Sequence[ast.expr], depth: int) -> list[int | None] | None:
+        """The sizes of `x[..., -2:]`, where that of the dim may be anything before."""
+        sizes = self._roughly(node, depth)
+        if sizes is None:
+            return None
+        at = -len(parts) if isinstance(parts[0], ast.Constant) and parts[0].value is ... else 0
+        for place, one in enumerate(parts, at):
+            match one:
+                case ast.Slice(lower=ast.UnaryOp(op=ast.USub(), operand=most), upper=None, step=None):
+                    literal = _number(most) if isinstance(most, ast.Constant) else None
+                    named = self._set_in_init(most)
+                    sizes[place] = literal or (_number(named) if named is not None else None)  # type: ignore[assignment] # whole
+                case ast.Slice(lower=None, upper=None):
+                    pass
+                case ast.Constant(value=value) if value is ...:
+                    pass
+                case _:
+                    return None
+        return sizes
+
+    def _roughly(self, node: ast.expr, depth: int) -> list[int | None] | None:
+        """The sizes, None of those dims that are longer for what is put before or behind."""
+        known, view = self.dims(node, depth), self.view(node)
+        if known is not None or depth == 0 or view is None:
+            return list(known) if known is not None else None
+        match node:
+            case ast.Name(id=name):
+                values = [one.value for one in ast.walk(view.node) if isinstance(one, ast.Assign)
+                          and path_of(one.targets[0]) == name]  # fmt: skip
+                return next((d for one in values if (d := self._roughly(one, depth - 1)) is not None), None)
+            case ast.Call(func=function, args=[first, *rest], keywords=words):
+                match (view.origin(function) or "").rpartition(".")[2], first:
+                    case "cat", ast.List(elts=parts):
+                        sizes = next((d for one in parts if (d := self._roughly(one, depth - 1)) is not None), None)
+                        at = _dim(rest, words)
+                        return [None if place in {at, at - len(sizes)} else one for place, one in enumerate(sizes)] if (
+                            sizes is not None and at is not None) else None  # fmt: skip
+                    case "pad", _:
+                        sizes = self._roughly(first, depth - 1)
+                        return [*sizes[:-1], None] if sizes else None
+        return None
+
+    def _set_in_init(self, node: ast.expr) -> ast.expr | None:
+        """What `__init__` sets an attribute to, or has for a default."""
+        for function in (scope.node for scope in self.scopes if scope.node.name == "__init__"):
+            for one in ast.walk(function):
+                if isinstance(one, ast.Assign) and path_of(one.targets[0]) == path_of(node):
+                    return next(_defaults(function, path_of(one.value) or ""), one.value)
+        return None
+
+    def _hooked_calls(self, hook: ast.AST, name: str) -> list[ast.expr]:
+        """The calls whose results a forward hook gets under a name."""
+        arguments = [one.arg for one in hook.args.args if one.arg != "self"]  # type: ignore[attr-defined] # a function
+        nodes = [node for scope in self.scopes for node in ast.walk(scope.node)]
+        layers = {
+            path_of(node.func.value) for node in nodes if isinstance(node, ast.Call) and node.args
+            and isinstance(node.func, ast.Attribute) and node.func.attr == "register_forward_hook"
+            and path_of(node.args[0]) == f"self.{hook.name}"  # type: ignore[attr-defined] # likewise
+        }  # fmt: skip
+        calls = (node for node in nodes if isinstance(node, ast.Call) and path_of(node.func) in layers - {None})
+        return list(calls) if arguments[2:] == [name] else []
 
     def _made(self, node: ast.expr) -> tuple[int, ...] | None:
         """`torch.zeros(3)`."""
@@ -187,7 +276,7 @@ class Known:
         initial = place.initial
         if initial is None:
             return self._zeros(place, data, dims, own)
-        if self.makes_tensor(initial):
+        if place.is_buffer or self.makes_tensor(initial):
             had = self.dims(initial)
             if dims is not None and had is not None and _broadcast([dims, had]) == dims != had:
                 self.from_sample = True
@@ -276,6 +365,13 @@ class Known:
                             return value
         return node
 
+    def are_layers(self, node: ast.expr) -> bool:
+        """Is it a `torch.nn.ModuleList`?"""
+        nodes = (one for scope in self.scopes if scope.node.name == "__init__" for one in ast.walk(scope.node))
+        made = {self.module.dotted(one.value.func) for one in nodes if isinstance(one, ast.Assign)
+                and path_of(one.targets[0]) == path_of(node) and isinstance(one.value, ast.Call)}  # fmt: skip
+        return made == {"torch.nn.ModuleList"}
+
     def makes_module(self, node: Written) -> bool:
         """A layer is no state that a tensor holds."""
         made = (self.module.dotted(node.func) or "") if isinstance(node, ast.Call) else ""
@@ -283,6 +379,11 @@ class Known:
         return re.match(r"torch\.nn\.(?!Parameter|Buffer)[A-Z]", made) is not None or (
             of_file is not None and of_file.is_module
         )
+
+
+def _origin(node: ast.AST) -> ast.AST:
+    """The author's statement that the node stands for."""
+    return getattr(node, "origin", node)
 
 
 def _set_in(scope: Scope, name: str) -> list[ast.stmt]:
@@ -351,20 +452,20 @@ class Forms:
 
     def _form(self, place: Place) -> list[Place]:
         """Rewrites all uses of a place; the places that take its place."""
-        why = "no tensors can hold it"
+        reasons: list[str] = []
         for form in self._forms_for(place):
             before = [scope.body for scope in self.scopes]
             made = len(self.cells)
             try:
                 parts = form()
             except CannotError as error:
-                why = str(error)
+                reasons.append(str(error))
                 del self.cells[made:]
                 for scope, body in zip(self.scopes, before, strict=True):
                     scope.body = body
                 continue
             return parts
-        self.refused.append(f"{place.name}: {why}")
+        self.refused.append(f"{place.name}: {', '.join(reasons) or 'no tensors can hold it'}")
         del place.home.places[place.name]
         return []
 
@@ -380,22 +481,31 @@ class Forms:
             case ast.Call(func=ast.Name(id=name)) if name in self.known.module.functions and _yields(
                 self.known.module.functions[name].node
             ):
-                return [lambda: self._generator(place)]
+                return [lambda: self._generator(place), lambda: self._round(place)]
+        if initial is None and any(isinstance(one, ast.expr) and _repeated(one) for one in place.written):
+            place.initial = ast.List([], ast.Load())
+            return [lambda: self._window(place)]
         if initial is None:
             self._write_out(place)
         if initial is None and len(pair := self._pair_values(place) or []) > 1:
             return [lambda: self._named(place)]
         if initial is None:
             place.written += [value for values in pair for value in values]
-        if initial is None or self.known.makes_tensor(initial) or _number(initial) is not None:
+        if initial is None or place.is_buffer or self.known.makes_tensor(initial) or _number(initial) is not None:
             return [lambda: self._cell(place)]
         if (count := _of_nones(initial)) is not None:
-            return [lambda: self._rows(place, count)]
+            return [lambda: self._rows(place, count), lambda: self._columns(place)]
+        if isinstance(initial, ast.ListComp | ast.DictComp):
+            found = [lambda: self._columns(place)]
+            if (each := _each_of(initial)) is not None:
+                found.append(lambda: self._with_keys(place, each))
+            return [*found, lambda: self._window(place)] if isinstance(initial, ast.ListComp) else found
         if _is_listing(initial):
-            return [lambda: self._named(place), lambda: self._window(place), lambda: self._totals(place)]
+            windows = [lambda: self._window(place), lambda: self._window(place, named=True)]
+            return [lambda: self._named(place), *windows, lambda: self._totals(place)]
         if _of_missing(initial) is not None:
             return [lambda: self._named(place)]
-        if isinstance(initial, ast.Set | ast.SetComp | ast.DictComp) or _is_object(initial):
+        if isinstance(initial, ast.Set | ast.SetComp) or _is_object(initial):
             return []  # sets, objects of libraries
         return [lambda: self._cell(place)]
 
@@ -410,8 +520,11 @@ class Forms:
 
     def _cell(self, place: Place) -> list[Place]:
         if place.initial is not None and not self._is_deleted(place):
-            self.cells.append(Cell(place.name, place.home, self.known.first(place), place.definition, place.is_buffer))
+            first = self.known.first(place)
+            self.cells.append(Cell(place.name, place.home, first, place.definition, place.is_buffer))
             self._no_calls(place)
+            if first is not place.initial and not isinstance(_number(place.initial), int | float):
+                self._rewrite(place, _of_one_size)
             return []
         starts = self._starts(place)
         first = self._start_value(place, starts) if starts else self.known.first(place)
@@ -430,7 +543,7 @@ class Forms:
                 case ast.Compare(ops=[ast.Is() | ast.IsNot() as op]) if id(node) in aliases:
                     told = reference(aliases[id(node)])
                     return told if isinstance(op, ast.IsNot) else ast.UnaryOp(ast.Invert(), told)
-                case ast.If() if any(getattr(node, "origin", node) is one for one in starts):
+                case ast.If() if any(_origin(node) is _origin(one) for one in starts):
                     rest = node.test.values[1:] if isinstance(node.test, ast.BoolOp) else []
                     return [] if all(_asks_size(one, is_own) for one in rest) else None
                 case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
@@ -703,7 +816,114 @@ class Forms:
                     elif (key := self._key(scope, target, place)) in parts:
                         parts[key].written.append(value)
 
-    # A list with a place for each layer, which is None at first.
+    # A list or dict with an element for each layer.
+
+    def _columns(self, place: Place) -> list[Place]:
+        """Elements that are tuples, or dicts with the same keys: `[(h, c) for …]` as two lists."""
+        initial = place.initial
+        given = next((one for one in place.written if isinstance(one, ast.Tuple)), None)
+        element = getattr(initial, "elt", getattr(initial, "value", given))
+        match element:
+            case ast.Tuple(elts=values):
+                parts: dict[object, ast.expr] = dict(enumerate(values))
+            case ast.Dict(keys=keys, values=values) if all(isinstance(one, ast.Constant) for one in keys):
+                parts = {one.value: value for one, value in zip(keys, values, strict=True)}  # type: ignore[union-attr] # see the guard
+            case _:
+                raise CannotError("its elements have no parts")
+        field = "value" if isinstance(initial, ast.DictComp) else "elt"
+        columns = {
+            key: Place(f"{place.name}_{key}", place.home,
+                       changed_copy(initial, **{field: value}) if isinstance(initial, ast.ListComp | ast.DictComp)
+                       else initial, place.definition, place.moved)
+            for key, value in parts.items()
+        }  # fmt: skip
+        for one in place.written:
+            if isinstance(one, ast.Tuple) and len(one.elts) == len(columns):
+                for column, value in zip(columns.values(), one.elts, strict=True):
+                    column.written.append(value)
+
+        def of(key: object, owner: str, index: ast.expr, context: ast.expr_context) -> ast.Subscript:
+            return ast.Subscript(reference(f"{owner}.{columns[key].name}"), index, context)
+
+        def names() -> list[ast.expr]:
+            return [ast.Name(one.name.lstrip("_"), ast.Load()) for one in columns.values()]
+
+        def change(node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
+            match node:
+                case ast.stmt() if _origin(node) is place.definition:
+                    return node
+                case ast.Subscript(
+                    value=ast.Subscript(value=held, slice=index), slice=ast.Constant(value=key), ctx=context
+                ) if is_own(held) and key in columns:
+                    return of(key, owner, index, context)
+                case ast.Assign(targets=[ast.Subscript(value=held, slice=index)], value=value) if is_own(held):
+                    match value := _rewritten(value, _of_owner(change, owner, is_own)):
+                        case ast.Tuple(elts=values) if len(values) == len(columns):
+                            before, given = list[ast.stmt](), dict(zip(columns, values, strict=True))
+                        case ast.Constant(value=None):
+                            before, given = [], dict.fromkeys(columns, value)
+                        case _ if isinstance(element, ast.Tuple):
+                            before = statements("NAMES = VALUE", NAMES=ast.Tuple(names(), ast.Load()), VALUE=value)
+                            given = dict(zip(columns, names(), strict=True))
+                        case _:
+                            raise CannotError("an element is set whole")
+                    return [*before, *(ast.Assign([of(key, owner, index, ast.Store())], given[key]) for key in columns)]
+                case ast.Assign(targets=[target], value=ast.Name() as value) if is_own(target):
+                    wholes = [as_target(reference(f"{owner}.{one.name}")) for one in columns.values()]
+                    return [*statements("NAMES = zip(*VALUE)", NAMES=ast.Tuple(names(), ast.Load()), VALUE=value),
+                            *(ast.Assign([a], b) for a, b in zip(wholes, names(), strict=True))]  # fmt: skip
+                case ast.Compare(left=ast.Subscript(value=held, slice=index), ops=[ast.Is() | ast.IsNot()]) if is_own(
+                    held
+                ):
+                    return changed_copy(node, left=of(next(iter(columns)), owner, index, ast.Load()))
+                case ast.Subscript(value=held, slice=index) if is_own(held) and isinstance(element, ast.Tuple):
+                    return ast.Tuple([of(key, owner, index, ast.Load()) for key in columns], ast.Load())
+                case ast.Attribute(ctx=ast.Load()) if is_own(node) and isinstance(element, ast.Tuple):
+                    return ast.Call(expression("zip"), [reference(f"{owner}.{o.name}") for o in columns.values()], [])
+                case ast.Attribute() if is_own(node):
+                    raise CannotError(f"`{place.name}` is handed on as a whole")
+            return None
+
+        self._rewrite(place, change)
+        del place.home.places[place.name]
+        for column in columns.values():
+            place.home.places[column.name] = column
+        return list(columns.values())
+
+    def _with_keys(self, place: Place, each: Each) -> list[Place]:
+        """A buffer for each, with the key in its name: their sizes differ, or the keys are names."""
+        is_plain = isinstance(place.initial, ast.ListComp) and not _names_in(each.target) & _names_in(each.element)
+        if is_plain or not self.known.makes_tensor(each.element):
+            raise CannotError("its elements are of one size")
+        self.cells.append(Cell(place.name, place.home, each.element, place.definition, each=each))
+
+        def change(node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
+            def of(index: ast.expr) -> ast.expr:
+                return named_with(owner, place.name, index)
+
+            match node:
+                case ast.stmt() if _origin(node) is place.definition:
+                    return node
+                case ast.Assign(targets=[ast.Subscript(value=held, slice=index)], value=value) if is_own(held):
+                    new = _detached(_rewritten(value, _of_owner(change, owner, is_own)))
+                    return stands_for(statements("OWN.copy_(VALUE)", OWN=of(index), VALUE=new)[0], node)
+                case ast.AugAssign(target=ast.Subscript(value=held, slice=index), op=op, value=value) if is_own(held):
+                    both = _detached(ast.BinOp(of(index), op, _rewritten(value, _of_owner(change, owner, is_own))))
+                    return stands_for(statements("OWN.copy_(VALUE)", OWN=of(index), VALUE=both)[0], node)
+                case ast.Assign(targets=[target], value=ast.ListComp() | ast.DictComp() as again) if is_own(target):
+                    if (every := _each_of(again)) is not None:
+                        put = statements("OWN.copy_(VALUE)", OWN=of(every.key), VALUE=every.element)
+                        return [ast.For(as_target(every.target), every.over, put, [])]
+                case ast.Assign(targets=[ast.Name()], value=ast.Subscript(value=held, slice=index)) if is_own(held):
+                    return [changed_copy(node, value=expression("OWN.clone()", OWN=of(index)))]
+                case ast.Subscript(value=held, slice=index) if is_own(held) and not isinstance(index, ast.Slice):
+                    return of(index)
+                case ast.Attribute() if is_own(node):
+                    raise CannotError(f"`{place.name}` is handed on as a whole")
+            return None
+
+        self._rewrite(place, change)
+        return []
 
     def _rows(self, place: Place, count: ast.expr) -> list[Place]:
         dims = next((d for one in place.written if not _is_none(one) and (d := self.known.dims(one)) is not None), None)
@@ -713,9 +933,16 @@ class Forms:
         flag = f"{place.name}_set"
         first = ast.Call(expression("torch.zeros"), [count, *(ast.Constant(one) for one in dims)], [])
         told = expression("torch.zeros(COUNT, dtype=torch.bool)", COUNT=count)
-        self.cells += [Cell(place.name, place.home, first, place.definition),
-                       Cell(flag, place.home, told, place.definition)]  # fmt: skip
+        self.cells.append(Cell(place.name, place.home, first, place.definition))
         aliases = self._aliases(place, of_row=True)
+        is_asked = bool(aliases) or any(
+            isinstance(node, ast.Compare)
+            and isinstance(node.left, ast.Subscript)
+            and self.is_of(scope, node.left.value, place)
+            for scope, node in self.nodes(place)
+        )
+        if is_asked:
+            self.cells.append(Cell(flag, place.home, told, place.definition))
 
         def change(node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
             flags = reference(f"{owner}.{flag}")
@@ -735,10 +962,11 @@ class Forms:
                     return told if isinstance(op, ast.IsNot) else ast.UnaryOp(ast.Invert(), told)
                 case ast.Assign(targets=[ast.Subscript(value=held, slice=index)], value=value) if is_own(held):
                     is_there = ast.Constant(not _is_none(value))
-                    noted = statements("FLAGS[AT] = IS", FLAGS=flags, AT=index, IS=is_there)
+                    noted = statements("FLAGS[AT] = IS", FLAGS=flags, AT=index, IS=is_there) if is_asked else []
                     return noted if _is_none(value) else [node, *noted]
                 case ast.Assign(targets=[target], value=value) if is_own(target) and _of_nones(value) is not None:
-                    return statements("FLAGS = False", FLAGS=flags)
+                    again = reference(f"{owner}.{place.name}")
+                    return statements("FLAGS = False", FLAGS=flags) if is_asked else statements("OWN = 0", OWN=again)
                 case ast.Subscript(value=held, slice=ast.Slice()) if is_own(held):
                     raise CannotError("a part of it is taken")
                 case ast.Subscript(value=held) if is_own(held):
@@ -748,17 +976,64 @@ class Forms:
             return None
 
         self._rewrite(place, change)
-        place.home.places[flag] = Place(flag, place.home, None, place.definition)
+        if is_asked:
+            place.home.places[flag] = Place(flag, place.home, None, place.definition)
         return []
 
     # Lists that have a bound, and lists that only grow.
 
-    def _window(self, place: Place) -> list[Place]:
+    def _window(self, place: Place, *, named: bool = False) -> list[Place]:
+        """`named`: what is stacked under a name is said where the name was."""
+        self._fill_first(place)
+        if named:
+            self._say_again(place)
         bound = self._last_ones(place)
         window = _Window(self, place, bound)
         self._rewrite(place, window.change)
         window.finish()
         return []
+
+    def _say_again(self, place: Place) -> None:
+        for scope in (one for one in self.scopes if one.is_run):
+            is_own = self.test_of(scope, place)
+            meant: dict[str, ast.expr] = {}
+            for node in statements_of(scope.body):
+                match node:
+                    case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[held, *_]) as value):
+                        if _is_all_of(held, is_own) and len(_set_in(scope, name)) == 1:
+                            meant[name] = value
+
+            def change(node: ast.AST, meant: dict[str, ast.expr] = meant) -> Changed:
+                match node:
+                    case ast.Assign(targets=[ast.Name(id=name)]) if name in meant:
+                        return []
+                    case ast.Name(id=name) if name in meant:
+                        return meant[name]
+                return None
+
+            scope.rewrite(change)
+
+    def _fill_first(self, place: Place) -> None:
+        """What `__init__` fills an empty list or deque with is what it begins with."""
+        match place.initial:
+            case ast.List(elts=[]) | ast.Call(args=[]):
+                pass
+            case _:
+                return
+
+        def change(node: ast.AST, owner: str, is_own: IsOwn) -> Changed:  # noqa: ARG001 - as every change is called
+            fill = _filling(node, is_own) if _origin(node) is not place.definition else None
+            if fill is None:
+                return None
+            times = ast.comprehension(ast.Name("_", ast.Store()), expression("range(N)", N=fill[1]), [], 0)
+            filled = ast.ListComp(fill[0], [times])
+            old = place.initial
+            place.initial = changed_copy(old, args=[filled]) if isinstance(old, ast.Call) else filled
+            return []
+
+        for scope in self.scopes:
+            if scope.node.name == "__init__" and not scope.is_run and scope.owners.get("self") is place.home:
+                scope.rewrite(_of_owner(change, "self", _is_place("self", place.name)))
 
     def _last_ones(self, place: Place) -> ast.expr | None:
         """The N where all that is read of a list that grows is `self.past[-N:]`, which then is all there is."""
@@ -809,47 +1084,81 @@ class Forms:
     # Iterators.
 
     def _turns(self, place: Place) -> list[Place]:
-        match place.initial:
-            case ast.Call(func=function, args=[ast.Call(func=ast.Name(id="range"), args=[stop])]):
-                name = self.known.module.dotted(function) or ""
-                if not name.endswith("cycle"):
-                    raise CannotError("the iterator ends")
-                first, value, following = "torch.tensor(0)", "PLACE", "(PLACE + 1) % STOP"
-            case ast.Call(func=function, args=[ast.List() | ast.Tuple() as values]):
-                if not (self.known.module.dotted(function) or "").endswith("cycle"):
-                    raise CannotError("the iterator ends")
-                if not all(_number(one) is not None for one in values.elts):
-                    raise CannotError("it gives no numbers")
-                table = f"{place.name}_values"
-                self.cells.append(Cell(table, place.home, expression("torch.tensor(V)", V=values), place.definition))
-                stop = ast.Constant(len(values.elts))
-                first, value, following = "torch.tensor(0)", f"TABLE_{table}[PLACE]", "(PLACE + 1) % STOP"
-            case ast.Call(func=function, args=args, keywords=[]) if (self.known.module.dotted(function) or "").endswith(
-                "count"
-            ):
-                start = args[0] if args else ast.Constant(0)
-                stop = args[1] if len(args) > 1 else ast.Constant(1)
-                first, value, following = "torch.tensor(START)", "PLACE", "PLACE + STOP"
-                self.cells.append(Cell(place.name, place.home, expression(first, START=start), place.definition))
+        """`itertools.count()`, `itertools.cycle([0.1, 0.5])`, `itertools.cycle(self.heads)`: a number that goes on."""
+        call = cast("ast.Call", place.initial)
+        match (self.known.module.dotted(call.func) or "").rpartition(".")[2], call.args:
+            case "count", args:
+                step = args[1] if len(args) > 1 else ast.Constant(1)
+                begin = expression("torch.tensor(START)", START=args[0] if args else ast.Constant(0))
+                self._counting(place, begin, lambda own, _: own, expression("PLACE + STEP", STEP=step))
+            case "cycle", [ast.Call(func=ast.Name(id="range"), args=[ast.Constant() as stop])]:
+                self._counting(place, expression("torch.tensor(0)"), lambda own, _: own,
+                               expression("(PLACE + 1) % STOP", STOP=stop))  # fmt: skip
+            case "cycle", [ast.Attribute() as layers] if self.known.are_layers(layers):
+                self._counting(place, expression("torch.tensor(0)"),
+                               lambda own, _: expression("LAYERS[PLACE]", LAYERS=layers, PLACE=own),
+                               expression("(PLACE + 1) % len(LAYERS)", LAYERS=layers))  # fmt: skip
+            case "cycle", [values]:
+                self._in_turn(place, values)
             case _:
-                raise CannotError("the iterator is of a kind that is not known")
-        if self.cells[-1:] == [] or self.cells[-1].name != place.name:
-            self.cells.append(Cell(place.name, place.home, expression(first), place.definition))
-        if not isinstance(stop, ast.Constant):  # it is known in `__init__` alone
-            self.cells.append(
-                Cell(f"{place.name}_stop", place.home, expression("torch.tensor(STOP)", STOP=stop), place.definition)
-            )
+                raise CannotError("the iterator ends")
+        return []
+
+    def _in_turn(self, place: Place, values: ast.expr) -> None:
+        """Numbers that are known in `__init__`, one after the other, for ever."""
+        table = f"{place.name}_values"
+        elements = values.elts if isinstance(values, ast.List | ast.Tuple) else []
+        if any(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in elements):
+            raise CannotError("it gives no numbers")
+        if isinstance(values, ast.Call):
+            values = expression("list(VALUES)", VALUES=values)
+        self.cells.append(Cell(table, place.home, expression("torch.tensor(V)", V=values), place.definition))
+        self._counting(
+            place, expression("torch.tensor(0)"),
+            lambda own, owner: expression("TABLE[PLACE]", TABLE=reference(f"{owner}.{table}"), PLACE=own),
+            expression("(PLACE + 1) % TABLE.shape[0]"),
+        )  # fmt: skip
+
+    def _counting(
+        self, place: Place, first: ast.expr, read: Callable[[ast.expr, str], ast.expr], following: ast.expr
+    ) -> None:
+        self.cells.append(Cell(place.name, place.home, first, place.definition))
 
         def change(node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
-            own = reference(f"{owner}.{place.name}")
-            read = expression("PLACE", PLACE=own)
-            if value.startswith("TABLE_"):
-                read = expression("TABLE[PLACE]", TABLE=reference(f"{owner}.{place.name}_values"), PLACE=own)
-            end = stop if isinstance(stop, ast.Constant) else reference(f"{owner}.{place.name}_stop")
-            after = statements(f"PLACE = {following}", PLACE=own, STOP=end)
-            return _hoisted(node, is_own, place.name, [], read, after)
+            own, table = reference(f"{owner}.{place.name}"), reference(f"{owner}.{place.name}_values")
+            names = {"PLACE": own, "TABLE": table}
+            after = _rewritten(following, lambda one: names.get(one.id) if isinstance(one, ast.Name) else None)
+            return _hoisted(node, is_own, place.name, [], read(reference(f"{owner}.{place.name}"), owner),
+                            statements("PLACE = AFTER", PLACE=own, AFTER=after))  # fmt: skip
 
         self._rewrite(place, change)
+
+    def _round(self, place: Place) -> list[Place]:
+        """`while True: for i in range(n): yield …`, where each round gives the same."""
+        call = cast("ast.Call", place.initial)
+        node = cast("ast.FunctionDef", self.known.module.functions[path_of(call.func) or ""].node)
+        given = given_to(node, call)
+        match [one for one in node.body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]:
+            case [ast.While(test=ast.Constant(value=True), body=[ast.For(iter=over, body=body)], orelse=[])]:
+                pass
+            case _:
+                raise CannotError("the rounds of the generator differ")
+        match body:
+            case [*before, ast.Expr(value=ast.Yield())] if all(isinstance(one, ast.Assign) for one in before):
+                pass
+            case _:
+                raise CannotError("the rounds of the generator differ")
+        stored = {name for one in before for name in defined(one)}
+        called = {self.known.module.dotted(one.func) or "" for statement in body for one in ast.walk(statement)
+                  if isinstance(one, ast.Call)}  # fmt: skip
+        if (
+            stored & given.keys()
+            or any("." in one for one in stored)
+            or not all(one.startswith(("math.", "builtins.")) for one in called)
+        ):
+            raise CannotError("the rounds of the generator differ")
+        over = _rewritten(over, lambda one: given.get(one.id) if isinstance(one, ast.Name) else None)
+        self._in_turn(place, expression("[value for value, _ in zip(CALL, OVER)]", CALL=call, OVER=over))
         return []
 
     def _generator(self, place: Place) -> list[Place]:
@@ -870,11 +1179,7 @@ class Forms:
         yields = sum(isinstance(one, ast.Yield | ast.YieldFrom | ast.Break | ast.Return) for one in ast.walk(loop))
         if len(at) != 1 or yields != 1 or not all(isinstance(one, ast.Assign) for one in before):
             raise CannotError("the generator gives its values in several places")
-        given = dict(zip([one.arg for one in node.args.args], call.args, strict=False))
-        given |= {one.arg: one.value for one in call.keywords if one.arg}
-        for one in node.args.args:
-            for default in _defaults(node, one.arg):
-                given.setdefault(one.arg, default)
+        given = given_to(node, call)
         for statement in before:
             if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
                 value = statement.value
@@ -953,6 +1258,52 @@ def _is_listing(node: ast.expr) -> bool:
     return False
 
 
+def _each_of(node: ast.ListComp | ast.DictComp) -> Each | None:
+    """What `[… for d in dilations]` goes through, and by which name each element is called."""
+    match node:
+        case ast.DictComp(
+            key=ast.Name() as key, value=element, generators=[ast.comprehension(target=target, iter=over, ifs=[])]
+        ):
+            return Each(target, over, key, element)
+        case ast.ListComp(
+            elt=element,
+            generators=[
+                ast.comprehension(
+                    target=ast.Name(id=name) as key, iter=ast.Call(func=ast.Name(id="range"), args=[_]) as over, ifs=[]
+                )
+            ],
+        ) if name != "_":
+            return Each(key, over, as_value(key), element)
+        case ast.ListComp(elt=element, generators=[ast.comprehension(target=target, iter=over, ifs=[])]):
+            number = next(one for one in ("i", "number", "place") if one not in _names_in(node))
+            pair = ast.Tuple([ast.Name(number, ast.Store()), target], ast.Store())
+            return Each(pair, expression("enumerate(OVER)", OVER=over), ast.Name(number, ast.Load()), element)
+    return None
+
+
+def named_with(owner: str, name: str, key: ast.expr) -> ast.expr:
+    """`getattr(self, f"left_{i}")`; `self.left_0`."""
+    if isinstance(key, ast.Constant) and f"{name}_{key.value!s}".isidentifier():
+        return reference(f"{owner}.{name}_{key.value!s}")
+    return expression("getattr(OWNER, NAME)", OWNER=reference(owner), NAME=name_with(name, key))
+
+
+def name_with(name: str, key: ast.expr) -> ast.expr:
+    """`f"left_{i}"`."""
+    return ast.JoinedStr([ast.Constant(f"{name}_"), ast.FormattedValue(key, -1)])
+
+
+def _detached(value: ast.expr) -> ast.expr:
+    match value:
+        case ast.Call(func=ast.Attribute(attr="detach")) | ast.Call(func=ast.Name(id="getattr")):
+            return value
+    return expression("VALUE.detach()", VALUE=value)
+
+
+def _names_in(node: ast.AST) -> set[str]:
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+
+
 def _of_nones(node: ast.expr) -> ast.expr | None:
     """The n of `[None] * n`, `[None for _ in range(n)]`."""
     match node:
@@ -1000,6 +1351,18 @@ def _flagged(node: ast.AST, owner: str, flag: str, is_own: IsOwn) -> Changed:
         case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op]) if is_own(left):
             told = reference(f"{owner}.{flag}")
             return told if isinstance(op, ast.IsNot) else ast.UnaryOp(ast.Invert(), told)
+    return None
+
+
+def _of_one_size(node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
+    """`if self.mem.shape != x.shape: self.mem = torch.zeros_like(x)`: it has the size of the example, and no other."""
+    del owner
+    match node:
+        case ast.If(test=test, body=[ast.Assign(targets=[target])], orelse=[]) if is_own(target):
+            if _asks_size(test, is_own):
+                return [
+                    changed_copy(node, body=statements('raise ValueError("another size than that of the example")'))
+                ]
     return None
 
 
@@ -1132,6 +1495,8 @@ class _Grown:
         for one in self.place.written:
             if isinstance(one, ast.List) and len(one.elts) == 1:
                 one = one.elts[0]  # noqa: PLW2901 - `self.seen += [x]`
+            if isinstance(one, ast.expr) and (repeated := _repeated(one)) is not None:
+                one = repeated[0]  # noqa: PLW2901 - likewise
             if not isinstance(one, ast.List) and (found := self.known.dims(one)) is not None:
                 self.known.from_sample = self.known.from_sample or bool(found)
                 return found
@@ -1158,8 +1523,10 @@ class _Grown:
                 return self.put_in(owner, value, last=False) if is_own(held) else None
             case ast.AugAssign(target=target, op=ast.Add(), value=ast.List(elts=[value])) if is_own(target):
                 return self.put_in(owner, value, last=True)
-            case ast.Assign(targets=[target], value=ast.BinOp(left=held, op=ast.Add(), right=ast.List(elts=[value]))):
-                return self.put_in(owner, value, last=True) if is_own(target) and is_own(held) else None
+            case ast.Assign(
+                targets=[target], value=ast.BinOp(left=held, op=ast.Add(), right=ast.List(elts=[value]))
+            ) if is_own(target) and is_own(held):
+                return self.put_in(owner, value, last=True)
             case ast.Assign(
                 targets=[target],
                 value=ast.BinOp(left=ast.List(elts=[value]), op=ast.Add(), right=ast.Subscript(value=held, slice=part)),
@@ -1182,12 +1549,7 @@ class _Grown:
         """What is read of all elements together."""
 
         def all_of(one: ast.AST) -> bool:
-            match one:
-                case ast.Call(func=ast.Name(id="list" | "tuple"), args=[held]):
-                    return is_own(held)
-                case ast.List(elts=[ast.Starred(value=held)]):
-                    return is_own(held)
-            return is_own(one)
+            return _is_all_of(one, is_own)
 
         match node:
             case ast.Call(func=ast.Name(id="len"), args=[held]) if all_of(held):
@@ -1209,6 +1571,10 @@ class _Grown:
                     return self._reduced(owner, how, name.rpartition(".")[2], _dim(dims, words), along)
             case ast.UnaryOp(op=ast.Not(), operand=held) if is_own(held):
                 return expression("COUNT == 0", COUNT=self.count(owner))
+            case ast.Compare(left=held, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
+                if is_own(held):
+                    template = "COUNT == 0" if isinstance(op, ast.Is) else "COUNT > 0"
+                    return expression(template, COUNT=self.count(owner))
             case ast.BoolOp(values=values) if any(map(is_own, values)):
                 asked = [expression("COUNT > 0", COUNT=self.count(owner)) if is_own(one) else one for one in values]
                 return changed_copy(node, values=asked)
@@ -1237,6 +1603,14 @@ class _Grown:
 
     def change(self, node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
         raise NotImplementedError
+
+
+def _is_all_of(node: ast.AST, is_own: IsOwn) -> bool:
+    """`self.past`, `list(self.past)`, `[*self.past]`."""
+    match node:
+        case ast.Call(func=ast.Name(id="list" | "tuple"), args=[held]) | ast.List(elts=[ast.Starred(value=held)]):
+            return is_own(held)
+    return is_own(node)
 
 
 def _dim(args: Sequence[ast.expr], keywords: Sequence[ast.keyword], default: int | None = 0) -> int | None:
@@ -1311,6 +1685,9 @@ class _Window(_Grown):
             if isinstance(node, ast.Attribute) and node.attr in _GROWING and self.forms.is_of(scope, node.value, place)
         ]  # fmt: skip
         self.grows_at_front = any(one.attr != "append" for one in self.grows)
+        # Does the first call fill it, before it reads it?
+        self.fills = any(scope.is_run and _filling(node, self.forms.test_of(scope, place)) for scope, node
+                         in self.forms.nodes(place))  # fmt: skip
         self.bound, self.is_full, self.first = self._begin(place.initial)
         self.bound = self.known.in_constructor(self.bound, place.definition)
 
@@ -1371,6 +1748,8 @@ class _Window(_Grown):
                     is_own(held) and (bound := self._beyond(low, high)) is not None
                 ):
                     return bound
+            if scope.is_run and (fill := _filling(node, is_own)) is not None:
+                return fill[1]
         raise CannotError(f"`{place.name}` has no bound")
 
     def _kept_by(self, trim: ast.If | ast.While, most: ast.expr, *, beyond: bool) -> ast.expr:
@@ -1438,6 +1817,11 @@ class _Window(_Grown):
         empty = statements("OWN = 0", OWN=self.own(owner))
         return [*empty, *statements("COUNT = 0", COUNT=reference(f"{owner}.{self.place.name}_count"))]
 
+    def _is_tensor(self, value: ast.expr) -> bool:
+        """Where it begins with tensors, what is put in later is one, too."""
+        stacks = isinstance(self.first, ast.Call) and path_of(self.first.func) == "torch.stack"
+        return stacks or self.known.is_data(value)
+
     def put_in(self, owner: str, value: ast.expr, *, last: bool) -> list[ast.stmt]:
         own = self.own(owner)
         match value:
@@ -1446,8 +1830,10 @@ class _Window(_Grown):
                     from_front = bool(args) or value.func.attr == "popleft"  # type: ignore[attr-defined] # see the case
                     return statements(f"OWN = OWN.roll({-1 if from_front else 1}, 0)", OWN=own)
         row = expression("VALUE.unsqueeze(0)", VALUE=value)
-        if not self.known.is_data(value):
+        if not self._is_tensor(value):
             row = expression("torch.tensor([VALUE])", VALUE=value)
+        elif self.known.is_number(value):
+            row = expression("torch.full((1,), VALUE)", VALUE=value)
         elif self.place.written and self.known.dims(value) == ():
             row = expression("VALUE.reshape(1)", VALUE=value)
         parts = "[OWN[1:], ROW]" if last else "[ROW, OWN[:-1]]"
@@ -1457,7 +1843,27 @@ class _Window(_Grown):
         count = reference(f"{owner}.{self.place.name}_count")
         return [*moved, *statements("COUNT = torch.clamp(COUNT + 1, max=MOST)", COUNT=count, MOST=self.length(owner))]
 
+    def _filled(self, node: ast.AST, value: ast.expr, owner: str) -> list[ast.stmt]:
+        row = expression("VALUE.unsqueeze(0)", VALUE=value) if self._is_tensor(value) else value
+        own = self.own(owner)
+        filled = expression(
+            "ROW.expand_as(OWN)" if self._is_tensor(value) else "torch.full_like(OWN, ROW)", ROW=row, OWN=own
+        )
+        if self.is_full:
+            return statements("OWN = FILLED", OWN=own, FILLED=filled)
+        count = reference(f"{owner}.{self.place.name}_count")
+        if isinstance(node, ast.While):
+            filled = expression(
+                "torch.where(COUNT < MOST, FILLED, OWN)", COUNT=count, MOST=self.length(owner), FILLED=filled, OWN=own
+            )
+        return [
+            *statements("OWN = FILLED", OWN=own, FILLED=filled),
+            *statements("COUNT = MOST", COUNT=count, MOST=self.length(owner)),
+        ]
+
     def change(self, node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
+        if _origin(node) is not self.place.definition and (fill := _filling(node, is_own)) is not None:
+            return self._filled(node, fill[0], owner)
         if self._is_trim(node, is_own) and (self.grows or not self.is_full):
             return []
         if (grown := self.growth(node, owner, is_own)) is not None:
@@ -1469,19 +1875,29 @@ class _Window(_Grown):
                     inner = value.value.right
                     if isinstance(inner, ast.List) and len(inner.elts) == 1 and is_own(value.value.left):
                         return self.put_in(owner, inner.elts[0], last=True)
+            case ast.Assign(targets=[target], value=ast.Name() as value) if is_own(target) and self.is_full:
+                return statements("OWN = torch.stack(VALUE)", OWN=own, VALUE=value)
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=held, attr="rotate"), args=args)) if is_own(held):
                 by = args[0] if args else ast.Constant(1)
                 return statements("OWN = OWN.roll(BY, 0)", OWN=own, BY=by)
             case ast.Call(func=ast.Attribute(value=held, attr="pop" | "popleft"), args=args) if is_own(held):
                 front = bool(args) or node.func.attr == "popleft"  # type: ignore[attr-defined] # see the case
                 return expression(f"OWN[{0 if front else -1}]", OWN=own)
-            case ast.Call(func=joiner, args=[held, *dims], keywords=words) if (
-                self.is_full and (self.known.module.dotted(joiner) or "") == "torch.stack"
-            ):
+            case ast.Call(func=joiner, args=[held, *dims], keywords=words) if (self.is_full or self.fills) and (
+                self.known.module.dotted(joiner) or ""
+            ) == "torch.stack":
                 held = held.args[0] if isinstance(held, ast.Call) and len(held.args) == 1 else held
                 if is_own(held):
                     at = _dim(dims, words)
                     return own if at == 0 else expression(f"OWN.movedim(0, {at})", OWN=own)
+            case ast.Call(func=ast.Name(id="max" | "min" as most), args=[held]) if _is_all_of(held, is_own):
+                return expression(f"ROWS.{most}()", ROWS=self._rows(owner))
+            case ast.Call(
+                func=ast.Attribute(
+                    value=ast.Call(func=joiner, args=[held], keywords=[]), attr="max" | "min" | "amax" | "amin"
+                ) as reduced
+            ) if _is_all_of(held, is_own) and (self.known.module.dotted(joiner) or "") == "torch.stack":
+                return changed_copy(node, func=changed_copy(reduced, value=self._rows(owner)))
             case ast.Subscript(value=held, slice=index) if is_own(held):
                 return self._element(node, owner, index)
         if (read := self.read(node, owner, is_own)) is not None:
@@ -1489,10 +1905,23 @@ class _Window(_Grown):
         if (asked := self.asked(node, owner, is_own)) is not None:
             return asked
         if isinstance(node, ast.Attribute) and is_own(node):
-            if not self.is_full or isinstance(node.ctx, ast.Store):
+            if not (self.is_full or self.fills) or isinstance(node.ctx, ast.Store):
                 raise CannotError(f"`{self.place.name}` has another length in the first calls")
             return expression("OWN.unbind(0)", OWN=own)
         return None
+
+    def _rows(self, owner: str) -> ast.expr:
+        """The elements, with the newest one in the places of those that are not there yet."""
+        own = self.own(owner)
+        if self.is_full:
+            return own
+        told = "torch.arange(MOST) < COUNT" if self.grows_at_front else "torch.arange(MOST) >= MOST - COUNT"
+        there = expression(told, MOST=self.length(owner), COUNT=self.count(owner))
+        if dims := self.dims():
+            ones = ast.Tuple([ast.Constant(one) for one in (-1, *(1 for _ in dims))], ast.Load())
+            there = expression("(THERE).view(ONES)", THERE=there, ONES=ones)
+        newest = expression("OWN[0]" if self.grows_at_front else "OWN[-1]", OWN=own)
+        return expression("torch.where(THERE, OWN, NEWEST)", THERE=there, OWN=own, NEWEST=newest)
 
     def _element(self, node: ast.Subscript, owner: str, index: ast.expr) -> ast.expr | None:
         own = self.own(owner)
@@ -1555,6 +1984,46 @@ def _cells_for(place: Place, names: Sequence[str]) -> None:
     home.places.pop(place.name, None)
     for name in names:
         home.places[name] = Place(name, home, place.initial, place.definition)
+
+
+def _filling(node: ast.AST, is_own: IsOwn) -> tuple[ast.expr, ast.expr] | None:
+    """What a statement puts in several times, and how often: `for _ in range(4): self.frames.append(x)`."""
+    match node:
+        case (
+            ast.For(
+                iter=ast.Call(func=ast.Name(id="range"), args=[count]),
+                body=[ast.Expr(value=ast.Call(func=ast.Attribute(value=held, attr="append"), args=[value]))],
+            )
+            | ast.While(
+                test=ast.Compare(left=ast.Call(func=ast.Name(id="len")), ops=[ast.Lt()], comparators=[count]),
+                body=[ast.Expr(value=ast.Call(func=ast.Attribute(value=held, attr="append"), args=[value]))],
+            )
+        ):
+            return (value, count) if is_own(held) else None
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=held, attr="extend"), args=[given])):
+            return _repeated(given) if is_own(held) else None
+        case ast.Assign(targets=[held], value=given) if is_own(held):
+            return _repeated(given)
+    return None
+
+
+def _repeated(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+    """The x and n of `[x] * n`, `[x for _ in range(n)]`, `deque([x] * n)`."""
+    match node:
+        case ast.BinOp(left=ast.List(elts=[value]), op=ast.Mult(), right=count):
+            return value, count
+        case (
+            ast.ListComp(
+                elt=value, generators=[ast.comprehension(iter=ast.Call(func=ast.Name(id="range"), args=[count]))]
+            )
+            | ast.GeneratorExp(
+                elt=value, generators=[ast.comprehension(iter=ast.Call(func=ast.Name(id="range"), args=[count]))]
+            )
+        ):
+            return value, count
+        case ast.Call(func=function, args=[given, *_]) if (path_of(function) or "").endswith(("deque", "list")):
+            return _repeated(given)
+    return None
 
 
 def _tail(value: ast.expr, is_own: IsOwn) -> ast.expr | None:

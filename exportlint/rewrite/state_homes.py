@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -178,7 +179,8 @@ class Homes:
         ]
         self._hook_lambdas()
         self.hooks = [name for name in (*hooks, *self.lambdas) if name in self.methods]
-        lifetimes = Lifetimes(self.methods, ["forward", "__call__", *self.hooks, *self._called_by_others()])
+        plain = {name: changed_copy(node, body=self._plain(node)) for name, node in self.methods.items()}
+        lifetimes = Lifetimes(plain, ["forward", "__call__", *self.hooks, *self._called_by_others()])
         self.lifetimes = lifetimes
         self.run = {id(self.methods[name]) for name in lifetimes.reached}
         self._scopes_of(self.methods, "self", self.home)
@@ -211,17 +213,49 @@ class Homes:
 
     def _scopes_of(self, methods: dict[str, ast.FunctionDef], path: str, home: Home) -> None:
         for node in methods.values():
-            self.scopes.append(Scope(node, list(node.body), {path: home}, id(node) in self.run))
+            self.scopes.append(Scope(node, self._plain(node), {path: home}, id(node) in self.run))
+
+    def _plain(self, function: ast.FunctionDef) -> list[ast.stmt]:
+        """The body, with the places that it means by other names: `getattr(self, "last", None)`, and `stats` behind
+        `stats = self.running[name]`, where it writes to `stats`."""
+        nodes = list(ast.walk(function))
+        stored = Counter(one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
+        written = {path_of(one) for one in nodes if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store)}
+        changed = {
+            one.value.id for one in nodes if isinstance(one, ast.Subscript | ast.Attribute)
+            and isinstance(one.value, ast.Name) and isinstance(one.ctx, ast.Store)
+        }  # fmt: skip
+        meant: dict[str, ast.expr] = {}
+        for node in nodes:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Attribute() | ast.Subscript() as value):
+                    root = path_of(root_of(value)) or ""
+                    if name in changed and stored[name] == 1 and root.startswith("self.") and root not in written:
+                        meant[name] = value
+
+        def change(node: ast.AST) -> ast.AST | list[ast.stmt] | None:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)]) if name in meant:
+                    return []
+                case ast.Name(id=name) if name in meant:
+                    return meant[name]
+                case ast.Call(func=ast.Name(id="getattr"), args=[owner, ast.Constant(value=str(name)), default]):
+                    path = f"{path_of(owner)}.{name}"
+                    if isinstance(default, ast.Constant) and default.value is None and path in written:
+                        return reference(path)
+            return None
+
+        return block(function.body, change)
 
     def _own(self, name: str) -> None:
         """An attribute of the module itself."""
-        found = self._definition(self.init, name) or self._reset(name)
+        found = self._first(self.methods, name)
         if found is None and name in self.class_level:
             found = (self.class_level[name], self.class_level[name].value)
         statement, value = found if found is not None else (None, None)
         if value is not None and self._is_no_state(value):
             return
-        registered = isinstance(statement, ast.Expr)
+        registered = _registers(statement)
         self.home.places[name] = Place(name, self.home, _or_none(value), statement, is_buffer=registered)
 
     def _is_no_state(self, value: ast.expr) -> bool:
@@ -251,15 +285,40 @@ class Homes:
                         return node, value
         return None
 
-    def _reset(self, name: str) -> tuple[ast.stmt, ast.expr | None] | None:
-        """`__init__` calls `self.reset()`, which sets it: the call, above which the buffer is registered."""
-        for node in ast.walk(self.init) if self.init is not None else ():
+    def _first(self, methods: dict[str, ast.FunctionDef], name: str) -> tuple[ast.stmt, ast.expr | None] | None:
+        """The statement of the constructor that sets `self.name`, or that calls what does (`self.reset()`), above which
+        the buffer is registered; and the value, as the constructor can say it."""
+        init = methods.get("__init__")
+        found = self._definition(init, name)
+        if found is not None:
+            return found[0], self._spelled_out(found[1], methods)
+        for node in ast.walk(init) if init is not None else ():
             match node:
-                case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=method))):
-                    found = self._definition(self.methods.get(method), name)
-                    if found is not None:
-                        return node, found[1]
+                case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=method)) as call):
+                    function = methods.get(method)
+                    found = self._definition(function, name)
+                    if found is not None and _registers(found[0]):  # it is registered there
+                        return found
+                    if function is not None and found is not None:
+                        value = found[1] and _as_called(found[1], function, call)
+                        return node, self._spelled_out(value, methods)
         return None
+
+    def _spelled_out(self, value: ast.expr | None, methods: dict[str, ast.FunctionDef]) -> ast.expr | None:
+        """Of `self.zeros(2)` what the method returns."""
+        match value:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)) if name in methods:
+                function = methods[name]
+            case ast.Call(func=ast.Name(id=name)) if name in self.module.functions:
+                function = self.module.functions[name].node  # type: ignore[assignment] # a lambda has no statements
+            case _:
+                return value
+        match function:
+            case ast.FunctionDef(body=[*before, ast.Return(value=ast.expr() as given)]) if all(
+                isinstance(one, ast.Assign | ast.Expr) for one in before
+            ):
+                return _as_called(given, function, value)
+        return value
 
     # -- objects and closures that the constructor makes
 
@@ -397,9 +456,9 @@ class Homes:
             self.run |= {id(node) for one, node in methods.items() if one != "__init__"}
             self._scopes_of(methods, "self", home)
             for one in sorted(changed):
-                found = self._definition(methods.get("__init__"), one) or _class_field(known, one)
+                found = self._first(methods, one) or _class_field(known, one)
                 statement, value = found if found is not None else (None, None)
-                is_buffer = isinstance(statement, ast.Expr)
+                is_buffer = _registers(statement)
                 home.places[one] = Place(one, home, _or_none(value), statement, is_buffer=is_buffer)
 
     def _made_objects(self) -> Iterator[tuple[str, ast.Call]]:
@@ -667,6 +726,32 @@ def _factory(value: ast.expr | None) -> ast.expr | None:
         case ast.Call(keywords=[ast.keyword(arg="default_factory", value=made)]):
             return expression("MADE()", MADE=made)
     return value
+
+
+def _as_called(value: ast.expr, function: ast.FunctionDef, call: ast.Call) -> ast.expr:
+    """An expression of a function, with what the call gives it, and what it set its names to before."""
+    known = given_to(function, call)
+
+    def named(node: ast.AST) -> ast.AST | None:
+        return known.get(node.id) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) else None
+
+    for node in function.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=made):
+                known[name] = rebuilt(made, named)  # type: ignore[assignment] # of an expression
+    return rebuilt(value, named)  # type: ignore[return-value] # likewise
+
+
+def given_to(function: ast.FunctionDef, call: ast.Call) -> dict[str, ast.expr]:
+    """What a call gives for the parameters of a function or method, the defaults included."""
+    names = [one.arg for one in function.args.args if one.arg != "self"]
+    given = dict(zip(names[::-1], function.args.defaults[::-1], strict=False))
+    given |= dict(zip(names, call.args, strict=False))
+    return given | {one.arg: one.value for one in call.keywords if one.arg}
+
+
+def _registers(node: ast.stmt | None) -> bool:
+    return isinstance(node, ast.Expr) and getattr(getattr(node.value, "func", None), "attr", "") == "register_buffer"
 
 
 def _or_none(value: ast.expr | None) -> ast.expr | None:

@@ -12,22 +12,34 @@ Buffers that were none before are not persistent: checkpoints load as they did.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, cast
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from exportlint.engine.flow.control_flow import statements as all_statements
-from exportlint.engine.flow.def_use import DefUse, is_changing, path_of, root_of, used
+from exportlint.engine.flow.def_use import DefUse, defined, is_changing, path_of, root_of, used
 from exportlint.engine.flow.lifetimes import methods_in
 from exportlint.engine.source.symbols import FunctionInfo
 from exportlint.rewrite.decide_in_data import put
-from exportlint.rewrite.draft import as_value, changed_copy, expression, stands_for, statements
-from exportlint.rewrite.state_forms import Cell, Forms, Known
-from exportlint.rewrite.state_homes import Home, Homes, Place, Scope, rebuilt, reference, written_values
+from exportlint.rewrite.draft import as_target, as_value, changed_copy, expression, stands_for, statements
+from exportlint.rewrite.state_forms import Cell, Changed, Forms, Known, name_with
+from exportlint.rewrite.state_homes import (
+    Home,
+    Homes,
+    Place,
+    Scope,
+    block,
+    given_to,
+    rebuilt,
+    reference,
+    written_values,
+)
 from exportlint.rewrite.straight_line import StraightLine
 from exportlint.rewrite.transformation import CannotError, Proposal
-from exportlint.rewrite.view import Nature, View
+from exportlint.rewrite.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from exportlint.engine.source.symbols import ClassInfo
     from exportlint.rewrite.transformation import Site
@@ -125,7 +137,8 @@ class _Rewriting:
             self.cells[id(cell.home), cell.name] = cell
             cell.home.places.setdefault(cell.name, Place(cell.name, cell.home, cell.first, cell.definition))
         self._register()
-        self._decide_inside()
+        self._inline()
+        self._name_chosen_layers()
         self._in_data()
         for scope in self.scopes:
             scope.rewrite(lambda node, s=scope: self._written(node, s))  # type: ignore[misc]
@@ -174,8 +187,7 @@ class _Rewriting:
             return None
 
         for scope in self.scopes:
-            if scope.node.name == "__init__" or scope.node is self.homes.init:
-                scope.rewrite(change)
+            scope.rewrite(change)
 
     def _gone(self, node: ast.stmt) -> set[str]:
         """The places whose first value the statement set, and that have become others."""
@@ -197,44 +209,50 @@ class _Rewriting:
             if cell.home is home
         }  # fmt: skip
 
-    def _decide_inside(self) -> None:
-        """`if not self.begun: self.begin(x)`: the method decides, and is called in any case."""
-        by_name = {scope.node.name: scope for scope in self.scopes if "self" in scope.owners and scope.is_run}
-
-        def change(node: ast.AST, scope: Scope) -> ast.AST | list[ast.stmt] | None:
-            match node:
-                case ast.If(
-                    test=test,
-                    body=[ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)))],
-                    orelse=[],
-                ) if name in by_name:
-                    called = sum(isinstance(one, ast.Attribute) and one.attr == name for other in self.scopes
-                                 for statement in other.body for one in ast.walk(statement))  # fmt: skip
-                    inner = by_name[name]
-                    paths = self._paths(scope)
-                    own = all((path_of(one) or "self") == "self" or path_of(one) in paths for one in ast.walk(test)
-                              if isinstance(one, ast.Name | ast.Attribute))  # fmt: skip
-                    returns = any(isinstance(one, ast.Return) for one in ast.walk(inner.node))
-                    if called == 1 and own and not returns:
-                        match inner.body:
-                            case [ast.With(body=body) as block]:  # `with torch.no_grad():`
-                                inner.body = [changed_copy(block, body=[ast.If(test, body, [])])]
-                            case _:
-                                inner.body = [ast.If(test, inner.body, [])]
-                        return [stands_for(ast.Expr(node.body[0].value), node)]  # type: ignore[attr-defined]
-                case ast.If(
-                    test=test,
-                    body=[ast.Expr(value=ast.Call(func=ast.Attribute(attr=name))) as first, *rest],
-                    orelse=[],
-                ) if rest and name in by_name and not _sets_any(by_name[name].node, test):
-                    made = change(stands_for(ast.If(test, [first], []), node), scope)
-                    is_begun = all(_begins_flag(one, test) for one in rest)
-                    after = rest if is_begun else [changed_copy(node, body=rest)]
-                    return [*cast("list[ast.stmt]", made), *after] if made is not None else None
-            return None
-
+    def _inline(self) -> None:
+        """Methods that data decides to call are written out where they are called."""
         for scope in [one for one in self.scopes if one.is_run]:
-            scope.rewrite(lambda node, s=scope: change(node, s))  # type: ignore[misc]
+            own = scope.owners.get("self")
+            methods = {one.node.name: one for one in self.scopes if own is not None and one.owners.get("self") is own}
+
+            def change(node: ast.AST, scope: Scope = scope, methods: dict[str, Scope] = methods) -> Changed:
+                if not isinstance(node, ast.If) or not self._is_decided_by_data(node.test, scope):
+                    return None
+                return _Inlining(methods, {name for name in used(scope.node) if "." not in name}).decision(node)
+
+            scope.rewrite(change)
+
+    def _is_decided_by_data(self, test: ast.expr, scope: Scope) -> bool:
+        cells = self._paths(scope)
+        return self.known.views[id(scope)].is_data(test) or any(path_of(one) in cells for one in ast.walk(test))
+
+    def _name_chosen_layers(self) -> None:
+        """`head = self.heads[self.turn]`, which is called after the turn has gone on: the number gets the name."""
+        for scope in (one for one in self.scopes if one.is_run):
+            cells = self._paths(scope)
+            chosen: dict[str, tuple[ast.expr, str]] = {}
+            nodes = [one for statement in scope.body for one in ast.walk(statement)]
+            stored = Counter(one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
+            for node in nodes:
+                match node:
+                    case ast.Assign(targets=[ast.Name(id=name)], value=ast.Subscript(value=layers, slice=index)):
+                        if (
+                            stored[name] == 1
+                            and self.known.are_layers(layers)
+                            and any(path_of(one) in cells for one in ast.walk(index))
+                        ):
+                            chosen[name] = layers, self.draft.free_name(f"{name}_index")
+
+            def change(node: ast.AST, chosen: dict[str, tuple[ast.expr, str]] = chosen) -> Changed:
+                match node:
+                    case ast.Assign(targets=[ast.Name(id=name)], value=ast.Subscript(slice=index)) if name in chosen:
+                        return [changed_copy(node, targets=[ast.Name(chosen[name][1], ast.Store())], value=index)]
+                    case ast.Name(id=name, ctx=ast.Load()) if name in chosen:
+                        return expression("LAYERS[AT]", LAYERS=chosen[name][0], AT=chosen[name][1])
+                return None
+
+            if chosen:
+                scope.rewrite(change)
 
     def _in_data(self) -> None:
         """What Python decides and computes with cells is written in tensors; methods may give and take them."""
@@ -387,9 +405,11 @@ class _Rewriting:
                 return statements("OWN.fill_(VALUE)", OWN=own, VALUE=value)[0]
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant()):
                 return statements("OWN.fill_(VALUE)", OWN=own, VALUE=value)[0]
-        view = self.views.get(id(scope))
-        is_tensor = view.nature(value) is Nature.DATA if view is not None else self.known.makes_tensor(value)
-        if not is_tensor:
+        view = self.views.get(id(scope), self.known.views[id(scope)])
+        cell = self._cell(scope, own)
+        arguments = {one.arg for one in scope.node.args.args}
+        is_given = isinstance(value, ast.Name) and value.id in arguments and cell is not None and cell.is_buffer
+        if not is_given and not view.is_data(value) and (id(scope) in self.views or not self.known.makes_tensor(value)):
             return statements("OWN.fill_(VALUE)", OWN=own, VALUE=value)[0]
         return statements("OWN.copy_(VALUE)", OWN=own, VALUE=self._detached(value, scope))[0]
 
@@ -479,6 +499,9 @@ class _Rewriting:
                     for part in parts:
                         if self._aliased(part, scope) in ever:
                             copied[id(part)] = part
+                case ast.Expr(value=ast.Call(func=ast.Attribute(attr="append"), args=[part])):
+                    if self._aliased(part, scope) in ever:
+                        copied[id(part)] = part
         if copied:
             scope.rewrite(lambda one: expression("VALUE.clone()", VALUE=copied[id(one)]) if id(one) in copied else None)
 
@@ -488,7 +511,7 @@ class _Rewriting:
         is_written = False
         for node in order[number + 1 :]:
             if id(node) in readers:
-                if is_written:
+                if is_written or self._calls_writer(node, scope, cell):
                     return True
                 if isinstance(node, ast.Return) and node.value is not None:
                     parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
@@ -499,6 +522,8 @@ class _Rewriting:
 
     def _calls_writer(self, node: ast.stmt, scope: Scope, cell: Cell | None) -> bool:
         names = {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
+        if any(isinstance(one, ast.Call) for one in ast.walk(node)):
+            names |= {*self.homes.hooks, *(["__call__"] if self.homes.hooked else [])}  # they run with layers
         return any(
             cell in set(self._writes(statement, other))
             for other in self.scopes if other is not scope and other.node.name in names
@@ -601,9 +626,9 @@ def _set_by(target: ast.expr) -> Iterator[ast.expr]:
 
 
 def _registration(cell: Cell) -> ast.stmt:
-    return statements(
-        "self.register_buffer(NAME, FIRST, persistent=False)", NAME=ast.Constant(cell.name), FIRST=cell.first
-    )[0]
+    name = ast.Constant(cell.name) if cell.each is None else name_with(cell.name, cell.each.key)
+    made = statements("self.register_buffer(NAME, FIRST, persistent=False)", NAME=name, FIRST=cell.first)
+    return made[0] if cell.each is None else ast.For(as_target(cell.each.target), cell.each.over, made, [])
 
 
 def _self_names(node: ast.stmt) -> set[str]:
@@ -639,21 +664,80 @@ def _without(node: ast.Assign | ast.AnnAssign, names: set[str]) -> ast.stmt | No
     return changed_copy(node, targets=made) if made else None
 
 
-def _sets_any(function: ast.FunctionDef, test: ast.expr) -> bool:
-    """Does the method set what the test reads?"""
-    asked = {path_of(one) for one in ast.walk(test)} - {"self"}
-    return any(isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store) and path_of(one) in asked
-               for one in ast.walk(function))  # fmt: skip
+@dataclass
+class _Inlining:
+    """A decision in which methods are called, with what they do in the place of the calls: a side that data chooses
+    can set places, and nothing else. `names`: those of the function around it."""
+
+    methods: Mapping[str, Scope]
+    names: set[str]
+    without_gradient: ast.With | None = None
+    inside: set[int] = field(default_factory=set)  # the statements that stood there
+    open: set[str] = field(default_factory=set)  # the methods that are being written out
+
+    def decision(self, node: ast.If) -> list[ast.stmt] | None:
+        sides = self.block(node.body), self.block(node.orelse)
+        new = changed_copy(node, body=sides[0], orelse=sides[1])
+        if self.without_gradient is None:
+            return [new] if sides != (node.body, node.orelse) else None
+        if all(id(one) in self.inside or _sets_constant(one) for side in sides for one in side):
+            return [ast.With(self.without_gradient.items, [new])]
+        return None
+
+    def block(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        return [new for one in body for new in self.statement(one)]
+
+    def statement(self, node: ast.stmt) -> list[ast.stmt]:
+        match node:
+            case ast.If(body=body, orelse=orelse):
+                sides = self.block(body), self.block(orelse)
+                return [changed_copy(node, body=sides[0], orelse=sides[1]) if sides != (body, orelse) else node]
+            case ast.With(items=[ast.withitem(context_expr=ast.Call(func=ast.Attribute(attr="no_grad")))], body=body):
+                self.without_gradient = node
+                made = block(self.block(body), _without_data)
+                self.inside |= set(map(id, made))
+                return made
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)) as call):
+                scope = self.methods.get(name)
+                new = self.body(scope, call) if scope is not None and name not in self.open else None
+                if new is None:
+                    return [node]
+                self.open.add(name)
+                written_out = self.block(new)
+                self.open.remove(name)
+                return written_out
+        return [node]
+
+    def body(self, scope: Scope, call: ast.Call) -> list[ast.stmt] | None:
+        given = given_to(scope.node, call)
+        own = {name for one in scope.body for part in ast.walk(one) for name in defined(part) if "." not in name}
+        exits = any(isinstance(one, ast.Return | ast.Yield) for part in scope.body for one in ast.walk(part))
+        asked = [one.arg for one in scope.node.args.args if one.arg != "self"]
+        made = {name: value for name, value in given.items() if not isinstance(value, ast.Name | ast.Constant)}
+        if exits or own & (self.names | given.keys()) or self.names & made.keys() or sorted(given) != sorted(asked):
+            return None
+        before = [new for name, value in made.items() for new in statements("NAME = VALUE", NAME=name, VALUE=value)]
+        self.inside |= set(map(id, before))  # nothing else reads them
+
+        def named(node: ast.AST) -> ast.AST | None:
+            return given.get(node.id) if isinstance(node, ast.Name) and node.id not in made else None
+
+        body = block([one for one in scope.body if not _is_docstring(one)], named)
+        return [*before, *(ast.copy_location(type(one)(**dict(ast.iter_fields(one))), one) for one in body)]
 
 
-def _begins_flag(node: ast.stmt, test: ast.expr) -> bool:
-    """`self.ready = True` where `not self.ready` is asked, which may be said in any case."""
-    match node, test:
-        case (
-            ast.Assign(targets=[target], value=ast.Constant(value=True)),
-            ast.UnaryOp(op=ast.Not(), operand=flag),
-        ):
-            return path_of(target) == path_of(flag)
+def _without_data(node: ast.AST) -> ast.AST | None:
+    """`self.scale.data`, which export refuses, is `self.scale.detach()`."""
+    return expression("X.detach()", X=node.value) if isinstance(node, ast.Attribute) and node.attr == "data" else None
+
+
+def _sets_constant(node: ast.stmt) -> bool:
+    """`self.ready = True`, `self.count.fill_(1)`."""
+    match node:
+        case ast.Assign(value=value):
+            return isinstance(value, ast.Constant)
+        case ast.Expr(value=ast.Call(args=args)):
+            return all(isinstance(one, ast.Constant) for one in args)
     return False
 
 

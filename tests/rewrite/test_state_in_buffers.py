@@ -77,6 +77,177 @@ _MODELS = {
     "a line of delays": (
         "self.line = [torch.zeros(3) for _ in range(2)]", "self.line = [x] + self.line[:-1]\nreturn sum(self.line)",
     ),
+    "numbers that are read": (
+        "self.past = deque(maxlen=3)", "self.past.append(float(x.abs().max()))\nreturn x / (sum(self.past) / len(self.past))",
+    ),
+    "what a dict has once": (
+        "self.kept = {}",
+        """
+        if 'last' not in self.kept:
+            self.kept['last'] = torch.zeros(3)
+        out = x + self.kept['last']
+        self.kept['last'] = x
+        return out
+        """,
+    ),
+    "the largest of the last ones": (
+        "self.past = []",
+        """
+        self.past.append(x.sum().item())
+        if len(self.past) > 3:
+            self.past.pop(0)
+        return x - max(self.past)
+        """,
+    ),
+    "the last ones stacked under a name": (
+        "self.past = deque(maxlen=3)",
+        """
+        self.past.append(x.mean())
+        last = torch.stack(list(self.past))
+        return x - last.mean() + last.min()
+        """,
+    ),
+    "a cache that is cut off": (
+        "self.pad = 2\nself.cache = None",
+        """
+        x = torch.ones(1, 3) * x.sum()
+        if self.cache is None:
+            x = nn.functional.pad(x, (self.pad, 0))
+        else:
+            x = torch.cat([self.cache, x], dim=-1)
+        self.cache = x[..., -self.pad:]
+        return x * 2
+        """,
+    ),
+    "a buffer that takes the size of what comes": (
+        "self.register_buffer('level', torch.zeros(1))",
+        """
+        x = torch.ones(1, 3) * x.sum()
+        if self.level.shape != x.shape:
+            self.level = torch.zeros_like(x)
+        self.level = self.level * 0.5 + x
+        return self.level * 1
+        """,
+    ),
+    "a number that is read under a name": (
+        "self.past = deque([0.0, 0.0], maxlen=2)",
+        "level = x.mean().item()\nbefore = self.past[0]\nself.past.append(level)\nreturn x - before",
+    ),
+    "pairs of all layers": (
+        "self.pairs = [(torch.zeros(3), torch.ones(3)) for _ in range(2)]",
+        """
+        new = []
+        for scale, (h, c) in zip([0.5, 2.0], self.pairs):
+            h, c = h * scale + x, c - x
+            new.append((h, c))
+            x = h
+        self.pairs = new
+        return x
+        """,
+    ),
+    "a list of what it was": (
+        "self.level = torch.zeros(3)",
+        """
+        seen = []
+        for i in range(3):
+            self.level = self.level * 0.5 + x[i]
+            seen.append(self.level)
+        return torch.stack(seen)
+        """,
+    ),
+    "a window that the constructor fills": (
+        "self.past = deque(maxlen=2)\nfor _ in range(2):\n    self.past.append(torch.zeros(3))",
+        "self.past.append(x)\nreturn torch.cat(list(self.past))",
+    ),
+    "a window that the first call fills": (
+        "self.past = deque(maxlen=2)",
+        """
+        if not self.past:
+            for _ in range(2):
+                self.past.append(x.sum())
+        else:
+            self.past.append(x.sum())
+        return torch.stack(list(self.past)) * x[1]
+        """,
+    ),
+    "a window that is missing at first": (
+        "self.past = None",
+        """
+        if self.past is None:
+            self.past = [x.sum()] * 2
+        self.past = self.past[1:] + [x.max()]
+        return torch.stack(self.past) * x[1]
+        """,
+    ),
+    "a line of delays for each layer": (
+        "self.past = [torch.zeros(n) for n in (1, 2)]",
+        """
+        for i in range(2):
+            longer = torch.cat([self.past[i], x])
+            self.past[i] = longer[3:]
+            x = longer[:3]
+        return x
+        """,
+    ),
+    "a dict by the names of layers": (
+        "self.kept = {name: torch.zeros(3) for name in 'ab'}",
+        """
+        for name in 'ab':
+            before = self.kept[name]
+            self.kept[name] = before * 0.5 + x
+            x = x - before
+        return x
+        """,
+    ),
+    "a pair for each layer": (
+        "self.pairs = [(torch.zeros(3), torch.ones(3)) for _ in range(2)]",
+        """
+        for i in range(2):
+            h, c = self.pairs[i]
+            self.pairs[i] = (h * 0.5 + x, c * x)
+            x = x + h - c
+        return x
+        """,
+    ),
+    "a dict for each layer": (
+        "self.stats = {name: {'mean': torch.zeros(3), 'count': torch.zeros(())} for name in 'ab'}",
+        """
+        for name in 'ab':
+            self.stats[name]['count'] += 1
+            self.stats[name]['mean'] = self.stats[name]['mean'].lerp(x, 1 / self.stats[name]['count'])
+            x = x - self.stats[name]['mean']
+        return x
+        """,
+    ),
+    "a list that is written as a whole": (
+        "self.layers = [torch.zeros(3) for _ in range(2)]",
+        """
+        new = []
+        for h in self.layers:
+            x = x + h * 0.5
+            new.append(x)
+        self.layers = new
+        return x
+        """,
+    ),
+    "another name for a place": (
+        "self.stats = {name: {'mean': torch.zeros(3)} for name in 'ab'}",
+        """
+        for name in 'ab':
+            stats = self.stats[name]
+            x = x - stats['mean']
+            stats['mean'] = stats['mean'] * 0.5 + x
+        return x
+        """,
+    ),
+    "what is missing at first": (
+        "self.size = 3",
+        """
+        last = getattr(self, 'last', None)
+        self.last = x.sum()
+        return x if last is None else x - last
+        """,
+    ),
     "computed names": (
         "for i in range(2):\n    setattr(self, f'echo_{i}', torch.zeros(3))",
         "for i in range(2):\n    y = x + getattr(self, f'echo_{i}')\n    setattr(self, f'echo_{i}', y)\nreturn y",
@@ -153,6 +324,77 @@ _FILES = {
         """,
         "self.part.register",
     ),
+    "what a hook saw last": (
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.part = nn.Identity()
+                self.seen = {"part": torch.zeros(3)}
+                self.part.register_forward_hook(self.note)
+
+            def note(self, module, given, out):
+                self.seen["part"] = out.detach()
+
+            def forward(self, x: torch.Tensor):
+                before = self.seen["part"]
+                return self.part(x) - before
+        """,
+        'self.seen["part"] = out',
+    ),
+    "a buffer that a helper method registers": (
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.begin()
+
+            def begin(self):
+                level = torch.zeros(3)
+                self.register_buffer("level", level)
+
+            def forward(self, x: torch.Tensor):
+                self.level = self.level * 0.5 + x
+                return self.level * 1.0
+        """,
+        "self.level = self.level",
+    ),
+    "layers in turn": (
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.parts = nn.ModuleList([nn.Identity(), nn.ReLU(), nn.Tanh()])
+                self.turn = itertools.cycle(self.parts)
+                self.other = 0
+
+            def forward(self, x: torch.Tensor):
+                part = next(self.turn)
+                second = self.parts[self.other]
+                self.other = (self.other + 2) % len(self.parts)
+                return part(x) - second(x)
+        """,
+        "next(self.turn)",
+    ),
+    "a generator of rounds": (
+        """
+        def steps(most, n=3):
+            while True:
+                for i in range(n):
+                    part = i / n
+                    yield most * part
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.steps = steps(2.0)
+
+            def forward(self, x: torch.Tensor):
+                return x * next(self.steps)
+        """,
+        "next(self.steps)",
+    ),
     "a record": (
         """
         @dataclass
@@ -195,6 +437,77 @@ _FILES = {
         """,
         "self.sum = self.sum",
     ),
+    "a method that data decides to call": (
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("sum", torch.zeros(3))
+                self.count = 0
+
+            def restart(self):
+                self.sum.zero_()
+                self.count = 0
+
+            def forward(self, x: torch.Tensor):
+                if x.sum() > 4:
+                    self.restart()
+                self.sum.add_(x)
+                self.count += 1
+                return self.sum / self.count
+        """,
+        "self.count += 1",
+    ),
+    "a first value that methods give": (
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.size = 3
+                self.reset()
+                self.level = self.begun(2.0)
+
+            def begun(self, value):
+                return torch.full((self.size,), value)
+
+            def reset(self):
+                zeros = torch.zeros(self.size)
+                self.pair = (zeros, zeros.clone())
+
+            def forward(self, x: torch.Tensor):
+                first, second = self.pair
+                self.pair = (first + x, second - self.level)
+                self.level = self.level + x
+                return first * second
+        """,
+        "self.pair = (first",
+    ),
+    "a meter": (
+        """
+        class Meter:
+            def __init__(self):
+                self.reset()
+
+            def reset(self):
+                self.sum = 0.0
+                self.count = 0
+
+            def update(self, value):
+                self.sum += value
+                self.count += 1
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.meter = Meter()
+
+            def forward(self, x: torch.Tensor):
+                self.meter.update(x.mean().item())
+                return x - self.meter.sum / self.meter.count
+        """,
+        "self.count += 1",
+    ),
     "what the first call fills": (
         """
         class Net(nn.Module):
@@ -203,13 +516,13 @@ _FILES = {
                 self.register_buffer("shift", torch.zeros(3))
                 self.ready = False
 
-            def prepare(self, x):
+            def prepare(self, first):
                 with torch.no_grad():
-                    self.shift.copy_(-x)
+                    self.shift.copy_(-first)
 
             def forward(self, x: torch.Tensor):
                 if not self.ready:
-                    self.prepare(x)
+                    self.prepare(x * 2)
                     self.ready = True
                 return x + self.shift
         """,
