@@ -60,7 +60,9 @@ _FUNCTIONS = frozenset({"kl_divergence", "register_kl"})
 
 
 class DataDependentBranch(TruthRule):
-    mended_by = ("decide-in-data", "loop-in-data", "numbers-stay-tensors", "templates", "listed-in-init")
+    mended_by = (
+        "ordered-in-data", "decide-in-data", "loop-in-data", "numbers-stay-tensors", "templates", "listed-in-init",
+    )  # fmt: skip
     exportdb = ("cond_predicate", "dynamic_shape_if_guard")
     graph_breaks = ("GB0170", "GB0035", "GB0034", "GB0207")
     torch_says = (

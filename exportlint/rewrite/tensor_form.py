@@ -633,6 +633,9 @@ class TensorForm:
     def _best(self, node: ast.Call, name: str) -> ast.expr:
         """`min(tensors, key=...)`: all of them, and the one whose key is the least."""
         (listed,), key = node.args, node.keywords[0].value
+        counts = isinstance(listed, ast.Call) and self._last(listed) == "range" and len(listed.args) == 1
+        if counts and isinstance(key, ast.Lambda) and not self.view.data & {one.arg for one in key.args.args}:
+            self.view.python |= {one.arg for one in key.args.args}
         match key:
             case ast.Lambda(args=ast.arguments(args=[ast.arg(arg=each)]), body=body) if self.view.holds_data(body):
                 made: ast.expr = self.of(body)
@@ -641,6 +644,8 @@ class TensorForm:
             case _:
                 return self.each(node)
         keys = expression("torch.stack([MADE for EACH in LISTED])", MADE=made, EACH=each, LISTED=listed)
+        if counts:
+            return expression(f"KEYS.arg{name}()", KEYS=keys)
         whole = self.of(listed) if self.is_data(listed) else expression("torch.stack(X)", X=self._listed(listed))
         return expression(
             f"X.index_select(0, KEYS.arg{name}().reshape(1)).squeeze(0)", X=whole, KEYS=keys
