@@ -664,6 +664,8 @@ class TensorForm:
                 if any(one.ifs for one in generators):
                     raise CannotError("data says which entries are taken")
                 return ast.ListComp(form(element), generators)
+            case ast.BinOp(left=left, op=ast.Add(), right=right) if _is_display(node):
+                return ast.BinOp(self._listed(left, truth=truth), ast.Add(), self._listed(right, truth=truth))
         return expression("list(X)", X=self.of(node))
 
     def _asked(self, name: str, node: ast.Call) -> ast.expr:
@@ -682,7 +684,7 @@ class TensorForm:
         return bool(args) and self.is_data(args[0])
 
     def _is_list(self, args: Sequence[ast.expr]) -> bool:
-        return bool(args) and isinstance(args[0], ast.List | ast.Tuple | ast.ListComp) and self.view.holds_data(args[0])
+        return bool(args) and _is_display(args[0]) and self.view.holds_data(args[0])
 
     def _stacked(self, node: ast.Call) -> ast.expr:
         match node.args[0]:
@@ -1046,6 +1048,13 @@ def _whole_parts(mask: ast.AST) -> Iterator[ast.AST]:
             return
     for one in ast.iter_child_nodes(mask):
         yield from _whole_parts(one)
+
+
+def _is_display(node: ast.expr) -> bool:
+    """Is it written as a list, or as some that are joined?"""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _is_display(node.left) and _is_display(node.right)
+    return isinstance(node, ast.List | ast.Tuple | ast.ListComp)
 
 
 def _part_of(node: ast.expr, field: str) -> ast.expr:
