@@ -234,26 +234,27 @@ class _Forms:
         return ""
 
     def repeated(self) -> str:
-        """`torch.stack([x] * n)`"""
-        node = self.node
-        match node:
+        """`torch.stack([x] * n)`, `rows = [x] * n` that are stacked later"""
+        match node := self.node:
             case ast.BinOp(left=ast.List(elts=[one]), op=ast.Mult(), right=times):
                 pass
             case ast.BinOp(left=times, op=ast.Mult(), right=ast.List(elts=[one])):
                 pass
             case _:
                 return ""
-        call = self.draft.parent(node)
-        match call:
-            case ast.Call(args=[_], keywords=[]):
-                kind = self.name(call.func)
-            case _:
+        uses, statement = self.places(node)
+        for use in uses:
+            call = self.draft.parent(use)
+            kind = self.name(call.func) if isinstance(call, ast.Call) and len(call.args) == 1 else ""
+            dims = {"torch.stack": "X.dim()", "torch.cat": "(X.dim() - 1)"}.get(kind)
+            if dims is None or not isinstance(call, ast.Call) or call.keywords:
                 return ""
-        dims = {"torch.stack": "X.dim()", "torch.cat": "(X.dim() - 1)"}.get(kind)
-        if dims is None:
-            return ""
-        self.draft.swap(call, expression(f"X.repeat(N, *[1] * {dims})", X=one, N=self.number(times)))
-        return "repeat the tensor"
+            self.draft.swap(call, expression(f"X.repeat(N, *[1] * {dims})", X=one, N=self.number(times)))
+        if statement is not None:
+            if not self._stays_as_it_is(node):
+                return ""
+            self.draft.replace(statement, [])
+        return "repeat the tensor" if uses else ""
 
     def complex_number(self) -> str:
         match self.called():

@@ -30,6 +30,15 @@ def test_what_python_does_with_a_number_is_done_without_its_value(before, after)
     assert f"return {after}\n" in proposed(text, SITES.get(before, before), "python-numbers")[0]
 
 
+def test_a_list_of_one_tensor_that_is_stacked_later_is_a_repetition():
+    text = (
+        f"{HEAD}class Net(nn.Module):\n    def forward(self, x, n):\n"
+        "        rows = [x] * n.item()\n        return torch.stack(rows)\n"
+    )
+    (new,) = proposed(text, "[x] * n.item()", "python-numbers")
+    assert new.endswith("def forward(self, x, n):\n        return x.repeat(n.item(), *[1] * x.dim())\n")
+
+
 def test_the_domain_of_a_function_is_checked_where_python_checks_it():
     text = f"{HEAD}class Net(nn.Module):\n    def forward(self, x: torch.Tensor):\n        return math.log(x.max().item())\n"
     (new,) = proposed(text, "math.log(x.max().item())", "python-numbers")
