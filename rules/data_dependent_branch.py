@@ -61,6 +61,7 @@ _FUNCTIONS = frozenset({"kl_divergence", "register_kl"})
 
 class DataDependentBranch(TruthRule):
     mended_by = (
+        "ordered-in-data",
         "decide-in-data",
         "loop-in-data",
         "numbers-stay-tensors",

@@ -11,8 +11,9 @@ Instead: a tensor where the value changes from call to call (`step: torch.Tensor
 does not, or one exported program for each value.
 
 The rewrite of a number gives it as a tensor wherever the file makes the model's inputs, and goes on with the tensor in
-`forward`. Callers in other files have to change with it, so that `--unsafe` takes it only. Sizes and words stay as they
-are: no operator takes a tensor for them.
+`forward` and in what that gives it to. Sizes, and other tuples of numbers, are read from the tensor again, as symbols
+that a program carries along. Callers in other files have to change with it, so that `--unsafe` takes it only. Words
+stay as they are.
 """
 
 from __future__ import annotations

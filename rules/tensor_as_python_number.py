@@ -46,7 +46,9 @@ _LAYERS = ("ModuleList", "ModuleDict", "Sequential", "ParameterList", "Parameter
 
 
 class TensorAsPythonNumber(Rule):
-    mended_by = ("python-numbers", "decide-in-data", "loop-in-data", "numbers-stay-tensors", "listed-in-init")
+    mended_by = (
+        "ordered-in-data", "python-numbers", "decide-in-data", "loop-in-data", "numbers-stay-tensors", "listed-in-init",
+    )  # fmt: skip
     exportdb = ("scalar_output", "constrain_as_value_example")
     graph_breaks = ("GB0109", "GB0281")
     torch_says = (

@@ -11,39 +11,95 @@ from typing import TYPE_CHECKING
 
 from exportlint.engine.values.abstract_value import span_of
 from exportlint.rewrite.decide_in_data import put
-from exportlint.rewrite.draft import expression
+from exportlint.rewrite.draft import expression, statements
 from exportlint.rewrite.straight_line import StraightLine
 from exportlint.rewrite.transformation import CannotError, Proposal
+from exportlint.rewrite.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from exportlint.rewrite.draft import Draft
     from exportlint.rewrite.transformation import Site
-    from exportlint.rewrite.view import View
-
-_NUMBERS = frozenset({"int", "float", "bool"})
 
 
 class GivenAsTensors:
     """`def forward(self, x, step: int)`, called with a 3."""
 
     def proposals(self, site: Site) -> Iterator[Proposal]:
-        parameter, view = site.node, site.fresh_view()
-        if not isinstance(parameter, ast.arg):
-            return
-        view.data.add(parameter.arg)
-        if isinstance(parameter.annotation, ast.Name) and parameter.annotation.id == "bool":
-            view.booleans.add(parameter.arg)
-        draft = site.draft()
+        if isinstance(site.node, ast.arg):
+            given = list(_given(site, site.fresh_view(), site.node))
+            if not given:
+                raise CannotError("nothing in the file gives the number")
+            for way in (_as_tensor, _as_symbols):
+                try:
+                    yield way(site, site.node, given)
+                except CannotError:
+                    continue
+
+
+def _as_tensor(site: Site, parameter: ast.arg, given: list[ast.expr]) -> Proposal:
+    """The function goes on with the tensor, and so do those of the file that it gives the tensor to."""
+    if not all(map(_is_number, given)):
+        raise CannotError("some are given at once")
+    draft, todo, done = site.draft(), [(site.fresh_view(), parameter)], set[int]()
+    for view, one in todo:
+        if id(view.node) in done:
+            continue
+        done.add(id(view.node))
+        view.data.add(one.arg)
+        if isinstance(one.annotation, ast.Name) and one.annotation.id == "bool":
+            view.booleans.add(one.arg)
         put(draft, view.body, StraightLine(view).body())
-        if isinstance(parameter.annotation, ast.Name) and parameter.annotation.id in _NUMBERS:
-            draft.swap(parameter.annotation, expression("torch.Tensor"))
-        given = list(_given(site, view, parameter))
-        if not given:
-            raise CannotError("nothing in the file gives the number")
-        for number in given:
-            draft.swap(number, expression("torch.tensor(NUMBER)", NUMBER=number))
-        yield Proposal(f"give `{parameter.arg}` as a tensor, in its callers too", draft)
+        _annotated(draft, one)
+        todo += _handed_on(site, view, one.arg)
+    for number in given:
+        draft.swap(number, expression("torch.tensor(NUMBER)", NUMBER=number))
+    return Proposal(f"give `{parameter.arg}` as a tensor, in its callers too", draft)
+
+
+def _handed_on(site: Site, view: View, name: str) -> Iterator[tuple[View, ast.arg]]:
+    """The functions of the file that are called with it, and what they call it."""
+    for call in (one for one in ast.walk(view.node) if isinstance(one, ast.Call)):
+        match call.func:
+            case ast.Name(id=called) if view.origin(call.func):
+                function = site.module.functions.get(called)
+            case ast.Attribute(value=ast.Name(id="self"), attr=called) if view.cls is not None:
+                function = view.cls.method(called)
+            case _:
+                continue
+        if function is None or function.module is not site.module or isinstance(function.node, ast.Lambda):
+            continue
+        arguments = function.node.args
+        own = [*arguments.posonlyargs, *arguments.args][isinstance(call.func, ast.Attribute) :]
+        by_place = list(zip(own, call.args, strict=False))
+        by_name = [(arg, w.value) for w in call.keywords for arg in (*own, *arguments.kwonlyargs) if arg.arg == w.arg]
+        for arg, value in by_place + by_name:
+            if isinstance(value, ast.Name) and value.id == name:
+                yield View(site.module, function, site.belief), arg
+
+
+def _as_symbols(site: Site, parameter: ast.arg, given: list[ast.expr]) -> Proposal:
+    """The numbers are read from the tensor, above everything else: sizes, say, which torch carries along."""
+    view, draft = site.fresh_view(), site.draft()
+    constants = [one for number in given for one in ast.walk(number) if isinstance(one, ast.Constant)]
+    kinds = {"tuple" if isinstance(one, ast.Tuple) else "list" if isinstance(one, ast.List) else "" for one in given}
+    if len(kinds) > 1 or any(isinstance(one.value, bool) for one in constants):
+        raise CannotError("it is no number each time")
+    read = {"tuple": "NAME = tuple(NAME.tolist())", "list": "NAME = NAME.tolist()", "": "NAME = NAME.item()"}
+    texted = ast.get_docstring(view.node, clean=False) is not None and len(view.body) > 1
+    draft.above(view.body[texted], statements(read[kinds.pop()], NAME=parameter.arg))
+    _annotated(draft, parameter)
+    # A tensor of a number with a fraction would round it, where nobody says otherwise.
+    wide = ", dtype=torch.float64" if any(isinstance(one.value, float) for one in constants) else ""
+    for numbers in given:
+        draft.swap(numbers, expression(f"torch.tensor(NUMBERS{wide})", NUMBERS=numbers))
+    return Proposal(f"give `{parameter.arg}` as a tensor, in its callers too, and read it as symbols", draft)
+
+
+def _annotated(draft: Draft, parameter: ast.arg) -> None:
+    if parameter.annotation is not None:
+        draft.swap(parameter.annotation, expression("torch.Tensor"))
 
 
 def _given(site: Site, view: View, parameter: ast.arg) -> Iterator[ast.expr]:
@@ -63,7 +119,7 @@ def _given(site: Site, view: View, parameter: ast.arg) -> Iterator[ast.expr]:
                 found = by_name or _at_place(view, parameter, given, with_words=bool(words))
             case _:
                 continue
-        yield from filter(_is_number, found)
+        yield from filter(_is_numbers, found)
 
 
 def _at_place(view: View, parameter: ast.arg, given: list[ast.expr], *, with_words: bool = False) -> list[ast.expr]:
@@ -99,3 +155,10 @@ def _is_number(node: ast.expr) -> bool:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return _is_number(node.operand)
     return isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float)
+
+
+def _is_numbers(node: ast.expr) -> bool:
+    """A number, or some of them in a tuple or list."""
+    if isinstance(node, ast.Tuple | ast.List):
+        return bool(node.elts) and all(map(_is_number, node.elts))
+    return _is_number(node)

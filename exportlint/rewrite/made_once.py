@@ -331,35 +331,18 @@ _DRAWN = {
     "numpy.random.standard_normal": (("SIZE=()",), "torch.randn(SIZE)"),
     "numpy.random.randint": (("A", "B", "SIZE=()"), "torch.randint(A, B, SIZE)"),
 }
+_INTEGERS = frozenset({"random.randint", "random.randrange"})
 _AROUND = frozenset({"builtins.float", "torch.from_numpy", "torch.tensor", "torch.as_tensor"})
 
 
 def _drawn_by_torch(site: Site, view: View) -> Iterator[Proposal]:
     """Other numbers come out, of the same distribution: where the class seeds the generator, they are meant."""
     draft, node = site.draft(), site.node
-    if not isinstance(node, ast.Call):
-        return
-    name = view.origin(node.func) or ""
     calls = (one.func for one in ast.walk(_class(view)) if isinstance(one, ast.Call))
-    if any(view.module.dotted(one) in _SEEDING for one in calls) or any(one.arg is None for one in node.keywords):
+    drawn = _drawn(view, node)
+    if not isinstance(node, ast.Call) or drawn is None or any(view.module.dotted(one) in _SEEDING for one in calls):
         return
-    if name in {"numpy.random.rand", "numpy.random.randn"}:
-        drawn: ast.expr = expression(f"torch.{name.rpartition('.')[2]}(())")
-        if node.args:
-            drawn = ast.Call(cast("ast.Call", drawn).func, node.args, [])
-    elif name in _DRAWN:
-        parameters, text = _DRAWN[name]
-        parts: dict[str, ast.expr | str | float] = {}
-        for place, parameter in enumerate(parameters):
-            variable, _, default = parameter.partition("=")
-            words = {one.arg: one.value for one in node.keywords}
-            given = node.args[place] if place < len(node.args) else words.get(variable.lower())
-            if given is None and not default:
-                return
-            parts[variable] = given if given is not None else expression(default)
-        drawn = expression(text, **parts)
-    else:
-        return
+    yield from _drawn_as_bounds(site, view)
     whole: ast.expr = node
     while (above := _converting(draft, view, whole)) is not None:
         whole = above
@@ -372,6 +355,47 @@ def _drawn_by_torch(site: Site, view: View) -> Iterator[Proposal]:
                     if view.origin(func) in _AROUND:
                         draft.swap(one, held)
     yield Proposal("draw with torch, which gives other numbers of the same distribution", draft)
+
+
+def _drawn(view: View, node: ast.AST) -> ast.expr | None:
+    """A draw of torch's, for one of Python's or NumPy's."""
+    if not isinstance(node, ast.Call) or any(one.arg is None for one in node.keywords):
+        return None
+    name = view.origin(node.func) or ""
+    if name in {"numpy.random.rand", "numpy.random.randn"}:
+        drawn = expression(f"torch.{name.rpartition('.')[2]}(())")
+        return ast.Call(cast("ast.Call", drawn).func, node.args, []) if node.args else drawn
+    if name not in _DRAWN:
+        return None
+    parameters, text = _DRAWN[name]
+    parts: dict[str, ast.expr | str | float] = {}
+    for place, parameter in enumerate(parameters):
+        variable, _, default = parameter.partition("=")
+        words = {one.arg: one.value for one in node.keywords}
+        given = node.args[place] if place < len(node.args) else words.get(variable.lower())
+        if given is None and not default:
+            return None
+        parts[variable] = given if given is not None else expression(default)
+    return expression(text, **parts)
+
+
+def _drawn_as_bounds(site: Site, view: View) -> Iterator[Proposal]:
+    """Places and lengths of a cut, `x[start : start + length]`: all integers that the function draws are read as
+    symbols, of which Python makes slices."""
+    draft, names = site.draft(), set[str]()
+    for one in ast.walk(view.node):
+        match one:
+            case ast.Assign(targets=[ast.Name(id=name)], value=call) if _is_whole_draw(view, call):
+                names.add(name)
+                draft.swap(call, expression("DRAWN.item()", DRAWN=cast("ast.expr", _drawn(view, call))))
+    bounds = [one for one in ast.walk(view.node) if isinstance(one, ast.Slice)]
+    read = {inner.id for one in bounds for inner in ast.walk(one) if isinstance(inner, ast.Name)}
+    if names & read and _is_whole_draw(view, site.node):
+        yield Proposal("draw with torch, which gives other numbers of the same distribution, everywhere", draft)
+
+
+def _is_whole_draw(view: View, node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and view.origin(node.func) in _INTEGERS and _drawn(view, node) is not None
 
 
 def _converting(draft: Draft, view: View, node: ast.expr) -> ast.expr | None:

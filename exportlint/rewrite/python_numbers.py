@@ -234,26 +234,27 @@ class _Forms:
         return ""
 
     def repeated(self) -> str:
-        """`torch.stack([x] * n)`"""
-        node = self.node
-        match node:
+        """`torch.stack([x] * n)`, `rows = [x] * n` that are stacked later"""
+        match node := self.node:
             case ast.BinOp(left=ast.List(elts=[one]), op=ast.Mult(), right=times):
                 pass
             case ast.BinOp(left=times, op=ast.Mult(), right=ast.List(elts=[one])):
                 pass
             case _:
                 return ""
-        call = self.draft.parent(node)
-        match call:
-            case ast.Call(args=[_], keywords=[]):
-                kind = self.name(call.func)
-            case _:
+        uses, statement = self.places(node)
+        for use in uses:
+            call = self.draft.parent(use)
+            kind = self.name(call.func) if isinstance(call, ast.Call) and len(call.args) == 1 else ""
+            dims = {"torch.stack": "X.dim()", "torch.cat": "(X.dim() - 1)"}.get(kind)
+            if dims is None or not isinstance(call, ast.Call) or call.keywords:
                 return ""
-        dims = {"torch.stack": "X.dim()", "torch.cat": "(X.dim() - 1)"}.get(kind)
-        if dims is None:
-            return ""
-        self.draft.swap(call, expression(f"X.repeat(N, *[1] * {dims})", X=one, N=self.number(times)))
-        return "repeat the tensor"
+            self.draft.swap(call, expression(f"X.repeat(N, *[1] * {dims})", X=one, N=self.number(times)))
+        if statement is not None:
+            if not self._stays_as_it_is(node):
+                return ""
+            self.draft.replace(statement, [])
+        return "repeat the tensor" if uses else ""
 
     def complex_number(self) -> str:
         match self.called():
@@ -461,36 +462,97 @@ class _Forms:
         return self.node
 
     def chosen_by_text(self) -> str:
-        """`self.heads[str(n.item())](x)`: what each gives, and the one whose key is that number."""
-        now: ast.AST | None = self.node
-        while now is not None and not isinstance(now, ast.stmt):
-            above = self.draft.parent(now)
-            match now, above:
-                case ast.Subscript(value=owner, slice=key), ast.Call(func=func) if func is now:
-                    return self._one_of(owner, key, above)
-            now = above
-        return ""
+        """`self.heads[str(n.item())](x)`, `head = self.heads[f"head_{n}"]`, `self.heads[NAMES[n]]`: what each of them
+        gives, and the one whose key is made of that number."""
+        if not isinstance(self.node, ast.expr):
+            return ""
+        texts, named = self.places(self.node)
+        entries = [above for text in texts if (above := self._entry_of(text)) is not None]
+        gone = [named] if named is not None else []
+        for entry in entries:
+            uses, statement = self.places(entry)
+            if (named or statement) and not (self._stays_as_it_is(self.node) and self._stays_as_it_is(entry)):
+                return ""
+            gone += [statement] if statement is not None else []
+            for use in uses:
+                self._one_of(entry, use)
+        if not entries or len(entries) != len(texts):
+            return ""
+        for one in gone:
+            self.draft.replace(one, [])
+        return "run all of them and take one result"
 
-    def _one_of(self, owner: ast.expr, key: ast.expr, call: ast.Call) -> str:
-        prefix = ""
-        match key:
-            case ast.Call(func=ast.Name(id="str"), args=[number]):
+    def _entry_of(self, text: ast.expr) -> ast.Subscript | None:
+        """`OWNER[TEXT]` around a text."""
+        match above := self.draft.parent(text):
+            case ast.Subscript(slice=key) if key is text:
+                return above
+        return None
+
+    def _one_of(self, entry: ast.Subscript, use: ast.expr) -> None:
+        """`use`: the entry itself, or a name that is set to it."""
+        values, is_wanted = self._keys(entry.value)
+        all_of = expression("list(VALUES)", VALUES=values) if isinstance(values, ast.Call) else values
+        match above := self.draft.parent(use):
+            case ast.Call(func=func) if func is use:
+                call = ast.Call(ast.Name("each", ast.Load()), above.args, above.keywords)
+                all_of, use = expression("[CALL for each in VALUES]", CALL=call, VALUES=values), above
+            case ast.Attribute():
+                raise CannotError("a part of it is asked for")
+        self.draft.swap(use, expression("torch.stack(ALL)[WANTED][0]", ALL=all_of, WANTED=is_wanted))
+
+    def _stays_as_it_is(self, node: ast.expr) -> bool:
+        """Do all names in it hold one thing, wherever the function reads them?"""
+        stored = {one.id for one in ast.walk(self.view.node)
+                  if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}  # fmt: skip
+        names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+        return all(self.view.only_value(name) is not None for name in names & stored)
+
+    def _keys(self, owner: ast.expr) -> tuple[ast.expr, ast.expr]:
+        """All entries, and a mask of the one whose key is the text of the number."""
+        before, after = "", ""
+        match self.node:
+            case ast.Call(func=ast.Name(id="str"), args=[number]) if not self.view.value(number).is_tensor:
                 pass
-            case ast.JoinedStr(values=[ast.FormattedValue(value=number, format_spec=None)]):
+            case ast.JoinedStr(values=parts):
+                texts = [getattr(one, "value", "") if isinstance(one, ast.Constant) else None for one in parts]
+                if texts.count(None) != 1:
+                    raise CannotError("a text of several values")
+                place = texts.index(None)
+                before, after = "".join(map(str, texts[:place])), "".join(map(str, texts[place + 1 :]))
+                match parts[place]:
+                    case ast.FormattedValue(value=number, conversion=-1, format_spec=None):
+                        pass
+                    case _:
+                        raise CannotError("a number in a format of its own")
+            case ast.Subscript(value=table, slice=number) if self._holds_texts(table):
+                if not self.view.is_data(number):
+                    raise CannotError("data does not choose it")
+                by_key = isinstance(self._display(table), ast.Dict)
+                values = expression(
+                    "[OWNER[name] for name in TABLE]", OWNER=owner,
+                    TABLE=expression("TABLE.values()", TABLE=table) if by_key else table,
+                )  # fmt: skip
+                keys = expression("list(TABLE)" if by_key else "range(len(TABLE))", TABLE=table)
+                return values, expression("torch.tensor(KEYS) == N", KEYS=keys, N=self.number(number))
+            case _:
+                raise CannotError("no text of a number")
+        if not self.view.is_data(number):
+            raise CannotError("data does not choose it")
+        read = f"key.removeprefix({before!r})" if before else "key"
+        read = f"int({read}.removesuffix({after!r}))" if after else f"int({read})"
+        mask = expression(f"torch.tensor([{read} for key in OWNER]) == N", OWNER=owner, N=self.number(number))
+        return expression("OWNER.values()", OWNER=owner), mask
+
+    def _holds_texts(self, table: ast.expr) -> bool:
+        match self._display(table):
+            case ast.Dict(keys=keys, values=values) if all(map(_is_whole, keys)):
                 pass
-            case ast.JoinedStr(
-                values=[ast.Constant(value=str(prefix)), ast.FormattedValue(value=number, format_spec=None)]
-            ):
+            case ast.List(elts=values) | ast.Tuple(elts=values):
                 pass
             case _:
-                return ""
-        if not self.view.is_data(number):
-            return ""
-        read = f"int(key.removeprefix({prefix!r}))" if prefix else "int(key)"
-        new = ast.Call(ast.Name("each", ast.Load()), call.args, call.keywords)
-        text = f"torch.stack([MADE for each in OWNER.values()])[torch.tensor([{read} for key in OWNER]) == N][0]"
-        self.draft.swap(call, expression(text, MADE=new, OWNER=owner, N=self.number(number)))
-        return "run all of them and take one result"
+                return False
+        return bool(values) and all(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in values)
 
     # -- Numbers of NumPy ------------------------------------------------------------------------------------------
 

@@ -162,20 +162,28 @@ def _mapped(
     step = "one_row"
     if step in view.flow.names:
         raise CannotError("a name is taken")
-    body: list[ast.stmt] = []
+    form = TensorForm(view)
+    news: list[tuple[ast.Assign, ast.expr]] = []
     for one in before:
         assert isinstance(one, ast.Assign)  # noqa: S101 - anything else was refused above
-        body.append(changed_copy(one, value=_of_row(view, rows, one.value)))
-    result = ast.Return(_of_row(view, rows, value))
+        news.append((one, _of_row(view, rows, one.value, form)))
+    result = ast.Return(_of_row(view, rows, value, form))
+    body: list[ast.stmt] = []
+    for one, new in news:
+        name = one.targets[0].id if isinstance(one.targets[0], ast.Name) else ""
+        if (mask := form.masks.get(name)) is None:
+            body.append(changed_copy(one, value=new))
+        elif (found := form.selection(new)) is not None:  # what is made of these rows is made of all, under the mask
+            body += written("MASK = CHOSEN", MASK=mask, CHOSEN=found[1])
     made = ast.FunctionDef(name=step, args=rows.arguments(), body=[*body, result], decorator_list=[])
     return [*rows.before, made], rows.called(ast.Name(step, ast.Load()))
 
 
-def _of_row(view: View, rows: _Rows, node: ast.expr) -> ast.expr:
+def _of_row(view: View, rows: _Rows, node: ast.expr, form: TensorForm | None = None) -> ast.expr:
     """What a step makes of its row, in tensors alone: what is mapped may read no number, and choose no rows."""
     new = cast("ast.expr", Swapped(rows.entries).visit(node))
     view.data |= set(rows.parameters)
-    return TensorForm(view).of(new)
+    return (form or TensorForm(view)).of(new)
 
 
 def rows_of(view: View, target: ast.expr, over: ast.expr, body: Sequence[ast.AST]) -> _Rows:

@@ -637,6 +637,9 @@ class TensorForm:
     def _best(self, node: ast.Call, name: str) -> ast.expr:
         """`min(tensors, key=...)`: all of them, and the one whose key is the least."""
         (listed,), key = node.args, node.keywords[0].value
+        counts = isinstance(listed, ast.Call) and self._last(listed) == "range" and len(listed.args) == 1
+        if counts and isinstance(key, ast.Lambda) and not self.view.data & {one.arg for one in key.args.args}:
+            self.view.python |= {one.arg for one in key.args.args}
         match key:
             case ast.Lambda(args=ast.arguments(args=[ast.arg(arg=each)]), body=body) if self.view.holds_data(body):
                 made: ast.expr = self.of(body)
@@ -645,6 +648,8 @@ class TensorForm:
             case _:
                 return self.each(node)
         keys = expression("torch.stack([MADE for EACH in LISTED])", MADE=made, EACH=each, LISTED=listed)
+        if counts:
+            return expression(f"KEYS.arg{name}()", KEYS=keys)
         whole = self.of(listed) if self.is_data(listed) else expression("torch.stack(X)", X=self._listed(listed))
         return expression(
             f"X[KEYS.arg{name}().reshape(1)].squeeze(0)", X=whole, KEYS=keys
@@ -663,6 +668,8 @@ class TensorForm:
                 if any(one.ifs for one in generators):
                     raise CannotError("data says which entries are taken")
                 return ast.ListComp(form(element), generators)
+            case ast.BinOp(left=left, op=ast.Add(), right=right) if _is_display(node):
+                return ast.BinOp(self._listed(left, truth=truth), ast.Add(), self._listed(right, truth=truth))
         return expression("list(X)", X=self.of(node))
 
     def _asked(self, name: str, node: ast.Call) -> ast.expr:
@@ -681,7 +688,7 @@ class TensorForm:
         return bool(args) and self.is_data(args[0])
 
     def _is_list(self, args: Sequence[ast.expr]) -> bool:
-        return bool(args) and isinstance(args[0], ast.List | ast.Tuple | ast.ListComp) and self.view.holds_data(args[0])
+        return bool(args) and _is_display(args[0]) and self.view.holds_data(args[0])
 
     def _stacked(self, node: ast.Call) -> ast.expr:
         match node.args[0]:
@@ -1113,6 +1120,13 @@ def _whole_parts(mask: ast.AST) -> Iterator[ast.AST]:
             return
     for one in ast.iter_child_nodes(mask):
         yield from _whole_parts(one)
+
+
+def _is_display(node: ast.expr) -> bool:
+    """Is it written as a list, or as some that are joined?"""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _is_display(node.left) and _is_display(node.right)
+    return isinstance(node, ast.List | ast.Tuple | ast.ListComp)
 
 
 def _part_of(node: ast.expr, field: str) -> ast.expr:

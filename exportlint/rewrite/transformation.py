@@ -94,6 +94,7 @@ _MODULES: Mapping[str, str] = {
     "listed-in-init": "listed_in_init:ListedInInit",
     "given-as-tensors": "given_as_tensors:GivenAsTensors",
     "operator-functions": "operator_functions:OperatorFunctions",
+    "ordered-in-data": "ordered_in_data:OrderedInData",
     "padded-rows": "padded_rows:PaddedRows",
     "python-numbers": "python_numbers:PythonNumbers",
     "templates": "templates:Templates",

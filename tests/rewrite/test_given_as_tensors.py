@@ -18,7 +18,7 @@ def inputs():
 
 def change(parameter, result, given):
     text = MODEL.format(parameter=parameter, result=result, given=given)
-    (after,) = proposed(text, parameter.partition("=")[0].strip("* ,"), "given-as-tensors")
+    after = proposed(text, parameter.partition("=")[0].strip("* ,"), "given-as-tensors")[0]
     lines = [line.strip() for line in after.splitlines()]
     return [
         next(line for line in lines if line.startswith(start))
@@ -61,7 +61,7 @@ def test_a_flag_selects():
 
 def test_a_number_that_is_given_by_name():
     text = MODEL.format(parameter="*, step: int", result="x * step", given='{"step": 3}')
-    (after,) = proposed(text, "step: int", "given-as-tensors")
+    after = proposed(text, "step: int", "given-as-tensors")[0]
     assert 'return {"step": torch.tensor(3)}' in after
 
 
@@ -73,3 +73,28 @@ def test_a_number_that_is_given_by_name():
 def test_where_nothing_in_the_file_gives_the_number_nothing_is_proposed(parameter, given):
     text = MODEL.format(parameter=parameter, result="x * size", given=given)
     assert proposed(text, parameter, "given-as-tensors") == []
+
+
+def test_sizes_are_read_from_a_tensor_again():
+    text = MODEL.format(
+        parameter="size", result="nn.functional.interpolate(x, size=size)", given="(torch.ones(3), (4, 5))"
+    )
+    (after,) = proposed(text, "size", "given-as-tensors")
+    assert "size = tuple(size.tolist())\n        return nn.functional.interpolate(x, size=size)" in after
+    assert "return (torch.ones(3), torch.tensor((4, 5)))" in after
+
+
+def test_what_is_given_the_number_goes_on_with_the_tensor_too():
+    text = MODEL.format(parameter="step: int", result="x + angles(step, 4)", given="(torch.ones(8), 3)")
+    text = "import math\n" + text + HELPER
+    after = proposed(text, "step: int", "given-as-tensors")[0]
+    assert "def angles(step: torch.Tensor, count):" in after
+    assert "return torch.stack([torch.sin(step / i) for i in range(1, count)] + [torch.cos(step)])" in after
+    assert after.count("torch.tensor(") == 1
+
+
+HELPER = """
+def angles(step: int, count):
+    return torch.tensor([math.sin(step / i) for i in range(1, count)] + [math.cos(step)])
+
+"""

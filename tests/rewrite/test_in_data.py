@@ -254,6 +254,24 @@ TABLE = [
         """,
     ),
     (
+        "rows that data groups",
+        """
+        means = []
+        for group in y[:, 0].unique():
+            rows = x[y[:, 0] == group]
+            means.append(rows.mean(0))
+        return torch.stack(means)
+        """,
+        "y[:, 0].unique()",
+        """
+        def one_row(group):
+            is_in_rows = y[:, 0] == group
+            return torch.where(is_in_rows.unsqueeze(-1), x, 0).sum(0) / is_in_rows.unsqueeze(-1).sum(0)
+        means = torch.vmap(one_row)(y[:, 0].unique())
+        return means
+        """,
+    ),
+    (
         "values that data lists",
         """
         total = x.sum() * 0

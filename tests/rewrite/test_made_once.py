@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -98,6 +99,23 @@ def test_draws_of_torch_have_the_range_of_those_of_python(low: int, width: int) 
         random.seed(width)
         assert all(low <= one <= low + width for one in drawn)
         assert len(set(drawn)) > 1
+
+
+def test_what_cuts_a_tensor_is_drawn_as_a_symbol() -> None:
+    lines = "f = random.randint(1, 3)\n        start = random.randint(0, x.shape[0] - f)\n        x = x.clone()\n"
+    text = _NET.format(line=f"{lines}        x[start:start + f] = 0\n        return x")
+    new = proposed(text, "random.randint(1, 3)", "made-once")[0]
+    assert "f = torch.randint(1, 3 + 1, ()).item()" in new
+    assert "start = torch.randint(0, x.shape[0] - f + 1, ()).item()" in new
+    names: dict[str, Any] = {}
+    exec(new, names)  # noqa: S102 - made above
+    x = torch.ones(9)
+    program = torch.export.export(names["Net"](), (x,), strict=False).module()
+    for net in (names["Net"](), program):
+        cut = [(net(x) == 0).nonzero().flatten() for _ in range(200)]
+        assert {len(one) for one in cut} == {1, 2, 3}
+        assert {int(one.min()) for one in cut} == {*range(9)}
+        assert all(len(one) == one.max() - one.min() + 1 for one in cut)
 
 
 def test_what_a_seeded_generator_gives_is_drawn_once() -> None:
