@@ -4,8 +4,9 @@ Why: an exported program is a list of tensor operations. `print`, log records, f
 are touched by the tracer, once (in non-strict mode) or not at all (strict mode keeps some out, refuses files), and
 never by the program. What forward reads back from them is a constant. Torch says nothing about most of it.
 
-Instead: return what the caller wants to know; keep counts in a registered buffer; leave bookkeeping out of the export
-by `if not torch.compiler.is_exporting():`.
+Instead: return what the caller wants to know; keep counts in a registered buffer; print with the operator that a
+program keeps (`torch._higher_order_ops.print`); leave other bookkeeping out of the export by
+`if not torch.compiler.is_exporting():`.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _STREAMS = frozenset({"sys.stdout.write", "sys.stderr.write"})
 
 
 class SideEffectInForward(Rule):
-    mended_by = ("interface", "state-in-buffers")
+    mended_by = ("printed-by-program", "interface", "state-in-buffers")
     graph_breaks = ("GB0059", "GB0156", "GB0291")
     cases: ClassVar = {
         "BadPrint": Case("`{code}` prints once, while tracing", _RETURN),

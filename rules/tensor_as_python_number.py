@@ -47,8 +47,14 @@ _LAYERS = ("ModuleList", "ModuleDict", "Sequential", "ParameterList", "Parameter
 
 class TensorAsPythonNumber(Rule):
     mended_by = (
-        "ordered-in-data", "python-numbers", "decide-in-data", "loop-in-data", "numbers-stay-tensors", "listed-in-init",
-    )  # fmt: skip
+        "printed-by-program",
+        "ordered-in-data",
+        "python-numbers",
+        "decide-in-data",
+        "loop-in-data",
+        "numbers-stay-tensors",
+        "listed-in-init",
+    )
     exportdb = ("scalar_output", "constrain_as_value_example")
     graph_breaks = ("GB0109", "GB0281")
     torch_says = (

@@ -454,6 +454,8 @@ class StraightLine:
     # Decisions.
 
     def _decision(self, node: ast.If) -> list[ast.stmt]:
+        if _is_for_eager(node):
+            return [node]
         if not self.decides(node.test) or not self._is_wanted(node):
             body, orelse = self._block(node.body), self._block(node.orelse)
             if _same(body, node.body) and _same(orelse, node.orelse):
@@ -1375,6 +1377,14 @@ def _parted(test: ast.expr, line: StraightLine) -> tuple[ast.expr | None, ast.ex
         return None if not some else some[0] if len(some) == 1 else ast.BoolOp(ast.And(), some)
 
     return joined(python), joined(data)
+
+
+def _is_for_eager(node: ast.If) -> bool:
+    """`if not torch.compiler.is_exporting():`, which keeps what is in it out of the program already?"""
+    tests = node.test.values if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And) else [node.test]
+    asks = (one.operand for one in tests if isinstance(one, ast.UnaryOp) and isinstance(one.op, ast.Not))
+    names = {part.attr for one in asks for part in ast.walk(one) if isinstance(part, ast.Attribute)}
+    return not node.orelse and "is_exporting" in names
 
 
 def _is_nothing(test: ast.expr) -> set[str]:

@@ -96,6 +96,7 @@ _MODULES: Mapping[str, str] = {
     "operator-functions": "operator_functions:OperatorFunctions",
     "ordered-in-data": "ordered_in_data:OrderedInData",
     "padded-rows": "padded_rows:PaddedRows",
+    "printed-by-program": "printed_by_program:PrintedByProgram",
     "python-numbers": "python_numbers:PythonNumbers",
     "templates": "templates:Templates",
     "untried": "untried:Untried",
