@@ -33,7 +33,7 @@ class DecideInData:
         # What takes the largest of no rows raises, also on the side that is not taken.
         if asks and (proposal := rewritten(site, Style(padded=True), everything=False)) is not None:
             yield proposal
-        if (proposal := rewritten(site, Style(guarded=True), everything=False)) is not None:
+        if has_places(site.view) and (proposal := rewritten(site, Style(guarded=True), everything=False)) is not None:
             yield proposal
         if (proposal := rewritten(site, Style(), everything=True)) is not None:
             yield proposal
@@ -43,6 +43,14 @@ class DecideInData:
             yield proposal
         if (proposal := _without_special_case(site)) is not None:
             yield proposal
+
+
+def has_places(view: View) -> bool:
+    """Does data say a place of a tensor anywhere in the function? Only then one may lie outside."""
+    return any(
+        isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Load) and view.holds_data(one.slice)
+        for one in ast.walk(view.node)
+    )
 
 
 def _unguarded(site: Site) -> Proposal | None:

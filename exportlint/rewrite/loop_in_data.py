@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from exportlint.rewrite.decide_in_data import rewritten, rewritten_file
+from exportlint.rewrite.decide_in_data import has_places, rewritten, rewritten_file
 from exportlint.rewrite.recurrences import recurrence
 from exportlint.rewrite.rows_at_once import rows_at_once
 from exportlint.rewrite.straight_line import Style
@@ -28,10 +28,11 @@ class LoopInData:
         for way in (rows_at_once, recurrence):
             with suppress(CannotError):
                 yield from way(site)
+        ways = _WAYS if has_places(site.view) else [way for way in _WAYS if not way.guarded]
         for everything in (False, True):
-            for style in _WAYS:
+            for style in ways:
                 if (proposal := rewritten(site, style, everything=everything)) is not None:
                     yield proposal
-        for style in _WAYS:
+        for style in ways:
             if (proposal := rewritten_file(site, style)) is not None:
                 yield proposal
