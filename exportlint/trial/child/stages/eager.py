@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 def run(request: StageRequest) -> StageAnswer:
     """Two eager runs in two processes: the one records its lines, the other shows whether eager repeats itself."""
     again = in_fork(lambda: _fresh_run(request), request.folder)
-    places = in_fork(lambda: _writing_lines(request, again.value), request.folder) if again.ok else again
+    places = _places(request, again) if again.ok else again
     around, inside, compiled = (defaultdict[str, set[int]](set) for _ in range(3))
     with recorded_lines(around):
         first = record_calls(request.loaded, request.loaded.eager(), around=partial(recorded_lines, inside, compiled))
@@ -95,6 +95,12 @@ def _writing_lines(request: StageRequest, seen: RunRecord) -> dict[str, Frame]:
     model = loaded.eager()
     watched |= {name: state_reader(model, name) for name in seen.changed}
     return writing_lines(lambda: [model(*args, **kwargs) for args, kwargs in given], watched)
+
+
+def _places(request: StageRequest, again: ForkResult) -> ForkResult:
+    """Asked once more where the process ended without an answer: no line would be told of what the model changes."""
+    first = in_fork(lambda: _writing_lines(request, again.value), request.folder)
+    return first if first.ok else in_fork(lambda: _writing_lines(request, again.value), request.folder)
 
 
 def _inputs_change(loaded: Loaded, seen: RunRecord) -> bool:
