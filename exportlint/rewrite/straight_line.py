@@ -44,6 +44,7 @@ OPERATOR = "loop with the operator `while_loop`"
 _EXITS = (ast.Return, ast.Break, ast.Continue)
 _LOOPS = (ast.For, ast.While)
 _MOST_ROUNDS = 5
+_DEEPEST = 16  # blocks in each other: the time that it takes grows with the third power
 # Methods that only tell somebody something.
 _TELLING = frozenset({"debug", "info", "warning", "warn", "error", "critical", "exception", "log", "print", "write"})
 # Functions of matrices that raise where there is no result, with those that tell it in a tensor instead.
@@ -110,6 +111,8 @@ class StraightLine:
 
     def body(self) -> list[ast.stmt]:
         """The new body; statements that stay are the author's nodes. Raises CannotError."""
+        if _depth(self.view.body) > _DEEPEST:
+            raise CannotError("nobody would read so many selections in each other")
         for _ in range(_MOST_ROUNDS):
             known, masks, lists = set(self.view.data), dict(self.form.masks), dict(self.lists.masks)
             self.made.clear()
@@ -1377,6 +1380,16 @@ def _parted(test: ast.expr, line: StraightLine) -> tuple[ast.expr | None, ast.ex
         return None if not some else some[0] if len(some) == 1 else ast.BoolOp(ast.And(), some)
 
     return joined(python), joined(data)
+
+
+def _depth(block: Iterable[ast.stmt]) -> int:
+    """How many blocks stand in each other at the most."""
+    deepest, todo = 0, [(one, 1) for one in block]
+    while todo:
+        node, depth = todo.pop()
+        deepest = max(deepest, depth)
+        todo += [(inner, depth + 1) for part in blocks(node) for inner in part]
+    return deepest
 
 
 def _is_for_eager(node: ast.If) -> bool:
