@@ -804,7 +804,7 @@ class StraightLine:
             check = self.check(self.form.negated(test) if raising[0] == 0 else test, _message(sides[raising[0]][-1]))
             before = (sides[0][:-1], sides[1][:-1])
             new, _ = self._both(test, (before[0], before[1]), [])
-            whole = [*named, *new, check, sides[1 - raising[0]][-1]]
+            whole = [*named, *new, check, *sides[1 - raising[0]][-1:]]
             return [stands_for(whole[0], node), *whole[1:]]
         if not all(side and isinstance(side[-1], ast.Return) for side in sides):
             raise CannotError("one side returns, and the other goes on" if not self.leaving else "a loop is left")
