@@ -33,8 +33,8 @@ HEAD = """\
 What `exportlint fix` did with models that torch 2.13 does not export in the default mode, or exports as something else.
 A model counts as repaired if it exports, agrees with eager in every check of a trial, and computes in eager what it
 computed before. All with `--unsafe`. The models at their first opening are by writers who had seen neither the tool nor
-its rules; they lie in `tests/repaired_models/models/`. Each of these sets met the code of its day, the lower ones later code;
-some of what was missing is mended by now, and is not counted."""
+its rules; they lie in `tests/repaired_models/models/`. Each of these sets was opened
+once and tried with the code of that moment, the lower ones with later code; what was mended afterwards does not count."""
 LEFT = """\
 None of the repairs changed what eager computes in a run: one that does is rejected, and where a fixture shows that, a
 test fails. What is left, and why:"""

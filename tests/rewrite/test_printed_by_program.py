@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import linecache
 from typing import TYPE_CHECKING, Any
 
@@ -47,9 +48,13 @@ def test_the_program_prints_what_eager_printed(
         run(torch.randn(3, 4))
         return capsys.readouterr().out
 
-    program = torch.export.export(edited, (torch.randn(3, 4),)).module()
+    exported, file = torch.export.export(edited, (torch.randn(3, 4),)), io.BytesIO()
+    torch.export.save(exported, file)
+    file.seek(0)
+    programs = [exported, exported.run_decompositions(), torch.export.load(file)]
     capsys.readouterr()
-    assert shown(old) == shown(edited) == shown(program) != ""
+    assert shown(old) == shown(edited) != ""
+    assert [shown(one.module()) for one in programs] == [shown(old)] * len(programs)
 
 
 @pytest.mark.parametrize("printed", ['print("a", file=sys.stderr)', 'print("a", end="")', "print(*x)", 'f"{x}"'])

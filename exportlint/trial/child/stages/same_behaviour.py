@@ -261,7 +261,7 @@ def _beside(
         pairs.append((before, now))
         if before.draw.is_told or _takes_other_sizes_no_more(before, now):
             continue  # which is told beside the rewrite
-        if (seen := _first_difference(before, now)) is not None and not _is_of_statistics(loaded, before, seen):
+        if (seen := _first_difference(before, now)) is not None and not _statistics(loaded, before, now):
             return seen
     refused = {before.draw.other_size for before, now in pairs if _takes_other_sizes_no_more(before, now)}
     for before, now in pairs:  # what takes another size is not made for the sample's alone
@@ -321,23 +321,25 @@ def _elsewhere(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
             return
 
 
-def _is_of_statistics(loaded: Loaded, before: Behaviour, seen: Observation) -> bool:
-    """Is it what a normalization of torch's own learned in training that differs, of a model that is given in eval
-    mode? A side that was not taken is computed now, and learns: the exported program has nothing of it."""
-    part = str(seen.details.get("part", ""))
-    if not before.draw.in_training or not part.startswith(_BUFFER):
-        return False
+def _statistics(loaded: Loaded, before: Behaviour, now: Behaviour) -> list[str]:
+    """The buffers that differ, where they are all that differs, and all are what normalizations of torch's own learned
+    in training, of a model that is given in eval mode: a side that was not taken is computed now, and learns. The
+    exported program has nothing of it."""
+    differences = [str(one.details["part"]) for one in _buffer_differences(before, now)]
+    first = _first_difference(before, now)
+    if not before.draw.in_training or first is None or str(first.details.get("part")) not in differences:
+        return []
     model = loaded.eager()
-    owner = part.removeprefix(_BUFFER).rpartition(".")[0]
-    norm = dict(model.named_modules()).get(owner) if isinstance(model, torch.nn.Module) else None
-    return isinstance(norm, torch.nn.modules.batchnorm._NormBase)  # noqa: SLF001 - the base of all that keep statistics
+    modules = dict(model.named_modules()) if isinstance(model, torch.nn.Module) else {}
+    names = [part.removeprefix(_BUFFER) for part in differences]
+    norm = torch.nn.modules.batchnorm._NormBase  # noqa: SLF001 - the base of all that keep statistics
+    return names if all(isinstance(modules.get(name.rpartition(".")[0]), norm) for name in names) else []
 
 
 def _other_statistics(loaded: Loaded, pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
     for before, now in pairs:
-        seen = _first_difference(before, now)
-        if seen is not None and _is_of_statistics(loaded, before, seen):
-            yield f"in training it learns other statistics ({str(seen.details['part']).removeprefix(_BUFFER)})"
+        if names := _statistics(loaded, before, now):
+            yield f"in training it learns other statistics ({names[0]})"
             return
 
 
@@ -566,15 +568,14 @@ def _first_difference(before: Behaviour, now: Behaviour) -> Observation | None:
         if ours_left != now.left[what] and not (what == "the model can be copied" and now.left[what]):
             how = {"what": "value", "ours": str(ours_left), "theirs": str(now.left[what])}
             return _observed({"inputs": before.in_words, "part": f"state left behind ({what})", **how})
-    return _buffer_difference(before, now)
+    return next(_buffer_differences(before, now), None)
 
 
-def _buffer_difference(before: Behaviour, now: Behaviour) -> Observation | None:
+def _buffer_differences(before: Behaviour, now: Behaviour) -> Iterator[Observation]:
     """Of those that both have: a rewrite may make a buffer of what was an attribute."""
     for name, ours in before.buffers.items():
         if name in now.buffers and (found := compare(ours, now.buffers[name])):
-            return _observed({"inputs": before.in_words, "part": f"{_BUFFER}{name}", **found.fields()})
-    return None
+            yield _observed({"inputs": before.in_words, "part": f"{_BUFFER}{name}", **found.fields()})
 
 
 def _in_words(details: Mapping[str, Any]) -> str:
