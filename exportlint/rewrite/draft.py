@@ -106,6 +106,33 @@ def changed_copy(node: _Node, **fields: Any) -> _Node:
     return stands_for(new, node) if isinstance(new, ast.stmt) else new
 
 
+class Copying(ast.NodeTransformer):
+    """Copies what it changes; the rest stays the author's."""
+
+    def other(self, node: ast.AST) -> ast.AST | None:
+        """What stands there instead of the node; None for the node itself, with its parts changed."""
+        raise NotImplementedError
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        return self.with_parts(node) if (other := self.other(node)) is None else other
+
+    def with_parts(self, node: ast.AST, **given: ast.AST) -> ast.AST:
+        """The node with its parts changed; `given`: those that are known already."""
+        changes: dict[str, object] = dict(given)
+        for name, value in ast.iter_fields(node):
+            if name in given:
+                continue
+            if isinstance(value, ast.AST):
+                new: object = self.visit(value)
+                if new is not value:
+                    changes[name] = new
+            elif isinstance(value, list):
+                news = [self.visit(one) if isinstance(one, ast.AST) else one for one in value]
+                if any(a is not b for a, b in zip(news, value, strict=True)):
+                    changes[name] = news
+        return changed_copy(node, **changes) if changes else node
+
+
 def stands_for(new: _Node, old: ast.AST) -> _Node:
     """`new` is what became of the statement `old`, whose comments go with it."""
     new.origin = getattr(old, "origin", old)  # type: ignore[attr-defined] # ours, beside ast's own fields

@@ -12,7 +12,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from exportlint.engine.flow.control_flow import blocks, statements
-from exportlint.rewrite.draft import changed_copy, expression, stands_for
+from exportlint.rewrite.draft import Copying, changed_copy, expression, stands_for
 from exportlint.rewrite.draft import statements as written
 from exportlint.rewrite.transformation import CannotError
 
@@ -229,20 +229,20 @@ def put_together(entries: ast.expr, origin: str, dim: ast.expr | None) -> ast.ex
     return entries if number == 0 else expression("ENTRIES.movedim(0, DIM)", ENTRIES=entries, DIM=_integer(number))
 
 
-class _Reading(ast.NodeTransformer):
-    """Copies what it changes. Raises CannotError at a read of a list that a mask cannot answer."""
+class _Reading(Copying):
+    """Answers the reads of lists. Raises CannotError at a read of a list that a mask cannot answer."""
 
     def __init__(self, lists: GrownLists, inside: Mapping[str, set[int]], skipped: set[int]) -> None:
         self.lists, self.inside, self.skipped = lists, inside, skipped
 
-    def visit(self, node: ast.AST) -> ast.AST:
+    def other(self, node: ast.AST) -> ast.AST | None:
         if id(node) in self.skipped:
             return node
         if (answer := self.lists.answer(node, self.inside)) is not None:
             return answer
         match node:
             case ast.If(test=test) | ast.IfExp(test=test) if (asked := self.lists.truth(test, self.inside)) is not None:
-                return self._with(node, test=asked)
+                return self.with_parts(node, test=asked)
             case ast.UnaryOp(op=ast.Not(), operand=operand) if (
                 asked := self.lists.truth(operand, self.inside)
             ) is not None:
@@ -251,22 +251,7 @@ class _Reading(ast.NodeTransformer):
                 if id(node) not in self.inside[name] or not self.lists.is_plain(name, self.inside[name]):
                     raise CannotError("a list that grows is read in another way")
                 return node
-        return self._with(node)
-
-    def _with(self, node: ast.AST, **given: ast.AST) -> ast.AST:
-        changes: dict[str, object] = dict(given)
-        for field, value in ast.iter_fields(node):
-            if field in given:
-                continue
-            if isinstance(value, ast.AST):
-                new: object = self.visit(value)
-                if new is not value:
-                    changes[field] = new
-            elif isinstance(value, list):
-                news = [self.visit(one) if isinstance(one, ast.AST) else one for one in value]
-                if any(a is not b for a, b in zip(news, value, strict=True)):
-                    changes[field] = news
-        return changed_copy(node, **changes) if changes else node
+        return None
 
 
 def _begins(node: ast.stmt, name: str) -> int | None:

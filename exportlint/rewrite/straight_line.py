@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, cast
 from exportlint.engine.flow.control_flow import blocks, statements
 from exportlint.engine.flow.def_use import DefUse, changed, defined, path_of, root_of, used
 from exportlint.engine.values.abstract_value import Array, Kind, Source
-from exportlint.rewrite.draft import as_target, as_value, changed_copy, expression, stands_for
+from exportlint.rewrite.draft import Copying, as_target, as_value, changed_copy, expression, stands_for
 from exportlint.rewrite.draft import statements as written
 from exportlint.rewrite.grown_lists import GrownLists, appended, masked_entry
 from exportlint.rewrite.tensor_form import TensorForm
@@ -1694,30 +1694,7 @@ class _LeavesByBreak(ast.NodeTransformer):
         return node
 
 
-class _Copying(ast.NodeTransformer):
-    """Copies what it changes; the rest stays the author's."""
-
-    def other(self, node: ast.AST) -> ast.AST | None:
-        """What stands there instead of the node; None for the node itself, with its parts changed."""
-        raise NotImplementedError
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        if (other := self.other(node)) is not None:
-            return other
-        changes: dict[str, object] = {}
-        for name, value in ast.iter_fields(node):
-            if isinstance(value, ast.AST):
-                new: object = self.visit(value)
-                if new is not value:
-                    changes[name] = new
-            elif isinstance(value, list):
-                news = [self.visit(one) if isinstance(one, ast.AST) else one for one in value]
-                if not _same(news, value):
-                    changes[name] = news
-        return changed_copy(node, **changes) if changes else node
-
-
-class _Renaming(_Copying):
+class _Renaming(Copying):
     def __init__(self, loads: Mapping[str, ast.Name], stores: Mapping[str, ast.Name]) -> None:
         self.loads, self.stores = loads, stores
 
@@ -1729,7 +1706,7 @@ class _Renaming(_Copying):
         return None
 
 
-class Swapped(_Copying):
+class Swapped(Copying):
     """Puts other expressions into the places of nodes, which are given by identity."""
 
     def __init__(self, others: Mapping[int, ast.expr]) -> None:

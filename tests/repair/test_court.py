@@ -408,6 +408,30 @@ def test_other_precisions_and_checkpoints_are_taken_only_where_that_is_allowed(b
         assert told in allowed.caveats[0]
 
 
+NORMED = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.deep = nn.BatchNorm1d(3)
+        self.register_buffer("seen", torch.zeros(3))
+
+    def forward(self, x):
+{body}
+
+    inputs = staticmethod(lambda: (torch.tensor([[0.3, -1.2, 0.7], [1.1, 0.2, -0.4]]),))
+"""
+
+
+def test_statistics_of_a_side_that_is_computed_now_are_told_and_excuse_nothing_else():
+    learns = "if self.training:\n    self.seen.add_(x.mean(0).detach())\n"
+    before = learns + "if x.abs().max() > 1:\n    return x * 2\nreturn self.deep(x)"
+    after = "return torch.where(x.abs().max() > 1, x * 2, self.deep(x))"
+    found = verdict(of(before, NORMED), of(learns + after, NORMED), unsafe=True)
+    assert found.why_not == ""
+    assert any("other statistics (deep.running_mean)" in one for one in found.caveats)
+    assert "in training" in verdict(of(before, NORMED), of(after, NORMED), unsafe=True).why_not
+
+
 def test_the_program_computes_on_all_inputs_what_the_unedited_model_does():
     counted = kept("self.calls = 0", "self.calls += 1\nreturn torch.where(x.sum() > 50, x * self.calls, x)")
     buffer = 'self.register_buffer("calls", torch.tensor(0), persistent=False)'
