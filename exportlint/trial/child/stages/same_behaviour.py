@@ -332,8 +332,13 @@ def _statistics(loaded: Loaded, before: Behaviour, now: Behaviour) -> list[str]:
     model = loaded.eager()
     modules = dict(model.named_modules()) if isinstance(model, torch.nn.Module) else {}
     names = [part.removeprefix(_BUFFER) for part in differences]
-    norm = torch.nn.modules.batchnorm._NormBase  # noqa: SLF001 - the base of all that keep statistics
-    return names if all(isinstance(modules.get(name.rpartition(".")[0]), norm) for name in names) else []
+    return names if all(isinstance(modules.get(name.rpartition(".")[0]), _KEEP_STATISTICS) for name in names) else []
+
+
+_KEEP_STATISTICS = (
+    *(torch.nn.BatchNorm1d, torch.nn.BatchNorm2d, torch.nn.BatchNorm3d, torch.nn.SyncBatchNorm),
+    *(torch.nn.InstanceNorm1d, torch.nn.InstanceNorm2d, torch.nn.InstanceNorm3d),
+)
 
 
 def _other_statistics(loaded: Loaded, pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
