@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from exportlint.errors import UserError
 from exportlint.trial.parent import TrialUnavailable
-from exportlint.trial.protocol.code_by_value import pickle_module
+from exportlint.trial.protocol.code_by_value import with_file_names
 from exportlint.trial.protocol.target import Target, TargetKind
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _save(parts: Mapping[str, Any], file: Path) -> None:
     with _by_value(cloudpickle, parts):
         try:
             # torch.save keeps what shares memory sharing it; cloudpickle takes classes of notebooks, and lambdas.
-            torch.save(dict(parts), file, pickle_module=pickle_module())
+            torch.save(dict(parts), file, pickle_module=with_file_names(cloudpickle))
         except Exception as exc:
             where = next(_unpicklable(parts, cloudpickle), "a part of it")
             raise UserError(

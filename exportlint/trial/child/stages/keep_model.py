@@ -16,7 +16,7 @@ import torch
 from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.loading import module_wrapper as wrapping
-from exportlint.trial.protocol.code_by_value import pickle_module
+from exportlint.trial.protocol.code_by_value import with_file_names
 from exportlint.trial.protocol.outcomes import PASSED, REFUSED
 from exportlint.trial.protocol.shortening import short
 
@@ -54,7 +54,7 @@ def _pickling() -> Iterator[Any]:
         return
     cloudpickle.register_pickle_by_value(wrapping)
     try:
-        yield pickle_module()
+        yield with_file_names(cloudpickle)
     finally:
         cloudpickle.unregister_pickle_by_value(wrapping)
 
