@@ -31,10 +31,12 @@ class Cost(NamedTuple):
     processor: float
 
 
-def cost(*arguments: str) -> Cost:
-    """Of `python ARGUMENTS`, with everything that it starts."""
+def cost(*arguments: str, ends_with: int = 0) -> Cost:
+    """Of `python ARGUMENTS`, with everything that it starts; the benchmark ends where that exits otherwise."""
     before, began = _processor(), time.monotonic()
-    subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    ended = subprocess.run([sys.executable, *arguments], check=False, capture_output=True)
+    if ended.returncode != ends_with:
+        raise SystemExit(f"{' '.join(arguments)} exited with {ended.returncode}: {ended.stderr.decode()[-500:]}")
     clock = time.monotonic() - began
     return Cost(clock, _processor() - before)
 

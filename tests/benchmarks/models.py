@@ -1,4 +1,4 @@
-"""Models whose trial is timed: one that is nothing but the machinery, one that works, one that is refused."""
+"""Models whose trial or repair is timed: nothing but the machinery, one that works, one refused, one beyond repair."""
 
 from __future__ import annotations
 
@@ -40,3 +40,13 @@ class Branches(Encoder):
         if y.sum() > 0:
             return y
         return -y
+
+
+class OtherSizes(Small):
+    """Its two results have other sizes, so that no rewrite can hold both."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.linear(x)
+        if y.sum() > 0:
+            return y[:1]
+        return y
