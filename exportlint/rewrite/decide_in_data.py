@@ -224,6 +224,7 @@ def _same(new: Sequence[ast.stmt], old: Sequence[ast.stmt]) -> bool:
 def put(draft: Draft, old: Sequence[ast.stmt], new: Sequence[ast.stmt]) -> None:
     """The new statements of a block in the place of the old ones; those that are in both stay where they are."""
     kept, known = {id(one) for one in new}, {id(one) for one in old}
+    inside = {id(part) for one in new if id(one) not in known for part in ast.walk(one)}  # what follows an exit, in it
     place = 0
     for number, statement in enumerate(old):
         if id(statement) in kept:
@@ -239,4 +240,4 @@ def put(draft: Draft, old: Sequence[ast.stmt], new: Sequence[ast.stmt]) -> None:
                 break
             taken.append(new[place])
             place += 1
-        draft.replace(statement, taken)
+        (draft.move if id(statement) in inside else draft.replace)(statement, taken)

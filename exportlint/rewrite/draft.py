@@ -217,6 +217,7 @@ class Draft:
         self._bases: dict[int, str] = {}
         self._imported: dict[str, None] = {}
         self._undecorated: list[ast.expr] = []
+        self._moved: set[int] = set()
         self._inside_own: set[int] = set()  # what is replaced by an expression with itself in it, while that is worded
         self._printed: set[int] = set()  # lines of comments that went along with what moved
         self._kept: list[tuple[str, str]] = []  # stand-ins of one text, and what they stand for
@@ -227,6 +228,11 @@ class Draft:
     def replace(self, old: ast.stmt, new: Sequence[ast.stmt]) -> None:
         """Other statements in the place of one, which may be among them; none of them: it goes."""
         self._instead[id(old)] = list(new)
+
+    def move(self, old: ast.stmt, new: Sequence[ast.stmt]) -> None:
+        """As `replace`, of a statement that also stands inside of what is new elsewhere, where it is what it was."""
+        self.replace(old, new)
+        self._moved.add(id(old))
 
     def swap(self, old: ast.expr, new: ast.expr) -> None:
         """Another expression in the place of one, which may be a part of it. Inside of what else is changed, this holds
@@ -533,7 +539,7 @@ class Draft:
     def _statement(self, node: ast.stmt) -> list[str]:
         """The lines of a statement from column 0, with the comments that belong to it."""
         replaced = self._instead.get(id(node))
-        if replaced is not None and id(node) not in self._inside_own:
+        if replaced is not None and id(node) not in self._inside_own | self._moved:
             self._inside_own.add(id(node))
             lines = self._block(replaced, "")
             self._inside_own.remove(id(node))
@@ -661,7 +667,7 @@ class Draft:
 
     def _is_unchanged(self, node: ast.expr | ast.stmt) -> bool:
         """Also of what stands in its own replacement, as `x` in `(x,)` for `x`: only its parts count."""
-        if id(node) not in self._inside_own:
+        if id(node) not in self._inside_own | self._moved:
             return id(node) not in self._touched
         return not any(id(child) in self._touched for child in ast.iter_child_nodes(node))
 

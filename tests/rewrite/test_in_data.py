@@ -60,6 +60,28 @@ TABLE = [
         """,
     ),
     (
+        "early return where Python asks something else first",
+        """
+        if x.shape[-1] > 2:
+            loudest = x.max()
+            if loudest > 1:
+                return x / loudest
+        y = y + 1  # the author's
+        return x + y
+        """,
+        "loudest > 1",
+        """
+        if x.shape[-1] > 2:
+            loudest = x.max()
+            chosen = loudest > 1
+            y = y + 1
+            return torch.where(chosen, x / loudest, x + y)
+        else:
+            y = y + 1
+            return x + y
+        """,
+    ),
+    (
         "a flag guards",
         """
         if self.most > len(self.layers) and x.isnan().any():
