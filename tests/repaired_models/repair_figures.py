@@ -22,6 +22,7 @@ SETS = {
     "state-and-loops": "models with state and loops, at their first opening",
     "projects": "models as in projects, at their first opening",
     "categories": "models of all categories of failures, at their first opening",
+    "domains": "models of forty domains, at their first opening",
     "repositories": "models of public repositories",
 }
 BEFORE = {
