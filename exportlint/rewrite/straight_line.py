@@ -17,7 +17,7 @@ step of the loop.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.control_flow import blocks, statements
@@ -33,9 +33,12 @@ from exportlint.rewrite.view import Nature, View
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from exportlint.rewrite.choices import Choice
+
 SELECTS = "compute both sides and select"
 SELECTS_PADDED = "compute both sides on at least one row and select"
 CHECKS = "check it while the program runs, which raises a RuntimeError"
+CHOOSES = "run all of them and take one result"
 GOES_ON = "go on with the tensor"
 TELLS = "tell it in eager alone"
 STEPS = "take every step of the loop and change nothing after its end"
@@ -117,6 +120,7 @@ class StraightLine:
             known, masks, lists = set(self.view.data), dict(self.form.masks), dict(self.lists.masks)
             self.made.clear()
             self.done.clear()
+            self.form.choices.set_state(({}, {}, {}))
             body = self._structured(self.lists.marked(self.begun))
             self.flow = DefUse(body, self.view.flow.parameters, tuple(self.view.flow._live_at_end))  # noqa: SLF001
             new = self._block(body)
@@ -354,10 +358,11 @@ class StraightLine:
         masked = isinstance(node, ast.Assign) and path_of(node.targets[0]) in self.form.masks
         if not self._is_wanted(node) and not masked:
             return [node]
+        self.form.choices.met = False
         plain = self._plain(node)
         if plain is not node:
             decides = any(isinstance(one, ast.IfExp | ast.BoolOp) and self.decides(one) for one in ast.walk(node))
-            self.done[SELECTS if decides else GOES_ON] = None
+            self.done[CHOOSES if self.form.choices.met else SELECTS if decides else GOES_ON] = None
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in self.form.masks:
                 mask = self.form.masks[name]
@@ -390,8 +395,8 @@ class StraightLine:
     def _plain(self, node: ast.stmt) -> ast.stmt:
         """A statement without blocks, with its expressions in tensors."""
         match node:
-            case ast.Assign(targets=[ast.Name()], value=value) if self.form.chooses_layer(value):
-                return node  # what it gives is chosen where it is called
+            case ast.Assign(targets=[target], value=value) if (chosen := self._chosen(target, value)) is not None:
+                return stands_for(chosen, node)
             case ast.Assign(targets=targets, value=value):
                 new = self.form.of(value)
                 if isinstance(targets[0], ast.Subscript) and (whole := self.form.masked_write(targets[0], value)):
@@ -434,6 +439,43 @@ class StraightLine:
                 return node if new is value else changed_copy(node, value=new)
         return node
 
+    def _chosen(self, target: ast.expr, value: ast.expr) -> ast.stmt | None:
+        """A name that is set to what data chooses, or to several things in an order that data says, holds its number,
+        or theirs."""
+        choices = self.form.choices
+        names = [one.id for one in (target.elts if isinstance(target, ast.Tuple) else [target])
+                 if isinstance(one, ast.Name)]  # fmt: skip
+        for name in names:
+            choices.forget(name)
+        if not names or self.view.value(value).is_tensor:
+            return None
+        if isinstance(target, ast.Name):
+            if (order := choices.order(value)) is not None:
+                choices.met = True
+                self.form.holds(target, order.index)
+                choices.orders[target.id] = replace(order, index=as_value(target))
+                return ast.Assign([as_target(target)], order.index)
+            if choices.is_thing(value):
+                choices.held[target.id] = value
+        choice = choices.of(value)
+        if choice is None:
+            return None
+        choices.met = True
+        if isinstance(target, ast.Name):
+            return self._numbered(target.id, choice)
+        kept = self.fresh("chosen")
+        for place, name in enumerate(names):
+            part = expression("X[PLACE]", X=choice.made, PLACE=place)
+            choices.named[name] = replace(choice, made=part, index=ast.Name(kept, ast.Load()))
+        return ast.Assign([ast.Name(kept, ast.Store())], choice.index)
+
+    def _numbered(self, name: str, choice: Choice) -> ast.stmt:
+        """The statement that makes a name hold the number of what is chosen."""
+        self.form.holds(ast.Name(name, ast.Load()), choice.index)
+        self.form.choices.named[name] = replace(choice, index=ast.Name(name, ast.Load()))
+        self.form.choices.numbers[id(choice.index)] = choice
+        return ast.Assign([ast.Name(name, ast.Store())], choice.index)
+
     def _note(self, target: ast.expr, old: ast.expr, new: ast.expr) -> None:
         """Remember what the name holds now."""
         if isinstance(target, ast.Tuple | ast.List):
@@ -460,6 +502,7 @@ class StraightLine:
         if _is_for_eager(node):
             return [node]
         if not self.decides(node.test) or not self._is_wanted(node):
+            self.form.choices.refuse(node.test)
             body, orelse = self._block(node.body), self._block(node.orelse)
             if _same(body, node.body) and _same(orelse, node.orelse):
                 return [node]
@@ -578,7 +621,7 @@ class StraightLine:
         """Both sides, and what they set selected."""
         self.done[SELECTS] = None
         test = self._surely_tensor(test)
-        sides = (self._block(node.body), self._block(node.orelse))
+        sides = (self._side(node.body), self._side(node.orelse))
         if any(_always_exits(side) for side in sides):
             return self._returned(node, test, sides)
         live = self._live_after(node)
@@ -596,6 +639,13 @@ class StraightLine:
         merges = [self._merge(place, test, values[0][place], values[1][place]) for place in places]
         whole = [*hoisted, *new, *merges]
         return [stands_for(whole[0], node), *whole[1:]] if whole else []
+
+    def _side(self, side: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """Its statements; what they make names hold, others do not see."""
+        before = self.form.choices.state()
+        new = self._block(side)
+        self.form.choices.set_state(before)
+        return new
 
     def _surely_tensor(self, test: ast.expr) -> ast.expr:
         """`stale >= 2` as a tensor where the count begins as a number of Python, which `torch.where` does not take."""
@@ -616,6 +666,8 @@ class StraightLine:
 
     def _merge(self, place: str, test: ast.expr, yes: ast.expr, no: ast.expr) -> ast.stmt:
         target = _place(place)
+        if (choice := self.form.choices.selected(test, yes, no)) is not None:
+            return self._numbered(place, choice)
         chosen = self.form.selected(test, yes, no)
         self.form.holds(target, chosen)
         return ast.Assign([as_target(target)], chosen)
@@ -860,6 +912,12 @@ class StraightLine:
         elif self._leaves_by_data(node):
             return self._broken(node)
         over = node.iter if isinstance(node, ast.For) else node.test
+        if (order := self.form.choices.order(over)) is not None and isinstance(node, ast.For):
+            self.done[CHOOSES] = None
+            if (each := path_of(node.target)) is None:
+                raise CannotError("parts of what data orders are gone through")
+            self._numbered(each, replace(order, index=as_value(node.target)))
+            return [changed_copy(node, iter=order.index, body=self._without_continue(self._block(node.body)))]
         new_over = self._iterated(over) if isinstance(node, ast.For) and self._is_wanted(node) else over
         if isinstance(node, ast.For) and new_over is not over:
             self._note_rows(node.target)
