@@ -61,6 +61,7 @@ class Choices:
         self.named: dict[str, Choice] = {}
         self.orders: dict[str, Choice] = {}
         self.held: dict[str, ast.expr] = {}  # one thing each, which Python knows
+        self.counted: dict[str, Choice] = {}  # what loops go through, with names of their numbers
         self.numbers: dict[int, Choice] = {}  # by the identity of the index
         self.met = False  # was there one since somebody set this to False?
         self.each = "each" if "each" not in self.view.flow.names else "each_one"
@@ -214,7 +215,7 @@ class Choices:
         return ast.Name(self.each, ast.Load())
 
     def _side(self, node: ast.expr) -> Choice | None:
-        if (chosen := self.numbers.get(id(node)) or self.of(node)) is not None:
+        if (chosen := self.numbers.get(id(node)) or self.counted.get(path_of(node) or "") or self.of(node)) is not None:
             return chosen
         node = self.held.get(path_of(node) or "", node)
         if not self.is_thing(node):

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, cast
 from exportlint.engine.flow.control_flow import blocks, statements
 from exportlint.engine.flow.def_use import DefUse, changed, defined, path_of, root_of, used
 from exportlint.engine.values.abstract_value import Array, Kind, Source
+from exportlint.rewrite.choices import Choice
 from exportlint.rewrite.draft import Copying, as_target, as_value, changed_copy, expression, stands_for
 from exportlint.rewrite.draft import statements as written
 from exportlint.rewrite.grown_lists import GrownLists, appended, masked_entry
@@ -32,8 +33,6 @@ from exportlint.rewrite.view import Nature, View
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from exportlint.rewrite.choices import Choice
 
 SELECTS = "compute both sides and select"
 SELECTS_PADDED = "compute both sides on at least one row and select"
@@ -136,13 +135,20 @@ class StraightLine:
             if isinstance(one, ast.Compare) and isinstance(one.ops[0], ast.Is | ast.IsNot)
         }  # fmt: skip
 
-        def begins(node: ast.stmt) -> bool:
-            match node:
-                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=None)):
-                    return name in self.selected_on - asked
-            return False
+        def nothing(value: ast.expr) -> bool:
+            return isinstance(value, ast.Constant) and value.value is None
 
-        return [changed_copy(one, value=ast.Constant(0)) if begins(one) else one for one in body]
+        def begun(node: ast.stmt) -> ast.stmt:
+            pairs = _pairs(node) if isinstance(node, ast.Assign) else None
+            if pairs is None or not isinstance(node, ast.Assign):
+                return node
+            values = [ast.Constant(0) if name in self.selected_on - asked and nothing(value) else value
+                      for name, value in pairs]  # fmt: skip
+            if _same(values, [value for _, value in pairs]):
+                return node
+            return changed_copy(node, value=values[0] if len(values) == 1 else ast.Tuple(values, ast.Load()))
+
+        return [begun(one) for one in body]
 
     def _without_unread(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """What was read before and is read no more is not computed: `low = x[mask]`, once the mask is used instead."""
@@ -918,6 +924,8 @@ class StraightLine:
                 raise CannotError("parts of what data orders are gone through")
             self._numbered(each, replace(order, index=as_value(node.target)))
             return [changed_copy(node, iter=order.index, body=self._without_continue(self._block(node.body)))]
+        if isinstance(node, ast.For) and (numbered := self._numbered_loop(node)) is not None:
+            return numbered
         new_over = self._iterated(over) if isinstance(node, ast.For) and self._is_wanted(node) else over
         if isinstance(node, ast.For) and new_over is not over:
             self._note_rows(node.target)
@@ -927,6 +935,31 @@ class StraightLine:
         if isinstance(node, ast.For):
             return [changed_copy(node, iter=new_over, body=body)]
         return [changed_copy(node, body=body)]
+
+    def _numbered_loop(self, node: ast.For) -> list[ast.stmt] | None:
+        """A loop through things one of which data chooses, `if score < least: best = head`: with their numbers."""
+        choices, over = self.form.choices, node.iter
+        parts = node.target.elts if isinstance(node.target, ast.Tuple) else []
+        made = {one.id: expression("X[PLACE]", X=ast.Name(choices.each, ast.Load()), PLACE=place)
+                for place, one in enumerate(parts) if isinstance(one, ast.Name)}  # fmt: skip
+        if isinstance(node.target, ast.Name):
+            made[node.target.id] = ast.Name(choices.each, ast.Load())
+        kept = {
+            name: made[value.id] for one in ast.walk(node) if isinstance(one, ast.If) and self.decides(one.test)
+            for inner in statements(one.body) if isinstance(inner, ast.Assign)
+            for name, value in _pairs(inner) or () if isinstance(value, ast.Name) and value.id in made
+        }  # fmt: skip
+        if not kept or not self._is_wanted(node) or not choices.lists_things(over):
+            return None
+        number = self.fresh("number")
+        for name, part in made.items():
+            choices.counted[name] = Choice(part, over, ast.Name(number, ast.Load()))
+        for name, part in kept.items():
+            self._numbered(name, Choice(part, over, ast.Name(name, ast.Load())))
+        self.selected_on |= kept.keys()
+        target = ast.Tuple([ast.Name(number, ast.Store()), node.target], ast.Store())
+        body = self._without_continue(self._block(node.body))
+        return [changed_copy(node, target=target, iter=expression("enumerate(X)", X=over), body=body)]
 
     def _iterated(self, node: ast.expr) -> ast.expr:
         """What a loop goes through: the rows of the tensor that `tolist()` was made of."""
@@ -1632,7 +1665,9 @@ def _reads_of(node: ast.AST) -> Iterator[str]:
 
 def _pairs(node: ast.Assign) -> list[tuple[str, ast.expr]] | None:
     """The places that it sets with the values of each: `a, b = 1, 2` are two; None where they are not plain."""
-    (target,) = node.targets
+    target = node.targets[0]
+    if len(node.targets) > 1:
+        return None
     if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple) and len(target.elts) == len(node.value.elts):
         names = [path_of(one) for one in target.elts]
         if all(names) and not any(set(_reads(value)) & set(names) for value in node.value.elts):

@@ -114,6 +114,14 @@ TABLE = {
     "a key that is decided": (
         "key = 'small' if x.mean() > 0 else 'big'\nreturn self.table[key](x)", "x.mean() > 0",
         "[self.table[each](x) for each in ('small', 'big')]"),
+    "the best so far": (
+        ("best, least = None, float('inf')\nfor e in self.experts:\n    s = e.score(x)\n    if s < least:\n"
+         "        best, least = e, s\nreturn best(x)"), "s < least",
+        "torch.stack([each(x) for each in self.experts])[best.reshape(1)]"),
+    "the best name so far": (
+        ("best = None\nleast = torch.tensor(1e9)\nfor name, e in self.named.items():\n    if e.score(x) < least:\n"
+         "        best = name\n        least = e.score(x)\nreturn self.named[best](x)"), "e.score(x) < least",
+        "[self.named[each[0]](x) for each in self.named.items()]"),
     "after a return": (
         "if x.sum() > 1000:\n    return x\nexpert = self.experts[code]\nreturn expert(x)", "x.sum()", "expert = code.long()"),
 }  # fmt: skip
