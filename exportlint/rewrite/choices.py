@@ -62,6 +62,7 @@ class Choices:
         self.orders: dict[str, Choice] = {}
         self.held: dict[str, ast.expr] = {}  # one thing each, which Python knows
         self.counted: dict[str, Choice] = {}  # what loops go through, with names of their numbers
+        self.texts: dict[str, tuple[str, str]] = {}  # around the numbers that names of texts hold
         self.numbers: dict[int, Choice] = {}  # by the identity of the index
         self.met = False  # was there one since somebody set this to False?
         self.each = "each" if "each" not in self.view.flow.names else "each_one"
@@ -73,6 +74,16 @@ class Choices:
     def set_state(self, state: tuple[dict[str, Choice], dict[str, Choice], dict[str, ast.expr]]) -> None:
         self.named, self.orders, self.held = (dict(one) for one in state)  # type: ignore[assignment]
 
+    def number_of(self, name: str, value: ast.expr) -> ast.expr | None:
+        """What a name holds instead of a text of a number, where it is nothing but a key."""
+        text, nodes = _text_of(value), list(ast.walk(self.view.node))
+        reads = [one for one in nodes if isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Load)]
+        keys = [one.slice for one in nodes if isinstance(one, ast.Subscript) and self._is_mapping(one.value)]
+        if text is None or not self.view.is_data(text[1]) or any(not any(k is r for k in keys) for r in reads):
+            return None
+        self.texts[name] = (text[0], text[2])
+        return self._key(text[1])
+
     def refuse(self, node: ast.expr) -> None:
         """Raises CannotError where Python asks what data chooses for anything else."""
         if any(isinstance(one, ast.Name) and one.id in {*self.named, *self.orders} for one in ast.walk(node)):
@@ -80,6 +91,7 @@ class Choices:
 
     def forget(self, path: str) -> None:
         """The name is set to something else."""
+        self.texts.pop(path, None)
         for known in (self.named, self.orders, self.held):
             known.pop(path, None)
 
@@ -232,7 +244,7 @@ class Choices:
             return replace(inner, made=ast.Subscript(inner.made, key, ast.Load()))
         if self.view.is_data(owner) or not self.view.holds_data(key):
             return None
-        if self._is_mapping(owner) and (self.lists_things(owner) or _text_of(key) is not None):
+        if self._is_mapping(owner) and (self.lists_things(owner) or self._text(key) is not None):
             index = expression("HITS.nonzero()[0]", HITS=self._hits(owner, key))
             return Choice(self._each, expression("X.values()", X=owner), index)
         return Choice(self._each, owner, self.form.index(key)) if self.lists_things(owner) else None
@@ -245,15 +257,22 @@ class Choices:
     def _hits(self, owner: ast.expr, key: ast.expr) -> ast.expr:
         """Which key of a mapping it is, of numbers, or of texts that are made of one number."""
         keys = expression("list(OWNER)", OWNER=owner)
-        if (text := _text_of(key)) is not None:
+        if (text := self._text(key)) is not None:
             before, key, after = text
             read = f"key.removeprefix({before!r})" if before else "key"
             read = f"{read}.removesuffix({after!r})" if after else read
             keys = expression(f"[int({read}) for key in OWNER]", OWNER=owner)
+        return expression("(torch.tensor(KEYS) == N)", KEYS=keys, N=self._key(key))
+
+    def _key(self, number: ast.expr) -> ast.expr:
         self.form.in_tests += 1  # no gradient passes a key
-        number = self.form.of(key)
+        new = self.form.of(number)
         self.form.in_tests -= 1
-        return expression("(torch.tensor(KEYS) == N)", KEYS=keys, N=number)
+        return new
+
+    def _text(self, key: ast.expr) -> tuple[str, ast.expr, str] | None:
+        around = self.texts.get(key.id) if isinstance(key, ast.Name) else None
+        return (around[0], key, around[1]) if around is not None else _text_of(key)
 
     def _by_key(self, node: ast.Call) -> Choice | None:
         """What is compared, with the keys of all in the place of the index."""

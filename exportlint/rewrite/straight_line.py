@@ -461,6 +461,11 @@ class StraightLine:
                 self.form.holds(target, order.index)
                 choices.orders[target.id] = replace(order, index=as_value(target))
                 return ast.Assign([as_target(target)], order.index)
+            if (number := choices.number_of(target.id, value)) is not None:
+                around = choices.texts[target.id]
+                self.form.holds(target, number)
+                choices.texts[target.id] = around
+                return ast.Assign([as_target(target)], number)
             if choices.is_thing(value):
                 choices.held[target.id] = value
         choice = choices.of(value)

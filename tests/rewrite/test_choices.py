@@ -74,6 +74,8 @@ TABLE = {
     "by a text of a number": (
         "return self.numbered[f'h{code.item()}'](x)", "f'h{code.item()}'",
         "(torch.tensor([int(key.removeprefix('h')) for key in self.numbered]) == code.reshape(())).nonzero()[0]"),
+    "by a text with a name": (
+        "n = code.item()\nkey = f'h{n}'\nn = 0\nreturn self.numbered[key](x) + n", "f'h{n}'", "key = n"),
     "a tensor by a text": ("return x + self.gains[f'{code.item()}s']", "f'{code", "for each in self.gains.values()]"),
     "by a text of a list": (
         "expert = self.named[NAMES[code.item()]]\nreturn expert(x) + expert.encode(x)", "NAMES[code.item()]",
