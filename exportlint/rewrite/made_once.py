@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import chain, count
 from typing import TYPE_CHECKING, cast
 
-from exportlint.engine.flow.def_use import defined, path_of, used
+from exportlint.engine.flow.def_use import defined, path_of
 from exportlint.engine.values.abstract_value import Kind
 from exportlint.rewrite.draft import changed_copy, expression, statements
 from exportlint.rewrite.state_homes import rebuilt
@@ -174,11 +174,11 @@ def _spoken(view: View, node: ast.expr) -> str:
     return "_".join(words).lower().removeprefix("is_").strip("_") or "option"
 
 
-def _attribute(view: View, wanted: str) -> str:
+def _attribute(view: View, wanted: str, others: Collection[str] = ()) -> str:
     """The name where the class has no such attribute or method, else with a number behind it."""
     nodes = [node for cls in (view.cls.lineage if view.cls else ()) for node in ast.walk(cls.node)]
     taken = {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
-             and node.value.id == "self"} | {getattr(node, "name", None) for node in nodes}  # fmt: skip
+             and node.value.id == "self"} | {getattr(node, "name", None) for node in nodes} | {*others}  # fmt: skip
     return next(one for one in chain([wanted], (f"{wanted}_{number}" for number in count(2))) if one not in taken)
 
 
@@ -186,34 +186,88 @@ def _class(view: View) -> ast.ClassDef:
     return view.cls.node  # type: ignore[union-attr] # `proposals` asked
 
 
+# What torch draws, in functions and in methods.
+_RANDOM = frozenset({
+    "rand", "randn", "randint", "randperm", "normal", "bernoulli", "multinomial", "poisson", "rand_like", "randn_like",
+    "randint_like", "normal_", "uniform_", "bernoulli_", "exponential_", "dropout",
+})  # fmt: skip
+# Python may compute what is in these never, or more than once.
+_MANY_TIMES = (
+    ast.For, ast.While, ast.If, ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp,
+    ast.GeneratorExp, ast.Try, ast.Match,
+)  # fmt: skip
+_FORKING = "torch.random.fork_rng"
+
+
 def _draw_in_init(site: Site, view: View) -> Iterator[Proposal]:
-    """What a generator gives that is made and seeded here, the same in every call."""
+    """What is drawn after a seed that is set here, of a generator or of torch itself, is the same in every call."""
     draft = site.draft()
-    made = next((one for one in view.body if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name)
-                 and any(view.origin(part) == "torch.Generator" for part in ast.walk(one)
-                         if isinstance(part, ast.Name | ast.Attribute))), None)  # fmt: skip
-    if made is None:
+    statement = draft.statement_of(site.node)
+    forks = [one for one in ast.walk(view.node) if isinstance(one, ast.With) and statement in (one, *one.body)
+             and any(_calls(view, item.context_expr, _FORKING) for item in one.items)]  # fmt: skip
+    block = forks[0].body if forks else view.body
+    seeding = [one for one in block if _is_seeding(view, one)]
+    named = {path_of(one.targets[0]) for one in seeding if isinstance(one, ast.Assign)}
+    draws = [
+        one for line in block if line not in seeding for one in ast.walk(line) if isinstance(one, ast.Call)
+        and (view.origin(one.func) or str(getattr(one.func, "attr", ""))).rpartition(".")[2] in _RANDOM
+        and named == {path_of(word.value) for word in one.keywords if word.arg == "generator"}
+    ]  # fmt: skip
+    draws.sort(key=lambda one: (one.end_lineno or 0, one.end_col_offset or 0))  # as Python draws them
+    names = {name for name in named if name is not None}
+    sized = [new for one in draws if (new := _with_numbers(view, _of_any_device(view, one))) is not None]
+    is_seeded = any(getattr(one, "attr", "") == "manual_seed" for line in seeding for one in ast.walk(line))
+    used_by_draws = {id(inner) for one in draws for inner in ast.walk(one)}
+    is_read = any(isinstance(one, ast.Name) and one.id in names and id(one) not in used_by_draws
+                  for line in view.body if line not in seeding for one in ast.walk(line))  # fmt: skip
+    if not draws or not is_seeded or is_read or len(sized) < len(draws):
         return
-    name = cast("ast.Name", made.targets[0]).id
-    users = [one for one in view.body if one is not made and name in used(one)]
-    seeding = [one for one in users if isinstance(one, ast.Expr) and isinstance(one.value, ast.Call)
-               and path_of(one.value.func) == f"{name}.manual_seed"]  # fmt: skip
-    draws = [one for user in users for one in ast.walk(user) if isinstance(one, ast.Call)
-             and any(word.arg == "generator" and path_of(word.value) == name for word in one.keywords)]  # fmt: skip
-    seeded = seeding or any(isinstance(one, ast.Attribute) and one.attr == "manual_seed" for one in ast.walk(made))
-    if not seeded or len(draws) != 1 or len(users) != len(seeding) + 1:
+    inner = (one for line in block for one in ast.walk(line))
+    if any(isinstance(one, _MANY_TIMES) and any(draw in draws for draw in ast.walk(one)) for one in inner):
         return
-    (draw,) = draws
-    sized = _with_numbers(view, draw)
-    if sized is None or not all(_is_free(view, one, {name}) for one in (made, *seeding, sized)):
+    if not all(_is_free(view, one, names) for one in (*seeding, *sized)):
         return
-    kept = _attribute(view, (view.origin(draw.func) or "drawn").rpartition(".")[2])
-    register = statements(f"self.register_buffer({kept!r}, DRAW, persistent=False)", DRAW=changed_copy(sized))
-    draft.in_init(_class(view), [*(changed_copy(one) for one in (made, *seeding)), *register])
-    for one in (made, *seeding):
-        draft.replace(one, [])
-    draft.swap(draw, expression(f"self.{kept}"))
-    yield Proposal("draw it once, in `__init__`, for the sizes of the sample", draft)
+    moved: list[ast.stmt] = [changed_copy(one) for one in seeding]
+    taken: set[str] = set()
+    for draw, new in zip(draws, sized, strict=True):
+        match draft.parent(draw):
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                kept = _attribute(view, name, taken)
+            case _:
+                kept = _attribute(view, (view.origin(draw.func) or "drawn").rpartition(".")[2], taken)
+        taken.add(kept)
+        moved += statements(f"self.register_buffer({kept!r}, DRAW, persistent=False)", DRAW=changed_copy(new))
+        draft.swap(draw, expression(f"self.{kept}"))
+    if not names:  # torch's own generator goes on as if nothing had been drawn
+        (fork,) = statements(f"with {_FORKING}(devices=[]):\n    pass")
+        moved = [changed_copy(forks[0] if forks else fork, body=moved)]
+    draft.in_init(_class(view), moved)
+    if forks:
+        draft.replace(forks[0], [one for one in block if one not in seeding])
+    else:
+        for one in seeding:
+            draft.replace(one, [])
+    is_sized = any(ast.dump(one) != ast.dump(_of_any_device(view, old)) for one, old in zip(sized, draws, strict=True))
+    yield Proposal("draw it once, in `__init__`" + (", for the sizes of the sample" if is_sized else ""), draft)
+
+
+def _calls(view: View, node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Call) and view.origin(node.func) == name
+
+
+def _is_seeding(view: View, node: ast.stmt) -> bool:
+    """`torch.manual_seed(0)`, `g = torch.Generator()`, `g.manual_seed(0)`"""
+    match node:
+        case ast.Assign(targets=[ast.Name()], value=value):
+            return any(_calls(view, one, "torch.Generator") for one in ast.walk(value))
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(), attr="manual_seed"))):
+            return True
+    return False
+
+
+def _of_any_device(view: View, draw: ast.Call) -> ast.Call:
+    """Without the device of what the call is given: a buffer goes where the module goes."""
+    return changed_copy(draw, keywords=[one for one in draw.keywords if one.arg != "device" or _is_free(view, one)])
 
 
 def _with_numbers(view: View, node: ast.expr) -> ast.expr | None:

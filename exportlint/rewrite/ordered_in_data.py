@@ -41,6 +41,8 @@ class OrderedInData:
             raise CannotError("it asks for more than a key")
         if call.args and _counts(call.args[0]):
             view.python |= {one.arg for one in ast.walk(call) if isinstance(one, ast.arg)}
+        if call.args and TensorForm(view).choices.lists_things(call.args[0]):
+            raise CannotError("what is ordered is no tensor")
         order = _Order(view, draft, call, words.get("key"))
         match call.func, call.args:
             case ast.Name(id="sorted"), [listed]:

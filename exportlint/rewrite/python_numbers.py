@@ -461,98 +461,12 @@ class _Forms:
             raise CannotError("it is no expression")
         return self.node
 
-    def chosen_by_text(self) -> str:
-        """`self.heads[str(n.item())](x)`, `head = self.heads[f"head_{n}"]`, `self.heads[NAMES[n]]`: what each of them
-        gives, and the one whose key is made of that number."""
-        if not isinstance(self.node, ast.expr):
-            return ""
-        texts, named = self.places(self.node)
-        entries = [above for text in texts if (above := self._entry_of(text)) is not None]
-        gone = [named] if named is not None else []
-        for entry in entries:
-            uses, statement = self.places(entry)
-            if (named or statement) and not (self._stays_as_it_is(self.node) and self._stays_as_it_is(entry)):
-                return ""
-            gone += [statement] if statement is not None else []
-            for use in uses:
-                self._one_of(entry, use)
-        if not entries or len(entries) != len(texts):
-            return ""
-        for one in gone:
-            self.draft.replace(one, [])
-        return "run all of them and take one result"
-
-    def _entry_of(self, text: ast.expr) -> ast.Subscript | None:
-        """`OWNER[TEXT]` around a text."""
-        match above := self.draft.parent(text):
-            case ast.Subscript(slice=key) if key is text:
-                return above
-        return None
-
-    def _one_of(self, entry: ast.Subscript, use: ast.expr) -> None:
-        """`use`: the entry itself, or a name that is set to it."""
-        values, is_wanted = self._keys(entry.value)
-        all_of = expression("list(VALUES)", VALUES=values) if isinstance(values, ast.Call) else values
-        match above := self.draft.parent(use):
-            case ast.Call(func=func) if func is use:
-                call = ast.Call(ast.Name("each", ast.Load()), above.args, above.keywords)
-                all_of, use = expression("[CALL for each in VALUES]", CALL=call, VALUES=values), above
-            case ast.Attribute():
-                raise CannotError("a part of it is asked for")
-        self.draft.swap(use, expression("torch.stack(ALL)[WANTED][0]", ALL=all_of, WANTED=is_wanted))
-
     def _stays_as_it_is(self, node: ast.expr) -> bool:
         """Do all names in it hold one thing, wherever the function reads them?"""
         stored = {one.id for one in ast.walk(self.view.node)
                   if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}  # fmt: skip
         names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
         return all(self.view.only_value(name) is not None for name in names & stored)
-
-    def _keys(self, owner: ast.expr) -> tuple[ast.expr, ast.expr]:
-        """All entries, and a mask of the one whose key is the text of the number."""
-        before, after = "", ""
-        match self.node:
-            case ast.Call(func=ast.Name(id="str"), args=[number]) if not self.view.value(number).is_tensor:
-                pass
-            case ast.JoinedStr(values=parts):
-                texts = [getattr(one, "value", "") if isinstance(one, ast.Constant) else None for one in parts]
-                if texts.count(None) != 1:
-                    raise CannotError("a text of several values")
-                place = texts.index(None)
-                before, after = "".join(map(str, texts[:place])), "".join(map(str, texts[place + 1 :]))
-                match parts[place]:
-                    case ast.FormattedValue(value=number, conversion=-1, format_spec=None):
-                        pass
-                    case _:
-                        raise CannotError("a number in a format of its own")
-            case ast.Subscript(value=table, slice=number) if self._holds_texts(table):
-                if not self.view.is_data(number):
-                    raise CannotError("data does not choose it")
-                by_key = isinstance(self._display(table), ast.Dict)
-                values = expression(
-                    "[OWNER[name] for name in TABLE]", OWNER=owner,
-                    TABLE=expression("TABLE.values()", TABLE=table) if by_key else table,
-                )  # fmt: skip
-                keys = expression("list(TABLE)" if by_key else "range(len(TABLE))", TABLE=table)
-                return values, expression("torch.tensor(KEYS) == N", KEYS=keys, N=self.number(number))
-            case _:
-                raise CannotError("no text of a number")
-        if not self.view.is_data(number):
-            raise CannotError("data does not choose it")
-        read = f"key.removeprefix({before!r})" if before else "key"
-        read = f"int({read}.removesuffix({after!r}))" if after else f"int({read})"
-        mask = expression(f"torch.tensor([{read} for key in OWNER]) == N", OWNER=owner, N=self.number(number))
-        return expression("OWNER.values()", OWNER=owner), mask
-
-    def _holds_texts(self, table: ast.expr) -> bool:
-        match self._display(table):
-            case ast.Dict(keys=keys, values=values) if all(map(_is_whole, keys)):
-                pass
-            case ast.List(elts=values) | ast.Tuple(elts=values):
-                pass
-            case _:
-                return False
-        return bool(values) and all(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in values)
 
     # -- Numbers of NumPy ------------------------------------------------------------------------------------------
 
@@ -624,7 +538,7 @@ class _Forms:
 
     every: tuple[Callable[[_Forms], str], ...] = (
         checked_math, divided, steps_counted, spaced, classes_compared, resized, first_piece, repeated, complex_number,
-        number_returned, reduced, stacked, type_known, of_enum, occurrences, distinct, looked_up, chosen_by_text,
+        number_returned, reduced, stacked, type_known, of_enum, occurrences, distinct, looked_up,
         plain_functions, kept,
     )  # fmt: skip
 

@@ -17,12 +17,13 @@ step of the loop.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.control_flow import blocks, statements
 from exportlint.engine.flow.def_use import DefUse, changed, defined, path_of, root_of, used
 from exportlint.engine.values.abstract_value import Array, Kind, Source
+from exportlint.rewrite.choices import Choice
 from exportlint.rewrite.draft import Copying, as_target, as_value, changed_copy, expression, stands_for
 from exportlint.rewrite.draft import statements as written
 from exportlint.rewrite.grown_lists import GrownLists, appended, masked_entry
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 SELECTS = "compute both sides and select"
 SELECTS_PADDED = "compute both sides on at least one row and select"
 CHECKS = "check it while the program runs, which raises a RuntimeError"
+CHOOSES = "run all of them and take one result"
 GOES_ON = "go on with the tensor"
 TELLS = "tell it in eager alone"
 STEPS = "take every step of the loop and change nothing after its end"
@@ -117,6 +119,7 @@ class StraightLine:
             known, masks, lists = set(self.view.data), dict(self.form.masks), dict(self.lists.masks)
             self.made.clear()
             self.done.clear()
+            self.form.choices.set_state(({}, {}, {}))
             body = self._structured(self.lists.marked(self.begun))
             self.flow = DefUse(body, self.view.flow.parameters, tuple(self.view.flow._live_at_end))  # noqa: SLF001
             new = self._block(body)
@@ -132,13 +135,20 @@ class StraightLine:
             if isinstance(one, ast.Compare) and isinstance(one.ops[0], ast.Is | ast.IsNot)
         }  # fmt: skip
 
-        def begins(node: ast.stmt) -> bool:
-            match node:
-                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=None)):
-                    return name in self.selected_on - asked
-            return False
+        def nothing(value: ast.expr) -> bool:
+            return isinstance(value, ast.Constant) and value.value is None
 
-        return [changed_copy(one, value=ast.Constant(0)) if begins(one) else one for one in body]
+        def begun(node: ast.stmt) -> ast.stmt:
+            pairs = _pairs(node) if isinstance(node, ast.Assign) else None
+            if pairs is None or not isinstance(node, ast.Assign):
+                return node
+            values = [ast.Constant(0) if name in self.selected_on - asked and nothing(value) else value
+                      for name, value in pairs]  # fmt: skip
+            if _same(values, [value for _, value in pairs]):
+                return node
+            return changed_copy(node, value=values[0] if len(values) == 1 else ast.Tuple(values, ast.Load()))
+
+        return [begun(one) for one in body]
 
     def _without_unread(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """What was read before and is read no more is not computed: `low = x[mask]`, once the mask is used instead."""
@@ -354,10 +364,11 @@ class StraightLine:
         masked = isinstance(node, ast.Assign) and path_of(node.targets[0]) in self.form.masks
         if not self._is_wanted(node) and not masked:
             return [node]
+        self.form.choices.met = False
         plain = self._plain(node)
         if plain is not node:
             decides = any(isinstance(one, ast.IfExp | ast.BoolOp) and self.decides(one) for one in ast.walk(node))
-            self.done[SELECTS if decides else GOES_ON] = None
+            self.done[CHOOSES if self.form.choices.met else SELECTS if decides else GOES_ON] = None
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in self.form.masks:
                 mask = self.form.masks[name]
@@ -390,8 +401,8 @@ class StraightLine:
     def _plain(self, node: ast.stmt) -> ast.stmt:
         """A statement without blocks, with its expressions in tensors."""
         match node:
-            case ast.Assign(targets=[ast.Name()], value=value) if self.form.chooses_layer(value):
-                return node  # what it gives is chosen where it is called
+            case ast.Assign(targets=[target], value=value) if (chosen := self._chosen(target, value)) is not None:
+                return stands_for(chosen, node)
             case ast.Assign(targets=targets, value=value):
                 new = self.form.of(value)
                 if isinstance(targets[0], ast.Subscript) and (whole := self.form.masked_write(targets[0], value)):
@@ -434,6 +445,48 @@ class StraightLine:
                 return node if new is value else changed_copy(node, value=new)
         return node
 
+    def _chosen(self, target: ast.expr, value: ast.expr) -> ast.stmt | None:
+        """A name that is set to what data chooses, or to several things in an order that data says, holds its number,
+        or theirs."""
+        choices = self.form.choices
+        names = [one.id for one in (target.elts if isinstance(target, ast.Tuple) else [target])
+                 if isinstance(one, ast.Name)]  # fmt: skip
+        for name in names:
+            choices.forget(name)
+        if not names or self.view.value(value).is_tensor:
+            return None
+        if isinstance(target, ast.Name):
+            if (order := choices.order(value)) is not None:
+                choices.met = True
+                self.form.holds(target, order.index)
+                choices.orders[target.id] = replace(order, index=as_value(target))
+                return ast.Assign([as_target(target)], order.index)
+            if (number := choices.number_of(target.id, value)) is not None:
+                around = choices.texts[target.id]
+                self.form.holds(target, number)
+                choices.texts[target.id] = around
+                return ast.Assign([as_target(target)], number)
+            if choices.is_thing(value):
+                choices.held[target.id] = value
+        choice = choices.of(value)
+        if choice is None:
+            return None
+        choices.met = True
+        if isinstance(target, ast.Name):
+            return self._numbered(target.id, choice)
+        kept = self.fresh("chosen")
+        for place, name in enumerate(names):
+            part = expression("X[PLACE]", X=choice.made, PLACE=place)
+            choices.named[name] = replace(choice, made=part, index=ast.Name(kept, ast.Load()))
+        return ast.Assign([ast.Name(kept, ast.Store())], choice.index)
+
+    def _numbered(self, name: str, choice: Choice) -> ast.stmt:
+        """The statement that makes a name hold the number of what is chosen."""
+        self.form.holds(ast.Name(name, ast.Load()), choice.index)
+        self.form.choices.named[name] = replace(choice, index=ast.Name(name, ast.Load()))
+        self.form.choices.numbers[id(choice.index)] = choice
+        return ast.Assign([ast.Name(name, ast.Store())], choice.index)
+
     def _note(self, target: ast.expr, old: ast.expr, new: ast.expr) -> None:
         """Remember what the name holds now."""
         if isinstance(target, ast.Tuple | ast.List):
@@ -460,6 +513,7 @@ class StraightLine:
         if _is_for_eager(node):
             return [node]
         if not self.decides(node.test) or not self._is_wanted(node):
+            self.form.choices.refuse(node.test)
             body, orelse = self._block(node.body), self._block(node.orelse)
             if _same(body, node.body) and _same(orelse, node.orelse):
                 return [node]
@@ -578,7 +632,7 @@ class StraightLine:
         """Both sides, and what they set selected."""
         self.done[SELECTS] = None
         test = self._surely_tensor(test)
-        sides = (self._block(node.body), self._block(node.orelse))
+        sides = (self._side(node.body), self._side(node.orelse))
         if any(_always_exits(side) for side in sides):
             return self._returned(node, test, sides)
         live = self._live_after(node)
@@ -596,6 +650,13 @@ class StraightLine:
         merges = [self._merge(place, test, values[0][place], values[1][place]) for place in places]
         whole = [*hoisted, *new, *merges]
         return [stands_for(whole[0], node), *whole[1:]] if whole else []
+
+    def _side(self, side: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """Its statements; what they make names hold, others do not see."""
+        before = self.form.choices.state()
+        new = self._block(side)
+        self.form.choices.set_state(before)
+        return new
 
     def _surely_tensor(self, test: ast.expr) -> ast.expr:
         """`stale >= 2` as a tensor where the count begins as a number of Python, which `torch.where` does not take."""
@@ -616,6 +677,8 @@ class StraightLine:
 
     def _merge(self, place: str, test: ast.expr, yes: ast.expr, no: ast.expr) -> ast.stmt:
         target = _place(place)
+        if (choice := self.form.choices.selected(test, yes, no)) is not None:
+            return self._numbered(place, choice)
         chosen = self.form.selected(test, yes, no)
         self.form.holds(target, chosen)
         return ast.Assign([as_target(target)], chosen)
@@ -860,6 +923,14 @@ class StraightLine:
         elif self._leaves_by_data(node):
             return self._broken(node)
         over = node.iter if isinstance(node, ast.For) else node.test
+        if (order := self.form.choices.order(over)) is not None and isinstance(node, ast.For):
+            self.done[CHOOSES] = None
+            if (each := path_of(node.target)) is None:
+                raise CannotError("parts of what data orders are gone through")
+            self._numbered(each, replace(order, index=as_value(node.target)))
+            return [changed_copy(node, iter=order.index, body=self._without_continue(self._block(node.body)))]
+        if isinstance(node, ast.For) and (numbered := self._numbered_loop(node)) is not None:
+            return numbered
         new_over = self._iterated(over) if isinstance(node, ast.For) and self._is_wanted(node) else over
         if isinstance(node, ast.For) and new_over is not over:
             self._note_rows(node.target)
@@ -869,6 +940,31 @@ class StraightLine:
         if isinstance(node, ast.For):
             return [changed_copy(node, iter=new_over, body=body)]
         return [changed_copy(node, body=body)]
+
+    def _numbered_loop(self, node: ast.For) -> list[ast.stmt] | None:
+        """A loop through things one of which data chooses, `if score < least: best = head`: with their numbers."""
+        choices, over = self.form.choices, node.iter
+        parts = node.target.elts if isinstance(node.target, ast.Tuple) else []
+        made = {one.id: expression("X[PLACE]", X=ast.Name(choices.each, ast.Load()), PLACE=place)
+                for place, one in enumerate(parts) if isinstance(one, ast.Name)}  # fmt: skip
+        if isinstance(node.target, ast.Name):
+            made[node.target.id] = ast.Name(choices.each, ast.Load())
+        kept = {
+            name: made[value.id] for one in ast.walk(node) if isinstance(one, ast.If) and self.decides(one.test)
+            for inner in statements(one.body) if isinstance(inner, ast.Assign)
+            for name, value in _pairs(inner) or () if isinstance(value, ast.Name) and value.id in made
+        }  # fmt: skip
+        if not kept or not self._is_wanted(node) or not choices.lists_things(over):
+            return None
+        number = self.fresh("number")
+        for name, part in made.items():
+            choices.counted[name] = Choice(part, over, ast.Name(number, ast.Load()))
+        for name, part in kept.items():
+            self._numbered(name, Choice(part, over, ast.Name(name, ast.Load())))
+        self.selected_on |= kept.keys()
+        target = ast.Tuple([ast.Name(number, ast.Store()), node.target], ast.Store())
+        body = self._without_continue(self._block(node.body))
+        return [changed_copy(node, target=target, iter=expression("enumerate(X)", X=over), body=body)]
 
     def _iterated(self, node: ast.expr) -> ast.expr:
         """What a loop goes through: the rows of the tensor that `tolist()` was made of."""
@@ -1574,7 +1670,9 @@ def _reads_of(node: ast.AST) -> Iterator[str]:
 
 def _pairs(node: ast.Assign) -> list[tuple[str, ast.expr]] | None:
     """The places that it sets with the values of each: `a, b = 1, 2` are two; None where they are not plain."""
-    (target,) = node.targets
+    target = node.targets[0]
+    if len(node.targets) > 1:
+        return None
     if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple) and len(target.elts) == len(node.value.elts):
         names = [path_of(one) for one in target.elts]
         if all(names) and not any(set(_reads(value)) & set(names) for value in node.value.elts):

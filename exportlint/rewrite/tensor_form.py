@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.def_use import path_of
 from exportlint.engine.values.abstract_value import Array, Kind
+from exportlint.rewrite.choices import Choices
 from exportlint.rewrite.draft import as_value, changed_copy, expression
 from exportlint.rewrite.transformation import CannotError
 from exportlint.rewrite.view import Nature, View
@@ -89,6 +90,9 @@ _OF_ALL_ROWS = frozenset({
 })  # fmt: skip
 
 
+_CHOSEN = ast.Constant(None)  # stands for what is called
+
+
 class TensorForm:
     """Writes the expressions of a function in tensors; `view.data` names the places that hold them now.
 
@@ -114,6 +118,7 @@ class TensorForm:
         # What is set to rows that data chooses -> the name of the mask that takes its place.
         self.masks: dict[str, str] = {}
         self.in_tests = 0  # around the expression, where no gradient passes
+        self.choices = Choices(self)
         self.fits = True  # do both sides of every selection surely have the same shape?
 
     # -- Values ---------------------------------------------------------------------------------------------------
@@ -127,6 +132,10 @@ class TensorForm:
                 return self.each(node)
             case ast.Constant() | ast.Lambda():
                 return node
+            case ast.Attribute() | ast.Subscript() | ast.Name() if (choice := self.choices.of(node)) is not None:
+                return self.choices.read(choice, node)
+            case ast.Name() if self.choices.order(node) is not None:
+                raise CannotError("what data orders is handed on")
             case ast.Name() | ast.JoinedStr():
                 return node
             case ast.Call():
@@ -184,6 +193,7 @@ class TensorForm:
     def holds(self, target: ast.expr, value: ast.expr) -> None:
         """The place is set to what is in tensors now."""
         if (path := path_of(target)) is not None:
+            self.choices.forget(path)
             self.view.data.add(path)
             if self.view.is_boolean(value):
                 self.view.booleans.add(path)
@@ -449,6 +459,8 @@ class TensorForm:
     # -- Calls ----------------------------------------------------------------------------------------------------
 
     def _call(self, node: ast.Call) -> ast.expr:
+        if (choice := self.choices.of(node.func)) is not None:
+            return self.choices.called(choice, cast("ast.Call", self.each(ast.Call(_CHOSEN, node.args, node.keywords))))
         name = self.view.origin(node.func) or ""
         if name.startswith("builtins."):
             return self._builtin(node, name.removeprefix("builtins."))
@@ -506,9 +518,6 @@ class TensorForm:
             and self.is_data(node.func.value)
         ):
             return self._asked(node.func.attr, node)
-        chosen = self.view.only_value(node.func.id) if isinstance(node.func, ast.Name) else node.func
-        if isinstance(chosen, ast.Subscript) and (of_all := self._of_all(node, chosen)) is not None:
-            return of_all
         return self._sized(node, name) if self._last(node) in _SIZED else self.each(node)
 
     @staticmethod
@@ -637,6 +646,8 @@ class TensorForm:
     def _best(self, node: ast.Call, name: str) -> ast.expr:
         """`min(tensors, key=...)`: all of them, and the one whose key is the least."""
         (listed,), key = node.args, node.keywords[0].value
+        if self.choices.lists_things(listed):
+            raise CannotError("what data chooses is no tensor")
         counts = isinstance(listed, ast.Call) and self._last(listed) == "range" and len(listed.args) == 1
         if counts and isinstance(key, ast.Lambda) and not self.view.data & {one.arg for one in key.args.args}:
             self.view.python |= {one.arg for one in key.args.args}
@@ -731,23 +742,6 @@ class TensorForm:
                 return expression(f"X.to(torch.{_DTYPES[name]})", X=self.of(owner))
         raise CannotError("a dtype that is not known")
 
-    def chooses_layer(self, node: ast.expr) -> bool:
-        """`self.heads[n]`, with a number that data says: a module that is called later."""
-        if not isinstance(node, ast.Subscript) or isinstance(node.slice, ast.Slice | ast.Tuple):
-            return False
-        return self.is_data(node.slice) and self.view.value(node.value).kind is Kind.MODULE
-
-    def _of_all(self, node: ast.Call, owner: ast.Subscript) -> ast.expr | None:
-        """`self.heads[n](x)`: what each of them gives, and the one that data says."""
-        if not self.is_data(owner.slice) or self.is_data(owner.value):
-            return None
-        index = self._index(owner.slice)
-        made = changed_copy(node, func=ast.Name("each", ast.Load()), args=[self.of(one) for one in node.args])
-        return expression(
-            "torch.stack([MADE for each in OWNER])[INDEX.reshape(1)].squeeze(0)",
-            MADE=made, OWNER=owner.value, INDEX=index,
-        )  # fmt: skip
-
     # -- Numbers where Python takes no tensors --------------------------------------------------------------------
 
     def number(self, node: ast.expr) -> ast.expr:
@@ -839,7 +833,7 @@ class TensorForm:
         base = self.of(owner)
         if rest:
             base = ast.Subscript(base, rest[0] if len(rest) == 1 else ast.Tuple(rest, ast.Load()), ast.Load())
-        return self._place_along(base, dim, self._index(chosen[0]))
+        return self._place_along(base, dim, self.index(chosen[0]))
 
     def _place_along(self, tensor: ast.expr, dim: int, index: ast.expr) -> ast.expr:
         """`tensor[:, index]` for dim 1, and so on, without the number that Python would read. Negative places count
@@ -867,14 +861,15 @@ class TensorForm:
             return (node if index is node.slice else ast.Subscript(node.value, index, ast.Store())), value
         if self.view.nature(node.value) is not Nature.DATA:
             raise CannotError("data says which entry of a list is set")
-        news = [expression("I.reshape(1)", I=self._index(one)) if one in chosen else self._sliced(one) for one in parts]
+        news = [expression("I.reshape(1)", I=self.index(one)) if one in chosen else self._sliced(one) for one in parts]
         index = news[0] if len(news) == 1 else ast.Tuple(news, ast.Load())
         before = parts.index(chosen[0])
         if before and len(chosen) == 1 and not isinstance(value, ast.Constant):
             value = expression("X.unsqueeze(DIM)", X=value, DIM=ast.Constant(before))
         return ast.Subscript(node.value, index, ast.Store()), value
 
-    def _index(self, node: ast.expr) -> ast.expr:
+    def index(self, node: ast.expr) -> ast.expr:
+        """A place that data says, as a tensor of integers."""
         self.in_tests += 1  # no gradient passes an index
         new = self.of(node)
         self.in_tests -= 1
@@ -893,7 +888,7 @@ class TensorForm:
         element = listed.element or (listed.items[0] if listed.items else None)
         made = "torch.stack(list(OWNER))" if element is not None and element.is_tensor else "torch.tensor(OWNER)"
         return expression(
-            f"{made}[I.reshape(1)].squeeze(0)", OWNER=owner, I=self._index(index)
+            f"{made}[I.reshape(1)].squeeze(0)", OWNER=owner, I=self.index(index)
         )  # fmt: skip
 
     def _of_key(self, owner: ast.expr, key: ast.expr) -> ast.expr:
@@ -903,7 +898,7 @@ class TensorForm:
                 *range(len(keys))
             ] and all(isinstance(one, ast.Constant) and _is_number(one) for one in values):
                 listed = expression("torch.tensor(list(OWNER.values()))", OWNER=owner)
-                return expression("X.index_select(0, I.reshape(1)).squeeze(0)", X=listed, I=self._index(key))
+                return expression("X.index_select(0, I.reshape(1)).squeeze(0)", X=listed, I=self.index(key))
         raise CannotError("data chooses a key")
 
     def _sliced(self, index: ast.expr) -> ast.expr:

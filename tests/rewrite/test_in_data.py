@@ -480,10 +480,8 @@ TABLE = [
         """,
         "int(x.sum().abs())",
         """
-        return (
-            torch.stack([each(y) for each in self.layers])[(x.sum().abs().reshape(()).long() % 3).reshape(1)].squeeze(0)
-            + 1
-        )
+        layer = x.sum().abs().reshape(()).long() % 3
+        return torch.stack([each(y) for each in self.layers])[layer.reshape(1)].squeeze(0) + 1
         """,
     ),
     (

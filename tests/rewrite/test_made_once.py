@@ -139,3 +139,70 @@ def test_what_a_seeded_generator_gives_is_drawn_once() -> None:
     assert "torch.rand(3, generator=g)" in init
     assert "return x * self.rand" in forward
     assert "manual_seed" not in forward
+
+
+@pytest.mark.parametrize(
+    ("lines", "after"),
+    [
+        (
+            ["with torch.random.fork_rng(devices=[]):", "    torch.manual_seed(7)", "    noise = torch.randn(2, 3)",
+             "    x = x + noise[0]", "return x * torch.rand(3)"],
+            ["noise = self.noise", "x = x + noise[0]", "return x * torch.rand(3)"],
+        ),
+        (
+            ["torch.manual_seed(7)", "return x * torch.rand(1, 3, device=x.device) + torch.randn(3)"],
+            ["return x * self.rand + self.randn"],
+        ),
+        (
+            ["g = torch.Generator().manual_seed(7)", "a = torch.rand(3, generator=g)",
+             "return x + a * torch.randn(3, generator=g) + torch.rand(3)"],
+            ["a = self.a", "return x + a * self.randn + torch.rand(3)"],
+        ),
+    ],
+    ids=["beside the generator", "of torch", "of a generator, twice"],
+)  # fmt: skip
+def test_what_follows_a_seed_is_drawn_once_and_the_next_draw_is_as_before(lines: list[str], after: list[str]) -> None:
+    body = "\n        ".join(lines)
+    text = f"""import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+
+    def forward(self, x: torch.Tensor):
+        {body}
+"""
+    at = next(one.strip() for one in lines if "manual_seed" in one)
+    (new, *_) = proposed(text, at, "made-once")
+    assert [line.strip() for line in new.rpartition("def forward(self, x: torch.Tensor):\n")[2].splitlines()] == after
+    given = []
+    for source in (text, new):
+        names: dict[str, Any] = {}
+        exec(compile(source, "net", "exec"), names)  # noqa: S102 - the text is ours
+        torch.manual_seed(0)
+        net, x = names["Net"](), torch.ones(2, 3)
+        torch.manual_seed(1)
+        given.append([net(x), net(x)])
+    assert all(torch.equal(old, again) for old, again in zip(*given, strict=True))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "return torch.randn_like(x)",
+        "return sum(torch.rand(3) for _ in range(2))",
+        "return x + torch.rand(3) * torch.rand(x.sum().long().item())",
+    ],
+)
+def test_a_draw_that_the_call_shapes_stays(line: str) -> None:
+    text = f"""import torch
+from torch import nn
+
+class Net(nn.Module):
+    def forward(self, x: torch.Tensor):
+        torch.manual_seed(7)
+        {line}
+"""
+    assert not any('register_buffer("rand' in new for new in proposed(text, "torch.manual_seed(7)", "made-once"))
