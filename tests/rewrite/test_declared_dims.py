@@ -1,0 +1,51 @@
+"""Numbers that stand for a declared dim are taken from the tensor."""
+
+import pytest
+
+from tests.rewrite.proposed import proposed
+
+_MODEL = """
+import torch
+from torch import nn
+from torch.export import Dim
+
+
+class Net(nn.Module):
+    def __init__(self, batch=4):
+        super().__init__()
+        self.batch = batch
+
+    def forward(self, x):
+        {body}
+
+    @staticmethod
+    def inputs():
+        return (torch.randn(4, 6, 3),)
+
+    @staticmethod
+    def dynamic_shapes():
+        return {{"x": {{0: Dim("batch", min=2, max=16), 1: Dim("n", min=2, max=64)}}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "at", "after"),
+    [
+        ("return x.view(4, -1)", "x.view(4, -1)", "return x.view(x.shape[0], -1)"),
+        ("return x.view(self.batch, -1)", "x.view(self.batch", "return x.view(x.shape[0], -1)"),
+        ("b, n, c = x.shape\n        return x.reshape((4, n * c))", "x.resh", "return x.reshape((b, n * c))"),
+        ("return x + torch.zeros(4, 1, 1)", "x + ", "return x + torch.zeros(x.shape[0], 1, 1)"),
+        ("keep = torch.ones(6)\n        return x + keep[:, None]", "x + ", "keep = torch.ones(x.shape[1])"),
+        ("return x + torch.ones(20)[:6, None]", "x + ", "return x + torch.ones(20)[:x.shape[1], None]"),
+    ],
+)
+def test_a_number_that_stands_for_a_declared_dim_is_taken_from_the_tensor(body: str, at: str, after: str) -> None:
+    found = proposed(_MODEL.format(body=body), at, "declared-dims")
+    assert any(after in one for one in found), found
+
+
+@pytest.mark.parametrize(
+    "body", ["x = x * 2\n        x = x[:1]\n        return x.view(4, -1)", "return x.view(-1, 1)", "return x.sum(2)"]
+)
+def test_other_numbers_stay(body: str) -> None:
+    assert proposed(_MODEL.format(body=body), "return", "declared-dims") == []
