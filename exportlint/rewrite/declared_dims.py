@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.values.extents import Extent, number
 from exportlint.engine.values.shapes import dims_of, extent_of
-from exportlint.rewrite.draft import changed_copy, expression
+from exportlint.rewrite.draft import changed_copy, expression, statements
 from exportlint.rewrite.place import Place
+from exportlint.rewrite.straight_line import Swapped
 from exportlint.rewrite.transformation import CannotError, Proposal
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ _OF_SIZES = frozenset({
     "rand", "randn", "randint", "arange", "eye", "split", "new_zeros", "new_ones", "new_empty", "new_full",
     "tril_indices", "triu_indices",
 })  # fmt: skip
+
+_JOINING = frozenset({"torch.cat", "torch.concat", "torch.concatenate"})
+_CUTTING = frozenset({"torch.chunk", "torch.split", "torch.tensor_split"})
 
 
 class DeclaredDims:
@@ -58,6 +62,42 @@ class DeclaredDims:
                 return
         if site.view is not None and site.belief.declares_dims:
             yield from _sizes_taken(site, site.view)
+            yield from _in_one_piece(site, site.view)
+
+
+def _in_one_piece(site: Site, view: View) -> Iterator[Proposal]:
+    """`torch.cat([f(part) for part in x.chunk(2)])` as `f(x)`, and the loop that fills a list likewise: how many
+    pieces there are depends on the size."""
+    draft = site.draft()
+    for node in ast.walk(view.node):
+        match node:
+            case ast.Call(args=[ast.ListComp(elt=each, generators=[made]), *_]) if (
+                view.origin(node.func) in _JOINING and not made.ifs
+            ):
+                whole, part = _cut(view, made.iter), made.target
+                if whole is not None and isinstance(part, ast.Name):
+                    parts = [one for one in ast.walk(each) if isinstance(one, ast.Name) and one.id == part.id]
+                    draft.swap(node, cast("ast.expr", Swapped({id(one): whole for one in parts}).visit(each)))
+                    yield Proposal("compute it for all pieces at once", draft)
+                    return
+            case ast.For(target=ast.Name(id=name), iter=pieces, body=body, orelse=[]) if (
+                whole := _cut(view, pieces)
+            ) is not None:
+                draft.replace(node, [*statements("NAME = WHOLE", NAME=name, WHOLE=whole), *body])
+                yield Proposal("compute it for all pieces at once", draft)
+                return
+
+
+def _cut(view: View, node: ast.expr) -> ast.expr | None:
+    """What `x.chunk(2)` cuts, names followed."""
+    match node:
+        case ast.Name(id=name) if (value := view.only_value(name)) is not None and not isinstance(value, ast.Name):
+            return _cut(view, value)
+        case ast.Call(func=func, args=[whole, *_]) if view.origin(func) in _CUTTING:
+            return whole
+        case ast.Call(func=ast.Attribute(value=whole, attr="chunk" | "split" | "tensor_split")):
+            return whole
+    return None
 
 
 def _sizes_taken(site: Site, view: View) -> Iterator[Proposal]:

@@ -37,6 +37,16 @@ class Net(nn.Module):
         ("return x + torch.zeros(4, 1, 1)", "x + ", "return x + torch.zeros(x.shape[0], 1, 1)"),
         ("keep = torch.ones(6)\n        return x + keep[:, None]", "x + ", "keep = torch.ones(x.shape[1])"),
         ("return x + torch.ones(20)[:6, None]", "x + ", "return x + torch.ones(20)[:x.shape[1], None]"),
+        (
+            "return torch.cat([part * 2 for part in x.exp().chunk(2)])",
+            "torch.cat",
+            "return x.exp() * 2",
+        ),
+        (
+            "parts = x.split(2)\n        out = []\n        for one in parts:\n            out.append(one * 2)\n        return torch.cat(out)",
+            "torch.cat",
+            "one = x\n        out.append(one * 2)",
+        ),
     ],
 )
 def test_a_number_that_stands_for_a_declared_dim_is_taken_from_the_tensor(body: str, at: str, after: str) -> None:

@@ -101,6 +101,17 @@ def test_draws_of_torch_have_the_range_of_those_of_python(low: int, width: int) 
         assert len(set(drawn)) > 1
 
 
+def test_orders_are_drawn_as_permutations() -> None:
+    for draw, new in (
+        ("torch.from_numpy(np.random.permutation(x.shape[0]))", "x[torch.randperm(x.shape[0])]"),
+        ("random.sample(range(4), 2)", "x[torch.tensor(range(4))[torch.randperm(len(range(4)))[:2]]]"),
+    ):
+        text = _NET.format(line=f"return x[{draw}]")
+        assert any(
+            new in one for one in proposed(text, draw.removeprefix("torch.from_numpy(").replace("))", ")"), "made-once")
+        )
+
+
 def test_what_cuts_a_tensor_is_drawn_as_a_symbol() -> None:
     lines = "f = random.randint(1, 3)\n        start = random.randint(0, x.shape[0] - f)\n        x = x.clone()\n"
     text = _NET.format(line=f"{lines}        x[start:start + f] = 0\n        return x")
