@@ -2,6 +2,7 @@
 
 What is declared is the same: which dims of which argument vary, between which bounds, and which are equal. And in a
 model that is exported with them: `y.view(4, -1)` as `y.view(x.shape[0], -1)`, where the sample's size is 4.
+What is declared for an argument that there is not is declared for the one that is left out.
 """
 
 from __future__ import annotations
@@ -61,8 +62,32 @@ class DeclaredDims:
                 yield Proposal("declare the dims with `dynamic_shapes=`", draft)
                 return
         if site.view is not None and site.belief.declares_dims:
+            yield from _keys_named(site, site.view)
             yield from _sizes_taken(site, site.view)
             yield from _in_one_piece(site, site.view)
+
+
+def _keys_named(site: Site, view: View) -> Iterator[Proposal]:
+    """`dynamic_shapes` whose keys name one argument that there is not, and leave out one that there is."""
+    parameters = [one for one in view.flow.parameters if one != "self"]
+    for node in ast.walk(site.module.tree):
+        match node:
+            case ast.Dict(keys=[*keys], values=values) if all(map(_is_of_dims, values)):
+                named = [key for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
+                wrong = [key for key in named if key.value not in parameters]
+                left = [one for one in parameters if all(one != key.value for key in named)]
+                if len(named) == len(keys) > 0 and len(wrong) == len(left) == 1:
+                    draft = site.draft()
+                    draft.swap(wrong[0], ast.Constant(left[0]))
+                    yield Proposal(f"name the argument `{left[0]}` as `forward` does", draft)
+
+
+def _is_of_dims(node: ast.expr) -> bool:
+    """`{0: BATCH}`, `(BATCH, None)`, None"""
+    match node:
+        case ast.Dict(keys=keys):
+            return all(isinstance(key, ast.Constant) and isinstance(key.value, int) for key in keys)
+    return isinstance(node, ast.Tuple | ast.List) or (isinstance(node, ast.Constant) and node.value is None)
 
 
 def _in_one_piece(site: Site, view: View) -> Iterator[Proposal]:

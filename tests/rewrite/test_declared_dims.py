@@ -59,3 +59,12 @@ def test_a_number_that_stands_for_a_declared_dim_is_taken_from_the_tensor(body: 
 )
 def test_other_numbers_stay(body: str) -> None:
     assert proposed(_MODEL.format(body=body), "return", "declared-dims") == []
+
+
+def test_what_is_declared_has_the_names_of_the_arguments() -> None:
+    text = _MODEL.format(body="return x.view(4, -1)").replace('{"x": {0', '{"points": {0')
+    assert any('{"x": {0' in one for one in proposed(text, "x.view(", "declared-dims"))
+    assert all(
+        '{"points": {0' in one
+        for one in proposed(text.replace("(self, x)", "(self, x, y=1)"), "x.view(", "declared-dims")
+    )
