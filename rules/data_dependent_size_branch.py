@@ -43,7 +43,7 @@ _ROWS = frozenset({"tolist", "unbind"})
 
 
 class DataDependentSizeBranch(TruthRule):
-    mended_by = ("decide-in-data", "loop-in-data", "numbers-stay-tensors")
+    mended_by = ("padded-rows", "decide-in-data", "loop-in-data", "numbers-stay-tensors")
     exportdb = ("dynamic_shape_if_guard", "constrain_as_size_example")
     graph_breaks = ("GB0170", "GB0036")
     torch_says = (r"Could not guard on data-dependent expression .*Size-like symbols: u\d",)

@@ -43,7 +43,7 @@ _TO_ROWS = frozenset(
 
 
 class DynamicShapeFrozen(Rule):
-    mended_by = ("decide-in-data", "loop-in-data", "numbers-stay-tensors")
+    mended_by = ("declared-dims", "decide-in-data", "loop-in-data", "numbers-stay-tensors")
     words = r"\b(shape|size|len|for|list|unbind)\b"
     torch_says = (r"Constraints violated", r"Guard failed: .*size\(\)\[\d+\]")
     checks = ("frozen-dim", "narrowed-dim", "sizes")

@@ -9,7 +9,8 @@ speaks only of models whose file gives both.
 Instead: take the size from the input (`self.table[: x.shape[1]]`, `x.view(x.shape[0], -1)`), declare the dim with the
 range that holds (`Dim("time", min=8, max=32)`), or declare two dims that have to be equal by one `Dim`.
 
-No repair: the model is right, the declaration is not; `--dynamic-shapes auto` proposes one that torch takes.
+Repair: a size that is written as a number, or kept by the constructor, is taken from the tensor. Where the model is
+right and the declaration is not, there is none; `--dynamic-shapes auto` proposes one that torch takes.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ _PIECES = {"chunk": "BadChunk", "split": "BadSplit", "tensor_split": "BadChunk"}
 
 
 class OperationFixesDim(Rule):
+    mended_by = ("declared-dims",)
     shown_by = ("sizes",)
     cases: ClassVar = {
         "BadTable": Case(_NEEDS, _TAKE),

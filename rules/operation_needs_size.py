@@ -71,7 +71,7 @@ _OPERATIONS = frozenset({*_OF_ROWS, *_OF_NUMBER, "interpolate", "pad_sequence"})
 
 
 class OperationNeedsSize(Rule):
-    mended_by = ("templates", "decide-in-data", "loop-in-data", "numbers-stay-tensors")
+    mended_by = ("templates", "padded-rows", "decide-in-data", "loop-in-data", "numbers-stay-tensors")
     torch_says = (r"Pending unbacked symbols \{[^}]*\} not in returned outputs FakeTensor\(.*grad_fn=<SliceBackward",)
     cases: ClassVar = {
         "BadAdaptivePool": Case(_GIVEN, _FIXED),

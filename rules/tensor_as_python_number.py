@@ -50,6 +50,7 @@ class TensorAsPythonNumber(Rule):
         "printed-by-program",
         "ordered-in-data",
         "python-numbers",
+        "padded-rows",
         "decide-in-data",
         "loop-in-data",
         "numbers-stay-tensors",

@@ -1,22 +1,28 @@
 """Declared dims: `constraints=[dynamic_dim(x, 0) <= 8]` of old torch as `dynamic_shapes=({0: Dim("x_0", max=8)},)`.
 
-What is declared is the same: which dims of which argument vary, between which bounds, and which are equal.
+What is declared is the same: which dims of which argument vary, between which bounds, and which are equal. And in a
+model that is exported with them: `y.view(4, -1)` as `y.view(x.shape[0], -1)`, where the sample's size is 4.
+What is declared for an argument that there is not is declared for the one that is left out.
 """
 
 from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from exportlint.rewrite.draft import changed_copy, expression
+from exportlint.engine.values.extents import Extent, number
+from exportlint.engine.values.shapes import dims_of, extent_of
+from exportlint.rewrite.draft import changed_copy, expression, statements
 from exportlint.rewrite.place import Place
+from exportlint.rewrite.straight_line import Swapped
 from exportlint.rewrite.transformation import CannotError, Proposal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from exportlint.rewrite.transformation import Site
+    from exportlint.rewrite.view import View
 
 _EXPORTERS = frozenset({"torch.export.export", "torch._export.export", "torch.export.export_for_training"})
 _DYNAMIC_DIM = frozenset({"torch.export.dynamic_dim", "torch._export.dynamic_dim", "torch._dynamo.dynamic_dim"})
@@ -24,8 +30,18 @@ _Dim = tuple[str, int]  # the argument as it is written, and the number of the d
 _MIRRORED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE, ast.Eq: ast.Eq}
 
 
+_OF_SIZES = frozenset({
+    "view", "reshape", "expand", "broadcast_to", "repeat", "tile", "unflatten", "zeros", "ones", "empty", "full",
+    "rand", "randn", "randint", "arange", "eye", "split", "new_zeros", "new_ones", "new_empty", "new_full",
+    "tril_indices", "triu_indices",
+})  # fmt: skip
+
+_JOINING = frozenset({"torch.cat", "torch.concat", "torch.concatenate"})
+_CUTTING = frozenset({"torch.chunk", "torch.split", "torch.tensor_split"})
+
+
 class DeclaredDims:
-    """At a call of export, or inside of one."""
+    """At a call of export, or inside of one; and at an operation of a model that takes one size of a declared dim."""
 
     def proposals(self, site: Site) -> Iterator[Proposal]:
         place, draft = Place.of(site), site.draft()
@@ -44,6 +60,130 @@ class DeclaredDims:
                 new = [ast.keyword("dynamic_shapes", shapes) if one is declared else one for one in keywords]
                 draft.swap(node, changed_copy(node, keywords=new))
                 yield Proposal("declare the dims with `dynamic_shapes=`", draft)
+                return
+        if site.view is not None and site.belief.declares_dims:
+            yield from _keys_named(site, site.view)
+            yield from _sizes_taken(site, site.view)
+            yield from _in_one_piece(site, site.view)
+
+
+def _keys_named(site: Site, view: View) -> Iterator[Proposal]:
+    """`dynamic_shapes` whose keys name one argument that there is not, and leave out one that there is."""
+    parameters = [one for one in view.flow.parameters if one != "self"]
+    for node in ast.walk(site.module.tree):
+        match node:
+            case ast.Dict(keys=[*keys], values=values) if all(map(_is_of_dims, values)):
+                named = [key for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
+                wrong = [key for key in named if key.value not in parameters]
+                left = [one for one in parameters if all(one != key.value for key in named)]
+                if len(named) == len(keys) > 0 and len(wrong) == len(left) == 1:
+                    draft = site.draft()
+                    draft.swap(wrong[0], ast.Constant(left[0]))
+                    yield Proposal(f"name the argument `{left[0]}` as `forward` does", draft)
+
+
+def _is_of_dims(node: ast.expr) -> bool:
+    """`{0: BATCH}`, `(BATCH, None)`, None"""
+    match node:
+        case ast.Dict(keys=keys):
+            return all(isinstance(key, ast.Constant) and isinstance(key.value, int) for key in keys)
+    return isinstance(node, ast.Tuple | ast.List) or (isinstance(node, ast.Constant) and node.value is None)
+
+
+def _in_one_piece(site: Site, view: View) -> Iterator[Proposal]:
+    """`torch.cat([f(part) for part in x.chunk(2)])` as `f(x)`, and the loop that fills a list likewise: how many
+    pieces there are depends on the size."""
+    draft = site.draft()
+    for node in ast.walk(view.node):
+        match node:
+            case ast.Call(args=[ast.ListComp(elt=each, generators=[made]), *_]) if (
+                view.origin(node.func) in _JOINING and not made.ifs
+            ):
+                whole, part = _cut(view, made.iter), made.target
+                if whole is not None and isinstance(part, ast.Name):
+                    parts = [one for one in ast.walk(each) if isinstance(one, ast.Name) and one.id == part.id]
+                    draft.swap(node, cast("ast.expr", Swapped({id(one): whole for one in parts}).visit(each)))
+                    yield Proposal("compute it for all pieces at once", draft)
+                    return
+            case ast.For(target=ast.Name(id=name), iter=pieces, body=body, orelse=[]) if (
+                whole := _cut(view, pieces)
+            ) is not None:
+                draft.replace(node, [*statements("NAME = WHOLE", NAME=name, WHOLE=whole), *body])
+                yield Proposal("compute it for all pieces at once", draft)
+                return
+
+
+def _cut(view: View, node: ast.expr) -> ast.expr | None:
+    """What `x.chunk(2)` cuts, names followed."""
+    match node:
+        case ast.Name(id=name) if (value := view.only_value(name)) is not None and not isinstance(value, ast.Name):
+            return _cut(view, value)
+        case ast.Call(func=func, args=[whole, *_]) if view.origin(func) in _CUTTING:
+            return whole
+        case ast.Call(func=ast.Attribute(value=whole, attr="chunk" | "split" | "tensor_split")):
+            return whole
+    return None
+
+
+def _sizes_taken(site: Site, view: View) -> Iterator[Proposal]:
+    """Numbers that sizes are given by, each as a declared dim of what the operation works on; then all like it."""
+    inside = [one for one in ast.walk(site.node) if isinstance(one, ast.expr)]
+    extents = [one for node in inside for one in dims_of(view.value(node)) or () if one is not None]
+    numbers, own = _given_sizes(view, view.node), _given_sizes(view, site.node)
+    written = {_extent(view, one) for one in _arguments(site.node)}
+    dims = [one for one in dict.fromkeys(extents) if one.plain and one not in written]
+    groups = [[one] for one in own]
+    asked = dict.fromkeys([*own.values(), *(one.number for one in extents)])
+    groups += [[one for one, size in numbers.items() if size == wanted] for wanted in asked]
+    for dim in dims:
+        for group in groups:
+            draft = site.draft()
+            sizes = [size for node in group if (size := _size(view, dim, node)) is not None]
+            if len(sizes) == len(group) > 0:
+                for node, size in zip(group, sizes, strict=True):
+                    draft.swap(node, size)
+                yield Proposal("take the size from the tensor", draft)
+
+
+def _given_sizes(view: View, whole: ast.AST) -> dict[ast.expr, int]:
+    """The arguments that are one number, where sizes are expected, and the ends of slices."""
+    found = {one: extent.number for one in _arguments(whole) if (extent := _extent(view, one)) is not None}
+    return {one: size for one, size in found.items() if size is not None and size > 1}
+
+
+def _arguments(whole: ast.AST) -> Iterator[ast.expr]:
+    for node in ast.walk(whole):
+        match node:
+            case ast.Slice(upper=ast.expr() as end):
+                yield end
+            case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=given) if name in _OF_SIZES:
+                for one in (*given, *(word.value for word in node.keywords)):
+                    yield from one.elts if isinstance(one, ast.Tuple | ast.List) else [one]
+
+
+def _extent(view: View, node: ast.expr) -> Extent | None:
+    if isinstance(node, ast.Constant):
+        return number(node.value) if type(node.value) is int else None
+    return extent_of(view.value(node))
+
+
+def _size(view: View, dim: Extent, before: ast.expr) -> ast.expr | None:
+    """What gives the declared dim above a place: a name that the author gave it, else the shape of a tensor."""
+    names = [one for one in ast.walk(view.node) if isinstance(one, ast.Name)]
+    stored = [one.id for one in names if isinstance(one.ctx, ast.Store)]
+    above = {
+        one.id for statement in view.body if (statement.end_lineno or 0) < before.lineno
+        for one in ast.walk(statement) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+    }  # fmt: skip
+    once = [one for one in names if stored.count(one.id) == (one.id in above) == (one.id not in view.flow.parameters)]
+    for one in once:
+        if extent_of(view.value(one)) == dim:
+            return ast.Name(one.id, ast.Load())
+    for one in once:
+        dims = dims_of(view.value(one)) or ()
+        if dim in dims:
+            return expression(f"X.shape[{dims.index(dim)}]", X=one.id)
+    return None
 
 
 @dataclass

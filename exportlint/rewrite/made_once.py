@@ -379,6 +379,8 @@ _DRAWN = {
     "random.randrange": (("A",), "torch.randint(A, ())"),
     "random.choice": (("SEQ",), "torch.tensor(SEQ)[torch.randint(len(SEQ), (1,))].squeeze(0)"),
     "numpy.random.choice": (("SEQ",), "torch.tensor(SEQ)[torch.randint(len(SEQ), (1,))].squeeze(0)"),
+    "random.sample": (("SEQ", "K"), "torch.tensor(SEQ)[torch.randperm(len(SEQ))[:K]]"),
+    "numpy.random.permutation": (("X",), "torch.randperm(X)"),
     "numpy.random.uniform": (("A=0.0", "B=1.0", "SIZE=()"), "torch.rand(SIZE) * (B - A) + A"),
     "numpy.random.normal": (("MU=0.0", "SIGMA=1.0", "SIZE=()"), "torch.randn(SIZE) * SIGMA + MU"),
     "numpy.random.random": (("SIZE=()",), "torch.rand(SIZE)"),

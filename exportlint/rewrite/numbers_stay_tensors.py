@@ -9,9 +9,9 @@ import ast
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from exportlint.rewrite.decide_in_data import rewritten, rewritten_file
+from exportlint.rewrite.decide_in_data import put, rewritten, rewritten_file
 from exportlint.rewrite.draft import changed_copy, expression, statements
-from exportlint.rewrite.straight_line import Style
+from exportlint.rewrite.straight_line import StraightLine, Style
 from exportlint.rewrite.tensor_form import TensorForm
 from exportlint.rewrite.transformation import Proposal
 
@@ -30,6 +30,7 @@ class NumbersStayTensors:
             return
         if (proposal := _size_kept(site)) is not None:
             yield proposal
+        yield from _size_as_tensor(site)
         for everything in (False, True):
             proposal = rewritten(site, Style(), everything=everything)
             if proposal is not None:
@@ -111,6 +112,64 @@ def _size_kept(site: Site) -> Proposal | None:
                 draft.swap(node, expression(text, LIST=owner, SIZE=form.symbolic(index)))
                 return Proposal("look it up in a tensor", draft)
     return None
+
+
+_CHOOSING = frozenset({"abs", "min", "max"})
+
+
+def _size_as_tensor(site: Site) -> Iterator[Proposal]:
+    """What `math` makes of a size, which torch carries along as integers only: from the size on it is a tensor, of the
+    dtype that Python computes in."""
+    view, draft = site.fresh_view(), site.draft()
+    form = TensorForm(view)
+    whole: ast.AST | None = site.node.value if isinstance(site.node, ast.Expr) else site.node
+    while isinstance(above := draft.parent(whole) if whole is not None else None, ast.expr) and _computes(view, above):
+        whole = above
+    if not isinstance(whole, ast.expr) or not _computes(view, whole):
+        return
+    sizes, todo = list[ast.expr](), [whole]
+    for one in todo:
+        if form.is_symbol(one) and _is_plain(one):
+            sizes.append(one)
+        else:
+            todo += (part for part in ast.iter_child_nodes(one) if isinstance(part, ast.expr))
+    for size in sizes:
+        now: ast.AST | None = size
+        while now is not None and now is not draft.parent(whole):
+            if not (isinstance(now, ast.Call) and isinstance(now.func, ast.Name) and now.func.id in _CHOOSING):
+                view.asked.add(id(now))
+            now = draft.parent(now)
+    line = StraightLine(view, Style())
+    line.form.finish(sizes)
+    put(draft, view.body, line.body())
+    for size in sizes:
+        draft.swap(size, expression("torch.tensor(SIZE, dtype=torch.float64)", SIZE=form.symbolic(size)))
+    if sizes:
+        yield Proposal("compute it from the size as a tensor", draft)
+
+
+def _computes(view: View, node: ast.expr) -> bool:
+    """Does Python compute a number of numbers there?"""
+    match node:
+        case ast.BinOp() | ast.UnaryOp(op=ast.USub()):
+            return not view.is_data(node)
+        case ast.Call(func=ast.Name(id=name)) if name in {"float", *_CHOOSING}:
+            return not view.is_data(node)
+        case ast.Call():
+            return (view.origin(node.func) or "").startswith("math.")
+    return False
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """A size itself, or what is counted from such: `n`, `x.shape[1] - 1`."""
+    match node:
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.FloorDiv(), right=right):
+            return _is_plain(left) and _is_plain(right)
+        case ast.Call(func=ast.Name(id="len") | ast.Attribute(attr="size" | "numel")):
+            return True
+        case ast.Constant(value=value):
+            return isinstance(value, int)
+    return isinstance(node, ast.Name | ast.Subscript)
 
 
 def _of_size(view: View, form: TensorForm, node: ast.Call) -> ast.expr | None:

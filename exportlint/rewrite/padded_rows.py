@@ -1,4 +1,4 @@
-"""Rows of different lengths stay padded, with a mask: they are not packed for a recurrent layer, nor nested."""
+"""Rows of different lengths stay padded, with a mask: not packed for a layer, nested, or cut to the longest."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.def_use import path_of
+from exportlint.engine.values.shapes import dims_of
 from exportlint.rewrite.draft import expression, statements
+from exportlint.rewrite.tensor_form import TensorForm
 from exportlint.rewrite.transformation import Proposal
 
 if TYPE_CHECKING:
@@ -37,6 +39,51 @@ class PaddedRows:
                 yield from packed.stepped()
             elif isinstance(node, ast.Call) and name in _NESTS:
                 yield from _unnested(site, site.view, node)
+            elif isinstance(node, ast.Assign):
+                yield from _uncut(site, site.view, node)
+
+
+def _uncut(site: Site, view: View, line: ast.Assign) -> Iterator[Proposal]:
+    """`longest = int(lengths.max())`, where `x[:, :longest]` cuts padding off that a mask leaves out."""
+    match line.targets:
+        case [ast.Name(id=name)] if view.only_value(name) is line.value and view.is_data(line.value):
+            pass
+        case _:
+            return
+    above = {
+        one.id for statement in view.body if (statement.end_lineno or 0) < line.lineno
+        for one in ast.walk(statement) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+    }  # fmt: skip
+    cut = list[tuple[ast.Subscript, str, int]]()
+    for node in ast.walk(view.node):
+        match node:
+            case ast.Subscript(value=ast.Name(id=owner), slice=index) if owner in {*above, *view.flow.parameters}:
+                parts = index.elts if isinstance(index, ast.Tuple) else [index]
+                match parts[-1]:
+                    case ast.Slice(lower=None, upper=ast.Name(id=end), step=None) if end == name:
+                        if all(isinstance(one, ast.Slice) for one in parts):
+                            cut.append((node, owner, len(parts) - 1))
+    counts = any(view.origin(one.func) == "torch.arange" for one in ast.walk(view.node) if isinstance(one, ast.Call))
+    if not cut or not (counts or len({owner for _, owner, _ in cut}) > 1):
+        return
+    for is_filled in (False, True):
+        draft, (_, owner, place) = site.draft(), cut[0]
+        draft.swap(line.value, expression(f"X.shape[{place}]", X=owner))
+        longest = TensorForm(view).number(line.value)
+        for node, owner, place in cut if is_filled else ():
+            more = len(dims_of(view.value(node.value)) or ()) - place - 1
+            rows = f"torch.arange({name}, device=X.device) < LONGEST"
+            test = f"({rows})[:, {', '.join(['None'] * more)}]" if more > 0 else rows
+            draft.swap(node, expression(f"torch.where({test}, X, 0)", X=owner, LONGEST=_before_item(longest)))
+        how = ", and fill it with zeros" if is_filled else ""
+        yield Proposal(f"leave the padding where it is, as the mask leaves it out{how}", draft)
+
+
+def _before_item(node: ast.expr) -> ast.expr:
+    match node:
+        case ast.Call(func=ast.Attribute(value=tensor, attr="item"), args=[]):
+            return tensor
+    return node
 
 
 def _argument(call: ast.Call, place: int, name: str) -> ast.expr | None:

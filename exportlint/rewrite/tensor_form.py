@@ -464,6 +464,9 @@ class TensorForm:
         name = self.view.origin(node.func) or ""
         if name.startswith("builtins."):
             return self._builtin(node, name.removeprefix("builtins."))
+        if name == "math.log" and len(node.args) == 2 and self.is_data(node.args[0]):  # noqa: PLR2004 - with a base
+            logs = [changed_copy(node, args=[one]) for one in node.args]
+            return ast.BinOp(self._call(logs[0]), ast.Div(), self._call(logs[1]))
         if name.startswith("math.") and any(map(self.is_data, node.args)):
             known = _MATH.get(name.removeprefix("math."))
             if known is None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _GENERAL = (
     "eager-side",
     "templates",
+    "declared-dims",
     "decide-in-data",
     "loop-in-data",
     "numbers-stay-tensors",

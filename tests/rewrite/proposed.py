@@ -19,7 +19,7 @@ def proposed(text: str, at: str, *names: str) -> list[str]:
     its beginning."""
     text = textwrap.dedent(text).lstrip("\n")
     engine = Engine(Project())
-    module = engine.project.add(Path("/model.py"), Parsed(ast.parse(text), text))
+    module = engine.project.add(Path("/nowhere/model.py"), Parsed(ast.parse(text), text))
     engine.run(module, ())
     start = text.index(at)
     line = text.count("\n", 0, start) + 1
@@ -28,5 +28,5 @@ def proposed(text: str, at: str, *names: str) -> list[str]:
     exact = [node for node in nodes if ast.get_source_segment(text, node) == at]
     span = span_of((exact or nodes)[0])
     assert span is not None
-    found = proposed_rewrites(names, module, engine.beliefs[Path("/model.py")], None, span)
+    found = proposed_rewrites(names, module, engine.beliefs[Path("/nowhere/model.py")], None, span)
     return [edited(text, one.replacements) for one in found]

@@ -101,6 +101,14 @@ def test_draws_of_torch_have_the_range_of_those_of_python(low: int, width: int) 
         assert len(set(drawn)) > 1
 
 
+def test_orders_are_drawn_as_permutations() -> None:
+    for line, at, new in (
+        ("return x[torch.from_numpy(np.random.permutation(len(x)))]", "np.random.perm", "x[torch.randperm(len(x))]"),
+        ("return x[random.sample(range(4), 2)]", "random.sample(", "[torch.randperm(len(range(4)))[:2]]"),
+    ):
+        assert any(new in one for one in proposed(_NET.format(line=line), at, "made-once"))
+
+
 def test_what_cuts_a_tensor_is_drawn_as_a_symbol() -> None:
     lines = "f = random.randint(1, 3)\n        start = random.randint(0, x.shape[0] - f)\n        x = x.clone()\n"
     text = _NET.format(line=f"{lines}        x[start:start + f] = 0\n        return x")

@@ -81,3 +81,31 @@ def _leaves(source: str, *inputs: Any) -> list[Any]:
     names: dict[str, Any] = {}
     exec(source, names)  # noqa: S102 - the text stands above
     return torch.utils._pytree.tree_leaves(names["Net"]()(*inputs))
+
+
+def test_what_a_mask_leaves_out_need_not_be_cut_off() -> None:
+    text = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def forward(self, x, lengths):
+        longest = int(lengths.max())
+        x = x[:, :longest]
+        mask = torch.arange(longest) < lengths[:, None]
+        return torch.where(mask, x, 0).sum(1)
+"""
+    whole, filled = proposed(text, "longest = ", "padded-rows")
+    assert "longest = x.shape[1]" in whole
+    assert "torch.where(torch.arange(longest, device=x.device) < lengths.max(), x, 0)" in filled
+    x, lengths = torch.randn(3, 7), torch.tensor([2, 5, 4])
+    results = []
+    for one in (text, whole, filled):
+        names: dict[str, Any] = {}
+        exec(one, names)  # noqa: S102 - made above
+        results.append(names["Net"]()(x, lengths))
+    assert torch.allclose(results[0], results[1])
+    assert torch.allclose(results[0], results[2])
+    # What nothing masks counts: it is cut off.
+    plain = text.replace("mask = torch.arange(longest) < lengths[:, None]", "mask = x > 0")
+    assert proposed(plain, "longest = ", "padded-rows") == []
