@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -88,6 +89,53 @@ def test_what_is_no_module_is_wrapped_with_the_modules_that_it_holds() -> None:
     )
     assert "self.model = predictor.model" in text
     assert "torch.export.export(PredictorPredict(predictor), (x,))" in text
+
+
+_MAKER = """
+import functools
+import torch
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(3, 3)
+    def embed(self, x, scale=1.0, shift=0.0):
+        return self.layer(x) * scale + shift
+def scored(model, x):
+    return model.embed(x)
+def get_model():
+    model = Net().eval()
+    {line}
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "return Net().eval().embed",
+        "return model.embed",
+        "return functools.partial(model.embed, scale=2.0)",
+        "return functools.partial(model.embed, shift=1.0)",
+        "return functools.partial(scored, model)",
+        "return functools.partial(scored, model=model)",
+        "return lambda x: model.embed(x, -1.0)",
+        "run = lambda x: model.embed(x)\n    return run",
+        "def run(x):\n        return model.embed(x)\n    return run",
+    ],
+)
+def test_what_a_maker_gives_is_a_module_with_its_weights(line: str) -> None:
+    text = _MAKER.format(line=line)
+    (new, *_) = proposed(text, text[text.index("def get_model") :].strip(), "interface")
+    x, before, after = torch.ones(2, 3), dict[str, Any](), dict[str, Any]()
+    exec(text, before)  # noqa: S102 - made above
+    exec(new, after)  # noqa: S102
+    torch.manual_seed(0)
+    old = before["get_model"]()
+    torch.manual_seed(0)
+    made = after["get_model"]()
+    assert torch.equal(old(x) if "model=model" not in line else old(x=x), made(x))
+    assert any(name.endswith("layer.weight") for name, _ in made.named_parameters())
+    assert not made.training
+    assert torch.equal(torch.export.export(made, (x,)).module()(x), made(x))
 
 
 def test_an_operator_of_ones_own_says_what_comes_out_of_it() -> None:
