@@ -502,6 +502,11 @@ class _Rewriting:
                 case ast.Expr(value=ast.Call(func=ast.Attribute(attr="append"), args=[part])):
                     if self._aliased(part, scope) in ever:
                         copied[id(part)] = part
+                case ast.For(target=target, iter=ast.Call(func=ast.Attribute(value=part, attr="unbind"))):
+                    indices = (one.slice for one in ast.walk(node) if isinstance(one, ast.Subscript))
+                    read = {name for one in indices for name in used(one)}
+                    if self._cell(scope, part) in ever and read & set(defined(target)):
+                        copied[id(part)] = part  # autograd keeps indices
         if copied:
             scope.rewrite(lambda one: expression("VALUE.clone()", VALUE=copied[id(one)]) if id(one) in copied else None)
 

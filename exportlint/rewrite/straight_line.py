@@ -28,7 +28,7 @@ from exportlint.rewrite.draft import statements as written
 from exportlint.rewrite.grown_lists import GrownLists, appended, masked_entry
 from exportlint.rewrite.tensor_form import TensorForm
 from exportlint.rewrite.transformation import CannotError
-from exportlint.rewrite.view import Nature, View
+from exportlint.rewrite.view import Nature, View, gone_through
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -865,6 +865,10 @@ class StraightLine:
         new_over = self._iterated(over) if isinstance(node, ast.For) and self._is_wanted(node) else over
         if isinstance(node, ast.For) and new_over is not over:
             self._note_rows(node.target)
+        if isinstance(node, ast.For):
+            for name in defined(node.target):  # rows of what was numbers for the engine
+                through = gone_through(node.target, node.iter, name)
+                self.view.data |= {name for given in through if self._has_news(given) and self._gives_rows(given)}
         body = self._without_continue(self._block(node.body))
         if _same(body, node.body) and new_over is over:
             return [node]
@@ -879,6 +883,9 @@ class StraightLine:
                 news = [self._iterated(one) for one in args]
                 return node if _same(news, args) else changed_copy(node, args=news)
         return self.form.of(node)
+
+    def _gives_rows(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "unbind"
 
     def _note_rows(self, target: ast.expr) -> None:
         for one in ast.walk(target):

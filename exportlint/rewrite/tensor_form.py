@@ -742,6 +742,8 @@ class TensorForm:
         if not self.is_data(owner.slice) or self.is_data(owner.value):
             return None
         index = self._index(owner.slice)
+        if "." in (path_of(index) or ""):  # a buffer may be written to later, and autograd keeps the index
+            index = expression("INDEX.clone()", INDEX=index)
         made = changed_copy(node, func=ast.Name("each", ast.Load()), args=[self.of(one) for one in node.args])
         return expression(
             "torch.stack([MADE for each in OWNER])[INDEX.reshape(1)].squeeze(0)",

@@ -542,6 +542,28 @@ def test_state_that_is_no_attribute_of_the_module_alone(name: str) -> None:
     torch.testing.assert_close(_calls(program, _ROWS), before, check_dtype=False)
 
 
+@pytest.mark.parametrize(
+    ("init", "forward"),
+    [
+        ("self.turn = 0", "y = self.layers[self.turn](x)\nself.turn = (self.turn + 1) % 3\nreturn y"),
+        ("self.order = [2, 0, 1]",
+         "for i in self.order:\n    x = self.layers[i](x)\nself.order.append(self.order.pop(0))\nreturn x"),
+    ],
+)  # fmt: skip
+def test_layers_that_a_buffer_chooses_can_be_trained(init: str, forward: str) -> None:
+    text = _net(f"self.layers = nn.ModuleList(nn.Linear(3, 3) for _ in range(3))\n{init}", forward)
+    gradients = []
+    for one in (text, proposed(text, forward.splitlines()[1].strip(), "state-in-buffers")[0]):
+        torch.manual_seed(0)
+        net, total = _model(one), torch.zeros(())
+        for row in _ROWS:
+            total = total + net(row).square().sum()
+        total.backward()  # type: ignore[no-untyped-call]
+        gradients.append([weight.grad for weight in net.parameters()])
+    for before, after in zip(*gradients, strict=True):
+        assert torch.allclose(before, after, atol=1e-5)
+
+
 def test_a_new_buffer_is_in_no_checkpoint() -> None:
     (new,) = proposed(_net(*_MODELS["a number"]), "return", "state-in-buffers")
     assert list(dict(_model(new).named_buffers())) == ["calls"]
