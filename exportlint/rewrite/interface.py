@@ -44,6 +44,7 @@ class Interface:
             yield from ways or _in_eval_mode(site, site.node)
             return
         yield from _made_module(site)
+        yield from _run_once(site)
         yield from _repeated_sample(site, site.draft(), site.node)
         yield from _fake_kernel(site)
         yield from _renamed_attribute(site)
@@ -635,6 +636,45 @@ def _made_module(site: Site) -> Iterator[Proposal]:
         given = [one.value for one in returns if around(place.draft, one) is site.node]
         if len(given) == 1:
             yield from _as_module(place, cast("ast.expr", given[0]))
+
+
+_INPUTS = re.compile(r"(inputs?|args)$")
+_NAMED_INPUTS = re.compile(r"kwargs$")
+_LAZY = re.compile(r"torch\.nn\.([\w.]*\.)?Lazy[A-Z]\w*")
+
+
+def _run_once(site: Site) -> Iterator[Proposal]:
+    """Layers that get their weights from the first input are run once, on the example, where the model is made."""
+    if not _is_lazy(site):
+        return
+    draft = site.draft()
+    makers = [one for one in draft.tree.body if isinstance(one, ast.FunctionDef) and not one.args.args]
+    inputs = [one.name for one in makers if _INPUTS.search(one.name) and not _NAMED_INPUTS.search(one.name)]
+    named = [one.name for one in makers if _NAMED_INPUTS.search(one.name)]
+    for maker in makers:
+        place = Place(site, maker, None, draft)
+        match maker.body[-1]:
+            case ast.Return(value=ast.expr() as made) as last if _makes_module(place, made) and inputs:
+                given = f"*{inputs[0]}(){f', **{named[0]}()' if named else ''}"
+                name = made.id if isinstance(made, ast.Name) else place.draft.free_name("model")
+                lines = statements(f"with torch.no_grad():\n    MODEL({given})\nreturn MODEL", MODEL=name)
+                begun = [] if isinstance(made, ast.Name) else statements("MODEL = MADE", MODEL=name, MADE=made)
+                draft.replace(last, [*begun, lines[0], stands_for(lines[1], last)])
+                yield Proposal("run it once on the example, which gives its lazy layers their weights", draft)
+                return
+
+
+def _makes_module(place: Place, node: ast.expr) -> bool:
+    cls = _class_of(place, node)
+    return cls is not None and cls.is_module
+
+
+def _is_lazy(site: Site) -> bool:
+    """Is it a layer of torch's that is lazy, or the model of a file that has one?"""
+    origins = {name for one in ast.walk(site.module.tree) if isinstance(one, ast.Name | ast.Attribute)
+               and _LAZY.fullmatch(name := site.module.dotted(one) or "")}  # fmt: skip
+    made = site.module.dotted(site.node.func) if isinstance(site.node, ast.Call) else None
+    return made in origins if made is not None else bool(origins) and isinstance(site.node, ast.ClassDef)
 
 
 def _as_module(place: Place, target: ast.expr) -> Iterator[Proposal]:

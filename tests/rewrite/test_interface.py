@@ -138,6 +138,39 @@ def test_what_a_maker_gives_is_a_module_with_its_weights(line: str) -> None:
     assert torch.equal(torch.export.export(made, (x,)).module()(x), made(x))
 
 
+@pytest.mark.parametrize(
+    ("made", "after"),
+    [
+        ("return Net().eval()",
+         "model = Net().eval()\n    with torch.no_grad():\n        model(*get_inputs(), **get_kwargs())\n    return model"),
+        ("net = Net()\n    net.eval()\n    return net",
+         "net = Net()\n    net.eval()\n    with torch.no_grad():\n        net(*get_inputs(), **get_kwargs())\n    return net"),
+    ],
+)  # fmt: skip
+def test_lazy_layers_get_their_weights_where_the_model_is_made(made: str, after: str) -> None:
+    text = f"""
+import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.LazyLinear(2)
+    def forward(self, x, scale=None):
+        return self.layer(x) * scale
+def get_model():
+    {made}
+def get_inputs():
+    return (torch.ones(2, 3),)
+def get_kwargs():
+    return {{"scale": torch.tensor(2.0)}}
+"""
+    (new,) = proposed(text, "nn.LazyLinear(2)", "interface")
+    assert new == text.lstrip("\n").replace(made, after)
+    names: dict[str, Any] = {}
+    exec(new, names)  # noqa: S102 - made above
+    assert names["get_model"]().layer.weight.shape == (2, 3)
+
+
 def test_an_operator_of_ones_own_says_what_comes_out_of_it() -> None:
     text = """
         import torch
