@@ -85,11 +85,10 @@ class PythonScalarInput(Rule):
         own = [param.name.value for param in forward.params.params[1:]]
         for param in (*forward.params.params[1:], *forward.params.kwonly_params):
             name = param.name.value
-            if param.default is not None and not self._is_given_numbers(forward, name):
+            told = given.get(own.index(name)) if name in own else None
+            if param.default is not None and told is None and not self._is_given_numbers(forward, name):
                 continue
-            case = _annotated(param.annotation.annotation) if param.annotation else uses.found.get(name)
-            if case is None and param.annotation is None and name in own:
-                case = given.get(own.index(name))
+            case = _annotated(param.annotation.annotation) if param.annotation else uses.found.get(name, told)
             if case:
                 self.report(param, case, at_most=Severity.WARNING, name=param.name.value)
 

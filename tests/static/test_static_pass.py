@@ -188,20 +188,25 @@ def test_runs_side_by_side_and_runs_that_are_killed_leave_the_cache_whole(projec
 
 
 @pytest.mark.parametrize(
-    ("given", "found"),
+    ("parameter", "given", "found"),
     [
-        ("torch.ones(3), 2", ["step"]),
-        ("torch.ones(3), 0.5", ["step"]),
-        ("torch.ones(3), torch.tensor(2)", []),
-        ("torch.ones(3), None", []),
-        ("2, torch.ones(3), torch.ones(3)", []),
+        ("step", "torch.ones(3), 2", ["step"]),
+        ("step", "torch.ones(3), 0.5", ["step"]),
+        ("step=1", "torch.ones(3), 2", ["step"]),
+        ("step: int = 1", "torch.ones(3), 2", ["step"]),
+        ("step: int = 1", "torch.ones(3),", []),
+        ("step", "torch.ones(3), torch.tensor(2)", []),
+        ("step", "torch.ones(3), None", []),
+        ("step", "2, torch.ones(3), torch.ones(3)", []),
     ],
 )
-def test_a_number_among_the_inputs_that_the_file_makes_is_told(tmp_path: Path, given: str, found: list[str]) -> None:
+def test_a_number_among_the_inputs_that_the_file_makes_is_told(
+    tmp_path: Path, parameter: str, given: str, found: list[str]
+) -> None:
     path = tmp_path / "model.py"
     path.write_text(
-        "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def forward(self, x, step):\n"
-        "        return x + step\n\n\ndef get_model():\n    return Net().eval()\n\n\n"
+        "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def forward(self, x, "
+        f"{parameter}):\n        return x + step\n\n\ndef get_model():\n    return Net().eval()\n\n\n"
         f"def get_inputs():\n    return {given}\n",
         "utf-8",
     )
