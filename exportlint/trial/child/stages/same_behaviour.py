@@ -121,6 +121,7 @@ class Behaviour:
     calls    of each call what it gave, or raised
     later    the outputs once more, after all of them: what a call gave must not change with the next one
     buffers  after all of them, and parameters
+    parameters  their names
     keys     of the state that a checkpoint holds by then
     left     what they leave as it was in most models: whether it can be copied, and torch's global settings
     gradients  of one call more, by the name of parameters and inputs
@@ -140,6 +141,7 @@ class Behaviour:
     seconds: float = 0.0
     is_apart: bool = False
     is_wrapped: bool = False
+    parameters: frozenset[str] = frozenset()
 
     @property
     def in_words(self) -> str:
@@ -171,7 +173,7 @@ def run(request: StageRequest) -> StageAnswer:
     if any(isinstance(call, EagerCall) and call.gives_tensors for _, now in beside for call in now.calls):
         caveats.append("its callers give tensors now for what were numbers")
     caveats += (*_other_gradients(beside), *_in_checkpoints(beside), *_elsewhere(beside))
-    caveats += _other_statistics(loaded, beside)
+    caveats += (*_other_statistics(loaded, beside), *_under_other_names(beside))
     return _judged(caveats, _harmless(beside), unsafe=unsafe)
 
 
@@ -507,7 +509,10 @@ def _of_calls(
     has_gradients = draw.how in _OF_GRADIENTS and not (draw.in_training or draw.dtype or setting)
     found = gradients(fresh, inputs, FIRST_SEED, around) if has_gradients else {}
     ours = isinstance(model, Wrapped)
-    return Behaviour(draw, tuple(calls), later, buffers, keys, left, setting, found, seconds, is_wrapped=ours)
+    parameters = frozenset(name for name, _ in getattr(model, "named_parameters", list)())
+    return Behaviour(
+        draw, tuple(calls), later, buffers, keys, left, setting, found, seconds, is_wrapped=ours, parameters=parameters
+    )
 
 
 def _left(model: Any) -> dict[str, bool | str]:
@@ -595,10 +600,33 @@ def _first_difference(before: Behaviour, now: Behaviour) -> Observation | None:
 
 
 def _buffer_differences(before: Behaviour, now: Behaviour) -> Iterator[Observation]:
-    """Of those that both have: a rewrite may make a buffer of what was an attribute."""
+    """Of those that both have: a rewrite may make a buffer of what was an attribute. Parameters that changed places are
+    told beside the rewrite."""
+    moved = _moved(before, now)
     for name, ours in before.buffers.items():
-        if name in now.buffers and (found := compare(ours, now.buffers[name])):
+        if name in now.buffers and name not in moved and (found := compare(ours, now.buffers[name])):
             yield _observed({"inputs": before.in_words, "part": f"{_BUFFER}{name}", **found.fields()})
+
+
+def _moved(before: Behaviour, now: Behaviour) -> list[str]:
+    """The parameters that the calls left under other names than the edited model's, where no value is lost by that: of
+    a list of layers that a call turned round, say."""
+    both = [name for name in before.buffers if name in now.buffers and name in before.parameters & now.parameters]
+    moved = [name for name in both if compare(before.buffers[name], now.buffers[name])]
+    left = list(moved)
+    for name in moved:
+        place = next((one for one in left if not compare(before.buffers[name], now.buffers[one])), None)
+        if place is None:
+            return []
+        left.remove(place)
+    return moved
+
+
+def _under_other_names(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
+    for before, now in pairs:
+        if moved := _moved(before, now):
+            yield f"`state_dict()` after calls holds the values of `{moved[0]}` and others under other names"
+            return
 
 
 def _in_words(details: Mapping[str, Any]) -> str:
