@@ -30,14 +30,11 @@ class ClonedFirst:
 
     def proposals(self, site: Site) -> Iterator[Proposal]:
         draft = site.draft()
-        decision: ast.AST | None = site.node
-        while isinstance(decision, ast.expr) and not isinstance(decision, ast.IfExp):
-            decision = draft.parent(decision)
-        if isinstance(decision, ast.If | ast.IfExp | ast.Assert):
-            inside = [one for one in ast.walk(decision.test) if isinstance(one, ast.expr)]
-            if site.node in inside and not any(path for one in inside for path in changed(one)):
-                yield from _decided(draft, decision)
-                return
+        asked = list(_decisions(site, draft, site.node))
+        if asked and all(_decided(draft, one) for one in asked):
+            yield Proposal("ask it in eager only" if all(map(_only_checks, asked)) else _ALWAYS, draft)
+        if asked:
+            return
         statement = draft.statement_of(site.node)
         match statement:
             case ast.Assign(targets=[ast.Subscript(value=written)]):
@@ -57,20 +54,56 @@ class ClonedFirst:
             yield Proposal("write into a clone", draft)
 
 
-def _decided(draft: Draft, decision: ast.If | ast.IfExp | ast.Assert) -> Iterator[Proposal]:
-    """`if out.data_ptr() == x.data_ptr(): out = out.clone()`, or `… else: raise`."""
+_Decision = ast.If | ast.IfExp | ast.Assert
+
+
+def _decisions(site: Site, draft: Draft, node: ast.AST) -> Iterator[_Decision]:
+    """What the node decides: where it stands in a test, or where the name is one that it is set to, or where the
+    function of the file is called that returns it."""
+    above: ast.AST | None = node
+    while isinstance(above, ast.expr):
+        inner, above = above, draft.parent(above)
+        if isinstance(above, ast.If | ast.IfExp | ast.Assert) and above.test is inner:
+            if not any(path for one in ast.walk(inner) for path in changed(one)):
+                yield above
+            return
+    read: list[ast.AST] = []
+    match above:
+        case ast.Assign(targets=[ast.Name(id=name)]) if site.view is not None:
+            read = [one for one in ast.walk(site.view.node) if isinstance(one, ast.Name) and one.id == name]
+            read = [one for one in read if isinstance(getattr(one, "ctx", None), ast.Load)]
+        case ast.Return() if site.view is not None and site.view.cls is None:
+            name = site.view.function.name
+            read = [one for one in ast.walk(draft.tree) if isinstance(one, ast.Call) and path_of(one.func) == name]
+    found = [list(_decisions(site, draft, one)) for one in read]
+    decisions = [decision for one in found for decision in one]
+    if isinstance(above, ast.Assign) and all(found) and found and not any(map(_only_checks, decisions)):
+        draft.replace(above, [])
+        yield from decisions
+    elif isinstance(above, ast.Return) and all(found):
+        yield from decisions
+
+
+def _only_checks(decision: _Decision) -> bool:
+    return isinstance(decision, ast.Assert) or (
+        isinstance(decision, ast.If) and isinstance(decision.body[0], ast.Raise)
+    )
+
+
+def _decided(draft: Draft, decision: _Decision) -> bool:
+    """`if out.data_ptr() == x.data_ptr(): out = out.clone()`, or `… else: raise`, without what it asks."""
     match decision:
         case ast.IfExp(body=body, orelse=orelse):
             one = next((one for one, other in ((body, orelse), (orelse, body)) if _is_copy(one, other)), None)
             if one is not None:
                 draft.swap(decision, one)
-                yield Proposal(_ALWAYS, draft)
+            return one is not None
         case ast.Assert(test=test):
             draft.swap(test, expression("torch.compiler.is_exporting() or TEST", TEST=test))
-            yield Proposal("ask it in eager only", draft)
-        case ast.If(body=[ast.Raise()], orelse=[]):
-            draft.swap(decision.test, expression("not torch.compiler.is_exporting() and TEST", TEST=decision.test))
-            yield Proposal("ask it in eager only", draft)
+            return True
+        case ast.If(body=[ast.Raise()], orelse=[], test=test):
+            draft.swap(test, expression("not torch.compiler.is_exporting() and TEST", TEST=test))
+            return True
         case ast.If(body=[ast.Assign() | ast.Return() as first], orelse=[] | [ast.Assign() | ast.Return()] as orelse):
             above = draft.parent(decision)
             block = next((one for one in blocks(cast("ast.stmt", above)) if decision in one), [])
@@ -80,7 +113,8 @@ def _decided(draft: Draft, decision: ast.If | ast.IfExp | ast.Assert) -> Iterato
                 draft.replace(decision, [kept] if kept is first or other not in behind else [])
                 if kept is first and other in behind:
                     draft.replace(behind[0], [])
-                yield Proposal(_ALWAYS, draft)
+                return True
+    return False
 
 
 def _copying(first: ast.Assign | ast.Return, other: ast.stmt | None) -> ast.stmt | None:

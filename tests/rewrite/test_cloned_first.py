@@ -18,6 +18,8 @@ _COPIED = [
     (f"if {_TEST}:\n    return out.clone()\nreturn out", "return out.clone()"),
     ("if out.data_ptr() != x.data_ptr():\n    return out\nreturn out.clone()", "return out.clone()"),
     (f"if {_TEST}:\n    y = out.clone()\nelse:\n    y = out\nreturn y", "y = out.clone()\nreturn y"),
+    (f"shared = {_TEST}\nif shared:\n    out = out.clone()\nreturn out", "out = out.clone()\nreturn out"),
+    (f"shared = {_TEST}\nreturn out.clone() if shared else out", "return out.clone()"),
     ("y = out if out.data_ptr() != x.data_ptr() else out.clone()\nreturn y", "y = out.clone()\nreturn y"),
 ]
 
@@ -63,6 +65,20 @@ def test_a_check_of_addresses_is_left_to_eager(before: str, after: str) -> None:
 )
 def test_other_values_are_no_copies(body: str) -> None:
     assert proposed(_function(body), "out.data_ptr()", "cloned-first") == []
+
+
+def test_what_a_function_tells_of_addresses_is_asked_nowhere_any_more() -> None:
+    told = f"def shares(out, x):\n    return {_TEST}\n\n\n"
+    body = "if {}shares(out, x):\n    {}\nreturn out"
+    (text,) = proposed(told + _function(body.format("", "out = out.clone()")), "out.data_ptr()", "cloned-first")
+    assert text == told + _function("out = out.clone()\nreturn out")
+    (text,) = proposed(told + _function(body.format("", "raise ValueError")), "out.data_ptr()", "cloned-first")
+    assert text == told + _function(body.format("not torch.compiler.is_exporting() and ", "raise ValueError"))
+
+
+def test_a_name_that_is_read_otherwise_stays() -> None:
+    for read in ("if shared:\n    raise ValueError", "print(shared)", "if shared:\n    out = out + 1"):
+        assert proposed(_function(f"shared = {_TEST}\n{read}\nreturn out"), "out.data_ptr()", "cloned-first") == []
 
 
 def test_what_is_written_is_cloned_above() -> None:
