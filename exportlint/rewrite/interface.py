@@ -53,6 +53,7 @@ class Interface:
         yield from _registered(site, site.view)
         yield from _listed_result(site, site.view)
         yield from _copied_container(site, site.view)
+        yield from _dtype_given(site)
         yield from _in_eager_only(site, site.view)
         yield from _entered_in_eager_only(site)
 
@@ -266,6 +267,63 @@ def _entered_in_eager_only(site: Site) -> Iterator[Proposal]:
             draft.swap(site.node, expression(text, CONTEXT=site.node))
             draft.add_import("contextlib")
             yield Proposal("enter it in eager only", draft)
+
+
+# Functions that make tensors of the default dtype, where nothing else is said.
+_OF_DEFAULT_DTYPE = frozenset(f"torch.{one}" for one in ("zeros", "ones", "empty", "eye", "rand", "randn", "linspace",
+                                                        "logspace"))  # fmt: skip
+_SET_DTYPE = "torch.set_default_dtype"
+
+
+def _dtype_given(site: Site) -> Iterator[Proposal]:
+    """Where the default dtype is another one for some lines, what these make is given the dtype, and it stays."""
+    if not any(_sets_dtype(site, one) for one in ast.walk(site.module.tree)):
+        return
+    draft, done = site.draft(), False
+    for view in site.views():
+        for one in (inner for inner in ast.walk(view.node) if isinstance(inner, ast.stmt)):
+            if isinstance(one, ast.With) and len(one.items) == 1:
+                dtype = _entered_dtype(site, one.items[0].context_expr)
+                if dtype is not None:
+                    _give_dtype(site, draft, one.body, dtype)
+                    draft.replace(one, one.body)
+                    done = True
+            for block in blocks(one):
+                places = [place for place, line in enumerate(block) if _sets_dtype(site, line)]
+                if len(places) == 2:  # noqa: PLR2004 - it is set, and set back
+                    first, last = places
+                    dtype = cast("ast.Call", cast("ast.Expr", block[first]).value).args[0]
+                    _give_dtype(site, draft, block[first:last], dtype)
+                    draft.replace(block[first], [])
+                    draft.replace(block[last], [])
+                    done = True
+    if done:
+        yield Proposal("give the dtype to what is made there", draft)
+
+
+def _sets_dtype(site: Site, node: ast.AST) -> bool:
+    call = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(call, ast.Call) and len(call.args) == 1 and site.module.dotted(call.func) == _SET_DTYPE
+
+
+def _entered_dtype(site: Site, node: ast.expr) -> ast.expr | None:
+    """What a function of the file, which is entered, sets the default dtype to."""
+    function = site.module.functions.get(path_of(node.func) or "") if isinstance(node, ast.Call) else None
+    if function is None or not isinstance(node, ast.Call):
+        return None
+    for one in ast.walk(function.node):
+        if isinstance(one, ast.Expr) and _sets_dtype(site, one):
+            given = cast("ast.Call", one.value).args[0]
+            place = function.parameters.index(name) if (name := path_of(given)) in function.parameters else None
+            return given if place is None else _argument(node, place, name or "")
+    return None
+
+
+def _give_dtype(site: Site, draft: Draft, body: Sequence[ast.stmt], dtype: ast.expr) -> None:
+    calls = [inner for line in body for inner in ast.walk(line) if isinstance(inner, ast.Call)]
+    for one in (call for call in calls if site.module.dotted(call.func) in _OF_DEFAULT_DTYPE):
+        if not any(word.arg == "dtype" for word in one.keywords):
+            draft.swap(one, changed_copy(one, keywords=[*one.keywords, ast.keyword("dtype", dtype)]))
 
 
 # -- Arguments and results ---------------------------------------------------------------------------------------------

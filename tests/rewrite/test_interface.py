@@ -183,6 +183,45 @@ def test_an_operator_of_ones_own_says_what_comes_out_of_it() -> None:
     assert "return torch.empty_like(x)" in second
 
 
+@pytest.mark.parametrize(
+    ("body", "after"),
+    [
+        ("torch.set_default_dtype(torch.float64)\ny = torch.zeros(3)\ntorch.set_default_dtype(torch.float32)\nreturn x + y",
+         "y = torch.zeros(3, dtype=torch.float64)\n        return x + y"),
+        ("with switched(torch.float64):\n    y = torch.linspace(0, 1, 3)\n    y = y + x\nreturn y",
+         "y = torch.linspace(0, 1, 3, dtype=torch.float64)\n        y = y + x\n        return y"),
+    ],
+)  # fmt: skip
+def test_what_is_made_under_another_default_dtype_is_given_it(body: str, after: str) -> None:
+    helper = """
+    @contextlib.contextmanager
+    def switched(dtype):
+        old = torch.get_default_dtype()
+        torch.set_default_dtype(dtype)
+        try:
+            yield
+        finally:
+            torch.set_default_dtype(old)
+    """
+    text = (
+        _net(body)
+        .replace("class Net", f"{textwrap.dedent(helper)}\nclass Net")
+        .replace("import time", "import contextlib")
+    )
+    (new, *_) = proposed(
+        text,
+        "torch.set_default_dtype(torch" if "(torch.float32)" in body else "torch.set_default_dtype(dtype)",
+        "interface",
+    )
+    assert after in new
+    names: dict[str, Any] = {}
+    exec(text, names)  # noqa: S102 - made above
+    x = torch.ones(3)
+    before = names["Net"]()(x, {})
+    exec(new, names)  # noqa: S102
+    torch.testing.assert_close(names["Net"]()(x, {}), before)
+
+
 def test_a_generator_is_returned_as_a_list() -> None:
     (text,) = proposed(_net("return (row * 2 for row in x)"), "return (row", "interface")
     assert "return [row * 2 for row in x]" in text
