@@ -38,6 +38,8 @@ _SCALARS = {"int": "BadInt", "float": "BadFloat", "bool": "BadBool", "str": "Bad
 _SEQUENCES = frozenset({"tuple", "Tuple", "list", "List", "Sequence", "Iterable"})
 # Arguments of torch functions that take Python values only.
 _SIZES = frozenset({"size", "output_size", "scale_factor", "kernel_size", "normalized_shape"})
+# What makers of inputs are called.
+_INPUTS = re.compile(r"(inputs?|args|sample|example|batch)$")
 _WORDS = frozenset({"mode", "reduction", "padding_mode", "align_corners"})
 _Node = TypeVar("_Node", bound=ast.AST)
 
@@ -61,7 +63,7 @@ class PythonScalarInput(Rule):
     def concerns(cls, code: Code) -> bool:
         """May a forward take a number, of a class of the file that code outside of classes builds?"""
         parsed = code.module.parsed
-        return _is_built(parsed) and any(map(_may_take_number, _models(parsed)))
+        return _is_built(parsed) and any(_may_take_number(parsed, one) for one in _models(parsed))
 
     def visit_Module(self, node: cst.Module) -> bool:
         census = _Census()
@@ -79,10 +81,14 @@ class PythonScalarInput(Rule):
     def _arguments(self, forward: cst.FunctionDef) -> None:
         uses = _Uses()
         forward.body.visit(uses)
+        given = _given_numbers(self.code.module.parsed, len(forward.params.params) - 1)
+        own = [param.name.value for param in forward.params.params[1:]]
         for param in (*forward.params.params[1:], *forward.params.kwonly_params):
-            if param.default is not None and not self._is_given_numbers(forward, param.name.value):
+            name = param.name.value
+            told = given.get(own.index(name)) if name in own else None
+            if param.default is not None and told is None and not self._is_given_numbers(forward, name):
                 continue
-            case = _annotated(param.annotation.annotation) if param.annotation else uses.found.get(param.name.value)
+            case = _annotated(param.annotation.annotation) if param.annotation else uses.found.get(name, told)
             if case:
                 self.report(param, case, at_most=Severity.WARNING, name=param.name.value)
 
@@ -116,12 +122,25 @@ def _models(parsed: Parsed) -> list[ast.FunctionDef]:
     return [part for part in methods if isinstance(part, ast.FunctionDef) and part.name == "forward"]
 
 
-def _may_take_number(forward: ast.FunctionDef) -> bool:
+def _may_take_number(parsed: Parsed, forward: ast.FunctionDef) -> bool:
     """Does an annotation, or a use, tell that an argument is no tensor?"""
     arguments = (*forward.args.args[1:], *forward.args.kwonlyargs)
     words = {word for arg in arguments if arg.annotation for word in re.findall(r"\w+", ast.unparse(arg.annotation))}
     plain = {arg.arg for arg in arguments if arg.annotation is None}
-    return not words.isdisjoint({*_SCALARS, *_SEQUENCES, "Literal"}) or not plain.isdisjoint(_used(forward))
+    used = not words.isdisjoint({*_SCALARS, *_SEQUENCES, "Literal"}) or not plain.isdisjoint(_used(forward))
+    return used or bool(_given_numbers(parsed, len(forward.args.args) - 1))
+
+
+def _given_numbers(parsed: Parsed, count: int) -> dict[int, str]:
+    """The places at which a function that makes inputs, so many of them, gives a number that is written there."""
+    makers = (one for one in parsed.tree.body if isinstance(one, ast.FunctionDef) and _INPUTS.search(one.name))
+    returned = (one.value for maker in makers for one in ast.walk(maker) if isinstance(one, ast.Return))
+    tuples = (one.elts for one in returned if isinstance(one, ast.Tuple) and len(one.elts) == count)
+    numbers = (
+        (place, one.value) for given in tuples for place, one in enumerate(given) if isinstance(one, ast.Constant)
+    )
+    kinds = {place: _SCALARS.get(type(number).__name__) for place, number in numbers if not isinstance(number, str)}
+    return {place: case for place, case in kinds.items() if case}
 
 
 def _used(forward: ast.FunctionDef) -> Iterator[str]:

@@ -5,8 +5,8 @@ mode refuses the uninitialised parameter, strict mode exports random weights of 
 
 Instead: give the size (`nn.Linear(width, 3)`), or run the model once on an example before the export.
 
-No repair: the first run draws the weights. Drawn at another moment they are others, so that no run can show a rewrite
-to compute the same.
+The rewrite runs the model once where the file makes it, on the example that the file makes. It is taken where that
+gives the same weights: most layers draw theirs, and drawn at another moment they are others.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ _LAZY = re.compile(r"torch\.nn\.(?:[\w.]*\.)?Lazy[A-Z]\w*")
 
 class UninitialisedLazyModule(Rule):
     scope = Scope.FILE
+    mended_by = ("interface",)
     words = r"Lazy(?<!\wLazy)[A-Z]"
     torch_says = (r"Attempted to use an uninitialized parameter",)
     cases: ClassVar = {

@@ -184,8 +184,11 @@ class Choices:
 
     def _taken(self, choice: Choice, made: ast.expr) -> ast.expr:
         self.met = True
+        index = choice.index
+        if "." in (path_of(index) or ""):  # a buffer may be written to later, and autograd keeps the index
+            index = expression("INDEX.clone()", INDEX=index)
         text = "torch.stack([MADE for EACH in LISTED])[INDEX.reshape(1)].squeeze(0)"
-        return expression(text, MADE=made, EACH=self.each, LISTED=choice.listed, INDEX=choice.index)
+        return expression(text, MADE=made, EACH=self.each, LISTED=choice.listed, INDEX=index)
 
     def is_thing(self, node: ast.expr) -> bool:
         """Something that Python knows, and that is called, or has parts, or is a key."""

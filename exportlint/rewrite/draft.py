@@ -773,7 +773,7 @@ _NO_ARGUMENTS = ast.arguments([], [], None, [], [], None, [])
 _OPERATORS = (ast.BinOp, ast.BoolOp, ast.Compare, ast.UnaryOp, ast.IfExp, ast.Lambda, ast.NamedExpr)
 _OPEN = (
     ast.Call, ast.keyword, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Expr, ast.If, ast.While, ast.For,
-    ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Assert, ast.Slice, ast.Subscript, ast.withitem,
+    ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Assert, ast.Slice, ast.Subscript, ast.withitem, ast.arg,
 )  # fmt: skip
 
 

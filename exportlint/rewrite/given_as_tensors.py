@@ -51,7 +51,7 @@ def _as_tensor(site: Site, parameter: ast.arg, given: list[ast.expr]) -> Proposa
         if isinstance(one.annotation, ast.Name) and one.annotation.id == "bool":
             view.booleans.add(one.arg)
         put(draft, view.body, StraightLine(view).body())
-        _annotated(draft, one)
+        _annotated(draft, one, has_default=one in _with_defaults(view))
         todo += _handed_on(site, view, one.arg)
     for number in given:
         draft.swap(number, expression("torch.tensor(NUMBER)", NUMBER=number))
@@ -89,7 +89,7 @@ def _as_symbols(site: Site, parameter: ast.arg, given: list[ast.expr]) -> Propos
     read = {"tuple": "NAME = tuple(NAME.tolist())", "list": "NAME = NAME.tolist()", "": "NAME = NAME.item()"}
     texted = ast.get_docstring(view.node, clean=False) is not None and len(view.body) > 1
     draft.above(view.body[texted], statements(read[kinds.pop()], NAME=parameter.arg))
-    _annotated(draft, parameter)
+    _annotated(draft, parameter, has_default=parameter in _with_defaults(view))
     # A tensor of a number with a fraction would round it, where nobody says otherwise.
     wide = ", dtype=torch.float64" if any(isinstance(one.value, float) for one in constants) else ""
     for numbers in given:
@@ -97,9 +97,18 @@ def _as_symbols(site: Site, parameter: ast.arg, given: list[ast.expr]) -> Propos
     return Proposal(f"give `{parameter.arg}` as a tensor, in its callers too, and read it as symbols", draft)
 
 
-def _annotated(draft: Draft, parameter: ast.arg) -> None:
+def _with_defaults(view: View) -> list[ast.arg]:
+    arguments = view.node.args
+    own = [*arguments.posonlyargs, *arguments.args]
+    by_name = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return [*own[len(own) - len(arguments.defaults) :], *(one for one, value in by_name if value is not None)]
+
+
+def _annotated(draft: Draft, parameter: ast.arg, *, has_default: bool) -> None:
+    """A number stays where callers leave it out."""
     if parameter.annotation is not None:
-        draft.swap(parameter.annotation, expression("torch.Tensor"))
+        new = expression("torch.Tensor | OLD", OLD=parameter.annotation) if has_default else expression("torch.Tensor")
+        draft.swap(parameter.annotation, new)
 
 
 def _given(site: Site, view: View, parameter: ast.arg) -> Iterator[ast.expr]:

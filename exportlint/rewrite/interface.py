@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.control_flow import blocks
@@ -43,6 +43,8 @@ class Interface:
             ways = [*_exported_module(site, site.node), *_own_samples(site, site.node)]
             yield from ways or _in_eval_mode(site, site.node)
             return
+        yield from _made_module(site)
+        yield from _run_once(site)
         yield from _repeated_sample(site, site.draft(), site.node)
         yield from _fake_kernel(site)
         yield from _renamed_attribute(site)
@@ -51,6 +53,7 @@ class Interface:
         yield from _registered(site, site.view)
         yield from _listed_result(site, site.view)
         yield from _copied_container(site, site.view)
+        yield from _dtype_given(site)
         yield from _in_eager_only(site, site.view)
         yield from _entered_in_eager_only(site)
 
@@ -264,6 +267,63 @@ def _entered_in_eager_only(site: Site) -> Iterator[Proposal]:
             draft.swap(site.node, expression(text, CONTEXT=site.node))
             draft.add_import("contextlib")
             yield Proposal("enter it in eager only", draft)
+
+
+# Functions that make tensors of the default dtype, where nothing else is said.
+_OF_DEFAULT_DTYPE = frozenset(f"torch.{one}" for one in ("zeros", "ones", "empty", "eye", "rand", "randn", "linspace",
+                                                        "logspace"))  # fmt: skip
+_SET_DTYPE = "torch.set_default_dtype"
+
+
+def _dtype_given(site: Site) -> Iterator[Proposal]:
+    """Where the default dtype is another one for some lines, what these make is given the dtype, and it stays."""
+    if not any(_sets_dtype(site, one) for one in ast.walk(site.module.tree)):
+        return
+    draft, done = site.draft(), False
+    for view in site.views():
+        for one in (inner for inner in ast.walk(view.node) if isinstance(inner, ast.stmt)):
+            if isinstance(one, ast.With) and len(one.items) == 1:
+                dtype = _entered_dtype(site, one.items[0].context_expr)
+                if dtype is not None:
+                    _give_dtype(site, draft, one.body, dtype)
+                    draft.replace(one, one.body)
+                    done = True
+            for block in blocks(one):
+                places = [place for place, line in enumerate(block) if _sets_dtype(site, line)]
+                if len(places) == 2:  # noqa: PLR2004 - it is set, and set back
+                    first, last = places
+                    dtype = cast("ast.Call", cast("ast.Expr", block[first]).value).args[0]
+                    _give_dtype(site, draft, block[first:last], dtype)
+                    draft.replace(block[first], [])
+                    draft.replace(block[last], [])
+                    done = True
+    if done:
+        yield Proposal("give the dtype to what is made there", draft)
+
+
+def _sets_dtype(site: Site, node: ast.AST) -> bool:
+    call = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(call, ast.Call) and len(call.args) == 1 and site.module.dotted(call.func) == _SET_DTYPE
+
+
+def _entered_dtype(site: Site, node: ast.expr) -> ast.expr | None:
+    """What a function of the file, which is entered, sets the default dtype to."""
+    function = site.module.functions.get(path_of(node.func) or "") if isinstance(node, ast.Call) else None
+    if function is None or not isinstance(node, ast.Call):
+        return None
+    for one in ast.walk(function.node):
+        if isinstance(one, ast.Expr) and _sets_dtype(site, one):
+            given = cast("ast.Call", one.value).args[0]
+            place = function.parameters.index(name) if (name := path_of(given)) in function.parameters else None
+            return given if place is None else _argument(node, place, name or "")
+    return None
+
+
+def _give_dtype(site: Site, draft: Draft, body: Sequence[ast.stmt], dtype: ast.expr) -> None:
+    calls = [inner for line in body for inner in ast.walk(line) if isinstance(inner, ast.Call)]
+    for one in (call for call in calls if site.module.dotted(call.func) in _OF_DEFAULT_DTYPE):
+        if not any(word.arg == "dtype" for word in one.keywords):
+            draft.swap(one, changed_copy(one, keywords=[*one.keywords, ast.keyword("dtype", dtype)]))
 
 
 # -- Arguments and results ---------------------------------------------------------------------------------------------
@@ -621,11 +681,62 @@ def _argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
 
 
 def _exported_module(site: Site, call: ast.Call) -> Iterator[Proposal]:
-    """A small module around what is no module, or the module that it was made of."""
     target = _argument(call, 0, "mod")
-    if target is None:
+    if target is not None:
+        yield from _as_module(_scope(site, call), target)
+
+
+def _made_module(site: Site) -> Iterator[Proposal]:
+    """What a function of the file returns, which makes what is exported."""
+    if isinstance(site.node, ast.FunctionDef) and site.view is not None and site.view.cls is None:
+        place = Place(site, site.node, site.view, site.draft())
+        returns = (one for one in ast.walk(site.node) if isinstance(one, ast.Return) and one.value is not None)
+        given = [one.value for one in returns if around(place.draft, one) is site.node]
+        if len(given) == 1:
+            yield from _as_module(place, cast("ast.expr", given[0]))
+
+
+_INPUTS = re.compile(r"(inputs?|args)$")
+_NAMED_INPUTS = re.compile(r"kwargs$")
+_LAZY = re.compile(r"torch\.nn\.([\w.]*\.)?Lazy[A-Z]\w*")
+
+
+def _run_once(site: Site) -> Iterator[Proposal]:
+    """Layers that get their weights from the first input are run once, on the example, where the model is made."""
+    if not _is_lazy(site):
         return
-    place = _scope(site, call)
+    draft = site.draft()
+    makers = [one for one in draft.tree.body if isinstance(one, ast.FunctionDef) and not one.args.args]
+    inputs = [one.name for one in makers if _INPUTS.search(one.name) and not _NAMED_INPUTS.search(one.name)]
+    named = [one.name for one in makers if _NAMED_INPUTS.search(one.name)]
+    for maker in makers:
+        place = Place(site, maker, None, draft)
+        match maker.body[-1]:
+            case ast.Return(value=ast.expr() as made) as last if _makes_module(place, made) and inputs:
+                given = f"*{inputs[0]}(){f', **{named[0]}()' if named else ''}"
+                name = made.id if isinstance(made, ast.Name) else place.draft.free_name("model")
+                lines = statements(f"with torch.no_grad():\n    MODEL({given})\nreturn MODEL", MODEL=name)
+                begun = [] if isinstance(made, ast.Name) else statements("MODEL = MADE", MODEL=name, MADE=made)
+                draft.replace(last, [*begun, lines[0], stands_for(lines[1], last)])
+                yield Proposal("run it once on the example, which gives its lazy layers their weights", draft)
+                return
+
+
+def _makes_module(place: Place, node: ast.expr) -> bool:
+    cls = _class_of(place, node)
+    return cls is not None and cls.is_module
+
+
+def _is_lazy(site: Site) -> bool:
+    """Is it a layer of torch's that is lazy, or the model of a file that has one?"""
+    origins = {name for one in ast.walk(site.module.tree) if isinstance(one, ast.Name | ast.Attribute)
+               and _LAZY.fullmatch(name := site.module.dotted(one) or "")}  # fmt: skip
+    made = site.module.dotted(site.node.func) if isinstance(site.node, ast.Call) else None
+    return made in origins if made is not None else bool(origins) and isinstance(site.node, ast.ClassDef)
+
+
+def _as_module(place: Place, target: ast.expr) -> Iterator[Proposal]:
+    """A small module around what is no module, or the module that it was made of."""
     origin = place.value_of(target)
     draft = place.draft
     match origin:
@@ -634,6 +745,12 @@ def _exported_module(site: Site, call: ast.Call) -> Iterator[Proposal]:
             yield Proposal("export the module itself", draft)
         case ast.Attribute(value=owner, attr=name) if _is_object(place, owner):
             yield from _wrapped_method(place, target, origin, owner, name)
+        case ast.Call(func=func, args=[inner, *values], keywords=words) if _is_partial(place, func):
+            method = place.value_of(inner)
+            if isinstance(method, ast.Attribute) and _is_object(place, method.value):
+                yield from _wrapped_method(place, target, method, method.value, method.attr, values, words)
+            else:
+                yield from _wrapped_function(place, target, method, inner, values, words)
         case ast.Call(func=func) if place.origin(func) in _EXPORTERS | {"torch.export.load"}:
             draft.swap(target, expression("PROGRAM.module()", PROGRAM=target))
             yield Proposal("export its module", draft)
@@ -654,6 +771,10 @@ def _exported_module(site: Site, call: ast.Call) -> Iterator[Proposal]:
                 yield Proposal("make an instance", draft)
             elif not _is_module(place, origin):
                 yield from _wrapped_function(place, target, origin, target)
+
+
+def _is_partial(place: Place, func: ast.expr) -> bool:
+    return place.origin(func) == "functools.partial"
 
 
 def _scope(site: Site, node: ast.AST) -> Place:
@@ -689,65 +810,146 @@ def _is_module(place: Place, node: ast.expr) -> bool:
     if cls is not None:
         return cls.is_module
     name = place.origin(made.func) if isinstance(made, ast.Call) else place.origin(made)
-    if isinstance(made, ast.Lambda) or (isinstance(made, ast.Name) and made.id in place.site.module.functions):
+    inner = (one.name for one in ast.walk(place.node) if isinstance(one, ast.FunctionDef))
+    if isinstance(made, ast.Lambda) or path_of(made) in {*place.site.module.functions, *inner}:
         return False
-    if name is not None and (name.startswith("functools.partial") or name in {"torch.vmap", "torch.func.vmap"}):
+    if name is not None and (name == "functools.partial" or name in {"torch.vmap", "torch.func.vmap"}):
         return False
     is_torchs_function = not isinstance(made, ast.Call) and name is not None and name.startswith("torch.")
     return not is_torchs_function or (name or "").rpartition(".")[2][:1].isupper()
 
 
-def _wrapped_method(place: Place, target: ast.expr, origin: ast.expr, owner: ast.expr, name: str) -> Iterator[Proposal]:
+def _wrapped_method(
+    place: Place,
+    target: ast.expr,
+    origin: ast.expr,
+    owner: ast.expr,
+    name: str,
+    values: Sequence[ast.expr] = (),
+    words: Sequence[ast.keyword] = (),
+) -> Iterator[Proposal]:
     cls = _class_of(place, owner)
     spoken = cls.name if cls else owner.id if isinstance(owner, ast.Name) and owner.id != "self" else "owner"
     part = _in_words(spoken)
-    made = place.draft.free_name(_in_capitals(f"{part}_{name}"))
     held = _modules_of(cls) if cls and not cls.is_module else []
-    parameters = _parameters(cls.method(name) if cls else None, method=True)
-    if _wrapper(place.draft, made, part, f"self.{part}.{name}", parameters, held):
+    wrapper = _Wrapper(_in_capitals(f"{part}_{name}"), {part: owner}, held)
+    if wrapper.calls(f"self.{part}.{name}", cls.method(name) if cls else None, values, words, is_method=True):
         # Where the method's owner is made on the spot, it is to be made once.
         where = target if isinstance(owner, ast.Name | ast.Attribute) else origin
-        place.draft.swap(where, expression("MADE(OWNER)", MADE=made, OWNER=owner))
-        yield Proposal(_WRAPPED, place.draft)
+        where = place.value_of(target) if values or words else where
+        yield from wrapper.proposed(place, where)
 
 
-def _wrapped_function(place: Place, target: ast.expr, origin: ast.expr, inner: ast.expr) -> Iterator[Proposal]:
+def _wrapped_function(
+    place: Place,
+    target: ast.expr,
+    origin: ast.expr,
+    inner: ast.expr,
+    values: Sequence[ast.expr] = (),
+    words: Sequence[ast.keyword] = (),
+) -> Iterator[Proposal]:
     known = place.site.module.functions.get(path_of(inner) or path_of(origin) or "")
     cls = _class_of(place, origin)
     method = cls.method("__call__") if cls else None
     if cls is not None and method is None:
         return
     named = f"{cls.name}Module" if cls else _in_capitals(known.name) if known else "Exported"
-    made, part = place.draft.free_name(named), "function" if cls is None else "owner"
-    parameters = _parameters(method or known, method=cls is not None)
-    if _wrapper(place.draft, made, part, f"self.{part}", parameters, _modules_of(cls) if cls else ()):
-        place.draft.swap(target, expression("MADE(INNER)", MADE=made, INNER=inner))
-        yield Proposal(_WRAPPED, place.draft)
+    part = "function" if cls is None else "owner"
+    wrapper = _Wrapper(named, {part: inner, **_closed_over(place, origin)}, _modules_of(cls) if cls else ())
+    if wrapper.calls(f"self.{part}", method or known, values, words, is_method=cls is not None):
+        yield from wrapper.proposed(place, place.value_of(target) if values or words else target)
 
 
-def _wrapper(draft: Draft, name: str, part: str, called: str, parameters: str, held: Sequence[str] = ()) -> bool:
-    """A class that keeps `part`, and the attributes `held` of it which are modules, and whose forward calls it."""
-    given = ", ".join(one.partition("=")[0] for one in parameters.split(", "))
-    lines = "".join(f"        self.{one} = {part}.{one}\n" for one in held if one != part)
-    text = (
-        f"class {name}(torch.nn.Module):\n    def __init__(self, {part}):\n        super().__init__()\n"
-        f"        self.{part} = {part}\n{lines}\n    def forward(self, {parameters}):\n        return {called}({given})"
-    )
-    return _at_top(draft, text, name)
+def _closed_over(place: Place, function: ast.expr) -> dict[str, ast.expr]:
+    """The models that a function reads of the one around it, in which it is made."""
+    inner = (one for one in ast.walk(place.node) if isinstance(one, ast.FunctionDef) and one is not place.node)
+    made = next((one for one in inner if one.name == path_of(function)), function)
+    if not isinstance(made, ast.Lambda | ast.FunctionDef) or isinstance(place.node, ast.Module):
+        return {}
+    names = [one for one in ast.walk(made) if isinstance(one, ast.Name)]
+    calls = {one.id: one for one in names if isinstance(place.value_of(one), ast.Call)}
+    return {name: one for name, one in calls.items() if _is_module(place, one)}
 
 
-def _parameters(function: FunctionInfo | None, *, method: bool) -> str:
-    """As they are written, without `self`; stars where the function is not known."""
-    stars = "*args, **kwargs"
+@dataclass
+class _Wrapper:
+    """A class of modules: `kept` are attributes and what they are made with, `held` those attributes of the first one
+    which are modules; forward calls it."""
+
+    name: str
+    kept: dict[str, ast.expr]
+    held: Sequence[str]
+    forward: str = ""
+
+    def calls(
+        self,
+        called: str,
+        function: FunctionInfo | None,
+        values: Sequence[ast.expr],
+        words: Sequence[ast.keyword],
+        *,
+        is_method: bool,
+    ) -> bool:
+        """With the parameters that are not bound to values; of a function that is not known, with all that come."""
+        parameters = _parameters(function, method=is_method)
+        bound = {**dict(zip(parameters, values, strict=False)), **{one.arg or "": one.value for one in words}}
+        if len(values) > len(parameters) or "" in bound or not (parameters or bound.keys().isdisjoint(self.kept)):
+            return False
+        texts = {name: self._text_of(name, value) for name, value in bound.items()}
+        free = {name: default for name, default in parameters.items() if name not in bound}
+        given, by_name = list[str](), False
+        for name in parameters:
+            by_name = by_name or (name in bound and name in {one.arg for one in words})
+            given.append(f"{name}={texts.get(name, name)}" if by_name else texts.get(name, name))
+        if not parameters:
+            free, given = {"*args": "", "**kwargs": ""}, ["*args", *(f"{n}={t}" for n, t in texts.items()), "**kwargs"]
+        heads = ", ".join(name + default for name, default in free.items())
+        self.forward = f"    def forward(self, {heads}):\n        return {called}({', '.join(given)})"
+        return True
+
+    def _text_of(self, name: str, value: ast.expr) -> str:
+        """Of a value that is bound: constants are written down, anything else is kept."""
+        if all(isinstance(one, _PLAIN) for one in ast.walk(value)):
+            return ast.unparse(value)
+        self.kept[name] = value
+        return f"self.{name}"
+
+    def proposed(self, place: Place, where: ast.expr) -> Iterator[Proposal]:
+        """In eval mode where what it holds is."""
+        made, (first, *_) = place.draft.free_name(self.name), self.kept
+        lines = [f"self.{one} = {one}" for one in self.kept]
+        lines += [f"self.{one} = {first}.{one}" for one in self.held if one != first]
+        text = (
+            f"class {made}(torch.nn.Module):\n    def __init__(self, {', '.join(self.kept)}):\n"
+            + "".join(f"        {one}\n" for one in ("super().__init__()", *lines))
+            + f"\n{self.forward}"
+        )
+        if _at_top(place.draft, text, made):
+            new = ast.Call(ast.Name(made, ast.Load()), list(self.kept.values()), [])
+            in_eval = any(_is_in_eval_mode(place, one) for one in self.kept.values())
+            place.draft.swap(where, expression("NEW.eval()", NEW=new) if in_eval else new)
+            yield Proposal(_WRAPPED, place.draft)
+
+
+def _is_in_eval_mode(place: Place, node: ast.expr) -> bool:
+    """`Net().eval()`, also under a name."""
+    made = place.value_of(node)
+    return isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr == "eval"
+
+
+_PLAIN = (ast.Constant, ast.UnaryOp, ast.USub, ast.Tuple, ast.Load)
+
+
+def _parameters(function: FunctionInfo | None, *, method: bool) -> dict[str, str]:
+    """Without `self`, with what is written behind each (`=None`); none where the function is not known."""
     if function is None or function.node.args.vararg or function.node.args.kwonlyargs or function.node.args.kwarg:
-        return stars
+        return {}
     names = list(function.parameters)
-    defaults = dict(zip(reversed(names), map(ast.unparse, reversed(function.node.args.defaults)), strict=False))
-    plain = (ast.Constant, ast.UnaryOp, ast.USub, ast.Tuple, ast.Load)
-    if any(not isinstance(inner, plain) for one in function.node.args.defaults for inner in ast.walk(one)):
-        return stars
+    defaults = dict(zip(reversed(names), reversed(function.node.args.defaults), strict=False))
+    if any(not isinstance(inner, _PLAIN) for one in defaults.values() for inner in ast.walk(one)):
+        return {}
     own = names[1:] if method and "builtins.staticmethod" not in function.decorators else names
-    return ", ".join(f"{name}={defaults[name]}" if name in defaults else name for name in own) or stars
+    return {name: f"={ast.unparse(defaults[name])}" if name in defaults else "" for name in own}
 
 
 def _modules_of(cls: ClassInfo) -> list[str]:

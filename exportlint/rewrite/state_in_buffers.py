@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from exportlint.engine.flow.lifetimes import methods_in
 from exportlint.engine.source.symbols import FunctionInfo
 from exportlint.rewrite.decide_in_data import put
 from exportlint.rewrite.draft import as_target, as_value, changed_copy, expression, stands_for, statements
+from exportlint.rewrite.layer_order import order_in_buffer
 from exportlint.rewrite.state_forms import Cell, Changed, Forms, Known, name_with
 from exportlint.rewrite.state_homes import (
     Home,
@@ -56,6 +58,8 @@ class StateInBuffers:
 
     def proposals(self, site: Site) -> Iterator[Proposal]:
         for cls in _owners(site):
+            with suppress(CannotError):
+                yield from order_in_buffer(site, cls)
             try:
                 yield _Rewriting(site, cls).proposal()
             except CannotError:
@@ -502,6 +506,11 @@ class _Rewriting:
                 case ast.Expr(value=ast.Call(func=ast.Attribute(attr="append"), args=[part])):
                     if self._aliased(part, scope) in ever:
                         copied[id(part)] = part
+                case ast.For(target=target, iter=ast.Call(func=ast.Attribute(value=part, attr="unbind"))):
+                    indices = (one.slice for one in ast.walk(node) if isinstance(one, ast.Subscript))
+                    read = {name for one in indices for name in used(one)}
+                    if self._cell(scope, part) in ever and read & set(defined(target)):
+                        copied[id(part)] = part  # autograd keeps indices
         if copied:
             scope.rewrite(lambda one: expression("VALUE.clone()", VALUE=copied[id(one)]) if id(one) in copied else None)
 

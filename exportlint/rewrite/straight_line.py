@@ -29,10 +29,12 @@ from exportlint.rewrite.draft import statements as written
 from exportlint.rewrite.grown_lists import GrownLists, appended, masked_entry
 from exportlint.rewrite.tensor_form import TensorForm
 from exportlint.rewrite.transformation import CannotError
-from exportlint.rewrite.view import Nature, View
+from exportlint.rewrite.view import Nature, View, gone_through
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from exportlint.engine.source.symbols import FunctionInfo
 
 SELECTS = "compute both sides and select"
 SELECTS_PADDED = "compute both sides on at least one row and select"
@@ -934,6 +936,10 @@ class StraightLine:
         new_over = self._iterated(over) if isinstance(node, ast.For) and self._is_wanted(node) else over
         if isinstance(node, ast.For) and new_over is not over:
             self._note_rows(node.target)
+        if isinstance(node, ast.For):
+            for name in defined(node.target):  # rows of what was numbers for the engine
+                through = gone_through(node.target, node.iter, name)
+                self.view.data |= {name for given in through if self._has_news(given) and self._gives_rows(given)}
         body = self._without_continue(self._block(node.body))
         if _same(body, node.body) and new_over is over:
             return [node]
@@ -973,6 +979,9 @@ class StraightLine:
                 news = [self._iterated(one) for one in args]
                 return node if _same(news, args) else changed_copy(node, args=news)
         return self.form.of(node)
+
+    def _gives_rows(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "unbind"
 
     def _note_rows(self, target: ast.expr) -> None:
         for one in ast.walk(target):
@@ -1021,7 +1030,43 @@ class StraightLine:
         """What a step sets and somebody reads behind the loop: that stays as it was when data left the loop. What only
         the next step reads goes on, since nobody sees it."""
         inside = {name for one in statements(node.body) for name in _sets_here(one)}
-        return {name for name in inside if name in self.flow.live_after(node) or name.startswith("self.")}
+        live = self.flow.live_after(node)
+        given = {root for one in live if (root := one.partition(".")[0]) != one}  # of what is read by its parts
+        by_calls = {name for one in node.body for name in self._set_by_calls(one)}
+        by_calls = {name for name in by_calls if name in live or name.partition(".")[0] in live - given}
+        return {name for name in inside if name in live or name.startswith("self.")} | by_calls
+
+    def _set_by_calls(self, node: ast.stmt) -> dict[str, None]:
+        """The attributes of the function's own objects that functions of the file set which the statement calls:
+        `state.h` for `self.advance(state)`, and for `state.advance()`."""
+        found: dict[str, None] = {}
+        for call in _calls([node]):
+            function, receiver = self._called(call)
+            if function is None or isinstance(function.node, ast.Lambda):
+                continue
+            arguments = function.node.args
+            names = [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
+            given = [*([receiver] if receiver is not None else []), *map(path_of, call.args)]
+            places: dict[str, str | None] = dict(zip(names, given, strict=False))
+            places |= {one.arg: path_of(one.value) for one in call.keywords if one.arg}
+            for path in (path for one in statements(function.node.body) for path in defined(one)):
+                root, _, rest = path.partition(".")
+                if rest and places.get(root) not in (None, "self"):
+                    found[f"{places[root]}.{rest}"] = None
+        return found
+
+    def _called(self, call: ast.Call) -> tuple[FunctionInfo | None, str | None]:
+        """The function of the file, and what it is called on."""
+        match call.func:
+            case ast.Name(id=name) if self.view.origin(call.func):
+                return self.view.module.functions.get(name), None
+            case ast.Attribute(value=ast.Name(id=owner) as node, attr=method):
+                cls = self.view.cls if owner == "self" else self.view.value(node).cls
+                made = self.view.only_value(owner)
+                if cls is None and isinstance(made, ast.Call) and self.view.origin(made.func):
+                    cls = self.view.module.classes.get(path_of(made.func) or "")
+                return (cls.method(method), owner) if cls is not None else (None, None)
+        return None, None
 
     def _first_values(self, node: ast.For | ast.While, read: set[str]) -> list[ast.stmt]:
         """0 for what only the steps set, so that the first one has something to select from; it is never selected."""
@@ -1110,8 +1155,16 @@ class StraightLine:
                 case ast.Pass():
                     pass
                 case _:
+                    by_calls = {one: self.fresh(f"last_{one.rpartition('.')[2]}") for one in self._set_by_calls(node)}
+                    by_calls = {one: last for one, last in by_calls.items() if one in carried}
+                    new += [ast.Assign([ast.Name(last, ast.Store())], _place(one)) for one, last in by_calls.items()]
                     for one in self._statement(node):
-                        new += self._kept(self._guarded(one, leaving.off()), leaving.off(), carried)
+                        guarded = self._guarded(one, leaving.off())
+                        is_call = isinstance(one, ast.Expr) and bool(by_calls)
+                        new += [guarded] if is_call else self._kept(guarded, leaving.off(), carried)
+                    for path, last in by_calls.items():
+                        selected = self.form.selected(leaving.off(), ast.Name(last, ast.Load()), _place(path))
+                        new.append(ast.Assign([as_target(_place(path))], selected))
         return new
 
     def _guarded(self, node: ast.stmt, off: ast.expr) -> ast.stmt:

@@ -272,7 +272,7 @@ class View:
         self._asked_for.add(name)
         natures = {self.nature(value) for value in values}
         loops = (one for one in ast.walk(self.node) if isinstance(one, ast.For | ast.comprehension))
-        through = (given for one in loops for given in _gone_through(one.target, one.iter, name))
+        through = (given for one in loops for given in gone_through(one.target, one.iter, name))
         natures |= {Nature.DATA for given in through if self.is_data(given)}
         self._asked_for.discard(name)
         return Nature.DATA if Nature.DATA in natures else natures.pop() if len(natures) == 1 else Nature.PYTHON
@@ -423,16 +423,16 @@ def _names(node: ast.AST, name: str) -> bool:
     return any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(node))
 
 
-def _gone_through(target: ast.expr, over: ast.expr, name: str) -> Iterator[ast.expr]:
+def gone_through(target: ast.expr, over: ast.expr, name: str) -> Iterator[ast.expr]:
     """What the name gets the entries of, in a loop: `b` of `for i, (a, b) in enumerate(zip(x, y))` those of `y`."""
     match target, over:
         case ast.Name(id=own), _ if own == name:
             yield over
         case ast.Tuple(elts=[_, inner]), ast.Call(func=ast.Name(id="enumerate"), args=[given, *_]):
-            yield from _gone_through(inner, given, name)
+            yield from gone_through(inner, given, name)
         case ast.Tuple(elts=parts), ast.Call(func=ast.Name(id="zip"), args=given) if len(parts) == len(given):
             for part, one in zip(parts, given, strict=True):
-                yield from _gone_through(part, one, name)
+                yield from gone_through(part, one, name)
 
 
 def _targets(node: ast.Assign | ast.AnnAssign | ast.NamedExpr) -> Iterator[ast.expr]:

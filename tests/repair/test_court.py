@@ -469,3 +469,34 @@ def test_a_model_that_counts_in_a_global_begins_anew_in_each_comparison():
     assert verdict(before, COUNTED.format(begins=kept, counts="self.step.add_(1)", step="self.step")).why_not == ""
     other = verdict(before, COUNTED.format(begins=kept, counts="self.step.add_(2)", step="self.step"))
     assert "the sample, call 1: the output differs" in other.why_not
+
+
+TURNED = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(3, 3) for _ in range(2))
+        self.turn = 0
+
+    def forward(self, x):
+{body}
+
+    inputs = staticmethod(lambda: (torch.ones(2, 3),))
+"""
+
+
+KEPT = TURNED.replace("self.turn = 0", 'self.register_buffer("turn", torch.tensor(0), persistent=False)')
+
+
+def test_parameters_that_calls_left_under_other_names_are_told():
+    before = of("y = self.layers[0](x)\nself.layers.append(self.layers.pop(0))\nreturn y", TURNED)
+    stays = (
+        "y = torch.stack([one(x) for one in self.layers])[self.turn.clone()]\nself.turn.copy_(1 - self.turn)\nreturn y"
+    )
+    assert "under other names" in verdict(before, of(stays, KEPT)).why_not
+    allowed = verdict(before, of(stays, KEPT), unsafe=True)
+    assert (allowed.why_not, "under other names" in allowed.caveats[0]) == ("", True)
+    lost = "\n".join(
+        [*stays.split("\n")[:2], "with torch.no_grad():\n    self.layers[0].bias += 0 * y.sum() + 1", "return y"]
+    )
+    assert verdict(before, of(lost, KEPT), unsafe=True).why_not

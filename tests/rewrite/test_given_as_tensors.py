@@ -45,8 +45,16 @@ def change(parameter, result, given):
                 "return (torch.ones(3), torch.tensor(-0.5))",
             ],
         ),
+        (
+            ("sigma: float = 0.5", "x * sigma", "(torch.ones(3), 0.25)"),
+            [
+                "def forward(self, x, sigma: torch.Tensor | float = 0.5):",
+                "return x * sigma",
+                "return (torch.ones(3), torch.tensor(0.25))",
+            ],
+        ),
     ],
-    ids=["a count", "a scale"],
+    ids=["a count", "a scale", "one that may be left out"],
 )
 def test_a_number_becomes_a_tensor_on_both_sides(before, after):
     assert change(*before) == after

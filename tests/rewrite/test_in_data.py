@@ -24,6 +24,20 @@ from torch import Tensor, nn
 SCALES = {0: 1.0, 1: 1.5, 2: 0.75, 3: 2.0, 4: 1.0, 5: 3.0, 6: 0.5, 7: 4.0}
 
 
+class State:
+    def __init__(self, h):
+        self.h, self.total = h, h.sum()
+
+    def halve(self, by=0.5):
+        self.h = self.h * by
+
+
+def advance(state, by):
+    state.h = state.h * by
+    state.total = state.total + state.h.sum()
+    return state.total
+
+
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
@@ -641,6 +655,41 @@ TABLE = [
                 return total * y
         """,
         "total < 1",
+        None,
+    ),
+    (
+        "an object that a function of the file changes in each step",
+        """
+        state = State(x)
+        for step in range(4):
+            y = y + advance(state, 0.5 + step)
+            if state.total > 20:
+                break
+        return y + state.h
+        """,
+        "state.total > 20",
+        """
+        state = State(x)
+        done = x.new_zeros((), dtype=torch.bool)
+        for step in range(4):
+            last_h = state.h
+            y = torch.where(done, y, y + advance(state, 0.5 + step))
+            state.h = torch.where(done, last_h, state.h)
+            done = done | (state.total > 20)
+        return y + state.h
+        """,
+    ),
+    (
+        "an object that its own method changes in each step",
+        """
+        state = State(x)
+        for _ in range(6):
+            state.halve()
+            if state.h.sum() < 0.5:
+                break
+        return state.h * y
+        """,
+        "state.h.sum() < 0.5",
         None,
     ),
     (

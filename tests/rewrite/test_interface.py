@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -90,6 +91,86 @@ def test_what_is_no_module_is_wrapped_with_the_modules_that_it_holds() -> None:
     assert "torch.export.export(PredictorPredict(predictor), (x,))" in text
 
 
+_MAKER = """
+import functools
+import torch
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(3, 3)
+    def embed(self, x, scale=1.0, shift=0.0):
+        return self.layer(x) * scale + shift
+def scored(model, x):
+    return model.embed(x)
+def get_model():
+    model = Net().eval()
+    {line}
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "return Net().eval().embed",
+        "return model.embed",
+        "return functools.partial(model.embed, scale=2.0)",
+        "return functools.partial(model.embed, shift=1.0)",
+        "return functools.partial(scored, model)",
+        "return functools.partial(scored, model=model)",
+        "return lambda x: model.embed(x, -1.0)",
+        "run = lambda x: model.embed(x)\n    return run",
+        "def run(x):\n        return model.embed(x)\n    return run",
+    ],
+)
+def test_what_a_maker_gives_is_a_module_with_its_weights(line: str) -> None:
+    text = _MAKER.format(line=line)
+    (new, *_) = proposed(text, text[text.index("def get_model") :].strip(), "interface")
+    x, before, after = torch.ones(2, 3), dict[str, Any](), dict[str, Any]()
+    exec(text, before)  # noqa: S102 - made above
+    exec(new, after)  # noqa: S102
+    torch.manual_seed(0)
+    old = before["get_model"]()
+    torch.manual_seed(0)
+    made = after["get_model"]()
+    assert torch.equal(old(x) if "model=model" not in line else old(x=x), made(x))
+    assert any(name.endswith("layer.weight") for name, _ in made.named_parameters())
+    assert not made.training
+    assert torch.equal(torch.export.export(made, (x,)).module()(x), made(x))
+
+
+@pytest.mark.parametrize(
+    ("made", "after"),
+    [
+        ("return Net().eval()",
+         "model = Net().eval()\n    with torch.no_grad():\n        model(*get_inputs(), **get_kwargs())\n    return model"),
+        ("net = Net()\n    net.eval()\n    return net",
+         "net = Net()\n    net.eval()\n    with torch.no_grad():\n        net(*get_inputs(), **get_kwargs())\n    return net"),
+    ],
+)  # fmt: skip
+def test_lazy_layers_get_their_weights_where_the_model_is_made(made: str, after: str) -> None:
+    text = f"""
+import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.LazyLinear(2)
+    def forward(self, x, scale=None):
+        return self.layer(x) * scale
+def get_model():
+    {made}
+def get_inputs():
+    return (torch.ones(2, 3),)
+def get_kwargs():
+    return {{"scale": torch.tensor(2.0)}}
+"""
+    (new,) = proposed(text, "nn.LazyLinear(2)", "interface")
+    assert new == text.lstrip("\n").replace(made, after)
+    names: dict[str, Any] = {}
+    exec(new, names)  # noqa: S102 - made above
+    assert names["get_model"]().layer.weight.shape == (2, 3)
+
+
 def test_an_operator_of_ones_own_says_what_comes_out_of_it() -> None:
     text = """
         import torch
@@ -100,6 +181,45 @@ def test_an_operator_of_ones_own_says_what_comes_out_of_it() -> None:
     first, second = proposed(text, 'torch.library.custom_op("my::scale", mutates_args=())', "interface")
     assert "@scale.register_fake\ndef _(x, factor):\n    return x * factor" in first
     assert "return torch.empty_like(x)" in second
+
+
+@pytest.mark.parametrize(
+    ("body", "after"),
+    [
+        ("torch.set_default_dtype(torch.float64)\ny = torch.zeros(3)\ntorch.set_default_dtype(torch.float32)\nreturn x + y",
+         "y = torch.zeros(3, dtype=torch.float64)\n        return x + y"),
+        ("with switched(torch.float64):\n    y = torch.linspace(0, 1, 3)\n    y = y + x\nreturn y",
+         "y = torch.linspace(0, 1, 3, dtype=torch.float64)\n        y = y + x\n        return y"),
+    ],
+)  # fmt: skip
+def test_what_is_made_under_another_default_dtype_is_given_it(body: str, after: str) -> None:
+    helper = """
+    @contextlib.contextmanager
+    def switched(dtype):
+        old = torch.get_default_dtype()
+        torch.set_default_dtype(dtype)
+        try:
+            yield
+        finally:
+            torch.set_default_dtype(old)
+    """
+    text = (
+        _net(body)
+        .replace("class Net", f"{textwrap.dedent(helper)}\nclass Net")
+        .replace("import time", "import contextlib")
+    )
+    (new, *_) = proposed(
+        text,
+        "torch.set_default_dtype(torch" if "(torch.float32)" in body else "torch.set_default_dtype(dtype)",
+        "interface",
+    )
+    assert after in new
+    names: dict[str, Any] = {}
+    exec(text, names)  # noqa: S102 - made above
+    x = torch.ones(3)
+    before = names["Net"]()(x, {})
+    exec(new, names)  # noqa: S102
+    torch.testing.assert_close(names["Net"]()(x, {}), before)
 
 
 def test_a_generator_is_returned_as_a_list() -> None:

@@ -542,6 +542,73 @@ def test_state_that_is_no_attribute_of_the_module_alone(name: str) -> None:
     torch.testing.assert_close(_calls(program, _ROWS), before, check_dtype=False)
 
 
+@pytest.mark.parametrize(
+    "turned",
+    [
+        "self.layers = nn.ModuleList(list(self.layers)[1:] + list(self.layers)[:1])",
+        "all = list(self.layers)\nself.layers = nn.ModuleList([all[-1], *all[:-1]])",
+        "first, *rest = self.layers\nself.layers = nn.ModuleList([*rest, first])",
+        "*rest, last = list(self.layers)\nself.layers = nn.ModuleList([last] + rest)",
+        "first, second, *rest = list(self.layers)\nself.layers = nn.ModuleList([second, first, *rest])",
+        "self.layers = nn.ModuleList(reversed(self.layers))",
+        "self.layers = nn.ModuleList(list(self.layers)[::-1])",
+        "self.layers.append(self.layers.pop(0))",
+        "self.layers.insert(0, self.layers.pop(-1))",
+        "order = list(self.layers)\norder.append(order.pop(0))\nself.layers = nn.ModuleList(order)",
+    ],
+)
+@pytest.mark.parametrize(
+    "read",
+    [
+        "y = self.layers[0](x) - self.layers[-1](x)",
+        "y = x\nfor layer in self.layers:\n    y = torch.tanh(layer(y))",
+        "y = sum(n * layer(x) for n, layer in enumerate(self.layers))",
+    ],
+)
+def test_layers_that_a_call_puts_into_another_order(turned: str, read: str) -> None:
+    text = _net("self.layers = nn.ModuleList(nn.Linear(3, 3) for _ in range(4))", f"{read}\n{turned}\nreturn y")
+    (new, *_) = proposed(text, turned.splitlines()[-1], "state-in-buffers")
+    results = []
+    for make in (lambda: _model(text), lambda: _model(new), lambda: _exported(new)):
+        torch.manual_seed(0)
+        results.append(_calls(make(), _ROWS))
+    torch.testing.assert_close(results[1], results[0])
+    torch.testing.assert_close(results[2], results[0])
+
+
+def _exported(text: str) -> torch.nn.Module:
+    return torch.export.export(_model(text), (_ROWS[0],), strict=False).module()  # type: ignore[no-any-return]
+
+
+def test_layers_that_are_used_otherwise_keep_their_order() -> None:
+    for read in ("y = self.layers[0].weight @ x", "for layer in self.layers:\n    y = layer.weight @ x"):
+        turned = "self.layers.append(self.layers.pop(0))"
+        text = _net("self.layers = nn.ModuleList(nn.Linear(3, 3) for _ in range(4))", f"{read}\n{turned}\nreturn y")
+        assert not any("layers_order" in one for one in proposed(text, turned, "state-in-buffers"))
+
+
+@pytest.mark.parametrize(
+    ("init", "forward"),
+    [
+        ("self.turn = 0", "y = self.layers[self.turn](x)\nself.turn = (self.turn + 1) % 3\nreturn y"),
+        ("self.order = [2, 0, 1]",
+         "for i in self.order:\n    x = self.layers[i](x)\nself.order.append(self.order.pop(0))\nreturn x"),
+    ],
+)  # fmt: skip
+def test_layers_that_a_buffer_chooses_can_be_trained(init: str, forward: str) -> None:
+    text = _net(f"self.layers = nn.ModuleList(nn.Linear(3, 3) for _ in range(3))\n{init}", forward)
+    gradients = []
+    for one in (text, proposed(text, forward.splitlines()[1].strip(), "state-in-buffers")[0]):
+        torch.manual_seed(0)
+        net, total = _model(one), torch.zeros(())
+        for row in _ROWS:
+            total = total + net(row).square().sum()
+        total.backward()  # type: ignore[no-untyped-call]
+        gradients.append([weight.grad for weight in net.parameters()])
+    for before, after in zip(*gradients, strict=True):
+        assert torch.allclose(before, after, atol=1e-5)
+
+
 def test_a_new_buffer_is_in_no_checkpoint() -> None:
     (new,) = proposed(_net(*_MODELS["a number"]), "return", "state-in-buffers")
     assert list(dict(_model(new).named_buffers())) == ["calls"]

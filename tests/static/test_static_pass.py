@@ -185,3 +185,30 @@ def test_runs_side_by_side_and_runs_that_are_killed_leave_the_cache_whole(projec
     assert printed[1] == printed[2]
     assert runs[1].returncode == 1
     assert judged(project / "cache") == 0
+
+
+@pytest.mark.parametrize(
+    ("parameter", "given", "found"),
+    [
+        ("step", "torch.ones(3), 2", ["step"]),
+        ("step", "torch.ones(3), 0.5", ["step"]),
+        ("step=1", "torch.ones(3), 2", ["step"]),
+        ("step: int = 1", "torch.ones(3), 2", ["step"]),
+        ("step: int = 1", "torch.ones(3),", []),
+        ("step", "torch.ones(3), torch.tensor(2)", []),
+        ("step", "torch.ones(3), None", []),
+        ("step", "2, torch.ones(3), torch.ones(3)", []),
+    ],
+)
+def test_a_number_among_the_inputs_that_the_file_makes_is_told(
+    tmp_path: Path, parameter: str, given: str, found: list[str]
+) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(
+        "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def forward(self, x, "
+        f"{parameter}):\n        return x + step\n\n\ndef get_model():\n    return Net().eval()\n\n\n"
+        f"def get_inputs():\n    return {given}\n",
+        "utf-8",
+    )
+    reported = [one for one in checked(str(path)).findings if one.rule == "python-scalar-input"]
+    assert [one.message.split("`")[1] for one in reported] == found

@@ -55,6 +55,7 @@ from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.execution.side_effects import recorded_effects
 from exportlint.trial.child.execution.time_limit import OutOfTimeError, in_time
 from exportlint.trial.child.loading.loaded import copied
+from exportlint.trial.child.loading.module_wrapper import Wrapped
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.child.server.process_control import exit_if_forked_copy
@@ -120,10 +121,12 @@ class Behaviour:
     calls    of each call what it gave, or raised
     later    the outputs once more, after all of them: what a call gave must not change with the next one
     buffers  after all of them, and parameters
+    parameters  their names
     keys     of the state that a checkpoint holds by then
     left     what they leave as it was in most models: whether it can be copied, and torch's global settings
     gradients  of one call more, by the name of parameters and inputs
     is_apart  each model ran in a process of its own, for one goes on with what another left outside of itself
+    is_wrapped  it is no module, and a module of ours calls it: what it holds has names that nobody else knows
     seconds  that a call took
     """
 
@@ -137,6 +140,8 @@ class Behaviour:
     gradients: dict[str, torch.Tensor] = field(default_factory=dict)
     seconds: float = 0.0
     is_apart: bool = False
+    is_wrapped: bool = False
+    parameters: frozenset[str] = frozenset()
 
     @property
     def in_words(self) -> str:
@@ -168,7 +173,7 @@ def run(request: StageRequest) -> StageAnswer:
     if any(isinstance(call, EagerCall) and call.gives_tensors for _, now in beside for call in now.calls):
         caveats.append("its callers give tensors now for what were numbers")
     caveats += (*_other_gradients(beside), *_in_checkpoints(beside), *_elsewhere(beside))
-    caveats += _other_statistics(loaded, beside)
+    caveats += (*_other_statistics(loaded, beside), *_under_other_names(beside))
     return _judged(caveats, _harmless(beside), unsafe=unsafe)
 
 
@@ -253,11 +258,12 @@ def _beside(
     """What the edited model does beside each behaviour that was kept, or the first difference; `around` is entered for
     each call of the edited model."""
     loaded, pairs = request.loaded, list[tuple[Behaviour, Behaviour]]()
-    for before in kept:
+    for unedited in kept:
         limit = _limit(pairs[0][1]) if pairs else None
-        apart = _apart if before.is_apart else _here
-        now = apart(request, partial(_behaviour, loaded, before.draw, around, limit=limit, beside=before))
+        apart = _apart if unedited.is_apart else _here
+        now = apart(request, partial(_behaviour, loaded, unedited.draw, around, limit=limit, beside=unedited))
         exit_if_forked_copy()
+        before = _named_as(unedited, now) if unedited.is_wrapped and not now.is_wrapped else unedited
         pairs.append((before, now))
         if before.draw.is_told or _takes_other_sizes_no_more(before, now):
             continue  # which is told beside the rewrite
@@ -269,6 +275,19 @@ def _beside(
             raising = (_first_difference(*pair) for pair in pairs if _takes_other_sizes_no_more(*pair))
             return next(filter(None, raising))
     return pairs
+
+
+def _named_as(before: Behaviour, now: Behaviour) -> Behaviour:
+    """With the names that the edited model, which is a module, has for what ours held; a method has no checkpoints."""
+
+    def renamed(values: Mapping[str, _Made]) -> dict[str, _Made]:
+        found = {one: value for one, value in values.items() if one.startswith("input ")}
+        for name, value in values.items():
+            alike = [one for one in now.buffers if one.endswith("." + name.partition(".")[2])]
+            found |= {alike[0]: value} if len(alike) == 1 else {}
+        return found
+
+    return replace(before, keys=now.keys, buffers=renamed(before.buffers), gradients=renamed(before.gradients))
 
 
 def _other_settings(loaded: Loaded, kept: Sequence[Behaviour]) -> Iterator[str]:
@@ -489,7 +508,11 @@ def _of_calls(
     keys = frozenset(model.state_dict()) if isinstance(model, torch.nn.Module) else frozenset[str]()
     has_gradients = draw.how in _OF_GRADIENTS and not (draw.in_training or draw.dtype or setting)
     found = gradients(fresh, inputs, FIRST_SEED, around) if has_gradients else {}
-    return Behaviour(draw, tuple(calls), later, buffers, keys, left, setting, found, seconds)
+    ours = isinstance(model, Wrapped)
+    parameters = frozenset(name for name, _ in getattr(model, "named_parameters", list)())
+    return Behaviour(
+        draw, tuple(calls), later, buffers, keys, left, setting, found, seconds, is_wrapped=ours, parameters=parameters
+    )
 
 
 def _left(model: Any) -> dict[str, bool | str]:
@@ -577,10 +600,33 @@ def _first_difference(before: Behaviour, now: Behaviour) -> Observation | None:
 
 
 def _buffer_differences(before: Behaviour, now: Behaviour) -> Iterator[Observation]:
-    """Of those that both have: a rewrite may make a buffer of what was an attribute."""
+    """Of those that both have: a rewrite may make a buffer of what was an attribute. Parameters that changed places are
+    told beside the rewrite."""
+    moved = _moved(before, now)
     for name, ours in before.buffers.items():
-        if name in now.buffers and (found := compare(ours, now.buffers[name])):
+        if name in now.buffers and name not in moved and (found := compare(ours, now.buffers[name])):
             yield _observed({"inputs": before.in_words, "part": f"{_BUFFER}{name}", **found.fields()})
+
+
+def _moved(before: Behaviour, now: Behaviour) -> list[str]:
+    """The parameters that the calls left under other names than the edited model's, where no value is lost by that: of
+    a list of layers that a call turned round, say."""
+    both = [name for name in before.buffers if name in now.buffers and name in before.parameters & now.parameters]
+    moved = [name for name in both if compare(before.buffers[name], now.buffers[name])]
+    left = list(moved)
+    for name in moved:
+        place = next((one for one in left if not compare(before.buffers[name], now.buffers[one])), None)
+        if place is None:
+            return []
+        left.remove(place)
+    return moved
+
+
+def _under_other_names(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
+    for before, now in pairs:
+        if moved := _moved(before, now):
+            yield f"`state_dict()` after calls holds the values of `{moved[0]}` and others under other names"
+            return
 
 
 def _in_words(details: Mapping[str, Any]) -> str:
