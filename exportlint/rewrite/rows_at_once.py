@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeGuard, cast
 
 from exportlint.engine.flow.control_flow import statements
 from exportlint.rewrite.draft import changed_copy, expression
@@ -93,6 +93,9 @@ def _loop(view: View, draft: Draft, node: ast.For) -> None:
     match last:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[value])):
             pass
+        case ast.Assign(targets=[ast.Subscript(value=ast.Name() as whole, slice=places)], value=value):
+            _filled(view, draft, node, whole, places)
+            return
         case ast.Assign() | ast.AugAssign():
             _sum(view, draft, node, before, last)
             return
@@ -109,6 +112,30 @@ def _loop(view: View, draft: Draft, node: ast.For) -> None:
     draft.replace(begun, [])
     draft.replace(node, [*made, *written("NAME = MAPPED", NAME=name, MAPPED=mapped)])
     join_reads(view, draft, name, [begun, last])
+
+
+def _filled(view: View, draft: Draft, node: ast.For, whole: ast.Name, places: ast.expr) -> None:
+    """`y[i] = f(i)` as `y[:] = torch.vmap(f)(…)`, where `y` was made with as many rows as there are steps."""
+    *before, last = node.body
+    assert isinstance(last, ast.Assign)  # noqa: S101 - see the caller
+    made = view.only_value(whole.id)
+    match node.target, node.iter:
+        case ast.Name(id=index), ast.Call(func=ast.Name(id="range"), args=[count]):
+            dim = _dim_of(index, places)
+        case _:
+            raise CannotError("nothing says that each row is set")
+    match made:
+        case ast.Call(func=ast.Attribute(attr="zeros" | "new_zeros" | "empty" | "new_empty" | "full" | "new_full"),
+                      args=[ast.Tuple(elts=sizes) | ast.List(elts=sizes), *_] | [*sizes]):  # fmt: skip
+            counts = dim is not None and dim < len(sizes) and ast.dump(sizes[dim]) == ast.dump(count)
+        case _:
+            counts = False
+    if not counts or any(isinstance(one, ast.Name) and one.id == whole.id for b in before for one in ast.walk(b)):
+        raise CannotError("nothing says that each row is set")
+    functions, mapped = _mapped(view, node, before, last.value, {whole.id})
+    rows = put_together(mapped, "torch.stack", ast.Constant(dim))
+    target = ast.Subscript(ast.Name(whole.id, ast.Load()), ast.Slice(), ast.Store())
+    draft.replace(node, [*functions, changed_copy(last, targets=[target], value=rows)])
 
 
 # How the results of all rows are put together where each step adds, subtracts or multiplies its own.
@@ -274,7 +301,13 @@ def _indexed(view: View, index: str, count: ast.expr, body: Sequence[ast.AST]) -
                     entries[id(one)] = ast.Name(parameters[text][0], ast.Load())
     inside = {id(inner) for part in body for one in ast.walk(part) if id(one) in entries for inner in ast.walk(one)}
     if not parameters:
-        raise CannotError("no rows of tensors")
+        if not view.is_data(count):
+            raise CannotError("no rows of tensors")
+        read = next((one for part in body for one in ast.walk(part) if _holds_tensor(one, view)), None)
+        counted: dict[str, ast.expr] = {"COUNT": TensorForm(view).number(count)}
+        if read is None:
+            return _Rows((index,), (expression("torch.arange(COUNT)", **counted),))
+        return _Rows((index,), (expression("torch.arange(COUNT, device=X.device)", X=read, **counted),))
     names, tensors = zip(*parameters.values(), strict=True)
     outside = (one for part in body for one in ast.walk(part) if id(one) not in inside)
     if any(isinstance(one, ast.Name) and one.id == index for one in outside):
@@ -289,6 +322,11 @@ def _dim_of(index: str, places: ast.expr) -> int | None:
     named = [place for place, one in enumerate(parts) if isinstance(one, ast.Name) and one.id == index]
     whole = [isinstance(one, ast.Slice) and ast.dump(one) == ast.dump(ast.Slice()) for one in parts]
     return named[0] if len(named) == 1 and sum(whole) == len(parts) - 1 else None
+
+
+def _holds_tensor(node: ast.AST, view: View) -> TypeGuard[ast.Name]:
+    """Is it a parameter of the function that holds a tensor? It is set before the loop."""
+    return isinstance(node, ast.Name) and node.id in view.flow.parameters and view.value(node).is_tensor
 
 
 def _is_tensor(view: View, node: ast.expr) -> bool:

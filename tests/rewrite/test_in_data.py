@@ -194,6 +194,23 @@ TABLE = [
         """,
     ),
     (
+        "an exception for a matrix, and what is made of it",
+        """
+        try:
+            gram = x @ x.T + y @ y.T
+            low = torch.linalg.cholesky(gram)
+            return torch.cholesky_solve(x, low)
+        except torch.linalg.LinAlgError:
+            return torch.linalg.pinv(gram) @ x
+        """,
+        "torch.linalg.cholesky(gram)",
+        """
+        gram = x @ x.T + y @ y.T
+        low, info = torch.linalg.cholesky_ex(gram)
+        return torch.where((info == 0).all(), torch.cholesky_solve(x, low), torch.linalg.pinv(gram) @ x)
+        """,
+    ),
+    (
         "the best of some",
         """
         best = min([x, y], key=lambda one: one.norm())
@@ -291,6 +308,49 @@ TABLE = [
             return torch.where(is_in_rows.unsqueeze(-1), x, 0).sum(0) / is_in_rows.unsqueeze(-1).sum(0)
         means = torch.vmap(one_row)(y[:, 0].unique())
         return means
+        """,
+    ),
+    (
+        "as many rows as data counts",
+        """
+        group = torch.where(y[:, 0] > 0, 1, 0)
+        n = group.max().item() + 1
+        means = []
+        for g in range(n):
+            rows = x[group == g]
+            means.append(rows.sum(0))
+        return torch.stack(means)
+        """,
+        "range(n)",
+        """
+        group = torch.where(y[:, 0] > 0, 1, 0)
+        n = group.max().item() + 1
+        def one_row(g):
+            is_in_rows = group == g
+            return torch.where(is_in_rows.unsqueeze(-1), x, 0).sum(0)
+        means = torch.vmap(one_row)(torch.arange(n, device=x.device))
+        return means
+        """,
+    ),
+    (
+        "rows of a tensor that data makes as large",
+        """
+        group = torch.where(y[:, 0] > 0, 1, 0)
+        n = group.max().item() + 1
+        sums = x.new_zeros(n, 4)
+        for g in range(n):
+            sums[g] = x[group == g].sum(0)
+        return sums
+        """,
+        "range(n)",
+        """
+        group = torch.where(y[:, 0] > 0, 1, 0)
+        n = group.max().item() + 1
+        sums = x.new_zeros(n, 4)
+        sums[:] = torch.vmap(
+            lambda g: torch.where((group == g).unsqueeze(-1), x, 0).sum(0)
+        )(torch.arange(n, device=x.device))
+        return sums
         """,
     ),
     (
@@ -816,4 +876,16 @@ def test_a_special_case_that_computes_nothing_is_left_out(test: str, after: str)
         return x * 2
         """
     found = proposed(_model(before), "y.min() > 0", "decide-in-data")
+    assert ast.unparse(_forward(_model(f"\n        {after}\n"))) in [ast.unparse(_forward(text)) for text in found]
+
+
+def test_a_special_case_that_gives_no_rows_for_no_rows_is_left_out() -> None:
+    before = """
+        rows = (x * y)[x[:, 0] > 0]
+        if len(rows) == 0:
+            return x.new_zeros(0, 2), x.new_zeros(0)
+        return rows[:, :2].exp(), rows[:, 2]
+        """
+    found = proposed(_model(before), "len(rows) == 0", "decide-in-data")
+    after = "rows = (x * y)[x[:, 0] > 0]\n        return rows[:, :2].exp(), rows[:, 2]"
     assert ast.unparse(_forward(_model(f"\n        {after}\n"))) in [ast.unparse(_forward(text)) for text in found]
