@@ -889,3 +889,19 @@ def test_a_special_case_that_gives_no_rows_for_no_rows_is_left_out() -> None:
     found = proposed(_model(before), "len(rows) == 0", "decide-in-data")
     after = "rows = (x * y)[x[:, 0] > 0]\n        return rows[:, :2].exp(), rows[:, 2]"
     assert ast.unparse(_forward(_model(f"\n        {after}\n"))) in [ast.unparse(_forward(text)) for text in found]
+
+
+def test_rows_of_lengths_that_data_says_are_written_with_a_mask() -> None:
+    before = """
+        lengths = (y > -9).sum(1) // 4
+        padded = torch.zeros(2, 3, 4)
+        start = 0
+        for row, n in enumerate(lengths.tolist()):
+            padded[row, :n] = x[start : start + n]
+            start += n
+        return padded
+        """
+    (new, *_) = [one for one in proposed(_model(before), "padded[row, :n]", *WAYS) if "masked_scatter" in one]
+    x, y = torch.randn(2, 4), torch.randn(2, 4)
+    program = torch.export.export(_built(new), (x, y))
+    assert torch.equal(program.module()(x, y), _built(_model(before))(x, y))
