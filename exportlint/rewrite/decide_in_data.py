@@ -7,6 +7,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, TypeGuard
 
 from exportlint.rewrite.draft import changed_copy
+from exportlint.rewrite.grown_lists import has_no_rows
 from exportlint.rewrite.straight_line import GOES_ON, StraightLine, Style, sizes_asked, wanted_at
 from exportlint.rewrite.transformation import CannotError, Proposal
 
@@ -73,7 +74,10 @@ def _without_special_case(site: Site) -> Proposal | None:
     """`if mask.all(): mask = None` goes, where the general way computes the same. What Python asks beside data stays,
     and so does a case that computes something by itself: that might matter for values that nobody tried."""
     decision, draft = _decision_at(site), site.draft()
-    if site.view is None or decision is None or not _only_goes_another_way(decision.body):
+    if site.view is None or decision is None:
+        return None
+    gives_none = _asks_for_none(site.view, decision.test) is True and _gives_no_rows(decision.body)
+    if not gives_none and not _only_goes_another_way(decision.body):
         return None
     tests = decision.test.values if _is_or(decision.test) else [decision.test]
     plain = [one for one in tests if not site.view.is_data(one)]
@@ -107,6 +111,16 @@ def _only_goes_another_way(body: Sequence[ast.stmt]) -> bool:
             return True
         case [ast.Return(value=value) | ast.Assign(targets=[ast.Name()], value=value)]:
             return isinstance(value, ast.Name | ast.Attribute | ast.Constant)
+    return False
+
+
+def _gives_no_rows(body: Sequence[ast.stmt]) -> bool:
+    """Is what is given back, in all of its parts, a tensor without rows?"""
+    match body:
+        case [ast.Return(value=ast.Tuple(elts=parts))] | [ast.Return(value=ast.Dict(values=parts))]:
+            return all(map(has_no_rows, parts))
+        case [ast.Return(value=ast.expr() as value)]:
+            return has_no_rows(value)
     return False
 
 

@@ -153,7 +153,7 @@ class GrownLists:
                 return None
         match empty:
             case [ast.Return(value=ast.expr() as value) | ast.Assign(value=value)] if name in self.masks:
-                return list(other) if _has_no_rows(value) else None
+                return list(other) if has_no_rows(value) else None
         return None
 
     def _read(self, node: ast.stmt, inside: Mapping[str, set[int]]) -> ast.stmt:
@@ -265,7 +265,7 @@ def _begins(node: ast.stmt, name: str) -> int | None:
     return None
 
 
-def _has_no_rows(node: ast.expr) -> bool:
+def has_no_rows(node: ast.expr) -> bool:
     """`torch.zeros(0, 4)`, `x.new_zeros((0, 4))`, `torch.tensor([])`?"""
     match node:
         case ast.Call(func=ast.Attribute(attr=made), args=[first, *_]) if made.endswith(

@@ -37,6 +37,10 @@ class Place:
         """The outermost function around what is reported, else the file, with a new draft."""
         return cls(site, site.view.node if site.view else site.module.tree, site.view, site.draft())
 
+    def of_method(self, view: View) -> Place:
+        """Another function of the file, in the same draft."""
+        return Place(self.site, view.node, view, self.draft, self.imported_instead)
+
     def origin(self, node: ast.expr) -> str | None:
         """The dotted origin of a name or attribute; the function's own imports are stronger than the file's names."""
         path = path_of(node)

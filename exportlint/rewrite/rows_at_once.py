@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeGuard, cast
 
-from exportlint.engine.flow.control_flow import statements
-from exportlint.rewrite.draft import changed_copy, expression
+from exportlint.engine.flow.control_flow import blocks, statements
+from exportlint.rewrite.draft import as_target, changed_copy, expression, stands_for
 from exportlint.rewrite.draft import statements as written
 from exportlint.rewrite.grown_lists import put_together
 from exportlint.rewrite.straight_line import StraightLine, Swapped, names_set
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from exportlint.rewrite.view import View
 
 _HOW = "compute all rows at once with `torch.vmap`"
+_PADS = "write all rows at once with a mask"
 _COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp)
 
 
@@ -60,6 +61,9 @@ def rows_at_once(site: Site) -> Iterator[Proposal]:
     if listed:
         _comprehension(view, draft, listed[-1])
     elif loops:
+        if _padded(view, draft, loops[-1]):
+            yield Proposal(_PADS, draft)
+            return
         _loop(view, draft, loops[-1])
     else:
         return
@@ -93,6 +97,9 @@ def _loop(view: View, draft: Draft, node: ast.For) -> None:
     match last:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[value])):
             pass
+        case ast.Assign(targets=[ast.Subscript(value=ast.Name() as whole, slice=places)]):
+            _filled(view, draft, node, before, last, whole, places)
+            return
         case ast.Assign() | ast.AugAssign():
             _sum(view, draft, node, before, last)
             return
@@ -109,6 +116,99 @@ def _loop(view: View, draft: Draft, node: ast.For) -> None:
     draft.replace(begun, [])
     draft.replace(node, [*made, *written("NAME = MAPPED", NAME=name, MAPPED=mapped)])
     join_reads(view, draft, name, [begun, last])
+
+
+def _filled(
+    view: View, draft: Draft, node: ast.For, before: list[ast.stmt], last: ast.Assign, whole: ast.Name, places: ast.expr
+) -> None:
+    """`y[i] = f(i)` as `y[:] = torch.vmap(f)(…)`, where `y` was made with as many rows as there are steps."""
+    match node.target, node.iter:
+        case ast.Name(id=index), ast.Call(func=ast.Name(id="range"), args=[count]):
+            lengths = {ast.dump(count)}
+        case ast.Tuple(elts=[ast.Name(id=index), _]), ast.Call(func=ast.Name(id="enumerate"), args=[over]):
+            lengths = {ast.dump(expression(text, X=over)) for text in ("len(X)", "X.shape[0]", "X.size(0)")}
+        case _:
+            raise CannotError("nothing says that each row is set")
+    dim = _dim_of(index, places)
+    match view.only_value(whole.id):
+        case ast.Call(func=ast.Attribute(attr="zeros" | "new_zeros" | "empty" | "new_empty" | "full" | "new_full"),
+                      args=[ast.Tuple(elts=sizes) | ast.List(elts=sizes), *_] | [*sizes]):  # fmt: skip
+            counts = dim is not None and dim < len(sizes) and ast.dump(sizes[dim]) in lengths
+        case _:
+            counts = False
+    if not counts or any(isinstance(one, ast.Name) and one.id == whole.id for b in before for one in ast.walk(b)):
+        raise CannotError("nothing says that each row is set")
+    functions, mapped = _mapped(view, node, before, last.value, {whole.id})
+    rows = put_together(mapped, "torch.stack", ast.Constant(dim))
+    target = ast.Subscript(ast.Name(whole.id, ast.Load()), ast.Slice(), ast.Store())
+    draft.replace(node, [*functions, changed_copy(last, targets=[target], value=rows)])
+
+
+def _padded(view: View, draft: Draft, node: ast.For) -> bool:
+    """`y[i, :n] = x[start : start + n]`, for all rows of `y` in turn, as the places of `y` that `x` goes to."""
+    summed = _running_sum(view, node)
+    if summed is None or len(node.body) != 2:  # noqa: PLR2004 - the write, and the sum
+        return False
+    match node.target, node.iter, node.body[0]:
+        case (
+            ast.Tuple(elts=[ast.Name(id=index), ast.Name(id=each)]),
+            ast.Call(func=ast.Name(id="enumerate"), args=[over]),
+            ast.Assign(
+                targets=[
+                    ast.Subscript(ast.Name() as whole, ast.Tuple([ast.Name(id=own), ast.Slice(None, upper, None)]))
+                ],
+                value=ast.Subscript(value=flat, slice=ast.Slice() as part),
+            ),
+        ) if own == index and each == summed.each:
+            lengths, ends = _tensor(view, over), ast.unparse(upper) if upper is not None else ""
+        case _:
+            return False
+    dims, made = view.dims(flat), view.dims(whole)
+    more = len(dims) - 1 if dims is not None else len(made) - 2 if made is not None else None
+    if (
+        ends != each
+        or ast.unparse(part) != f"{summed.start}:{summed.start} + {each}"
+        or lengths is None
+        or more is None
+    ):
+        return False
+    further = f"[{', '.join(['...', *['None'] * more])}]" if more else ""
+    mask = f"(torch.arange(Y.shape[1], device=X.device) < LENGTHS[:, None]){further}"
+    filled = expression(f"Y.masked_scatter({mask}, X)", Y=whole, LENGTHS=lengths, X=flat)
+    draft.replace(node, [stands_for(ast.Assign([as_target(whole)], filled), node)])
+    draft.replace(summed.begun, [])
+    return True
+
+
+@dataclass(frozen=True)
+class _RunningSum:
+    """`start`, where each step of a loop ends with `start += n` for an `n` that the loop goes through. `begun`: what
+    sets it to 0."""
+
+    start: str
+    each: str
+    begun: ast.stmt
+
+
+def _running_sum(view: View, node: ast.For) -> _RunningSum | None:
+    """The one of the loop; None where there is none, or somebody reads it behind the loop."""
+    match node.body[-1]:
+        case ast.AugAssign(target=ast.Name(id=start), op=ast.Add(), value=ast.Name(id=each)):
+            pass
+        case ast.Assign(targets=[ast.Name(id=start)], value=ast.BinOp(ast.Name(id=left), ast.Add(), ast.Name(id=each))):
+            if left != start:
+                return None
+        case _:
+            return None
+    begun = [one for one in statements(view.body) if start in set(names_set(one)) and one is not node.body[-1]
+             and not any(blocks(one))]  # fmt: skip
+    through = {one.id for one in ast.walk(node.target) if isinstance(one, ast.Name)}
+    if each not in through or start in view.flow.live_after(node):
+        return None
+    match begun:
+        case [ast.Assign(targets=[_], value=ast.Constant(value=0))]:
+            return _RunningSum(start, each, begun[0])
+    return None
 
 
 # How the results of all rows are put together where each step adds, subtracts or multiplies its own.
@@ -217,6 +317,9 @@ def _tensor(view: View, over: ast.expr) -> ast.expr | None:
         case ast.Call(args=[inner, *args], keywords=words) if view.origin(over.func) == "torch.unbind":
             given = [*args, *(one.value for one in words if one.arg == "dim")]
             return _rows_along(inner, given) if _is_tensor(view, inner) else None
+        case ast.Name(id=name) if isinstance(made := view.only_value(name), ast.Call):
+            listed = isinstance(made.func, ast.Attribute) and made.func.attr == "tolist"
+            return _tensor(view, made) if listed else over if _is_tensor(view, over) else None
     return over if _is_tensor(view, over) else None
 
 
@@ -274,7 +377,13 @@ def _indexed(view: View, index: str, count: ast.expr, body: Sequence[ast.AST]) -
                     entries[id(one)] = ast.Name(parameters[text][0], ast.Load())
     inside = {id(inner) for part in body for one in ast.walk(part) if id(one) in entries for inner in ast.walk(one)}
     if not parameters:
-        raise CannotError("no rows of tensors")
+        if not view.is_data(count):
+            raise CannotError("no rows of tensors")
+        read = next((one for part in body for one in ast.walk(part) if _holds_tensor(one, view)), None)
+        counted: dict[str, ast.expr] = {"COUNT": TensorForm(view).number(count)}
+        if read is None:
+            return _Rows((index,), (expression("torch.arange(COUNT)", **counted),))
+        return _Rows((index,), (expression("torch.arange(COUNT, device=X.device)", X=read, **counted),))
     names, tensors = zip(*parameters.values(), strict=True)
     outside = (one for part in body for one in ast.walk(part) if id(one) not in inside)
     if any(isinstance(one, ast.Name) and one.id == index for one in outside):
@@ -289,6 +398,11 @@ def _dim_of(index: str, places: ast.expr) -> int | None:
     named = [place for place, one in enumerate(parts) if isinstance(one, ast.Name) and one.id == index]
     whole = [isinstance(one, ast.Slice) and ast.dump(one) == ast.dump(ast.Slice()) for one in parts]
     return named[0] if len(named) == 1 and sum(whole) == len(parts) - 1 else None
+
+
+def _holds_tensor(node: ast.AST, view: View) -> TypeGuard[ast.Name]:
+    """Is it a parameter of the function that holds a tensor? It is set before the loop."""
+    return isinstance(node, ast.Name) and node.id in view.flow.parameters and view.value(node).is_tensor
 
 
 def _is_tensor(view: View, node: ast.expr) -> bool:

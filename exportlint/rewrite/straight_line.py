@@ -278,21 +278,29 @@ class StraightLine:
     def _told_by_info(self, node: ast.Try) -> list[ast.stmt] | None:
         """`try: f = torch.linalg.cholesky(x)` with its `except`, by what `cholesky_ex` tells: no error to wait for."""
         calls = [one for one in _calls(node.body) if (self.view.origin(one.func) or "") in _TELLING_INFO]
-        if len(node.body) != 1 or len(calls) != 1 or len(node.handlers) != 1 or node.finalbody:
+        if len(calls) != 1 or len(node.handlers) != 1 or node.finalbody:
             return None
         handler = node.handlers[0]
         caught = [one.attr if isinstance(one, ast.Attribute) else getattr(one, "id", "") for one in _types(handler)]
         if handler.name or not set(caught) <= _ERRORS_OF_LINALG or any(isinstance(o, ast.Raise) for o in handler.body):
             return None
-        names = [ast.Name(self.fresh(wanted), ast.Load()) for wanted in ("result", "info")]
-        self.view.data |= {one.id for one in names}
+        place = next(at for at, one in enumerate(node.body) if _holds(one, calls[0]))
+        match node.body[place]:
+            case ast.Assign(targets=[ast.Name() as set_to], value=value) if (
+                value is calls[0] and _always_exits(handler.body) and set_to.id not in set(_reads_of(handler))
+            ):
+                result, tried = set_to.id, list[ast.stmt]()
+            case plain:
+                result = self.fresh("result")
+                tried = [cast("ast.stmt", Swapped({id(calls[0]): ast.Name(result, ast.Load())}).visit(plain))]
+        names = [result, self.fresh("info")]
+        self.view.data |= set(names)
         telling = expression(_TELLING_INFO[self.view.origin(calls[0].func) or ""])
         told = changed_copy(calls[0], func=telling)
-        target = ast.Tuple([ast.Name(one.id, ast.Store()) for one in names], ast.Store())
-        tried = cast("ast.stmt", Swapped({id(calls[0]): names[0]}).visit(node.body[0]))
+        target = ast.Tuple([ast.Name(one, ast.Store()) for one in names], ast.Store())
         test = expression("(INFO == 0).all()", INFO=names[1])
-        decided = ast.If(test, [tried, *node.orelse], list(handler.body))
-        return [stands_for(ast.Assign([target], told), node), decided]
+        decided = ast.If(test, [*tried, *node.body[place + 1 :], *node.orelse], list(handler.body))
+        return [*node.body[:place], stands_for(ast.Assign([target], told), node), decided]
 
     def _found(self, node: ast.For | ast.While, body: list[ast.stmt], rest: list[ast.stmt]) -> list[ast.stmt]:
         """`return` inside of a loop keeps the result and breaks; what follows the loop is for where there is none."""

@@ -667,8 +667,18 @@ class Templates:
         ways = [whole] if of_class else ways
         for matches in ways:
             where = " everywhere" if matches is whole and len(whole) > len(first) and not of_class else ""
-            if (found := _proposal(site, matches, where)) is not None:
-                yield found
+            new = Place.of(site)
+            yield from _proposal(new, [(one, new) for one in matches], where)
+            if matches is whole and groups & _TOGETHER and cls is not None:  # what a method gives, another one takes
+                new = Place.of(site)
+                methods = [new.of_method(one) for one in site.views() if one.node in cls.body and not one.is_unseen]
+                near_all = [
+                    (one, method)
+                    for method in methods
+                    for one in _compatible(_matches(method, ast.walk(method.node)))
+                    if (one.row.group or one.row.say) in groups
+                ]
+                yield from _proposal(new, near_all, " in the whole class")
 
     def _near(self, place: Place) -> list[_Match]:
         """The matches in the node; else those around it, in its statement."""
@@ -730,7 +740,7 @@ def _of_import(place: Place, node: ast.AST) -> Iterator[_Match]:
             yield match
 
 
-def _compatible(matches: Sequence[_Match]) -> Iterator[_Match]:
+def _compatible(matches: Iterable[_Match]) -> Iterator[_Match]:
     """One match a node: the first; what the row of another one writes anew is left to that."""
     taken: set[int] = set()
     for one in matches:
@@ -745,16 +755,16 @@ def _nodes(part: Part) -> Sequence[ast.AST]:
     return part if isinstance(part, list) else [part]
 
 
-def _proposal(site: Site, matches: Sequence[_Match], where: str = "") -> Proposal | None:
-    place = Place.of(site)
-    done = [one for one in matches if _apply(one, place)]
+def _proposal(place: Place, matches: Sequence[tuple[_Match, Place]], where: str) -> Iterator[Proposal]:
+    """Each match in its own function, all in the draft of the place."""
+    done = [one for one, own in matches if _apply(one, own)]
     if not done:
-        return None
+        return
     _without_imports(place, done)
     says = list(dict.fromkeys(one.row.say for one in done))
     safe = all(one.row.safe for one in done)
     words = ", ".join(says[:2]) + (" and more" if len(says) > 2 else "") + where  # noqa: PLR2004 - a short sentence
-    return Proposal(words, place.draft, Applicability.SAFE if safe else Applicability.UNSAFE)
+    yield Proposal(words, place.draft, Applicability.SAFE if safe else Applicability.UNSAFE)
 
 
 def _without_imports(place: Place, matches: Sequence[_Match]) -> None:

@@ -208,6 +208,23 @@ TABLE = [
         """,
     ),
     (
+        "an exception for a matrix, and what is made of it",
+        """
+        try:
+            gram = x @ x.T + y @ y.T
+            low = torch.linalg.cholesky(gram)
+            return torch.cholesky_solve(x, low)
+        except torch.linalg.LinAlgError:
+            return torch.linalg.pinv(gram) @ x
+        """,
+        "torch.linalg.cholesky(gram)",
+        """
+        gram = x @ x.T + y @ y.T
+        low, info = torch.linalg.cholesky_ex(gram)
+        return torch.where((info == 0).all(), torch.cholesky_solve(x, low), torch.linalg.pinv(gram) @ x)
+        """,
+    ),
+    (
         "the best of some",
         """
         best = min([x, y], key=lambda one: one.norm())
@@ -305,6 +322,49 @@ TABLE = [
             return torch.where(is_in_rows.unsqueeze(-1), x, 0).sum(0) / is_in_rows.unsqueeze(-1).sum(0)
         means = torch.vmap(one_row)(y[:, 0].unique())
         return means
+        """,
+    ),
+    (
+        "as many rows as data counts",
+        """
+        group = torch.where(y[:, 0] > 0, 1, 0)
+        n = group.max().item() + 1
+        means = []
+        for g in range(n):
+            rows = x[group == g]
+            means.append(rows.sum(0))
+        return torch.stack(means)
+        """,
+        "range(n)",
+        """
+        group = torch.where(y[:, 0] > 0, 1, 0)
+        n = group.max().item() + 1
+        def one_row(g):
+            is_in_rows = group == g
+            return torch.where(is_in_rows.unsqueeze(-1), x, 0).sum(0)
+        means = torch.vmap(one_row)(torch.arange(n, device=x.device))
+        return means
+        """,
+    ),
+    (
+        "rows of a tensor that data makes as large",
+        """
+        group = torch.where(y[:, 0] > 0, 1, 0)
+        n = group.max().item() + 1
+        sums = x.new_zeros(n, 4)
+        for g in range(n):
+            sums[g] = x[group == g].sum(0)
+        return sums
+        """,
+        "range(n)",
+        """
+        group = torch.where(y[:, 0] > 0, 1, 0)
+        n = group.max().item() + 1
+        sums = x.new_zeros(n, 4)
+        sums[:] = torch.vmap(
+            lambda g: torch.where((group == g).unsqueeze(-1), x, 0).sum(0)
+        )(torch.arange(n, device=x.device))
+        return sums
         """,
     ),
     (
@@ -864,3 +924,31 @@ def test_a_special_case_that_computes_nothing_is_left_out(test: str, after: str)
         """
     found = proposed(_model(before), "y.min() > 0", "decide-in-data")
     assert ast.unparse(_forward(_model(f"\n        {after}\n"))) in [ast.unparse(_forward(text)) for text in found]
+
+
+def test_a_special_case_that_gives_no_rows_for_no_rows_is_left_out() -> None:
+    before = """
+        rows = (x * y)[x[:, 0] > 0]
+        if len(rows) == 0:
+            return x.new_zeros(0, 2), x.new_zeros(0)
+        return rows[:, :2].exp(), rows[:, 2]
+        """
+    found = proposed(_model(before), "len(rows) == 0", "decide-in-data")
+    after = "rows = (x * y)[x[:, 0] > 0]\n        return rows[:, :2].exp(), rows[:, 2]"
+    assert ast.unparse(_forward(_model(f"\n        {after}\n"))) in [ast.unparse(_forward(text)) for text in found]
+
+
+def test_rows_of_lengths_that_data_says_are_written_with_a_mask() -> None:
+    before = """
+        lengths = (y > -9).sum(1) // 4
+        padded = torch.zeros(2, 3, 4)
+        start = 0
+        for row, n in enumerate(lengths.tolist()):
+            padded[row, :n] = x[start : start + n]
+            start += n
+        return padded
+        """
+    (new, *_) = [one for one in proposed(_model(before), "padded[row, :n]", *WAYS) if "masked_scatter" in one]
+    x, y = torch.randn(2, 4), torch.randn(2, 4)
+    program = torch.export.export(_built(new), (x, y))
+    assert torch.equal(program.module()(x, y), _built(_model(before))(x, y))

@@ -108,3 +108,18 @@ def test_bounds_that_are_left_out_make_no_check() -> None:
     (text,) = proposed(script, "torch._constrain", "templates")
     assert "torch._check(n <= 7)" in text
     assert ">=" not in text
+
+
+def test_an_array_that_another_method_makes_is_a_tensor_too() -> None:
+    model = """
+        import numpy as np
+        import torch
+        class Net(torch.nn.Module):
+            def levels(self, x: torch.Tensor):
+                rain = x.detach().cpu().numpy()
+                return np.quantile(rain, (0.5, 0.9)).astype("float32")
+            def forward(self, x: torch.Tensor):
+                return x * torch.from_numpy(self.levels(x)).sum()
+    """
+    found = proposed(model, "x.detach().cpu().numpy()", "templates")
+    assert any("return x * self.levels(x).sum()" in text and "torch.quantile(rain, " in text for text in found)
