@@ -65,6 +65,7 @@ _BY_NAME = {
 _CASE_OF = {name: case for case, names in _BY_NAME.items() for name in names.split()}
 _COPIES = {"copy.deepcopy": "BadDeepcopy", "copy.copy": "BadCopy"}
 _ORDERS = {"builtins.sorted": "BadSortedPairs", "builtins.min": "BadLargestPair", "builtins.max": "BadLargestPair"}
+_POOLS = frozenset(_BY_NAME["BadPool"].split())
 _LOCKS = frozenset({"threading.Lock", "threading.RLock", "threading.Condition", "threading.Semaphore"})
 
 
@@ -132,6 +133,7 @@ class UnsupportedBuiltin(Rule):
             or any(sketch.value(node).name in _LOCKS for node in contexts)
             or any(True for _ in sketch.nodes(ast.ClassDef))
             or any(_holds_pairs(value) for value in sketch.values)
+            or any(sketch.value(call.owner).name in _POOLS for call in sketch.calls if call.owner)
         )
 
     def visit_Call(self, node: cst.Call) -> None:
@@ -139,12 +141,21 @@ class UnsupportedBuiltin(Rule):
         if case := _CASE_OF.get(name):
             if name != "builtins.eval" or not _is_literal(node):
                 self.report(node, case)
+        elif self._is_kept_pool(node.func):
+            self.report(node, "BadPool")
         elif name in _COPIES and node.args:
             self._copy(node, name)
         elif name == "builtins.type" and len(node.args) > 1:
             self.report(node, "BadClassMade")
         elif not any(arg.keyword and arg.keyword.value == "key" for arg in node.args):
             self._order(node, name)
+
+    def _is_kept_pool(self, node: cst.BaseExpression) -> bool:
+        """A method of a pool that `__init__` made: of one that forward makes, that is reported."""
+        match node:
+            case cst.Attribute(value=cst.Attribute() as owner):
+                return self.code.value(owner).name in _POOLS
+        return False
 
     def _order(self, node: cst.Call, name: str) -> None:
         """Python asks the first of each pair, and a tensor beside it only where two of those are equal."""

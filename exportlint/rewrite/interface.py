@@ -21,6 +21,7 @@ from exportlint.engine.values.abstract_value import Kind
 from exportlint.rewrite.draft import changed_copy, expression, stands_for, statements
 from exportlint.rewrite.place import Place, around
 from exportlint.rewrite.transformation import Proposal
+from exportlint.rule.patterns import SHAPE_METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -330,32 +331,33 @@ def _give_dtype(site: Site, draft: Draft, body: Sequence[ast.stmt], dtype: ast.e
 
 _LIST_METHODS = frozenset({"append", "extend", "insert", "remove", "reverse", "sort", "clear"})
 _DICT_METHODS = frozenset({"update", "setdefault", "popitem"})
+_SHARED = "NAME.view_as(NAME)"
 
 
 def _copied_container(site: Site, view: View) -> Iterator[Proposal]:
-    """The caller's container is copied where torch exports, since no program can reach the caller's."""
-    if view.function.name != "forward":
-        return
+    """The caller's container is copied where torch exports, since no program can reach the caller's; and so is the
+    tensor that the caller will see with another shape, which shares its memory: eager goes on as it did."""
     draft = site.draft()
     node = site.node if isinstance(site.node, ast.Call) else draft.statement_of(site.node)
     written = list(_written(view, node)) if node is not None else []
     if not written:
         return
-    name, maker = written[0]
+    name, copied = written[0]
+    if view.function.name != "forward" and copied != _SHARED:
+        return
     others = [step.node for step in view.flow.flow.steps if name in view.flow.defs[step]]
-    if name not in view.flow.parameters[1:] or any(not isinstance(one, ast.AugAssign) for one in others):
+    if name not in {*view.flow.parameters} - {"self"} or any(not isinstance(one, ast.AugAssign) for one in others):
         return
     texted = ast.get_docstring(view.node, clean=False) is not None and len(view.body) > 1
-    draft.above(
-        view.body[texted], statements(f"if torch.compiler.is_exporting():\n    NAME = {maker}(NAME)", NAME=name)
-    )
-    if maker == "copy.copy":
+    draft.above(view.body[texted], statements(f"if torch.compiler.is_exporting():\n    NAME = {copied}", NAME=name))
+    if copied.startswith("copy."):
         draft.add_import("copy")
-    yield Proposal("write to a copy where torch exports", draft)
+    shape = "give another shape to a tensor of its own" if copied == _SHARED else "write to a copy"
+    yield Proposal(f"{shape} where torch exports", draft)
 
 
 def _written(view: View, node: ast.AST) -> Iterator[tuple[str, str]]:
-    """The names of containers that it writes, and what copies one."""
+    """The names of containers that it writes, and what copies one; of tensors that it gives another shape."""
     match node:
         case ast.Expr(value=value):
             yield from _written(view, value)
@@ -365,13 +367,15 @@ def _written(view: View, node: ast.AST) -> Iterator[tuple[str, str]]:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name) as owner, attr=method)):
             text = any(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in node.args)
             if kind := _kind(view, owner):
-                yield name, kind
+                yield name, f"{kind}(NAME)"
             elif method in _LIST_METHODS or (method == "pop" and not text):
-                yield name, "list"
+                yield name, "list(NAME)"
             elif method in _DICT_METHODS or method == "pop":
-                yield name, "dict"
+                yield name, "dict(NAME)"
+            elif method in SHAPE_METHODS and view.is_data(owner):
+                yield name, _SHARED
         case ast.AugAssign(target=ast.Name(id=name)):
-            yield name, "list"
+            yield name, "list(NAME)"
         case ast.Assign(targets=targets) | ast.Delete(targets=targets):
             for target in targets:
                 yield from _written_target(view, target)
@@ -383,9 +387,9 @@ def _written_target(view: View, target: ast.expr) -> Iterator[tuple[str, str]]:
     match target:
         case ast.Subscript(value=ast.Name(id=name) as owner, slice=index):
             text = isinstance(index, ast.Constant) and isinstance(index.value, str)
-            yield name, _kind(view, owner) or ("dict" if text else "list")
+            yield name, f"{_kind(view, owner) or ('dict' if text else 'list')}(NAME)"
         case ast.Attribute(value=ast.Name(id=name)):
-            yield name, "copy.copy"
+            yield name, "copy.copy(NAME)"
 
 
 def _kind(view: View, node: ast.expr) -> str | None:

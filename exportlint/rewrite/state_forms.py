@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from exportlint.engine.values.abstract_value import Belief
     from exportlint.rewrite.state_homes import Home, Scope
 
+_SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr)
 _GROWING = frozenset({"append", "appendleft", "insert"})
 _WHOLE = frozenset({"mean", "sum", "prod", "max", "min", "amax", "amin", "norm", "std", "var", "median"})
 # What is put into a place: the author's expression, what the engine believes of it, or its size.
@@ -446,6 +447,7 @@ class Forms:
         self.known, self.scopes = known, scopes
         self.cells: list[Cell] = []
         self.refused: list[str] = []
+        self.sizes: dict[str, list[ast.stmt]] = {}  # of names of sizes, what sets them, above each reader
         todo = [place for home in homes for place in home.places.values()]
         for place in todo:
             todo += self._form(place)
@@ -1868,6 +1870,8 @@ class _Window(_Grown):
             return []
         if (grown := self.growth(node, owner, is_own)) is not None:
             return [one for new in grown for one in _each(rebuilt_inside(new, self, owner, is_own))]
+        if isinstance(node, _SIMPLE) and any(self._joined(one, is_own) for one in ast.walk(node)):
+            return self._of_rows(node, owner, is_own)
         own = self.own(owner)
         match node:
             case ast.Assign(targets=[target], value=value) if is_own(target) and not self.is_full:
@@ -1909,6 +1913,44 @@ class _Window(_Grown):
                 raise CannotError(f"`{self.place.name}` has another length in the first calls")
             return expression("OWN.unbind(0)", OWN=own)
         return None
+
+    def _joined(self, node: ast.AST, is_own: IsOwn) -> tuple[bool, int] | None:
+        """Of `torch.stack(list(self.past), dim=1)`, while there may be fewer: is it stacked, and along which dim."""
+        match node:
+            case ast.Call(func=joiner, args=[held, *dims], keywords=words) if _is_all_of(held, is_own):
+                how, at = self.known.module.dotted(joiner) or "", _dim(dims, words)
+                if how in {"torch.stack", "torch.cat"} and at is not None and not (self.is_full or self.fills):
+                    return how == "torch.stack", at
+        return None
+
+    def _of_rows(self, node: ast.stmt, owner: str, is_own: IsOwn) -> list[ast.stmt]:
+        """A statement that reads the elements that are there: their number is a size that data decides."""
+        own, name = self.own(owner), f"{self.place.name.lstrip('_')}_size"
+        count, most = ast.Name(name, ast.Load()), self.length(owner)
+        first = expression("0" if self.grows_at_front else "MOST - N", MOST=most, N=count)
+        there = expression("OWN.narrow(0, FIRST, N)", OWN=own, FIRST=first, N=count)
+        is_read = False
+
+        def change(one: ast.AST) -> Changed:
+            nonlocal is_read
+            if one is not node and (read := self.read(one, owner, is_own)) is not None:
+                return read
+            if (joined := self._joined(one, is_own)) is not None:
+                is_read, (stacked, at) = True, joined
+                if stacked:
+                    return expression("ROWS.movedim(0, AT)" if at else "ROWS", ROWS=there, AT=ast.Constant(at))
+                start, end = (at, at + 1) if at >= 0 else (at - 1, at)
+                moved = expression("ROWS.movedim(0, AT)" if start else "ROWS", ROWS=there, AT=ast.Constant(start))
+                return expression("ROWS.flatten(A, B)", ROWS=moved, A=ast.Constant(start), B=ast.Constant(end))
+            return None if one is node else self.change(one, owner, is_own)
+
+        new = rebuilt(node, change)
+        if is_read:
+            self.forms.sizes[name] = [
+                *statements("N = COUNT.item()", N=name, COUNT=self.count(owner)),
+                *statements("torch._check(N >= 1)\ntorch._check(N <= MOST)", N=count, MOST=most),
+            ]
+        return new if isinstance(new, list) else [new]
 
     def _rows(self, owner: str) -> ast.expr:
         """The elements, with the newest one in the places of those that are not there yet."""

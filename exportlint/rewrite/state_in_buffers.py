@@ -144,6 +144,8 @@ class _Rewriting:
         self._inline()
         self._name_chosen_layers()
         self._in_data()
+        for scope in self.scopes if forms.sizes else ():
+            scope.rewrite(lambda node: _with_sizes(node, forms.sizes))
         for scope in self.scopes:
             scope.rewrite(lambda node, s=scope: self._written(node, s))  # type: ignore[misc]
         for scope in self.scopes:
@@ -623,6 +625,14 @@ class _Rewriting:
         (made,) = statements(f"def __init__({', '.join(['self', *asked])}):\n    pass")
         assert isinstance(made, ast.FunctionDef)  # noqa: S101 - it is written above
         self.draft.replace(fields[0][0], [changed_copy(made, body=[*begun, *home.registered])])
+
+
+def _with_sizes(node: ast.AST, sizes: Mapping[str, Sequence[ast.stmt]]) -> list[ast.stmt] | None:
+    """A statement that reads such a size, with what sets it above: a decision about tensors must not see that."""
+    if not isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Return | ast.Expr):
+        return None
+    names = dict.fromkeys(one.id for one in ast.walk(node) if isinstance(one, ast.Name) and one.id in sizes)
+    return [*(one for name in names for one in sizes[name]), node] if names else None
 
 
 def _set_by(target: ast.expr) -> Iterator[ast.expr]:

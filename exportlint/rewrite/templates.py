@@ -42,7 +42,9 @@ if TYPE_CHECKING:
     from exportlint.rewrite.transformation import Site
 
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
-_MODULES = frozenset({"torch", "numpy", "math", "functorch", "torchao", "scipy", "cmath", "functools"})
+_MODULES = frozenset({"torch", "numpy", "math", "functorch", "torchao", "scipy", "cmath", "functools",
+    "concurrent", "multiprocessing", "threading",
+})  # fmt: skip
 _INPUT = "INPUT"
 _MOST = 4
 _TOGETHER = frozenset({"numpy", "tasks"})
@@ -139,7 +141,7 @@ def _key(node: ast.AST) -> str:
             return _key(func)
         case ast.Attribute(attr=name) | ast.Name(id=name):
             return name if not _VARIABLE.fullmatch(name) else type(node).__name__
-        case ast.Assign(targets=[target]) | ast.AugAssign(target=target):
+        case ast.Assign(targets=[ast.Attribute() as target]) | ast.AugAssign(target=target):
             return f"={_key(target)}"
     return type(node).__name__
 
@@ -167,10 +169,12 @@ class _Matcher:
             case ast.Call():
                 return isinstance(node, ast.Call) and self.fits(pattern.func, node.func) and self._given(pattern, node)
             case ast.With(items=[item], body=[ast.Expr(value=ast.Name(id=name))]):
-                if not isinstance(node, ast.With) or len(node.items) != 1 or node.items[0].optional_vars is not None:
+                if not isinstance(node, ast.With) or len(node.items) != 1:
                     return False
                 self.bound[name] = node.body
-                return self.fits(item.context_expr, node.items[0].context_expr)
+                return self.fits(item.context_expr, node.items[0].context_expr) and (
+                    node.items[0].optional_vars is None or self.fits(item.optional_vars, node.items[0].optional_vars)
+                )
             case ast.AST():
                 return type(pattern) is type(node) and all(
                     self.fits(value, getattr(node, name))
@@ -340,6 +344,24 @@ def _is_layer(name: str, *, plain: bool = False) -> Callable[[Place, ast.expr], 
     return made
 
 
+def _is_pool(place: Place, node: ast.expr) -> bool:
+    """Something that runs functions elsewhere, by what the engine knows or what sets the name."""
+    made = [
+        *place.values_of(node),
+        *(one.context_expr for one in ast.walk(place.node) if isinstance(one, ast.withitem) and one.optional_vars
+          and path_of(one.optional_vars) == path_of(node)),
+    ]  # fmt: skip
+    names = [place.origin(one.func) for one in made if isinstance(one, ast.Call)]
+    names += [place.view.value(node).name] if place.view is not None else []
+    return any(_TASKS.match(one or "") for one in names)
+
+
+def _is_beside_tasks(place: Place) -> bool:
+    calls = (one for one in ast.walk(place.node) if isinstance(one, ast.Call))
+    return any(_TASKS.match(place.origin(one.func) or "") or (
+        isinstance(one.func, ast.Attribute) and _is_pool(place, one.func.value)) for one in calls)  # fmt: skip
+
+
 def _is_pairs(place: Place, node: ast.expr) -> bool:
     """`zip(…)`, `parts.items()`, or a list of tuples."""
     match place.value_of(node):
@@ -362,6 +384,10 @@ def _is_distribution(cls: ClassInfo) -> bool:
     return any(one.startswith("torch.distributions.") for one in cls.foreign_bases)
 
 
+_TASKS = re.compile(
+    r"concurrent\.futures\.(thread\.)?\w+PoolExecutor|(torch\.)?multiprocessing\.(pool\.)?(Thread)?Pool"
+    r"|threading\.Thread|torch\.jit\.(_async\.)?_?fork|torch\.futures\."
+)
 _MAKING = frozenset({
     "torch.randn", "torch.rand", "torch.zeros", "torch.ones", "torch.tensor", "torch.arange", "torch.full",
     "torch.randint", "torch.empty",
@@ -394,6 +420,7 @@ _CONDITIONS: dict[str, Callable[[Place, ast.expr], bool]] = {
     "plain gaussian loss": _is_layer("torch.nn.GaussianNLLLoss", plain=True),
     "made here": lambda _, node: isinstance(node, ast.Call),
     "pairs": _is_pairs,
+    "a pool": _is_pool,
     "a list": lambda _, node: isinstance(node, ast.List | ast.ListComp),
     "a text": lambda _, node: isinstance(node, ast.Constant) and isinstance(node.value, str),
     "a number": lambda _, node: isinstance(node, ast.Constant) and isinstance(node.value, int | float),
@@ -435,6 +462,8 @@ def _holds(condition: str, match: _Match, place: Place) -> bool:
         return not _differentiates(place)
     if condition == "in a distribution":
         return place.view is not None and place.view.cls is not None and _is_distribution(place.view.cls)
+    if condition == "beside tasks":
+        return _is_beside_tasks(place)
     if condition == "method":
         return place.view is not None and place.view.cls is not None
     if condition == "beside a saved program":
@@ -551,6 +580,8 @@ class _Filling:
                 | ast.Expr(value=ast.Name(id=name))
             ) if isinstance(given := self.bound.get(name), list):
                 return given
+            case ast.Starred(value=ast.Name(id=name)) if isinstance(given := self.bound.get(name), ast.Tuple):
+                return given.elts
             case ast.AST() if self._lacks(node):
                 return []
         return [self.of(node)]

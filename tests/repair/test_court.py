@@ -378,6 +378,13 @@ def test_what_the_author_raises_may_be_raised_by_the_program():
     assert verdict(before, after).why_not == ""
 
 
+def test_checks_of_a_distribution_that_are_left_out_are_told():
+    draw = "return torch.distributions.Normal(x, x.exp()).log_prob(x.sqrt())"
+    found = verdict(of(draw, PLAIN), of(draw.replace("x.exp())", "x.exp(), validate_args=False)"), PLAIN), unsafe=True)
+    assert found.why_not == ""
+    assert any("a distribution refused its arguments" in one for one in found.caveats)
+
+
 def test_sizes_that_are_not_taken_any_more_are_told():
     before = kept("self.last = None", "self.last = x if self.last is None else self.last + x\nreturn self.last * 1")
     after = kept(BUFFER, "self.last.copy_(self.last + x.reshape(2, 3))\nreturn self.last * 1")

@@ -71,6 +71,16 @@ def test_a_container_of_the_caller_is_copied_for_the_export() -> None:
     assert "        if torch.compiler.is_exporting():\n            batch = dict(batch)\n" in text
 
 
+def test_the_caller_sees_the_other_shape_in_eager_only() -> None:
+    (text,) = proposed(_net("x.unsqueeze_(0)\nreturn x * 2"), "x.unsqueeze_", "interface")
+    for exporting in (False, True):
+        names: dict[str, object] = {}
+        exec(text.replace("torch.compiler.is_exporting()", str(exporting)), names)  # noqa: S102 - made above
+        given = torch.ones(3)
+        assert names["Net"]()(given, {}).shape == (1, 3)
+        assert given.dim() == (1 if exporting else 2)
+
+
 def test_what_is_no_module_is_wrapped_with_the_modules_that_it_holds() -> None:
     (text, *_) = proposed(
         """

@@ -681,3 +681,37 @@ def test_keys_of_a_dict_of_the_file_that_nobody_writes_stay_there():
     assert 'nn.Linear(3, _RUN["period"])' in after
     assert "self.run_step += 1" in after
     assert "% _RUN[" in after
+
+
+_MEMORY = """
+import torch
+from collections import deque
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self, memory=5):
+        super().__init__()
+        self.recent = deque(maxlen=memory)
+
+    def forward(self, x: torch.Tensor):
+        z = torch.zeros(2, 3)
+        z = z + x
+        self.recent.{put}(z)
+        rows = {read}
+        return (z.unsqueeze(1) @ rows.transpose(1, 2)).softmax(-1) @ rows
+"""
+
+
+@pytest.mark.parametrize("put", ["append", "appendleft"])
+@pytest.mark.parametrize(
+    "read", ["torch.stack(list(self.recent), dim=1)", "torch.cat(tuple(self.recent), 0).unsqueeze(0)",
+             "torch.cat([*self.recent], dim=-1).unsqueeze(-1) * torch.ones(3)"],
+)  # fmt: skip
+def test_a_window_that_is_not_full_gives_the_rows_that_are_there(put: str, read: str) -> None:
+    before = _MEMORY.format(put=put, read=read)
+    (text, *_) = proposed(before, f"self.recent.{put}(z)", "state-in-buffers")
+    assert ".item()" in text
+    models = [_model(one) for one in (before, text)]
+    for number in range(9):
+        x = torch.full((2, 3), float(number)) / 7
+        torch.testing.assert_close(*_calls(models[1], [x]), *_calls(models[0], [x]))

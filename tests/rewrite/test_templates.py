@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import re
+from textwrap import indent
 from typing import Any
 
 import pytest
@@ -123,3 +124,44 @@ def test_an_array_that_another_method_makes_is_a_tensor_too() -> None:
     """
     found = proposed(model, "x.detach().cpu().numpy()", "templates")
     assert any("return x * self.levels(x).sum()" in text and "torch.quantile(rain, " in text for text in found)
+
+
+_POOLED = """
+import threading
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from multiprocessing.pool import ThreadPool
+
+class Net(nn.Module):
+    def forward(self, x):
+{body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "at"),
+    [
+        (("with ThreadPoolExecutor(2) as pool:\n    jobs = [pool.submit(torch.add, x, n) for n in (1, 2)]\n"
+         "    return [job.result() for job in jobs]"), "ThreadPoolExecutor(2)"),
+        ("with ThreadPoolExecutor(2) as pool:\n    return list(pool.map(torch.exp, [x, x + 1]))", "ThreadPoolExecutor(2)"),
+        (("pool = ThreadPoolExecutor(2)\njobs = {pool.submit(torch.add, x, n): n for n in (1, 2)}\n"
+         "found = {jobs[job]: job.result() for job in as_completed(jobs)}\npool.shutdown()\n"
+         "return [found[1], found[2]]"), "ThreadPoolExecutor(2)"),
+        (("pool = ThreadPool(2)\nboth = pool.starmap(torch.add, [(x, 1), (x, 2)])\n"
+         "last = pool.apply_async(torch.mul, (x, 3))\nboth.append(last.get())\npool.close()\nreturn both"),
+         "ThreadPool(2)"),
+        (("found = {}\ndef work(n, factor=1):\n    found[n] = x * n * factor\n"
+         "threads = [threading.Thread(target=work, args=(n,), kwargs={'factor': 2}) for n in (1, 2)]\n"
+         "for one in threads:\n    one.start()\nfor one in threads:\n    one.join()\nreturn [found[1], found[2]]"),
+         "threading.Thread("),
+    ],
+)  # fmt: skip
+def test_what_threads_compute_is_computed_one_after_the_other(body: str, at: str) -> None:
+    before = "import torch\nfrom torch import nn\n" + _POOLED.format(body=indent(body, " " * 8))
+    (text, *_) = proposed(before, at, "templates")
+    results = []
+    for one in (before, text):
+        names: dict[str, Any] = {}
+        exec(one, names)  # noqa: S102 - it stands above
+        results.append(names["Net"]()(torch.tensor([1.0, 2.0])))
+    assert all(torch.equal(a, b) for a, b in zip(*results, strict=True))
+    assert "Thread" not in text.partition("class Net")[2]

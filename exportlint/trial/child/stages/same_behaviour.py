@@ -106,10 +106,12 @@ class EagerCall:
 
 @dataclass(frozen=True)
 class Raised:
-    """A call that raised. `on_purpose`: by a `raise` or an `assert` of the model's own files."""
+    """A call that raised. `on_purpose`: by a `raise` or an `assert` of the model's own files; `by_distribution`: by the
+    checks of a distribution of torch's, of values for which it has none."""
 
     error_class: str
     on_purpose: bool
+    by_distribution: bool = False
 
 
 @dataclass(frozen=True)
@@ -323,6 +325,9 @@ def _harmless(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
             found = first_difference(before.gradients, now.gradients)
             if found and found.is_nan:
                 yield f"on zeros, {found.in_words}"
+    unchecked = (before.in_words for before, now in pairs if any(map(_checks_no_more, before.calls, now.calls)))
+    if (words := next(unchecked, None)) is not None:
+        yield f"on {words}, a distribution refused its arguments, and gives a result now"
     fixed = (before.draw.how for before, now in pairs if _takes_other_sizes_no_more(before, now))
     if (how := next(fixed, None)) is not None:
         yield f"it takes the sample's sizes only, and took others before ({how})"
@@ -546,7 +551,7 @@ def _call(
             output = _used_up(model(*args, **kwargs))
             given = snapshot(output)
         except BaseException as exc:  # noqa: BLE001 - SystemExit is an answer too
-            return Raised(type(exc).__name__, _raises_on_purpose(exc))
+            return Raised(type(exc).__name__, _raises_on_purpose(exc), _raises_in_distribution(exc))
     outputs.append(output)
     kinds = (("the output", output), ("the input", inputs))
     grad = {
@@ -566,6 +571,12 @@ def _raises_on_purpose(exc: BaseException) -> bool:
     return is_own and code.co_code[place] == dis.opmap["RAISE_VARARGS"]
 
 
+def _raises_in_distribution(exc: BaseException) -> bool:
+    *_, last = _steps(exc.__traceback__)
+    where = str(last.tb_frame.f_globals.get("__name__"))
+    return isinstance(exc, ValueError) and where.startswith("torch.distributions.")
+
+
 def _steps(traceback: TracebackType | None) -> Iterator[TracebackType]:
     while traceback is not None:
         yield traceback
@@ -583,6 +594,8 @@ def _first_difference(before: Behaviour, now: Behaviour) -> Observation | None:
         where = {"inputs": before.in_words, "call": number}
         if isinstance(ours, Raised) and isinstance(theirs, Raised):
             break  # a check that a program keeps raises a RuntimeError, whatever class the Python one had
+        if _checks_no_more(ours, theirs):
+            break  # which is told beside the rewrite
         if isinstance(ours, Raised) or isinstance(theirs, Raised):
             return _observed({**where, "what": "raised", "ours": _how(ours), "theirs": _how(theirs)})
         for part, mine, other in (("output", ours.output, theirs.output), ("input", ours.inputs, theirs.inputs)):
@@ -627,6 +640,10 @@ def _under_other_names(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator
         if moved := _moved(before, now):
             yield f"`state_dict()` after calls holds the values of `{moved[0]}` and others under other names"
             return
+
+
+def _checks_no_more(ours: EagerCall | Raised, theirs: EagerCall | Raised) -> bool:
+    return isinstance(ours, Raised) and ours.by_distribution and isinstance(theirs, EagerCall)
 
 
 def _in_words(details: Mapping[str, Any]) -> str:
