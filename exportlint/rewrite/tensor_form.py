@@ -56,6 +56,7 @@ _DTYPES = {
 }  # fmt: skip
 # In NumPy these give the values alone, and their spread is that of the whole population.
 _SPREAD = frozenset({"var", "std"})
+_NUMBERS = frozenset({Kind.UNBACKED, Kind.SCALAR})
 _TO_NUMPY = frozenset({"numpy", "cpu", "detach", "tolist"})
 # Arguments of these are sizes, or numbers of things: torch takes symbols there, and no tensors.
 _SIZED = frozenset({
@@ -114,6 +115,7 @@ class TensorForm:
         # What is set to rows that data chooses -> the name of the mask that takes its place.
         self.masks: dict[str, str] = {}
         self.in_tests = 0  # around the expression, where no gradient passes
+        self.in_rounding = 0  # around it, where the last digit decides: Python computes numbers with double precision
         self.fits = True  # do both sides of every selection surely have the same shape?
 
     # -- Values ---------------------------------------------------------------------------------------------------
@@ -137,6 +139,8 @@ class TensorForm:
                 return self.negated(self.truth(operand))
             case ast.Compare():
                 return self._compared(node)
+            case ast.BinOp(op=op) if self.in_rounding or isinstance(op, ast.FloorDiv | ast.Mod):
+                return self._rounded(node)
             case ast.IfExp(test=test, body=body, orelse=orelse) if self.is_data(test):
                 return self.selected(self.truth(test), self.of(body), self.of(orelse))
             case ast.Subscript(ctx=ast.Load()):
@@ -535,7 +539,9 @@ class TensorForm:
 
     def _of_torch(self, name: str, args: Sequence[ast.expr]) -> ast.expr:
         called = expression(f"torch.{name}")
+        self.in_rounding += name in {"floor", "ceil", "trunc"}
         given = [self._cut(self.of(one), one) if self.view.value(one).is_tensor else self.of(one) for one in args]
+        self.in_rounding -= name in {"floor", "ceil", "trunc"}
         # torch takes a tensor first
         given = [one if self.is_data(old) or place else expression("torch.tensor(X)", X=one)
                  for place, (one, old) in enumerate(zip(given, args, strict=True))]  # fmt: skip
@@ -580,7 +586,9 @@ class TensorForm:
     def _converted(self, node: ast.Call, name: str) -> ast.expr:
         """`int(t)`, `float(t)` and so on: the tensor, as such a number."""
         given = node.args[0]
+        self.in_rounding += name in {"int", "round"}
         inner = self.of(given)
+        self.in_rounding -= name in {"int", "round"}
         if name != "round":
             inner = self._read(inner, given)
         match name:
@@ -595,6 +603,18 @@ class TensorForm:
             case "round":
                 return expression("torch.round(X)", X=inner)
         raise AssertionError(name)
+
+    def _rounded(self, node: ast.BinOp) -> ast.expr:
+        """A computation that is rounded behind it, `int(x.max().item() * 10)`: with double precision, as Python's."""
+        self.in_rounding += 1
+        news = [self.of(one) for one in (node.left, node.right)]
+        self.in_rounding -= 1
+        for place, old in enumerate((node.left, node.right)):
+            of_number = self.is_data(old) and self.view.value(old).kind in _NUMBERS
+            if of_number and not isinstance(old, ast.BinOp) and not self._is_whole(_unread(old)):
+                news[place] = expression("X.double()", X=news[place])
+        same = news[0] is node.left and news[1] is node.right
+        return node if same else changed_copy(node, left=news[0], right=news[1])
 
     def _is_whole(self, node: ast.expr) -> bool:
         """Can the code tell that its elements are integers?"""

@@ -48,6 +48,17 @@ TABLE = [
         """,
     ),
     (
+        "a number that is rounded, with the precision of Python's",
+        """
+        top = x.max().item()
+        if top > 1:
+            x = x + int(top * 10) + math.floor(x.sum().item() * 10) + y.numel() // 2
+        return x
+        """,
+        "top > 1",
+        None,
+    ),
+    (
         "early return",
         """
         if x.max() > 1:
@@ -795,3 +806,15 @@ def test_a_special_case_that_computes_nothing_is_left_out(test: str, after: str)
         """
     found = proposed(_model(before), "y.min() > 0", "decide-in-data")
     assert ast.unparse(_forward(_model(f"\n        {after}\n"))) in [ast.unparse(_forward(text)) for text in found]
+
+
+def test_what_is_rounded_is_computed_as_precisely_as_in_python():
+    """In single precision 0.7 * 10 is 7."""
+    forward = """
+        top = x.max().item()
+        if top > 0:
+            x = x + int(top * 10)
+        return x
+        """
+    (text, *_) = proposed(_model(forward), "int(top * 10)", *WAYS)
+    assert "(top.double() * 10).long()" in text

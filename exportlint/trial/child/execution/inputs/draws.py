@@ -153,6 +153,8 @@ _CHANGES: dict[str, Change] = {
     "the sample, negated": torch.neg,
     ZEROS: torch.zeros_like,
     "the sample times 100": lambda tensor: tensor * 100,
+    # What is whole in the sample is not here, and what is rounded may be rounded another way: 0.7 * 10 is less than 7.
+    "the sample times 1.1, in tenths": lambda tensor: (tensor * 11).round() / 10,
 }
 
 
