@@ -1,6 +1,7 @@
-"""Which numbers and truth values of a model decide in the functions that were edited, by their text.
+"""What else the functions that were edited serve than what was tried, by their text: other settings, other classes.
 
-A rewrite that leaves a step of a loop or a special case out may be right for those the model was made with alone.
+A rewrite that leaves a step of a loop or a special case out may be right for the numbers and truth values that the
+model was made with alone; and one that gives a tensor for a number, for the model's own classes alone.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
 Read = tuple[str, str]  # the qualified name of a class and an attribute of its objects, or "" and a name
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -33,6 +34,38 @@ def settings_read(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[
             for function in [one[name] for one in (old, new) if name in one]:
                 found |= {read for read in _read(function, owner) if read[1].partition(".")[0] not in made}
     return tuple(sorted(found))
+
+
+def users_not_tried(before: Mapping[str, str], after: Mapping[str, str], tried: Collection[str]) -> list[str]:
+    """Classes and functions of edited files that are no part of the model, whose classes are `tried`, and that inherit
+    from an edited class or call an edited function.
+
+    >>> old = "def f(x):\\n    return 1\\nclass A:\\n    y = f(2)\\nclass B:\\n    z = f(3)\\n"
+    >>> users_not_tried({"a.py": old}, {"a.py": old.replace("return 1", "return 2")}, ["A"])
+    ['B']
+    """
+    found = list[str]()
+    for path, text in after.items():
+        old, new = _functions(before[path]), _functions(text)
+        edited = {name.partition(".")[0] for name in {*old, *new} if _texts(old, name) != _texts(new, name)}
+        units = {one.name: one for one in ast.parse(text).body if isinstance(one, ast.ClassDef | _Function)}
+        named = {name: {n.id for n in ast.walk(one) if isinstance(n, ast.Name)} for name, one in units.items()}
+        run = {name.partition(".")[0] for name in tried}
+        heirs = edited & units.keys()
+        for _ in units:
+            run |= {other for name in run & units.keys() for other in named[name]}
+            heirs |= {name for name, one in units.items() if isinstance(one, ast.ClassDef) and _bases(one) & heirs}
+        calls = {name for name in units if named[name] & {one for one in edited if not _is_class(units.get(one))}}
+        found += [name for name in units if name in (heirs | calls) - run - edited]
+    return found
+
+
+def _bases(cls: ast.ClassDef) -> set[str]:
+    return {one.id for one in cls.bases if isinstance(one, ast.Name)}
+
+
+def _is_class(unit: ast.stmt | None) -> bool:
+    return isinstance(unit, ast.ClassDef)
 
 
 def _functions(text: str) -> dict[str, _Function]:

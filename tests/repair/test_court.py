@@ -469,3 +469,45 @@ def test_a_model_that_counts_in_a_global_begins_anew_in_each_comparison():
     assert verdict(before, COUNTED.format(begins=kept, counts="self.step.add_(1)", step="self.step")).why_not == ""
     other = verdict(before, COUNTED.format(begins=kept, counts="self.step.add_(2)", step="self.step"))
     assert "the sample, call 1: the output differs" in other.why_not
+
+
+LOUD = "print('sum', {0}, x[0].tolist())\nreturn x * 2"
+
+
+def test_what_is_printed_is_compared():
+    before, other = of(LOUD.format("x.sum().item()"), PLAIN), of(LOUD.format("x.sum()"), PLAIN)
+    assert "prints something else" in verdict(before, other).why_not
+    assert any("prints something else" in one for one in verdict(before, other, unsafe=True).caveats)
+    assert verdict(before, of(LOUD.format("x.T.sum().item()"), PLAIN)).why_not == ""
+
+
+def test_what_attributes_hold_is_compared():
+    text = "self.last = {0}\nreturn x * 2"
+    before, other = of(text.format("float(x.max())"), PLAIN), of(text.format("x.max()"), PLAIN)
+    assert "`last` of the model holds something else" in verdict(before, other).why_not
+    assert verdict(before, of(text.format("x.max().item()"), PLAIN)).why_not == ""
+
+
+STEPPED = """
+class Net(nn.Module):
+    steps = 0
+
+    def forward(self, x):
+        {0}.steps += 1
+        return x * {0}.steps
+
+    inputs = staticmethod(lambda: (torch.ones(2, 3),))
+"""
+
+
+def test_state_of_the_class_is_no_state_of_each_object():
+    shared = STEPPED.format("Net")
+    assert "its own state" in verdict(shared, STEPPED.format("self")).caveats[0]
+    assert verdict(shared, STEPPED.format("type(self)")).caveats == []
+
+
+def test_a_number_is_rounded_as_python_rounds_it():
+    source = PLAIN.replace("0.3, -1.2, 0.7", "0.25, -1.25, 0.625")
+    before = of("return x * int(x[0, 2].item() * 10)", source)
+    assert "in tenths" in verdict(before, of("return x * (x[0, 2] * 10).long()", source)).why_not
+    assert verdict(before, of("return x * (x[0, 2].double() * 10).long()", source)).why_not == ""

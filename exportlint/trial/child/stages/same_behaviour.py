@@ -6,6 +6,7 @@ import copy
 import dis
 import math
 import pickle
+import re
 import time
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, ValuesView
 from contextlib import nullcontext
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
@@ -42,7 +44,7 @@ from exportlint.trial.child.execution.inputs.numbers_as_tensors import (
     with_numbers,
 )
 from exportlint.trial.child.execution.inputs.other_settings import OtherSetting, settings, with_setting
-from exportlint.trial.child.execution.inputs.pytree_leaves import Leaves, leaves, snapshot
+from exportlint.trial.child.execution.inputs.pytree_leaves import PLAIN, Leaves, leaves, snapshot
 from exportlint.trial.child.execution.inputs.taken_sides import (
     asks_for_numbers,
     one_sided,
@@ -85,6 +87,7 @@ _OF_GRADIENTS = (SAMPLE, OTHER, ZEROS)
 # Seconds in which inputs are looked for that take the other sides of branches, or as long as the usual draws took.
 _LOOKING = 2.0
 _HALVINGS = 8
+_DEEP = 3  # so far down into an attribute that holds others
 _BUFFER = "buffer "
 
 
@@ -92,6 +95,7 @@ _BUFFER = "buffer "
 class EagerCall:
     """What a call gave, its arguments as it left them, and which tensors of both require gradients.
 
+    said           what it printed and logged
     numbers        those that it was given as arguments
     gives_tensors  does the caller give tensors now for some that were numbers in the call that this stands beside?
     """
@@ -99,6 +103,7 @@ class EagerCall:
     output: Leaves
     inputs: Leaves
     with_gradients: frozenset[str]
+    said: str = ""
     numbers: Numbers = field(default_factory=dict)
     gives_tensors: bool = False
 
@@ -120,8 +125,10 @@ class Behaviour:
     calls    of each call what it gave, or raised
     later    the outputs once more, after all of them: what a call gave must not change with the next one
     buffers  after all of them, and parameters
+    held     after all of them, public attributes, which other code may read
     keys     of the state that a checkpoint holds by then
     left     what they leave as it was in most models: whether it can be copied, and torch's global settings
+    second   what another model gives after it
     gradients  of one call more, by the name of parameters and inputs
     is_apart  each model ran in a process of its own, for one goes on with what another left outside of itself
     seconds  that a call took
@@ -131,9 +138,11 @@ class Behaviour:
     calls: tuple[EagerCall | Raised, ...]
     later: tuple[Leaves, ...]
     buffers: dict[str, Leaves]
+    held: dict[str, Leaves]
     keys: frozenset[str]
     left: dict[str, bool | str]
     setting: OtherSetting | None = None
+    second: EagerCall | Raised | None = None
     gradients: dict[str, torch.Tensor] = field(default_factory=dict)
     seconds: float = 0.0
     is_apart: bool = False
@@ -168,8 +177,16 @@ def run(request: StageRequest) -> StageAnswer:
     if any(isinstance(call, EagerCall) and call.gives_tensors for _, now in beside for call in now.calls):
         caveats.append("its callers give tensors now for what were numbers")
     caveats += (*_other_gradients(beside), *_in_checkpoints(beside), *_elsewhere(beside))
-    caveats += _other_statistics(loaded, beside)
-    return _judged(caveats, _harmless(beside), unsafe=unsafe)
+    caveats += (*_other_statistics(loaded, beside), *_said_otherwise(beside), *_held_otherwise(beside))
+    answer = _judged(caveats, [*_harmless(beside), *_alone(beside)], unsafe=unsafe)
+    return replace(answer, data={**answer.data, "classes": _classes(loaded.eager())})
+
+
+def _classes(model: Any) -> list[str]:
+    """The names of those that the model is made of; of a function its own."""
+    parts = model.modules() if isinstance(model, torch.nn.Module) else [model]
+    classes = {cls for part in parts for cls in (type(part).__mro__ if not isinstance(part, FunctionType) else [part])}
+    return sorted(cls.__qualname__ for cls in classes)
 
 
 def _judged(caveats: Sequence[str], harmless: Iterable[str] = (), *, unsafe: bool) -> StageAnswer:
@@ -348,6 +365,46 @@ def _other_statistics(loaded: Loaded, pairs: Sequence[tuple[Behaviour, Behaviour
             return
 
 
+def _said_otherwise(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
+    for before, now in pairs:
+        for number, (ours, theirs) in enumerate(zip(before.calls, now.calls, strict=True), 1):
+            if isinstance(ours, Raised) or isinstance(theirs, Raised):
+                break
+            if not _same_text(ours.said, theirs.said):
+                yield f"it prints something else on {before.in_words}, call {number}"
+                return
+
+
+_NUMBER = re.compile(r"(-?\d+(?:\.\d*)?(?:e[-+]?\d+)?)")
+_OF_AUTOGRAD = re.compile(r", (grad_fn=<\w*>|requires_grad=True)")
+
+
+def _same_text(ours: str, theirs: str) -> bool:
+    """But for the last digits of numbers, and what autograd calls an operation."""
+    mine, others = (_NUMBER.split(_OF_AUTOGRAD.sub("", text)) for text in (ours, theirs))
+    numbers = zip(mine[1::2], others[1::2], strict=False)
+    close = all(math.isclose(float(a), float(b), rel_tol=1e-3, abs_tol=1e-3) for a, b in numbers)
+    return mine[::2] == others[::2] and close
+
+
+def _held_otherwise(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
+    """Of attributes that are attributes still: what a rewrite makes a buffer of is said where it does that."""
+    for before, now in pairs:
+        if before.draw.is_told or _refuses(before) or _refuses(now):
+            continue
+        for name, ours in before.held.items():
+            if name in now.held and (found := compare(ours, now.held[name])):
+                yield f"`{name}` of the model holds something else after {before.in_words}{_how_much(found.fields())}"
+                return
+
+
+def _alone(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
+    for before, now in pairs:
+        ours, theirs = before.second, now.second
+        if isinstance(ours, EagerCall) and isinstance(theirs, EagerCall) and compare(ours.output, theirs.output):
+            yield "each model keeps its own state, where the next one went on with what another left"
+
+
 def is_told_of(loaded: Loaded, before: Behaviour) -> bool:
     """Does the edited model compute something else there in eager, of which somebody is told beside the rewrite?"""
     return before.draw.is_told and _first_difference(before, _behaviour(loaded, before.draw, beside=before)) is not None
@@ -486,10 +543,23 @@ def _of_calls(
     left = _left(model)
     named = [*getattr(model, "named_buffers", list)(), *getattr(model, "named_parameters", list)()]
     buffers = {name: snapshot(value) for name, value in named}
+    held = _held(model)
+    is_sample = draw == InputDraw(SAMPLE)
+    second = _call(fresh(), made(loaded, draw), FIRST_SEED, around, [], limit, {}) if is_sample else None
     keys = frozenset(model.state_dict()) if isinstance(model, torch.nn.Module) else frozenset[str]()
     has_gradients = draw.how in _OF_GRADIENTS and not (draw.in_training or draw.dtype or setting)
     found = gradients(fresh, inputs, FIRST_SEED, around) if has_gradients else {}
-    return Behaviour(draw, tuple(calls), later, buffers, keys, left, setting, found, seconds)
+    return Behaviour(draw, tuple(calls), later, buffers, held, keys, left, setting, second, found, seconds)
+
+
+def _held(model: Any) -> dict[str, Leaves]:
+    parts = model.named_modules() if isinstance(model, torch.nn.Module) else ()
+    return {
+        f"{prefix}.{name}".lstrip("."): snapshot(value, _DEEP)
+        for prefix, part in parts
+        for name, value in vars(part).items()
+        if not name.startswith("_") and isinstance(value, (torch.Tensor, list, tuple, dict, *PLAIN))
+    }
 
 
 def _left(model: Any) -> dict[str, bool | str]:
@@ -518,7 +588,7 @@ def _call(
     """Adds what it gave to `outputs`. `numbers`: those that the call which this stands beside was given."""
     args, kwargs = inputs
     seed(number)
-    with recorded_effects(), around(), in_time(limit) if limit else nullcontext():
+    with recorded_effects() as effects, around(), in_time(limit) if limit else nullcontext():
         try:
             output = _used_up(model(*args, **kwargs))
             given = snapshot(output)
@@ -533,7 +603,8 @@ def _call(
         if isinstance(leaf, torch.Tensor) and leaf.requires_grad
     }
     left = snapshot(as_numbers(inputs, numbers))
-    return EagerCall(given, left, frozenset(grad), numbers_of(inputs), in_tensors(inputs, numbers))
+    said = "\n".join([effects.printed.getvalue(), *effects.log])
+    return EagerCall(given, left, frozenset(grad), said, numbers_of(inputs), in_tensors(inputs, numbers))
 
 
 def _raises_on_purpose(exc: BaseException) -> bool:
