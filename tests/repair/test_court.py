@@ -511,3 +511,34 @@ def test_a_number_is_rounded_as_python_rounds_it():
     before = of("return x * int(x[0, 2].item() * 10)", source)
     assert "in tenths" in verdict(before, of("return x * (x[0, 2] * 10).long()", source)).why_not
     assert verdict(before, of("return x * (x[0, 2].double() * 10).long()", source)).why_not == ""
+
+
+DROPPING = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.drop = nn.Dropout(0.5)
+
+    def forward(self, x):
+        {0}
+
+    inputs = staticmethod(lambda: (torch.ones(2, 8),))
+"""
+
+
+def test_what_only_training_shows_is_told():
+    before = DROPPING.format("return torch.stack([self.drop(row) for row in x])")
+    mapped = verdict(before, DROPPING.format("return torch.vmap(self.drop)(x)"), unsafe=True)
+    assert any("in training" in one for one in mapped.caveats)
+    assert verdict(before, DROPPING.format("return torch.stack([self.drop(row) for row in [*x]])")).caveats == []
+
+
+def test_longer_rows_than_the_sample_has_are_tried():
+    before = of("return torch.stack([x[:, 0], x[:, 1], x[:, 2]], 1) * 2", PLAIN)
+    assert "one longer in its second dim" in verdict(before, of("return x * 2", PLAIN)).why_not
+
+
+def test_a_special_case_with_a_dtype_of_its_own_is_told():
+    before = of("return x * 2 if x.any() else torch.zeros(x.shape)", PLAIN)
+    found = verdict(before, of("return x * 2", PLAIN), unsafe=True)
+    assert any("zeros in float64" in one for one in found.caveats)
