@@ -542,3 +542,27 @@ def test_a_special_case_with_a_dtype_of_its_own_is_told():
     before = of("return x * 2 if x.any() else torch.zeros(x.shape)", PLAIN)
     found = verdict(before, of("return x * 2", PLAIN), unsafe=True)
     assert any("zeros in float64" in one for one in found.caveats)
+
+
+WORDED = """
+class Net(nn.Module):
+    def __init__(self, mode="mean"):
+        super().__init__()
+        self.mode = mode
+
+    def forward(self, x):
+        if self.mode == "mean":
+            s = {0}
+        else:
+            s = float(x.numel())
+        {1}
+
+    inputs = staticmethod(lambda: (torch.tensor([[0.3, -1.2, 0.7], [1.1, 0.2, -0.4]]),))
+"""
+
+
+def test_other_words_than_the_sample_s_are_set():
+    before = WORDED.format("x.mean().item()", "return x * s if s > 0.1 else x")
+    after = WORDED.format("x.mean().detach()", "return torch.where({0}, x * s, x)")
+    assert verdict(before, after.replace("{0}", "s > 0.1"), unsafe=True).settings.differs.endswith("`mode` = ''")
+    assert verdict(before, after.replace("{0}", "torch.as_tensor(s > 0.1)"), unsafe=True).settings.differs == ""

@@ -232,6 +232,16 @@ TABLE = [
         """,
     ),
     (
+        "rows through a layer, which may draw numbers where it is trained",
+        """
+        return torch.stack([self.layers[0](row) for row in x])
+        """,
+        "self.layers[0](row)",
+        """
+        return torch.vmap(lambda row: self.layers[0](row), randomness="different")(x)
+        """,
+    ),
+    (
         "a loop over rows",
         """
         outs = []

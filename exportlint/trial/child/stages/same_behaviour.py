@@ -70,7 +70,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from types import TracebackType
 
+    from exportlint.trial.child.execution.executed_lines import Lines
     from exportlint.trial.child.execution.inputs.input_sets import Inputs
+    from exportlint.trial.child.execution.inputs.other_settings import Read
     from exportlint.trial.child.execution.inputs.taken_sides import Side
     from exportlint.trial.child.loading.loaded import Loaded
 
@@ -154,7 +156,7 @@ class Behaviour:
 
 def run(request: StageRequest) -> StageAnswer:
     """`file` in the options holds the behaviour of the unedited model; with `keep`, it is written there. With `read`
-    (pairs of a class and an attribute, or of "" and an argument), it is what it does under other settings of these.
+    (a class and an attribute, or "" and an argument, and words), it is what it does under other settings of these.
 
     `caveats` in the data of an answer: what is not as before. Of what concerns the sample, only `unsafe` allows it.
     """
@@ -203,13 +205,14 @@ def _kept(request: StageRequest) -> StageAnswer:
         apart = _apart if _leaves_something(request) else _here
         sample = apart(request, partial(_behaviour, loaded, InputDraw(SAMPLE)))
         limit = _limit(sample)
-        draws, taken = apart(request, partial(_draws_and_sides, loaded, limit))
+        draws, taken, lines = apart(request, partial(_draws_and_sides, loaded, limit))
         others = (draw for draw in draws if draw != sample.draw)
         tried = [sample, *(apart(request, partial(_behaviour, loaded, draw, limit=limit)) for draw in others)]
         tried = [replace(one, is_apart=apart is _apart) for one in tried]
         told = [one for one in tried if not _takes_too_long(one)]
         kept = [one for one in told if one.draw in _usual() or not _refuses(one) or _is_on_purpose(one)]
         data = {"one_sided": one_sided(taken), "two_sided": two_sided(taken)}
+        data["run"] = {path: sorted(own) for path, own in lines.items()}
     exit_if_forked_copy()
     Path(request.options["file"]).write_bytes(pickle.dumps(kept))
     return StageAnswer(PASSED, data=data)
@@ -252,7 +255,7 @@ def kept_behaviours(file: str) -> list[Behaviour]:
     return kept
 
 
-def _under_settings(loaded: Loaded, read: Sequence[Sequence[str]]) -> Iterator[Behaviour]:
+def _under_settings(loaded: Loaded, read: Sequence[Read]) -> Iterator[Behaviour]:
     """Of those with which the model runs."""
     end = time.monotonic() + _LOOKING
     for setting in settings(loaded.eager(), made(loaded, InputDraw(SAMPLE)), read):
@@ -422,9 +425,9 @@ def _limit(sample: Behaviour) -> float:
     return max(_PATIENCE, _TIMES_THE_SAMPLE * sample.seconds)
 
 
-def _draws_and_sides(loaded: Loaded, limit: float) -> tuple[list[InputDraw], set[Side]]:
+def _draws_and_sides(loaded: Loaded, limit: float) -> tuple[list[InputDraw], set[Side], Lines]:
     """What to try: what everybody gets, and of the further ones those that take sides of branches which no other one
-    takes; all the sides that are taken."""
+    takes; all the sides that are taken, and all the lines that run."""
     began = time.monotonic()
     search = _SideSearch(loaded, limit)
     for draw in (*usual_draws(), *boundary_draws(loaded), *training_draws(loaded)):
@@ -436,7 +439,7 @@ def _draws_and_sides(loaded: Loaded, limit: float) -> tuple[list[InputDraw], set
     for scale in scales_of_draws():
         for first, second in pairwise(scale):
             search.look_between(first, second)
-    return [draw for draw, matters in search.draws.items() if matters], search.taken
+    return [draw for draw, matters in search.draws.items() if matters], search.taken, search.lines
 
 
 @dataclass
@@ -447,6 +450,7 @@ class _SideSearch:
     limit: float
     draws: dict[InputDraw, bool] = field(default_factory=dict)
     taken: set[Side] = field(default_factory=set)
+    lines: Lines = field(default_factory=dict)
     end: float = math.inf
     known: dict[InputDraw, frozenset[Side]] = field(default_factory=dict)
 
@@ -454,7 +458,7 @@ class _SideSearch:
         """That this one takes; none where it is not worth a call any more."""
         if draw not in self.known and self._goes_on():
             limit = min(self.limit, max(self.end - time.monotonic(), 0.1))
-            self.known[draw] = sides = frozenset(sides_taken(self.loaded, made(self.loaded, draw), limit))
+            self.known[draw] = sides = frozenset(sides_taken(self.loaded, made(self.loaded, draw), limit, self.lines))
             self.draws[draw] = not sides <= self.taken
             self.taken |= sides
         return self.known.get(draw, frozenset())
