@@ -11,6 +11,7 @@ Where Python takes no tensor (sizes, bounds of slices, dims), the number is read
 from __future__ import annotations
 
 import ast
+import struct
 from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.def_use import path_of
@@ -340,6 +341,10 @@ class TensorForm:
         if len(node.ops) == 1:
             whole = self.each(node)
             self.in_tests -= 1
+            if isinstance(whole, ast.Compare) and any(map(_is_rounded_in_single, sides)):
+                # `t.item() > 0.1` holds for torch.tensor(0.1), and `t > 0.1` does not.
+                first, other = map(self._in_double, sides, (whole.left, *whole.comparators))
+                return changed_copy(whole, left=first, comparators=[other])
             return whole
         news = [self.of(one) for one in sides]
         self.in_tests -= 1
@@ -607,14 +612,17 @@ class TensorForm:
     def _rounded(self, node: ast.BinOp) -> ast.expr:
         """A computation that is rounded behind it, `int(x.max().item() * 10)`: with double precision, as Python's."""
         self.in_rounding += 1
-        news = [self.of(one) for one in (node.left, node.right)]
+        left, right = (self._in_double(one, self.of(one)) for one in (node.left, node.right))
         self.in_rounding -= 1
-        for place, old in enumerate((node.left, node.right)):
-            of_number = self.is_data(old) and self.view.value(old).kind in _NUMBERS
-            if of_number and not isinstance(old, ast.BinOp) and not self._is_whole(_unread(old)):
-                news[place] = expression("X.double()", X=news[place])
-        same = news[0] is node.left and news[1] is node.right
-        return node if same else changed_copy(node, left=news[0], right=news[1])
+        same = left is node.left and right is node.right
+        return node if same else changed_copy(node, left=left, right=right)
+
+    def _in_double(self, old: ast.expr, new: ast.expr) -> ast.expr:
+        """A number that Python read of a tensor, with the precision that it has there."""
+        of_number = self.is_data(old) and self.view.value(old).kind in _NUMBERS
+        if of_number and not isinstance(old, ast.BinOp) and not self._is_whole(_unread(old)):
+            return expression("X.double()", X=new)
+        return new
 
     def _is_whole(self, node: ast.expr) -> bool:
         """Can the code tell that its elements are integers?"""
@@ -1200,6 +1208,12 @@ def _before_numpy(node: ast.expr) -> ast.expr:
 
 def _is_number(node: ast.Constant) -> bool:
     return isinstance(node.value, int | float | complex)
+
+
+def _is_rounded_in_single(node: ast.expr) -> bool:
+    """A number such as 0.1, of which single precision has another one?"""
+    value = node.value if isinstance(node, ast.Constant) else None
+    return isinstance(value, float) and abs(value) < 1e38 and struct.unpack("f", struct.pack("f", value))[0] != value  # noqa: PLR2004 - what single precision holds
 
 
 def _is_none(node: ast.expr) -> bool:

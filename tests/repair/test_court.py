@@ -566,3 +566,9 @@ def test_other_words_than_the_sample_s_are_set():
     after = WORDED.format("x.mean().detach()", "return torch.where({0}, x * s, x)")
     assert verdict(before, after.replace("{0}", "s > 0.1"), unsafe=True).settings.differs.endswith("`mode` = ''")
     assert verdict(before, after.replace("{0}", "torch.as_tensor(s > 0.1)"), unsafe=True).settings.differs == ""
+
+
+def test_a_size_that_is_taken_no_more_is_told():
+    before = of("return x.topk(2).values * 2 if x.shape[1] > 1 else x[:, [0, 0]] * 2", PLAIN)
+    found = verdict(before, of("return x.topk(2).values * 2", PLAIN))
+    assert found.caveats == ["it does not take all sizes that it took before (a single entry in the second dim)"]

@@ -818,6 +818,21 @@ def test_a_special_case_that_computes_nothing_is_left_out(test: str, after: str)
     assert ast.unparse(_forward(_model(f"\n        {after}\n"))) in [ast.unparse(_forward(text)) for text in found]
 
 
+def test_numbers_that_single_precision_has_not_are_compared_as_in_python() -> None:
+    """A tensor of 0.1 is not more than 0.1, and the number that Python reads of it is."""
+    forward = """
+        top = x.max().item()
+        if top > 0.1:
+            x = x * 2
+        if x.min() > 0.1 or top > 0.5:
+            x = x + 1
+        return x
+        """
+    (text, *_) = proposed(_model(forward), "top > 0.1", *WAYS)
+    assert "torch.where(top.double() > 0.1, x * 2, x)" in text
+    assert "(x.min() > 0.1) | (top > 0.5)" in text
+
+
 def test_what_is_rounded_is_computed_as_precisely_as_in_python():
     """In single precision 0.7 * 10 is 7."""
     forward = """

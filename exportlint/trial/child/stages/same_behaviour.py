@@ -324,9 +324,13 @@ def _harmless(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
             found = first_difference(before.gradients, now.gradients)
             if found and found.is_nan:
                 yield f"on zeros, {found.in_words}"
-    fixed = (before.draw.how for before, now in pairs if _takes_other_sizes_no_more(before, now))
-    if (how := next(fixed, None)) is not None:
-        yield f"it takes the sample's sizes only, and took others before ({how})"
+    refused = [before.draw.how for before, now in pairs if _takes_other_sizes_no_more(before, now)]
+    takes_some = any(before.draw.other_size and not _refuses(now) for before, now in pairs)
+    if refused:
+        what = (
+            "does not take all sizes that it took" if takes_some else "takes the sample's sizes only, and took others"
+        )
+        yield f"it {what} before ({refused[0]})"
 
 
 def _takes_other_sizes_no_more(before: Behaviour, now: Behaviour) -> bool:

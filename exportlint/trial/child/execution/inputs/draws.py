@@ -263,7 +263,7 @@ def _has_size(tensors: Sequence[torch.Tensor], how: str) -> bool:
     """Is there what the draw changes?"""
     if how in (ONE_MORE, EMPTY):
         return any(leaf.dim() for leaf in tensors)
-    dim = {ONE_ROW: 0, SHORTER: 1, LONGER: 1, NARROWER: -1, WIDER: -1}[how]
+    dim = {ONE_ROW: 0, FEW: 1, SHORTER: 1, LONGER: 1, NARROWER: -1, WIDER: -1}[how]
     if dim < 0 and all(leaf.dim() <= 2 for leaf in tensors):  # noqa: PLR2004 - then it is SHORTER
         return False
     size = next((leaf.shape[dim] for leaf in tensors if _has_dim(leaf, dim)), 1)
@@ -272,12 +272,14 @@ def _has_size(tensors: Sequence[torch.Tensor], how: str) -> bool:
 
 ONE_ROW, ONE_MORE, EMPTY = "the first row alone", "the first row once more", "no rows"
 SHORTER, NARROWER = "the sample, one shorter in its second dim", "the sample, one shorter in its last dim"
+FEW = "a single entry in the second dim"
 LONGER, WIDER = "the sample, one longer in its second dim", "the sample, one longer in its last dim"
 _SIZES: dict[str, Callable[[Inputs], Inputs]] = {
     ONE_ROW: partial(_resized, dim=0, change=lambda tensor: tensor[:1]),
     ONE_MORE: partial(_resized, dim=0, change=lambda tensor: torch.cat([tensor, tensor[:1]])),
     EMPTY: partial(_resized, dim=0, change=lambda tensor: tensor[:0]),
     SHORTER: partial(_resized, dim=1, change=lambda tensor: tensor[:, :-1]),
+    FEW: partial(_resized, dim=1, change=lambda tensor: tensor[:, :1]),
     NARROWER: partial(_resized, dim=-1, change=lambda tensor: tensor[..., :-1]),
     LONGER: partial(_resized, dim=1, change=lambda tensor: torch.cat([tensor, tensor[:, :1]], 1)),
     WIDER: partial(_resized, dim=-1, change=lambda tensor: torch.cat([tensor, tensor[..., :1]], -1)),
@@ -285,7 +287,7 @@ _SIZES: dict[str, Callable[[Inputs], Inputs]] = {
 VALUES_IN_TURN, SIZES_IN_TURN = "other inputs in each call", "other sizes in each call"
 _OTHER_SIZES = {
     **dict.fromkeys((ONE_ROW, ONE_MORE, SIZES_IN_TURN), "rows"),
-    **{how: how for how in (EMPTY, SHORTER, NARROWER, LONGER, WIDER)},
+    **{how: how for how in (EMPTY, FEW, SHORTER, NARROWER, LONGER, WIDER)},
 }
 _TURNS = {VALUES_IN_TURN: (SAMPLE, OTHER), SIZES_IN_TURN: (SAMPLE, ONE_ROW)}
 
