@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from exportlint.edited_source import edited
 from exportlint.errors import UserError
 from exportlint.files import decode, shown
+from exportlint.repair.settings_read import lines_not_run
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -96,6 +97,17 @@ class Edition:
         """Of each rewrite what inputs showed. `both`: real path and line, before all edits, of every `if` of which
         inputs took both sides; `one_sided`: of the others -> which side none took."""
         return replace(self, reasons=tuple(_with_sides(one, both, one_sided) for one in self.reasons))
+
+    def with_lines_not_run(self, run: Mapping[str, Collection[int]]) -> Edition:
+        """What was changed where no call came is told at the nearest rewrite. `run`: the lines of the texts before all
+        edits that calls of the model ran, by real path."""
+        reasons = list(self.reasons)
+        for key, text in self.texts.items():
+            places = {place: one.line for place, one in enumerate(reasons) if str(Path(one.path).resolve()) == key}
+            for line in lines_not_run(self.found[key], text, run[key]) if places and key in run else ():
+                nearest = min(places, key=lambda place: abs(places[place] - line))
+                reasons[nearest] = _with_line_not_run(reasons[nearest], line)
+        return replace(self, reasons=tuple(reasons))
 
     @property
     def found(self) -> dict[str, str]:
@@ -180,6 +192,15 @@ def _with_sides(
         caveat = "; ".join(filter(None, (one_sided[place], reason.caveat)))
         return replace(reason, shown=ONE_SIDE, caveat=caveat)
     return replace(reason, shown=BOTH_SIDES if place in both else TRIED)
+
+
+def _with_line_not_run(reason: HunkReason, line: int) -> HunkReason:
+    if reason.shown in (BY_CONSTRUCTION, ONE_SIDE):
+        return reason
+    begun = "no input that was tried runs line "
+    told = f"{reason.caveat}, {line}" if begun in reason.caveat else f"{begun}{line}"
+    caveat = told if begun in reason.caveat else "; ".join(filter(None, (reason.caveat, told)))
+    return replace(reason, caveat=caveat)
 
 
 def _in_words(reason: HunkReason, name: str) -> str:

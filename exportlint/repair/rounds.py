@@ -27,6 +27,7 @@ from exportlint.repair.improvement import (
     wrong_program,
 )
 from exportlint.repair.proposals import Proposal, Proposals
+from exportlint.repair.settings_read import users_not_tried
 from exportlint.repair.wellformed import lost_names, what_is_broken
 from exportlint.trial.protocol.outcomes import FAILED
 from exportlint.trial.protocol.stages import SAME_BEHAVIOUR, StageKind
@@ -302,13 +303,17 @@ class _Rounds(Generic[T]):
         self, proposal: Proposal, edited: Edition, before_edits: Edition, tried: T
     ) -> tuple[Edition, str | None]:
         """With what is told beside the rewrites, or why it is not taken."""
-        stages = (target.stage(SAME_BEHAVIOUR.name) for target in tried.targets)
-        caveats = [text for stage in stages if stage is not None for text in stage.data.get("caveats", ())]
+        stages = [stage for target in tried.targets if (stage := target.stage(SAME_BEHAVIOUR.name)) is not None]
+        caveats = [text for stage in stages for text in stage.data.get("caveats", ())]
+        classes = [name for stage in stages for name in stage.data.get("classes", ())]
         told = {text for one in before_edits.reasons for text in one.caveat.split("; ")}
         found = self.settings(edited)
         if found.why:
             return edited, found.why
         caveats += [f"`{name}` is gone" for name in lost_names(edited.found, edited.texts)]
+        if not proposal.is_safe:
+            users = users_not_tried(edited.found, edited.texts, classes)
+            caveats += [f"`{name}` uses it too, and was not tried" for name in users]
         new = [text for text in caveats if text not in told]
         shown = None
         if found.differs and found.differs not in told:

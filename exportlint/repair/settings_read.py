@@ -1,17 +1,20 @@
-"""Which numbers and truth values of a model decide in the functions that were edited, by their text.
+"""What else the functions that were edited serve than what was tried, by their text: other settings, other classes.
 
-A rewrite that leaves a step of a loop or a special case out may be right for those the model was made with alone.
+A rewrite that leaves a step of a loop or a special case out may be right for the numbers and truth values that the
+model was made with alone; and one that gives a tensor for a number, for the model's own classes alone.
 """
 
 from __future__ import annotations
 
 import ast
+import difflib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
-Read = tuple[str, str]  # the qualified name of a class and an attribute of its objects, or "" and a name
+# The qualified name of a class and an attribute of its objects, or "" and a name; and the texts it is compared with.
+Read = tuple[str, str, tuple[str, ...]]
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -21,9 +24,9 @@ def settings_read(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[
 
     >>> old = "class A:\\n    def forward(self, x):\\n        return x if self.plain else -x\\n"
     >>> settings_read({"a.py": old}, {"a.py": old.replace(" if self.plain else -x", "")})
-    (('', 'x'), ('A', 'plain'))
+    (('', 'x', ()), ('A', 'plain', ()))
     """
-    found: set[Read] = set()
+    found: dict[tuple[str, str], set[str]] = {}
     for path, text in after.items():
         old, new = _functions(before[path]), _functions(text)
         edited = {name for name in {*old, *new} if _texts(old, name) != _texts(new, name)}
@@ -31,8 +34,78 @@ def settings_read(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[
         for name in edited:
             owner = name.rpartition(".")[0]
             for function in [one[name] for one in (old, new) if name in one]:
-                found |= {read for read in _read(function, owner) if read[1].partition(".")[0] not in made}
-    return tuple(sorted(found))
+                for place, node in _read(function, owner):
+                    if place[1].partition(".")[0] not in made:
+                        found.setdefault(place, set()).update(_compared(function, node))
+    return tuple((*place, tuple(sorted(texts))) for place, texts in sorted(found.items()))
+
+
+def users_not_tried(before: Mapping[str, str], after: Mapping[str, str], tried: Collection[str]) -> list[str]:
+    """Classes and functions of edited files that are no part of the model, whose classes are `tried`, and that inherit
+    from an edited class or call an edited function.
+
+    >>> old = "def f(x):\\n    return 1\\nclass A:\\n    y = f(2)\\nclass B:\\n    z = f(3)\\n"
+    >>> users_not_tried({"a.py": old}, {"a.py": old.replace("return 1", "return 2")}, ["A"])
+    ['B']
+    """
+    found = list[str]()
+    for path, text in after.items():
+        old, new = _functions(before[path]), _functions(text)
+        edited = {name.partition(".")[0] for name in {*old, *new} if _texts(old, name) != _texts(new, name)}
+        units = {one.name: one for one in ast.parse(text).body if isinstance(one, ast.ClassDef | _Function)}
+        named = {name: {n.id for n in ast.walk(one) if isinstance(n, ast.Name)} for name, one in units.items()}
+        run = {name.partition(".")[0] for name in tried}
+        heirs = edited & units.keys()
+        for _ in units:
+            run |= {other for name in run & units.keys() for other in named[name]}
+            heirs |= {name for name, one in units.items() if isinstance(one, ast.ClassDef) and _bases(one) & heirs}
+        calls = {name for name in units if named[name] & {one for one in edited if not _is_class(units.get(one))}}
+        found += [name for name in units if name in (heirs | calls) - run - edited]
+    return found
+
+
+def lines_not_run(before: str, after: str, run: Collection[int]) -> list[int]:
+    """Where statements begin that an edit changed and that no call of the model ran, by the lines `before`. Not those
+    of constructors and of what these call, which run once, and of functions that are no methods and run nowhere.
+
+    >>> old = "class A:\\n    def f(self, x):\\n        if x:\\n            y = 1\\n        return y\\n"
+    >>> lines_not_run(old, old.replace("y = 1", "y = 2"), [3, 5])
+    [4]
+    """
+    old, new = before.split("\n"), after.split("\n")
+    spans = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    changed = {line for tag, first, end, _, _ in spans if tag != "equal" for line in range(first + 1, end + 1)}
+    functions = _functions(before)
+    made = {n.attr for name, one in functions.items() if name.endswith("__init__") for n in ast.walk(one)
+            if isinstance(n, ast.Attribute)} | {"__init__"}  # fmt: skip
+    found = set[int]()
+    for name, function in functions.items():
+        is_run = any(function.lineno < line <= (function.end_lineno or 0) for line in run)
+        is_made = name.rpartition(".")[2] in made or any(map(_is_static, function.decorator_list))
+        for node in ast.walk(function) if is_run or ("." in name and not is_made) else ():
+            if isinstance(node, ast.stmt) and node is not function and not isinstance(node, _NEVER_RUN):
+                body = getattr(node, "body", None) or getattr(node, "cases", None)
+                end = body[0].lineno - 1 if body else node.end_lineno or node.lineno
+                lines = set(range(node.lineno, max(end, node.lineno) + 1))
+                if lines & changed and not lines & set(run):
+                    found.add(node.lineno)
+    return sorted(found)
+
+
+def _is_static(decorator: ast.expr) -> bool:
+    return ast.unparse(decorator) in {"staticmethod", "classmethod"}
+
+
+# What leaves no trace in a run: a `try` begins with what is in it, and names are declared before anything runs.
+_NEVER_RUN = (ast.Try, ast.Global, ast.Nonlocal, ast.Pass, ast.FunctionDef, ast.ClassDef)
+
+
+def _bases(cls: ast.ClassDef) -> set[str]:
+    return {one.id for one in cls.bases if isinstance(one, ast.Name)}
+
+
+def _is_class(unit: ast.stmt | None) -> bool:
+    return isinstance(unit, ast.ClassDef)
 
 
 def _functions(text: str) -> dict[str, _Function]:
@@ -52,16 +125,32 @@ def _texts(functions: Mapping[str, _Function], name: str) -> str | None:
     return ast.unparse(functions[name]) if name in functions else None
 
 
-def _read(function: _Function, owner: str) -> Iterator[Read]:
+def _compared(function: _Function, read: ast.expr) -> Iterator[str]:
+    """The texts that the function compares it with."""
+    path = ast.unparse(read)
+    for node in ast.walk(function):
+        match node:
+            case ast.Compare(left=left, comparators=others) if path in map(ast.unparse, (left, *others)):
+                inside: ast.AST = node
+            case ast.Match(subject=subject) if ast.unparse(subject) == path:
+                inside = ast.Module([ast.Expr(one.value) for case in node.cases for one in ast.walk(case.pattern)
+                                     if isinstance(one, ast.MatchValue)], [])  # fmt: skip
+            case _:
+                continue
+        texts = (one.value for one in ast.walk(inside) if isinstance(one, ast.Constant))
+        yield from (text for text in texts if isinstance(text, str))
+
+
+def _read(function: _Function, owner: str) -> Iterator[tuple[tuple[str, str], ast.expr]]:
     own = function.args.args[0].arg if function.args.args else ""
     parameters = {one.arg for one in (*function.args.args, *function.args.kwonlyargs, *function.args.posonlyargs)}
     for node in ast.walk(function):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
             path = ast.unparse(node)
             if owner and path.startswith(f"{own}.") and path.replace(".", "").isidentifier():
-                yield owner, path.removeprefix(f"{own}.")
+                yield (owner, path.removeprefix(f"{own}.")), node
         elif isinstance(node, ast.Name) and node.id in parameters - ({own} if owner else set()):
-            yield "", node.id
+            yield ("", node.id), node
 
 
 def _made_of(old: Mapping[str, _Function], new: Mapping[str, _Function], name: str) -> set[str]:

@@ -208,12 +208,17 @@ class _Forms:
             return ""
         for word in found[1].keywords:
             if word.arg == "scale_factor" and not isinstance(word.value, ast.Tuple | ast.List):
-                others = [one for one in found[1].keywords if one is not word]
+                others = [one for one in found[1].keywords if one is not word and one.arg != "recompute_scale_factor"]
+                recomputes = any(
+                    one.arg == "recompute_scale_factor" and ast.unparse(one.value) == "True"
+                    for one in found[1].keywords
+                )
                 sizes = "[torch.sym_int(size * FACTOR) for size in X.shape[2:]]"
                 new = expression(sizes, FACTOR=self.number(word.value), X=found[1].args[0])
                 call = ast.Call(found[1].func, found[1].args, [ast.keyword("size", new), *others])
                 self.draft.swap(found[1], call)
-                return "give the size"
+                # Without it, the factor as it is says where torch reads, and not that of the rounded sizes.
+                return "give the size" if recomputes else "give the size, which is right for whole factors"
         return ""
 
     def first_piece(self) -> str:

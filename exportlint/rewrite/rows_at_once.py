@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeGuard, cast
 
 from exportlint.engine.flow.control_flow import blocks, statements
+from exportlint.engine.flow.def_use import path_of, root_of
 from exportlint.rewrite.draft import as_target, changed_copy, expression, stands_for
 from exportlint.rewrite.draft import statements as written
 from exportlint.rewrite.grown_lists import put_together
@@ -42,8 +43,12 @@ class _Rows:
     entries: dict[int, ast.expr] = field(default_factory=dict)
     before: tuple[ast.stmt, ...] = ()
 
-    def called(self, function: ast.expr) -> ast.expr:
-        return ast.Call(expression("torch.vmap(F)", F=function), list(self.tensors), [])
+    def called(self, function: ast.expr, steps: Sequence[ast.AST]) -> ast.expr:
+        """`steps`: what it does. A layer may draw numbers where it is trained, for each row its own."""
+        draws = any(isinstance(one, ast.Call) and (path_of(root_of(one.func)) or "").startswith("self.")
+                    for step in steps for one in ast.walk(step))  # fmt: skip
+        text = 'torch.vmap(F, randomness="different")' if draws else "torch.vmap(F)"
+        return ast.Call(expression(text, F=function), list(self.tensors), [])
 
     def arguments(self) -> ast.arguments:
         return ast.arguments([], [ast.arg(one) for one in self.parameters], None, [], [], None, [])
@@ -80,7 +85,7 @@ def _comprehension(view: View, draft: Draft, node: ast.ListComp | ast.GeneratorE
         draft.above(statement, rows.before)
     call = _joining(view, node)
     if call is not None:
-        draft.swap(call, _joined(view, call, rows.called(step)))
+        draft.swap(call, _joined(view, call, rows.called(step, [node.elt])))
         return
     name = next((
         one.targets[0].id for one in ast.walk(view.node)
@@ -88,7 +93,7 @@ def _comprehension(view: View, draft: Draft, node: ast.ListComp | ast.GeneratorE
     ), None)  # fmt: skip
     if name is None:
         raise CannotError("it is not stacked")
-    draft.swap(node, rows.called(step))
+    draft.swap(node, rows.called(step, [node.elt]))
     join_reads(view, draft, name, [])
 
 
@@ -258,7 +263,7 @@ def _mapped(
         raise CannotError("a step needs what another one left")
     rows = rows_of(view, node.target, node.iter, [*before, value])
     if not before:
-        return [*rows.before], rows.called(ast.Lambda(rows.arguments(), _of_row(view, rows, value)))
+        return [*rows.before], rows.called(ast.Lambda(rows.arguments(), _of_row(view, rows, value)), [value])
     step = "one_row"
     if step in view.flow.names:
         raise CannotError("a name is taken")
@@ -276,7 +281,7 @@ def _mapped(
         elif (found := form.selection(new)) is not None:  # what is made of these rows is made of all, under the mask
             body += written("MASK = CHOSEN", MASK=mask, CHOSEN=found[1])
     made = ast.FunctionDef(name=step, args=rows.arguments(), body=[*body, result], decorator_list=[])
-    return [*rows.before, made], rows.called(ast.Name(step, ast.Load()))
+    return [*rows.before, made], rows.called(ast.Name(step, ast.Load()), [*before, value])
 
 
 def _of_row(view: View, rows: _Rows, node: ast.expr, form: TensorForm | None = None) -> ast.expr:

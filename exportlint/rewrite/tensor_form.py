@@ -11,6 +11,7 @@ Where Python takes no tensor (sizes, bounds of slices, dims), the number is read
 from __future__ import annotations
 
 import ast
+import struct
 from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.def_use import path_of
@@ -57,6 +58,7 @@ _DTYPES = {
 }  # fmt: skip
 # In NumPy these give the values alone, and their spread is that of the whole population.
 _SPREAD = frozenset({"var", "std"})
+_NUMBERS = frozenset({Kind.UNBACKED, Kind.SCALAR})
 _TO_NUMPY = frozenset({"numpy", "cpu", "detach", "tolist"})
 # Arguments of these are sizes, or numbers of things: torch takes symbols there, and no tensors.
 _SIZED = frozenset({
@@ -119,6 +121,7 @@ class TensorForm:
         self.masks: dict[str, str] = {}
         self.in_tests = 0  # around the expression, where no gradient passes
         self.choices = Choices(self)
+        self.in_rounding = 0  # around it, where the last digit decides: Python computes numbers with double precision
         self.fits = True  # do both sides of every selection surely have the same shape?
 
     # -- Values ---------------------------------------------------------------------------------------------------
@@ -146,6 +149,8 @@ class TensorForm:
                 return self.negated(self.truth(operand))
             case ast.Compare():
                 return self._compared(node)
+            case ast.BinOp(op=op) if self.in_rounding or isinstance(op, ast.FloorDiv | ast.Mod):
+                return self._rounded(node)
             case ast.IfExp(test=test, body=body, orelse=orelse) if self.is_data(test):
                 return self.selected(self.truth(test), self.of(body), self.of(orelse))
             case ast.Subscript(ctx=ast.Load()):
@@ -346,6 +351,10 @@ class TensorForm:
         if len(node.ops) == 1:
             whole = self.each(node)
             self.in_tests -= 1
+            if isinstance(whole, ast.Compare) and any(map(_is_rounded_in_single, sides)):
+                # `t.item() > 0.1` holds for torch.tensor(0.1), and `t > 0.1` does not.
+                first, other = map(self._in_double, sides, (whole.left, *whole.comparators))
+                return changed_copy(whole, left=first, comparators=[other])
             return whole
         news = [self.of(one) for one in sides]
         self.in_tests -= 1
@@ -547,7 +556,9 @@ class TensorForm:
 
     def _of_torch(self, name: str, args: Sequence[ast.expr]) -> ast.expr:
         called = expression(f"torch.{name}")
+        self.in_rounding += name in {"floor", "ceil", "trunc"}
         given = [self._cut(self.of(one), one) if self.view.value(one).is_tensor else self.of(one) for one in args]
+        self.in_rounding -= name in {"floor", "ceil", "trunc"}
         # torch takes a tensor first
         given = [one if self.is_data(old) or place else expression("torch.tensor(X)", X=one)
                  for place, (one, old) in enumerate(zip(given, args, strict=True))]  # fmt: skip
@@ -592,7 +603,9 @@ class TensorForm:
     def _converted(self, node: ast.Call, name: str) -> ast.expr:
         """`int(t)`, `float(t)` and so on: the tensor, as such a number."""
         given = node.args[0]
+        self.in_rounding += name in {"int", "round"}
         inner = self.of(given)
+        self.in_rounding -= name in {"int", "round"}
         if name != "round":
             inner = self._read(inner, given)
         match name:
@@ -607,6 +620,21 @@ class TensorForm:
             case "round":
                 return expression("torch.round(X)", X=inner)
         raise AssertionError(name)
+
+    def _rounded(self, node: ast.BinOp) -> ast.expr:
+        """A computation that is rounded behind it, `int(x.max().item() * 10)`: with double precision, as Python's."""
+        self.in_rounding += 1
+        left, right = (self._in_double(one, self.of(one)) for one in (node.left, node.right))
+        self.in_rounding -= 1
+        same = left is node.left and right is node.right
+        return node if same else changed_copy(node, left=left, right=right)
+
+    def _in_double(self, old: ast.expr, new: ast.expr) -> ast.expr:
+        """A number that Python read of a tensor, with the precision that it has there."""
+        of_number = self.is_data(old) and self.view.value(old).kind in _NUMBERS
+        if of_number and not isinstance(old, ast.BinOp) and not self._is_whole(_unread(old)):
+            return expression("X.double()", X=new)
+        return new
 
     def _is_whole(self, node: ast.expr) -> bool:
         """Can the code tell that its elements are integers?"""
@@ -1178,6 +1206,12 @@ def _before_numpy(node: ast.expr) -> ast.expr:
 
 def _is_number(node: ast.Constant) -> bool:
     return isinstance(node.value, int | float | complex)
+
+
+def _is_rounded_in_single(node: ast.expr) -> bool:
+    """A number such as 0.1, of which single precision has another one?"""
+    value = node.value if isinstance(node, ast.Constant) else None
+    return isinstance(value, float) and abs(value) < 1e38 and struct.unpack("f", struct.pack("f", value))[0] != value  # noqa: PLR2004 - what single precision holds
 
 
 def _is_none(node: ast.expr) -> bool:

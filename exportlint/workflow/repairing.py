@@ -88,7 +88,7 @@ def mend(
             budget,
             partial(caveats_of, targets, options),
         )
-        done.edition = done.edition.with_sides(*_sides(done.before))
+        done.edition = done.edition.with_sides(*_sides(done.before)).with_lines_not_run(_run(done.before))
         return done
 
 
@@ -178,6 +178,15 @@ def _sides(before: Report) -> tuple[set[tuple[str, int]], dict[tuple[str, int], 
     }
     both = {(str(Path(path).resolve()), line) for stage in stages for path, line in stage.data.get("two_sided", ())}
     return both, {place: text for place, text in one.items() if place not in both}
+
+
+def _run(before: Report) -> dict[str, set[int]]:
+    """The lines that calls of the unedited models ran, by real path."""
+    found: dict[str, set[int]] = {}
+    stages = [stage for target in before.targets if (stage := target.stage(SAME_BEHAVIOUR.name)) is not None]
+    for path, lines in (one for stage in stages for one in stage.data.get("run", {}).items()):
+        found.setdefault(str(Path(path).resolve()), set()).update(lines)
+    return found
 
 
 def rewritten(findings: Sequence[Finding], *, unsafe: bool) -> tuple[Edition, list[Finding]]:

@@ -507,3 +507,106 @@ def test_parameters_that_calls_left_under_other_names_are_told():
         [*stays.split("\n")[:2], "with torch.no_grad():\n    self.layers[0].bias += 0 * y.sum() + 1", "return y"]
     )
     assert verdict(before, of(lost, KEPT), unsafe=True).why_not
+
+
+LOUD = "print('sum', {0}, x[0].tolist())\nreturn x * 2"
+
+
+def test_what_is_printed_is_compared():
+    before, other = of(LOUD.format("x.sum().item()"), PLAIN), of(LOUD.format("x.sum()"), PLAIN)
+    assert "prints something else" in verdict(before, other).why_not
+    assert any("prints something else" in one for one in verdict(before, other, unsafe=True).caveats)
+    assert verdict(before, of(LOUD.format("x.T.sum().item()"), PLAIN)).why_not == ""
+
+
+def test_what_attributes_hold_is_compared():
+    text = "self.last = {0}\nreturn x * 2"
+    before, other = of(text.format("float(x.max())"), PLAIN), of(text.format("x.max()"), PLAIN)
+    assert "`last` of the model holds something else" in verdict(before, other).why_not
+    assert verdict(before, of(text.format("x.max().item()"), PLAIN)).why_not == ""
+
+
+STEPPED = """
+class Net(nn.Module):
+    steps = 0
+
+    def forward(self, x):
+        {0}.steps += 1
+        return x * {0}.steps
+
+    inputs = staticmethod(lambda: (torch.ones(2, 3),))
+"""
+
+
+def test_state_of_the_class_is_no_state_of_each_object():
+    shared = STEPPED.format("Net")
+    assert "its own state" in verdict(shared, STEPPED.format("self")).caveats[0]
+    assert verdict(shared, STEPPED.format("type(self)")).caveats == []
+
+
+def test_a_number_is_rounded_as_python_rounds_it():
+    source = PLAIN.replace("0.3, -1.2, 0.7", "0.25, -1.25, 0.625")
+    before = of("return x * int(x[0, 2].item() * 10)", source)
+    assert "in tenths" in verdict(before, of("return x * (x[0, 2] * 10).long()", source)).why_not
+    assert verdict(before, of("return x * (x[0, 2].double() * 10).long()", source)).why_not == ""
+
+
+DROPPING = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.drop = nn.Dropout(0.5)
+
+    def forward(self, x):
+        {0}
+
+    inputs = staticmethod(lambda: (torch.ones(2, 8),))
+"""
+
+
+def test_what_only_training_shows_is_told():
+    before = DROPPING.format("return torch.stack([self.drop(row) for row in x])")
+    mapped = verdict(before, DROPPING.format("return torch.vmap(self.drop)(x)"), unsafe=True)
+    assert any("in training" in one for one in mapped.caveats)
+    assert verdict(before, DROPPING.format("return torch.stack([self.drop(row) for row in [*x]])")).caveats == []
+
+
+def test_longer_rows_than_the_sample_has_are_tried():
+    before = of("return torch.stack([x[:, 0], x[:, 1], x[:, 2]], 1) * 2", PLAIN)
+    assert "one longer in its second dim" in verdict(before, of("return x * 2", PLAIN)).why_not
+
+
+def test_a_special_case_with_a_dtype_of_its_own_is_told():
+    before = of("return x * 2 if x.any() else torch.zeros(x.shape)", PLAIN)
+    found = verdict(before, of("return x * 2", PLAIN), unsafe=True)
+    assert any("zeros in float64" in one for one in found.caveats)
+
+
+WORDED = """
+class Net(nn.Module):
+    def __init__(self, mode="mean"):
+        super().__init__()
+        self.mode = mode
+
+    def forward(self, x):
+        if self.mode == "mean":
+            s = {0}
+        else:
+            s = float(x.numel())
+        {1}
+
+    inputs = staticmethod(lambda: (torch.tensor([[0.3, -1.2, 0.7], [1.1, 0.2, -0.4]]),))
+"""
+
+
+def test_other_words_than_the_sample_s_are_set():
+    before = WORDED.format("x.mean().item()", "return x * s if s > 0.1 else x")
+    after = WORDED.format("x.mean().detach()", "return torch.where({0}, x * s, x)")
+    assert verdict(before, after.replace("{0}", "s > 0.1"), unsafe=True).settings.differs.endswith("`mode` = ''")
+    assert verdict(before, after.replace("{0}", "torch.as_tensor(s > 0.1)"), unsafe=True).settings.differs == ""
+
+
+def test_a_size_that_is_taken_no_more_is_told():
+    before = of("return x.topk(2).values * 2 if x.shape[1] > 1 else x[:, [0, 0]] * 2", PLAIN)
+    found = verdict(before, of("return x.topk(2).values * 2", PLAIN))
+    assert found.caveats == ["it does not take all sizes that it took before (a single entry in the second dim)"]

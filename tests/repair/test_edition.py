@@ -130,3 +130,12 @@ def test_a_file_outside_of_the_working_directory_has_a_path_that_can_be_applied(
         path.write_text("import a\ny = x.data\n", "utf-8")
         subprocess.run(["git", "apply"], input=text, text=True, check=True, cwd=edition.root)
         assert path.read_text("utf-8") == "import a\ny = x.detach()\n"
+
+
+def test_what_no_run_reached_is_told_at_the_nearest_rewrite(tmp_path):
+    path = tmp_path / "net.py"
+    path.write_text("class A:\n    def f(self, x):\n        if x:\n            y = x.data\n        return y\n")
+    edition = edition_of(path, (4, 17), (4, 23))
+    whole = edition.with_lines_not_run({str(path.resolve()): {2, 3, 5}})
+    assert [one.caveat for one in whole.reasons] == ["no input that was tried runs line 4"]
+    assert edition.with_lines_not_run({str(path.resolve()): {2, 3, 4, 5}}) == edition

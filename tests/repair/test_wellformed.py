@@ -2,6 +2,7 @@
 
 import pytest
 
+from exportlint.repair.settings_read import users_not_tried
 from exportlint.repair.wellformed import lost_names, what_is_broken
 
 BEFORE = """\
@@ -63,3 +64,40 @@ def test_what_was_undefined_before_is_no_news():
 def test_what_others_may_read_is_lost():
     after = BEFORE.replace("FACTOR", "_factor").replace("size", "length").replace("import math\n", "")
     assert lost_names({"net.py": BEFORE}, {"net.py": after}) == ["FACTOR", "size"]
+
+
+FAMILY = """
+def count(x):
+    return 1
+
+class Base:
+    def forward(self, x):
+        return {0}
+
+class Model(Base):
+    pass
+
+class Sibling(Base):
+    pass
+
+class Other:
+    def forward(self, x):
+        return range(count(x))
+
+def make():
+    return Model()
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "users"),
+    [
+        ("return 1", "return 1", []),
+        ("return 1", "return x.sum()", ["Other"]),
+        ("return x\n", "return -x\n", ["Sibling"]),
+    ],
+)
+def test_who_uses_what_was_edited_without_being_tried(old, new, users):
+    before = FAMILY.format("x")
+    after = before.replace(old, new)
+    assert users_not_tried({"a.py": before}, {"a.py": after}, ["Model", "Base", "object"]) == users

@@ -62,6 +62,17 @@ TABLE = [
         """,
     ),
     (
+        "a number that is rounded, with the precision of Python's",
+        """
+        top = x.max().item()
+        if top > 1:
+            x = x + int(top * 10) + math.floor(x.sum().item() * 10) + y.numel() // 2
+        return x
+        """,
+        "top > 1",
+        None,
+    ),
+    (
         "early return",
         """
         if x.max() > 1:
@@ -271,6 +282,16 @@ TABLE = [
         """
         rows = torch.vmap(lambda row: row / row.norm())(x)
         return rows
+        """,
+    ),
+    (
+        "rows through a layer, which may draw numbers where it is trained",
+        """
+        return torch.stack([self.layers[0](row) for row in x])
+        """,
+        "self.layers[0](row)",
+        """
+        return torch.vmap(lambda row: self.layers[0](row), randomness="different")(x)
         """,
     ),
     (
@@ -952,3 +973,30 @@ def test_rows_of_lengths_that_data_says_are_written_with_a_mask() -> None:
     x, y = torch.randn(2, 4), torch.randn(2, 4)
     program = torch.export.export(_built(new), (x, y))
     assert torch.equal(program.module()(x, y), _built(_model(before))(x, y))
+
+
+def test_numbers_that_single_precision_has_not_are_compared_as_in_python() -> None:
+    """A tensor of 0.1 is not more than 0.1, and the number that Python reads of it is."""
+    forward = """
+        top = x.max().item()
+        if top > 0.1:
+            x = x * 2
+        if x.min() > 0.1 or top > 0.5:
+            x = x + 1
+        return x
+        """
+    (text, *_) = proposed(_model(forward), "top > 0.1", *WAYS)
+    assert "torch.where(top.double() > 0.1, x * 2, x)" in text
+    assert "(x.min() > 0.1) | (top > 0.5)" in text
+
+
+def test_what_is_rounded_is_computed_as_precisely_as_in_python():
+    """In single precision 0.7 * 10 is 7."""
+    forward = """
+        top = x.max().item()
+        if top > 0:
+            x = x + int(top * 10)
+        return x
+        """
+    (text, *_) = proposed(_model(forward), "int(top * 10)", *WAYS)
+    assert "(top.double() * 10).long()" in text

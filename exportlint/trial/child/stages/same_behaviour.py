@@ -6,6 +6,7 @@ import copy
 import dis
 import math
 import pickle
+import re
 import time
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, ValuesView
 from contextlib import nullcontext
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
@@ -42,7 +44,7 @@ from exportlint.trial.child.execution.inputs.numbers_as_tensors import (
     with_numbers,
 )
 from exportlint.trial.child.execution.inputs.other_settings import OtherSetting, settings, with_setting
-from exportlint.trial.child.execution.inputs.pytree_leaves import Leaves, leaves, snapshot
+from exportlint.trial.child.execution.inputs.pytree_leaves import PLAIN, Leaves, leaves, snapshot
 from exportlint.trial.child.execution.inputs.taken_sides import (
     asks_for_numbers,
     one_sided,
@@ -69,7 +71,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from types import TracebackType
 
+    from exportlint.trial.child.execution.executed_lines import Lines
     from exportlint.trial.child.execution.inputs.input_sets import Inputs
+    from exportlint.trial.child.execution.inputs.other_settings import Read
     from exportlint.trial.child.execution.inputs.taken_sides import Side
     from exportlint.trial.child.loading.loaded import Loaded
 
@@ -86,6 +90,7 @@ _OF_GRADIENTS = (SAMPLE, OTHER, ZEROS)
 # Seconds in which inputs are looked for that take the other sides of branches, or as long as the usual draws took.
 _LOOKING = 2.0
 _HALVINGS = 8
+_DEEP = 3  # so far down into an attribute that holds others
 _BUFFER = "buffer "
 
 
@@ -93,6 +98,7 @@ _BUFFER = "buffer "
 class EagerCall:
     """What a call gave, its arguments as it left them, and which tensors of both require gradients.
 
+    said           what it printed and logged
     numbers        those that it was given as arguments
     gives_tensors  does the caller give tensors now for some that were numbers in the call that this stands beside?
     """
@@ -100,6 +106,7 @@ class EagerCall:
     output: Leaves
     inputs: Leaves
     with_gradients: frozenset[str]
+    said: str = ""
     numbers: Numbers = field(default_factory=dict)
     gives_tensors: bool = False
 
@@ -124,8 +131,10 @@ class Behaviour:
     later    the outputs once more, after all of them: what a call gave must not change with the next one
     buffers  after all of them, and parameters
     parameters  their names
+    held     after all of them, public attributes, which other code may read
     keys     of the state that a checkpoint holds by then
     left     what they leave as it was in most models: whether it can be copied, and torch's global settings
+    second   what another model gives after it
     gradients  of one call more, by the name of parameters and inputs
     is_apart  each model ran in a process of its own, for one goes on with what another left outside of itself
     is_wrapped  it is no module, and a module of ours calls it: what it holds has names that nobody else knows
@@ -136,9 +145,11 @@ class Behaviour:
     calls: tuple[EagerCall | Raised, ...]
     later: tuple[Leaves, ...]
     buffers: dict[str, Leaves]
+    held: dict[str, Leaves]
     keys: frozenset[str]
     left: dict[str, bool | str]
     setting: OtherSetting | None = None
+    second: EagerCall | Raised | None = None
     gradients: dict[str, torch.Tensor] = field(default_factory=dict)
     seconds: float = 0.0
     is_apart: bool = False
@@ -152,7 +163,7 @@ class Behaviour:
 
 def run(request: StageRequest) -> StageAnswer:
     """`file` in the options holds the behaviour of the unedited model; with `keep`, it is written there. With `read`
-    (pairs of a class and an attribute, or of "" and an argument), it is what it does under other settings of these.
+    (a class and an attribute, or "" and an argument, and words), it is what it does under other settings of these.
 
     `caveats` in the data of an answer: what is not as before. Of what concerns the sample, only `unsafe` allows it.
     """
@@ -176,7 +187,16 @@ def run(request: StageRequest) -> StageAnswer:
         caveats.append("its callers give tensors now for what were numbers")
     caveats += (*_other_gradients(beside), *_in_checkpoints(beside), *_elsewhere(beside))
     caveats += (*_other_statistics(loaded, beside), *_under_other_names(beside))
-    return _judged(caveats, _harmless(beside), unsafe=unsafe)
+    caveats += (*_said_otherwise(beside), *_held_otherwise(beside))
+    answer = _judged(caveats, [*_harmless(beside), *_alone(beside)], unsafe=unsafe)
+    return replace(answer, data={**answer.data, "classes": _classes(loaded.eager())})
+
+
+def _classes(model: Any) -> list[str]:
+    """The names of those that the model is made of; of a function its own."""
+    parts = model.modules() if isinstance(model, torch.nn.Module) else [model]
+    classes = {cls for part in parts for cls in (type(part).__mro__ if not isinstance(part, FunctionType) else [part])}
+    return sorted(cls.__qualname__ for cls in classes)
 
 
 def _judged(caveats: Sequence[str], harmless: Iterable[str] = (), *, unsafe: bool) -> StageAnswer:
@@ -193,13 +213,14 @@ def _kept(request: StageRequest) -> StageAnswer:
         apart = _apart if _leaves_something(request) else _here
         sample = apart(request, partial(_behaviour, loaded, InputDraw(SAMPLE)))
         limit = _limit(sample)
-        draws, taken = apart(request, partial(_draws_and_sides, loaded, limit))
+        draws, taken, lines = apart(request, partial(_draws_and_sides, loaded, limit))
         others = (draw for draw in draws if draw != sample.draw)
         tried = [sample, *(apart(request, partial(_behaviour, loaded, draw, limit=limit)) for draw in others)]
         tried = [replace(one, is_apart=apart is _apart) for one in tried]
         told = [one for one in tried if not _takes_too_long(one)]
         kept = [one for one in told if one.draw in _usual() or not _refuses(one) or _is_on_purpose(one)]
         data = {"one_sided": one_sided(taken), "two_sided": two_sided(taken)}
+        data["run"] = {path: sorted(own) for path, own in lines.items()}
     exit_if_forked_copy()
     Path(request.options["file"]).write_bytes(pickle.dumps(kept))
     return StageAnswer(PASSED, data=data)
@@ -242,7 +263,7 @@ def kept_behaviours(file: str) -> list[Behaviour]:
     return kept
 
 
-def _under_settings(loaded: Loaded, read: Sequence[Sequence[str]]) -> Iterator[Behaviour]:
+def _under_settings(loaded: Loaded, read: Sequence[Read]) -> Iterator[Behaviour]:
     """Of those with which the model runs."""
     end = time.monotonic() + _LOOKING
     for setting in settings(loaded.eager(), made(loaded, InputDraw(SAMPLE)), read):
@@ -328,9 +349,13 @@ def _harmless(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
     unchecked = (before.in_words for before, now in pairs if any(map(_checks_no_more, before.calls, now.calls)))
     if (words := next(unchecked, None)) is not None:
         yield f"on {words}, a distribution refused its arguments, and gives a result now"
-    fixed = (before.draw.how for before, now in pairs if _takes_other_sizes_no_more(before, now))
-    if (how := next(fixed, None)) is not None:
-        yield f"it takes the sample's sizes only, and took others before ({how})"
+    refused = [before.draw.how for before, now in pairs if _takes_other_sizes_no_more(before, now)]
+    takes_some = any(before.draw.other_size and not _refuses(now) for before, now in pairs)
+    if refused:
+        what = (
+            "does not take all sizes that it took" if takes_some else "takes the sample's sizes only, and took others"
+        )
+        yield f"it {what} before ({refused[0]})"
 
 
 def _takes_other_sizes_no_more(before: Behaviour, now: Behaviour) -> bool:
@@ -372,6 +397,46 @@ def _other_statistics(loaded: Loaded, pairs: Sequence[tuple[Behaviour, Behaviour
             return
 
 
+def _said_otherwise(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
+    for before, now in pairs:
+        for number, (ours, theirs) in enumerate(zip(before.calls, now.calls, strict=True), 1):
+            if isinstance(ours, Raised) or isinstance(theirs, Raised):
+                break
+            if not _same_text(ours.said, theirs.said):
+                yield f"it prints something else on {before.in_words}, call {number}"
+                return
+
+
+_NUMBER = re.compile(r"(-?\d+(?:\.\d*)?(?:e[-+]?\d+)?)")
+_OF_AUTOGRAD = re.compile(r", (grad_fn=<\w*>|requires_grad=True)")
+
+
+def _same_text(ours: str, theirs: str) -> bool:
+    """But for the last digits of numbers, and what autograd calls an operation."""
+    mine, others = (_NUMBER.split(_OF_AUTOGRAD.sub("", text)) for text in (ours, theirs))
+    numbers = zip(mine[1::2], others[1::2], strict=False)
+    close = all(math.isclose(float(a), float(b), rel_tol=1e-3, abs_tol=1e-3) for a, b in numbers)
+    return mine[::2] == others[::2] and close
+
+
+def _held_otherwise(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
+    """Of attributes that are attributes still: what a rewrite makes a buffer of is said where it does that."""
+    for before, now in pairs:
+        if before.draw.is_told or _refuses(before) or _refuses(now):
+            continue
+        for name, ours in before.held.items():
+            if name in now.held and (found := compare(ours, now.held[name])):
+                yield f"`{name}` of the model holds something else after {before.in_words}{_how_much(found.fields())}"
+                return
+
+
+def _alone(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
+    for before, now in pairs:
+        ours, theirs = before.second, now.second
+        if isinstance(ours, EagerCall) and isinstance(theirs, EagerCall) and compare(ours.output, theirs.output):
+            yield "each model keeps its own state, where the next one went on with what another left"
+
+
 def is_told_of(loaded: Loaded, before: Behaviour) -> bool:
     """Does the edited model compute something else there in eager, of which somebody is told beside the rewrite?"""
     return before.draw.is_told and _first_difference(before, _behaviour(loaded, before.draw, beside=before)) is not None
@@ -389,9 +454,9 @@ def _limit(sample: Behaviour) -> float:
     return max(_PATIENCE, _TIMES_THE_SAMPLE * sample.seconds)
 
 
-def _draws_and_sides(loaded: Loaded, limit: float) -> tuple[list[InputDraw], set[Side]]:
+def _draws_and_sides(loaded: Loaded, limit: float) -> tuple[list[InputDraw], set[Side], Lines]:
     """What to try: what everybody gets, and of the further ones those that take sides of branches which no other one
-    takes; all the sides that are taken."""
+    takes; all the sides that are taken, and all the lines that run."""
     began = time.monotonic()
     search = _SideSearch(loaded, limit)
     for draw in (*usual_draws(), *boundary_draws(loaded), *training_draws(loaded)):
@@ -403,7 +468,7 @@ def _draws_and_sides(loaded: Loaded, limit: float) -> tuple[list[InputDraw], set
     for scale in scales_of_draws():
         for first, second in pairwise(scale):
             search.look_between(first, second)
-    return [draw for draw, matters in search.draws.items() if matters], search.taken
+    return [draw for draw, matters in search.draws.items() if matters], search.taken, search.lines
 
 
 @dataclass
@@ -414,6 +479,7 @@ class _SideSearch:
     limit: float
     draws: dict[InputDraw, bool] = field(default_factory=dict)
     taken: set[Side] = field(default_factory=set)
+    lines: Lines = field(default_factory=dict)
     end: float = math.inf
     known: dict[InputDraw, frozenset[Side]] = field(default_factory=dict)
 
@@ -421,7 +487,7 @@ class _SideSearch:
         """That this one takes; none where it is not worth a call any more."""
         if draw not in self.known and self._goes_on():
             limit = min(self.limit, max(self.end - time.monotonic(), 0.1))
-            self.known[draw] = sides = frozenset(sides_taken(self.loaded, made(self.loaded, draw), limit))
+            self.known[draw] = sides = frozenset(sides_taken(self.loaded, made(self.loaded, draw), limit, self.lines))
             self.draws[draw] = not sides <= self.taken
             self.taken |= sides
         return self.known.get(draw, frozenset())
@@ -510,14 +576,28 @@ def _of_calls(
     left = _left(model)
     named = [*getattr(model, "named_buffers", list)(), *getattr(model, "named_parameters", list)()]
     buffers = {name: snapshot(value) for name, value in named}
+    held = _held(model)
+    is_sample = draw == InputDraw(SAMPLE)
+    second = _call(fresh(), made(loaded, draw), FIRST_SEED, around, [], limit, {}) if is_sample else None
     keys = frozenset(model.state_dict()) if isinstance(model, torch.nn.Module) else frozenset[str]()
     has_gradients = draw.how in _OF_GRADIENTS and not (draw.in_training or draw.dtype or setting)
     found = gradients(fresh, inputs, FIRST_SEED, around) if has_gradients else {}
     ours = isinstance(model, Wrapped)
     parameters = frozenset(name for name, _ in getattr(model, "named_parameters", list)())
     return Behaviour(
-        draw, tuple(calls), later, buffers, keys, left, setting, found, seconds, is_wrapped=ours, parameters=parameters
-    )
+        draw, tuple(calls), later, buffers, held, keys, left, setting, second, found, seconds,
+        is_wrapped=ours, parameters=parameters,
+    )  # fmt: skip
+
+
+def _held(model: Any) -> dict[str, Leaves]:
+    parts = model.named_modules() if isinstance(model, torch.nn.Module) else ()
+    return {
+        f"{prefix}.{name}".lstrip("."): snapshot(value, _DEEP)
+        for prefix, part in parts
+        for name, value in vars(part).items()
+        if not name.startswith("_") and isinstance(value, (torch.Tensor, list, tuple, dict, *PLAIN))
+    }
 
 
 def _left(model: Any) -> dict[str, bool | str]:
@@ -546,7 +626,7 @@ def _call(
     """Adds what it gave to `outputs`. `numbers`: those that the call which this stands beside was given."""
     args, kwargs = inputs
     seed(number)
-    with recorded_effects(), around(), in_time(limit) if limit else nullcontext():
+    with recorded_effects() as effects, around(), in_time(limit) if limit else nullcontext():
         try:
             output = _used_up(model(*args, **kwargs))
             given = snapshot(output)
@@ -561,7 +641,8 @@ def _call(
         if isinstance(leaf, torch.Tensor) and leaf.requires_grad
     }
     left = snapshot(as_numbers(inputs, numbers))
-    return EagerCall(given, left, frozenset(grad), numbers_of(inputs), in_tensors(inputs, numbers))
+    said = "\n".join([effects.printed.getvalue(), *effects.log])
+    return EagerCall(given, left, frozenset(grad), said, numbers_of(inputs), in_tensors(inputs, numbers))
 
 
 def _raises_on_purpose(exc: BaseException) -> bool:

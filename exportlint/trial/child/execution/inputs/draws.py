@@ -33,12 +33,14 @@ class InputDraw:
     """How inputs are made: a key of the tables below, and how much of it where it can be more or less.
 
     dtype  of the model and of every number with a fraction; None: the sample's
+    is_random  does the model draw numbers with it, of which a rewrite may draw others?
     """
 
     how: str
     amount: float = 0.0
     in_training: bool = False
     dtype: torch.dtype | None = None
+    is_random: bool = False
 
     @property
     def in_words(self) -> str:
@@ -49,7 +51,7 @@ class InputDraw:
     @property
     def is_told(self) -> bool:
         """Is a difference no reason to reject a rewrite, where somebody is told of it?"""
-        return self.dtype is not None or self.how == WITH_NAN
+        return self.dtype is not None or self.how == WITH_NAN or self.is_random
 
     @property
     def other_size(self) -> str:
@@ -115,16 +117,23 @@ def boundary_draws(loaded: Loaded) -> Iterator[InputDraw]:
     if any(leaf.dtype.is_floating_point for leaf in tensors):
         yield from (InputDraw(how) for how in _NOT_NUMBERS)
         yield from (InputDraw(SAMPLE, dtype=dtype) for dtype in (torch.float64, torch.bfloat16))
+        yield InputDraw(ZEROS, dtype=torch.float64)  # where a special case may have a dtype of its own
         if not any(True for _ in getattr(loaded.eager(), "parameters", list)()):
             yield InputDraw("the sample times 100", dtype=torch.int64)
 
 
 def training_draws(loaded: Loaded) -> Iterator[InputDraw]:
-    """For a model with layers that gather statistics where it is trained, which a branch may keep from them."""
+    """For a model with layers that gather statistics where it is trained, which a branch may keep from them, or that
+    leave some values out."""
     model = loaded.eager()
-    parts = model.modules() if isinstance(model, torch.nn.Module) else ()
-    if any(getattr(part, "track_running_stats", False) for part in parts):
-        yield from (replace(InputDraw(how), in_training=True) for how in (SAMPLE, "the sample, negated"))
+    parts = list(model.modules()) if isinstance(model, torch.nn.Module) else []
+    learns = any(getattr(part, "track_running_stats", False) for part in parts)
+    if learns or any(isinstance(part, _LEAVE_OUT) for part in parts):
+        for how in (SAMPLE, "the sample, negated"):
+            yield InputDraw(how, in_training=True, is_random=not learns)
+
+
+_LEAVE_OUT = (torch.nn.Dropout, torch.nn.Dropout1d, torch.nn.Dropout2d, torch.nn.Dropout3d, torch.nn.AlphaDropout)
 
 
 def single_draws(*, not_numbers: bool) -> Iterator[InputDraw]:
@@ -153,6 +162,8 @@ _CHANGES: dict[str, Change] = {
     "the sample, negated": torch.neg,
     ZEROS: torch.zeros_like,
     "the sample times 100": lambda tensor: tensor * 100,
+    # What is whole in the sample is not here, and what is rounded may be rounded another way: 0.7 * 10 is less than 7.
+    "the sample times 1.1, in tenths": lambda tensor: (tensor * 11).round() / 10,
 }
 
 
@@ -252,8 +263,8 @@ def _has_size(tensors: Sequence[torch.Tensor], how: str) -> bool:
     """Is there what the draw changes?"""
     if how in (ONE_MORE, EMPTY):
         return any(leaf.dim() for leaf in tensors)
-    dim = {ONE_ROW: 0, SHORTER: 1, NARROWER: -1}[how]
-    if how == NARROWER and all(leaf.dim() <= 2 for leaf in tensors):  # noqa: PLR2004 - then it is SHORTER
+    dim = {ONE_ROW: 0, FEW: 1, SHORTER: 1, LONGER: 1, NARROWER: -1, WIDER: -1}[how]
+    if dim < 0 and all(leaf.dim() <= 2 for leaf in tensors):  # noqa: PLR2004 - then it is SHORTER
         return False
     size = next((leaf.shape[dim] for leaf in tensors if _has_dim(leaf, dim)), 1)
     return bool(size > 1)
@@ -261,17 +272,22 @@ def _has_size(tensors: Sequence[torch.Tensor], how: str) -> bool:
 
 ONE_ROW, ONE_MORE, EMPTY = "the first row alone", "the first row once more", "no rows"
 SHORTER, NARROWER = "the sample, one shorter in its second dim", "the sample, one shorter in its last dim"
+FEW = "a single entry in the second dim"
+LONGER, WIDER = "the sample, one longer in its second dim", "the sample, one longer in its last dim"
 _SIZES: dict[str, Callable[[Inputs], Inputs]] = {
     ONE_ROW: partial(_resized, dim=0, change=lambda tensor: tensor[:1]),
     ONE_MORE: partial(_resized, dim=0, change=lambda tensor: torch.cat([tensor, tensor[:1]])),
     EMPTY: partial(_resized, dim=0, change=lambda tensor: tensor[:0]),
     SHORTER: partial(_resized, dim=1, change=lambda tensor: tensor[:, :-1]),
+    FEW: partial(_resized, dim=1, change=lambda tensor: tensor[:, :1]),
     NARROWER: partial(_resized, dim=-1, change=lambda tensor: tensor[..., :-1]),
+    LONGER: partial(_resized, dim=1, change=lambda tensor: torch.cat([tensor, tensor[:, :1]], 1)),
+    WIDER: partial(_resized, dim=-1, change=lambda tensor: torch.cat([tensor, tensor[..., :1]], -1)),
 }
 VALUES_IN_TURN, SIZES_IN_TURN = "other inputs in each call", "other sizes in each call"
 _OTHER_SIZES = {
     **dict.fromkeys((ONE_ROW, ONE_MORE, SIZES_IN_TURN), "rows"),
-    **{how: how for how in (EMPTY, SHORTER, NARROWER)},
+    **{how: how for how in (EMPTY, FEW, SHORTER, NARROWER, LONGER, WIDER)},
 }
 _TURNS = {VALUES_IN_TURN: (SAMPLE, OTHER), SIZES_IN_TURN: (SAMPLE, ONE_ROW)}
 

@@ -1,4 +1,4 @@
-"""Other settings of a model than its sample's: numbers and truth values of its objects and arguments.
+"""Other settings of a model than its sample's: numbers, truth values and words of its objects and arguments.
 
 A rewrite that leaves a loop or a branch out may be right for the numbers that the model was made with, and for no
 others. Which of them an edited function reads is known from its text; here they are set.
@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 
     from exportlint.trial.child.execution.inputs.input_sets import Inputs
 
+    Read = tuple[str, str, Sequence[str]]
+
 
 _MOST = 16
 
 
 @dataclass(frozen=True, slots=True)
 class OtherSetting:
-    """A number or a truth value that is another than in the sample.
+    """A number, a truth value or a word that is another than in the sample.
 
     owner   the qualified name of a class whose objects hold it; "" for an argument of the model
     name    of the attribute, with dots where it lies deeper; of the argument
@@ -33,24 +35,26 @@ class OtherSetting:
 
     owner: str
     name: str
-    value: float
+    value: float | str
 
     @property
     def in_words(self) -> str:
-        return f"`{self.name}` = {self.value:g}" if type(self.value) is float else f"`{self.name}` = {self.value}"
+        return f"`{self.name}` = {self.value:g}" if type(self.value) is float else f"`{self.name}` = {self.value!r}"
 
 
-def settings(model: Any, inputs: Inputs, read: Sequence[Sequence[str]]) -> list[OtherSetting]:
-    """Other values of each of `read` (owner, name) that holds a number or a truth value: truth values turned, numbers
-    0, 1 and one more. Truth values and whole numbers come first, and there are a few only."""
-    found: dict[tuple[str, str], Any] = {}
-    for owner, name in read:
+def settings(model: Any, inputs: Inputs, read: Sequence[Read]) -> list[OtherSetting]:
+    """Other values of each of `read` (owner, name, words) that holds a number, a truth value or a word: truth values
+    turned, numbers 0, 1 and one more, of words those that it is compared with, and one that it is not. Words, truth
+    values and whole numbers come first, and there are a few only."""
+    found: list[tuple[str, str, Any, Sequence[str]]] = []
+    for owner, name, words in read:
         held = _argument(model, inputs, name) if not owner else _first_held(model, owner, name)
-        if isinstance(held, bool | int | float) and math.isfinite(held):
-            found[owner, name] = held
-    order = sorted(found.items(), key=lambda one: (isinstance(one[1], float), not isinstance(one[1], bool)))
-    many = [OtherSetting(*place, other) for place, held in order for other in _others(held)]
-    return many[:_MOST]
+        if (isinstance(held, bool | int | float) and math.isfinite(held)) or (isinstance(held, str) and words):
+            found.append((owner, name, held, words))
+    found.sort(key=lambda one: (isinstance(one[2], float), not isinstance(one[2], bool | str)))
+    return [OtherSetting(owner, name, other) for owner, name, held, words in found for other in _others(held, words)][
+        :_MOST
+    ]
 
 
 def with_setting(model: Any, inputs: Inputs, setting: OtherSetting) -> tuple[Any, Inputs] | None:
@@ -62,14 +66,16 @@ def with_setting(model: Any, inputs: Inputs, setting: OtherSetting) -> tuple[Any
     for holder, attribute in holders:
         held = getattr(holder, attribute)
         if isinstance(held, torch.Tensor):  # a rewrite made a buffer of the number
-            held.detach().fill_(setting.value)
+            held.detach().fill_(float(setting.value))
         else:
             setattr(holder, attribute, setting.value)
     return (model, inputs) if holders else None
 
 
-def _others(held: float) -> Iterator[float]:
-    if isinstance(held, bool):
+def _others(held: float | str, words: Sequence[str]) -> Iterator[float | str]:
+    if isinstance(held, str):
+        yield from (other for other in (*words, "") if other != held)
+    elif isinstance(held, bool):
         yield not held
     elif isinstance(held, int):
         yield from (other for other in dict.fromkeys((0, 1, held + 1)) if other != held)
@@ -105,7 +111,7 @@ def _with_argument(model: Any, inputs: Inputs, setting: OtherSetting) -> Inputs 
         return None
     held = bound.arguments[setting.name]
     is_tensor = isinstance(held, torch.Tensor)  # which the callers give now for a number
-    bound.arguments[setting.name] = torch.full_like(held, setting.value) if is_tensor else setting.value
+    bound.arguments[setting.name] = torch.full_like(held, float(setting.value)) if is_tensor else setting.value
     return bound.args, bound.kwargs
 
 

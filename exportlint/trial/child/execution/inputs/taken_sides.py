@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 Side = tuple[str, int, bool]  # the file, the line of the `if`, and what its test was
 
 
-def sides_taken(loaded: Loaded, inputs: Inputs, seconds: float) -> set[Side]:
-    """By one call of a fresh model; what it raises ends it, and the time."""
+def sides_taken(loaded: Loaded, inputs: Inputs, seconds: float, run: Lines) -> set[Side]:
+    """By one call of a fresh model; what it raises ends it, and the time. `run`: gets the lines, too."""
     lines: Lines = defaultdict(set)
     model = loaded.eager()
     args, kwargs = copied(inputs)
@@ -36,6 +36,8 @@ def sides_taken(loaded: Loaded, inputs: Inputs, seconds: float) -> set[Side]:
     # What it raises, the comparison says; the lines until then count.
     with recorded_effects(), recorded_lines(lines), contextlib.suppress(BaseException), in_time(seconds):
         model(*args, **kwargs)
+    for path, own in lines.items():
+        run.setdefault(path, set()).update(own)
     return {side for path, run in lines.items() for side in _sides(path, run)}
 
 
