@@ -24,6 +24,7 @@ _THINGS = frozenset({Kind.MODULE, Kind.FUNCTION, Kind.CLASS, Kind.INSTANCE})
 _BY_KEY = frozenset({"dict", "OrderedDict", "ModuleDict", "ParameterDict"})
 _TENSORS = frozenset({"Parameter", "Tensor", "Buffer", "FloatTensor", "LongTensor"})
 _PARTS = frozenset({"items", "values", "keys"})
+_OF_LAYERS = frozenset({"torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.Sequential"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +213,8 @@ class Choices:
                 return self.lists_things(owner)
             case ast.Call(func=ast.Name(id="enumerate" | "zip" | "list" | "reversed"), args=args):
                 return any(map(self.lists_things, args))
+            case ast.Call(func=made) if self.view.module.dotted(made) in _OF_LAYERS:  # where `__init__` makes them
+                return True
             case ast.List(elts=[*elements]) | ast.Tuple(elts=[*elements]) if elements:
                 return all(map(self.is_thing, elements))
             case ast.Dict(values=[*elements]) if elements:

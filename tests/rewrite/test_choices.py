@@ -70,7 +70,7 @@ TABLE = {
     "a method, and a number": (
         "expert = self.routes[code.item()]\nreturn expert.encode(x) * expert.scale", "code.item()",
         "[torch.as_tensor(each.scale) for each in self.routes]"),
-    "a part of a part": ("return x @ self.experts[code.item()].fc.weight", "code.item()", "torch.as_tensor(each.fc.weight) for each in"),
+    "a part of a part": ("return x @ self.experts[code.item()].fc.weight", "code.item()", "each.fc.weight for each in"),
     "by a text of a number": (
         "return self.numbered[f'h{code.item()}'](x)", "f'h{code.item()}'",
         "(torch.tensor([int(key.removeprefix('h')) for key in self.numbered]) == code.reshape(())).nonzero()[0]"),
