@@ -70,13 +70,18 @@ class DeclaredDims:
 def _keys_named(site: Site, view: View) -> Iterator[Proposal]:
     """`dynamic_shapes` whose keys name one argument that there is not, and leave out one that there is."""
     parameters = [one for one in view.flow.parameters if one != "self"]
+    others = [
+        {arg.arg for arg in one.args.args} for one in ast.walk(site.module.tree)
+        if isinstance(one, ast.FunctionDef) and one.name == "forward" and one is not view.node
+    ]  # fmt: skip
     for node in ast.walk(site.module.tree):
         match node:
             case ast.Dict(keys=[*keys], values=values) if all(map(_is_of_dims, values)):
                 named = [key for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
                 wrong = [key for key in named if key.value not in parameters]
                 left = [one for one in parameters if all(one != key.value for key in named)]
-                if len(named) == len(keys) > 0 and len(wrong) == len(left) == 1:
+                is_of_another = any({key.value for key in named} <= names for names in others)
+                if len(named) == len(keys) > 0 and len(wrong) == len(left) == 1 and not is_of_another:
                     draft = site.draft()
                     draft.swap(wrong[0], ast.Constant(left[0]))
                     yield Proposal(f"name the argument `{left[0]}` as `forward` does", draft)

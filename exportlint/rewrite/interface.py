@@ -897,6 +897,12 @@ class _Wrapper:
         """With the parameters that are not bound to values; of a function that is not known, with all that come."""
         parameters = _parameters(function, method=is_method)
         bound = {**dict(zip(parameters, values, strict=False)), **{one.arg or "": one.value for one in words}}
+        if not parameters and values:  # of what it takes, nobody knows the names
+            first = [ast.unparse(one) for one in values if all(isinstance(part, _PLAIN) for part in ast.walk(one))]
+            self.forward = (
+                f"    def forward(self, *args, **kwargs):\n        return {called}({', '.join(first)}, *args, **kwargs)"
+            )
+            return len(first) == len(values) and not words
         if len(values) > len(parameters) or "" in bound or not (parameters or bound.keys().isdisjoint(self.kept)):
             return False
         texts = {name: self._text_of(name, value) for name, value in bound.items()}
