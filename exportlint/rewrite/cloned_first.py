@@ -57,9 +57,9 @@ class ClonedFirst:
 _Decision = ast.If | ast.IfExp | ast.Assert
 
 
-def _decisions(site: Site, draft: Draft, node: ast.AST) -> Iterator[_Decision]:
+def _decisions(site: Site, draft: Draft, node: ast.AST, within: tuple[ast.AST, ...] = ()) -> Iterator[_Decision]:
     """What the node decides: where it stands in a test, or where the name is one that it is set to, or where the
-    function of the file is called that returns it."""
+    function of the file is called that returns it. `within`: the statements that are followed already."""
     above: ast.AST | None = node
     while isinstance(above, ast.expr):
         inner, above = above, draft.parent(above)
@@ -68,6 +68,8 @@ def _decisions(site: Site, draft: Draft, node: ast.AST) -> Iterator[_Decision]:
                 yield above
             return
     read: list[ast.AST] = []
+    if above is None or above in within:  # `x = x + id(x)`
+        return
     match above:
         case ast.Assign(targets=[ast.Name(id=name)]) if site.view is not None:
             read = [one for one in ast.walk(site.view.node) if isinstance(one, ast.Name) and one.id == name]
@@ -75,7 +77,7 @@ def _decisions(site: Site, draft: Draft, node: ast.AST) -> Iterator[_Decision]:
         case ast.Return() if site.view is not None and site.view.cls is None:
             name = site.view.function.name
             read = [one for one in ast.walk(draft.tree) if isinstance(one, ast.Call) and path_of(one.func) == name]
-    found = [list(_decisions(site, draft, one)) for one in read]
+    found = [list(_decisions(site, draft, one, (*within, above))) for one in read]
     decisions = [decision for one in found for decision in one]
     if isinstance(above, ast.Assign) and all(found) and found and not any(map(_only_checks, decisions)):
         draft.replace(above, [])

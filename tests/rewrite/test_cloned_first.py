@@ -81,6 +81,11 @@ def test_a_name_that_is_read_otherwise_stays() -> None:
         assert proposed(_function(f"shared = {_TEST}\n{read}\nreturn out"), "out.data_ptr()", "cloned-first") == []
 
 
+def test_a_name_that_is_made_of_itself_decides_nothing() -> None:
+    body = "out = out + out.data_ptr() % 7\nreturn out"
+    assert proposed(_function(body), "out.data_ptr()", "cloned-first") == []
+
+
 def test_what_is_written_is_cloned_above() -> None:
     (text,) = proposed(_function("out[0] = 1\nreturn out"), "out[0] = 1", "cloned-first")
     assert "    out = out.clone()\n    out[0] = 1\n" in text
