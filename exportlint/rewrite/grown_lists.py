@@ -257,6 +257,9 @@ class _Reading(Copying):
 def _begins(node: ast.stmt, name: str) -> int | None:
     """With how many entries the statement begins the list; None where it does not begin it."""
     match node:
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if len(targets) == len(values):
+            found = [_begins(ast.Assign([t], v), name) for t, v in zip(targets, values, strict=True)]
+            return next((count for count in found if count is not None), None)
         case (
             ast.Assign(targets=[ast.Name(id=own)], value=ast.List(elts=entries))
             | ast.AnnAssign(target=ast.Name(id=own), value=ast.List(elts=entries))

@@ -30,6 +30,7 @@ from exportlint.rewrite.grown_lists import GrownLists, appended, masked_entry
 from exportlint.rewrite.tensor_form import TensorForm
 from exportlint.rewrite.transformation import CannotError
 from exportlint.rewrite.view import Nature, View, gone_through
+from exportlint.rewrite.worklists import steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,6 +43,7 @@ CHECKS = "check it while the program runs, which raises a RuntimeError"
 CHOOSES = "run all of them and take one result"
 GOES_ON = "go on with the tensor"
 TELLS = "tell it in eager alone"
+LEFT = "go through all that there are with a mask of those that are left"
 STEPS = "take every step of the loop and change nothing after its end"
 GROWS = "make every entry of the list and choose those that are there"
 OPERATOR = "loop with the operator `while_loop`"
@@ -109,6 +111,7 @@ class StraightLine:
         self.nothing: set[str] = set()  # names that Python found to be None on the way to the statement
         self.flags_set: set[str] = set()  # flags of loops, which sides of decisions set
         self.copied: dict[int, ast.stmt] = {}  # copies, by identity, with what they were made of
+        self.given: dict[str, None] = {}  # what was done before the first round
         self.begun = self._with_loops(list(self.view.body))
         self.lists = GrownLists(self.view, self.begun, self.decides, self.form.finish)
         self.flags: dict[int, str] = {}  # of loops that keep a result: the name of the flag that says so
@@ -121,6 +124,7 @@ class StraightLine:
             known, masks, lists = set(self.view.data), dict(self.form.masks), dict(self.lists.masks)
             self.made.clear()
             self.done.clear()
+            self.done |= self.given
             self.form.choices.set_state(({}, {}, {}))
             body = self._structured(self.lists.marked(self.begun))
             self.flow = DefUse(body, self.view.flow.parameters, tuple(self.view.flow._live_at_end))  # noqa: SLF001
@@ -198,6 +202,8 @@ class StraightLine:
                 return [*block[:place], changed_copy(node, body=body, orelse=orelse)]
             if isinstance(node, _LOOPS):
                 body = self._structured(node.body)
+                if not self._leaves_by_data(node):  # else the flag says it
+                    body = self._ended(body)
                 if any(isinstance(one, ast.Return) for one in _in_loop(body)) and self._leaves_by_data(node):
                     return [*block[:place], *self._found(node, body, block[place + 1 :])]
                 if not _same(body, node.body):
@@ -208,6 +214,17 @@ class StraightLine:
                 if changes:
                     block = [*block[:place], changed_copy(node, **changes), *block[place + 1 :]]
         return block
+
+    def _ended(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """The steps of a loop without the `continue` that ends a side of the decision that is its last statement."""
+        match body:
+            case [*before, ast.Continue()]:
+                return before or [ast.Pass()]
+            case [*before, ast.If(body=yes, orelse=no) as last] if self._exits_by_data(last):
+                sides = (self._ended(yes), self._ended(no))
+                if not all(map(_same, sides, (yes, no))):
+                    return [*before, changed_copy(last, body=sides[0], orelse=sides[1])]
+        return body
 
     def _plainer(self, node: ast.stmt) -> list[ast.stmt]:
         """`match` on data as `if`s, and `if flag and mask.any():` as one `if` in another, since the first guards; an
@@ -229,6 +246,9 @@ class StraightLine:
             if isinstance(node, ast.Assign) and self._is_wanted(node) and (loop := self._filtered(node)) is not None:
                 new += loop
                 continue
+            if isinstance(node, ast.While) and self._is_wanted(node) and (steps := self._in_steps(node)) is not None:
+                new += steps
+                continue
             changes: dict[str, object] = {}
             for name in ("body", "orelse") if isinstance(node, ast.If | ast.For | ast.With) else ():
                 old = getattr(node, name, [])
@@ -236,6 +256,19 @@ class StraightLine:
                     changes[name] = inner
             new.append(changed_copy(node, **changes) if changes else node)
         return new
+
+    def _in_steps(self, node: ast.While) -> list[ast.stmt] | None:
+        """A loop that ends when nothing is left of a list, as one over all of the list with a mask of what is left."""
+        steps = steps_of(self.view, node, _places_of_mask, self.fresh)
+        if steps is None:
+            return None
+        self.given[LEFT] = None
+        self.view.data.add(steps.mask)
+        self.view.booleans.add(steps.mask)
+        self.view.python.add(steps.step)
+        if self.wanted is not None:
+            self.wanted |= {id(getattr(one, "origin", one)) for one in statements([steps.begun, steps.loop])}
+        return [steps.begun, steps.loop]
 
     def _filtered(self, node: ast.Assign) -> list[ast.stmt] | None:
         """`kept = [f(row) for row in rows if row.sum() > 0]` as a loop that appends."""
@@ -307,20 +340,24 @@ class StraightLine:
         if any(isinstance(one, ast.Break) for one in _in_loop(body)) or node.orelse:
             raise CannotError("a loop is left in more than one way")
         returns = [one for one in _in_loop(body) if isinstance(one, ast.Return)]
-        if (plain := self._returned_behind(node, body, rest, [one.value for one in returns])) is not None:
+        values = [one.value for one in returns]
+        if (plain := self._returned_behind(node, body, rest, values)) is not None:
             return plain
-        counts = {len(one.value.elts) if isinstance(one.value, ast.Tuple) else 1 for one in returns if one.value}
-        if len(counts) != 1 or any(one.value is None for one in returns):
+        forms = {_form_of(one.value) for one in returns if one.value is not None}
+        if len(forms) != 1 or any(one.value is None for one in returns):
             raise CannotError("a loop returns other things on other ways")
-        names = [self.fresh("result") for _ in range(counts.pop())]
+        names = [self.fresh("result") for _ in _parts_returned(cast("ast.expr", values[0]))]
         flag = self.fresh("done")
         new = changed_copy(node, body=[_ReturnsToBreaks(names).visit(one) for one in body])
         self.flags[id(new)] = flag
         self.view.data |= {flag, *names}
         self.view.booleans.add(flag)
         result: ast.expr = ast.Name(names[0], ast.Load())
-        if len(names) > 1:
-            result = ast.Tuple([ast.Name(one, ast.Load()) for one in names], ast.Load())
+        match values[0]:
+            case ast.Tuple():
+                result = ast.Tuple([ast.Name(one, ast.Load()) for one in names], ast.Load())
+            case ast.Dict(keys=keys):
+                result = ast.Dict(keys, [ast.Name(one, ast.Load()) for one in names])
         begun = [ast.Assign([ast.Name(one, ast.Store())], ast.Constant(0)) for one in names]
         decided = ast.If(ast.Name(flag, ast.Load()), [ast.Return(result)], self._structured(rest))
         return [*begun, new, decided]
@@ -656,6 +693,7 @@ class StraightLine:
         if (short := self._at_once(test, sides, places)) is not None:
             return [stands_for(short[0], node), *short[1:]] if short else []
         hoisted, test = self._hoisted(test)
+        sides = (_one_by_one(sides[0]), _one_by_one(sides[1]))
         new, values = self._both(test, sides, places)
         merges = [self._merge(place, test, values[0][place], values[1][place]) for place in places]
         whole = [*hoisted, *new, *merges]
@@ -774,6 +812,8 @@ class StraightLine:
             begun: set[str] = set()
             left = self._private(side)
             for plain in side:
+                if isinstance(plain, ast.Pass):
+                    continue
                 taken = test if number == 0 else self.form.negated(test)
                 one = self._guarded(plain, self.form.negated(taken))
                 masked = self._masked_write(one, taken, left)
@@ -1419,9 +1459,8 @@ class StraightLine:
     def _while(self, node: ast.While) -> list[ast.stmt]:
         """`while test:` with an end that Python knows as masked steps, else as the operator."""
         python, data = _parted(node.test, self)
-        is_endless = isinstance(node.test, ast.Constant)
         if self.style.loops == "masked":
-            if python is None and not (is_endless and _has_python_break(node, self)):
+            if python is None and not _has_python_break(node, self):
                 raise CannotError("Python knows no end of the loop")
             self.done[STEPS] = None
             leaving = _Leaving(self.flags.get(id(node)) or self.fresh("done"))
@@ -1431,20 +1470,40 @@ class StraightLine:
             head: list[ast.stmt] = []
             if data is not None:
                 head = written("DONE = DONE | END", DONE=leaving.name, END=self.form.negated(self.form.truth(data)))
-            body = [*head, *self._masked(node.body, leaving, read)]
-            if counters & self.flow.live_after(node):
-                raise CannotError("how often the loop ran is read behind it")
-            new = changed_copy(node, test=python or node.test, body=body)
+            body, behind = self._last_counts(node, [*head, *self._masked(node.body, leaving, read)], leaving, counters)
+            new = changed_copy(node, test=python or ast.Constant(True), body=body)
             begun = [self._false(leaving.name), *leaving.before, *first]
-            return [stands_for(begun[0], node), *begun[1:], _plain_origin(new), *self._else(node, leaving)]
+            return [stands_for(begun[0], node), *begun[1:], _plain_origin(new), *behind, *self._else(node, leaving)]
         return self._while_operator(node)
+
+    def _last_counts(
+        self, node: ast.While, body: list[ast.stmt], leaving: _Leaving, counters: set[str]
+    ) -> tuple[list[ast.stmt], list[ast.stmt]]:
+        """Where somebody reads behind the loop how often it ran: a second count beside the one of Python, which stays
+        as it was when data ended the loop. The new body, and what sets the name to it behind the loop."""
+        behind: list[ast.stmt] = []
+        for name in sorted(counters & self.flow.live_after(node)):
+            sets = [one for one in statements(node.body) if name in set(_sets_here(one))]
+            place = None
+            match sets:
+                case [ast.AugAssign(target=ast.Name(), value=ast.Constant(value=int())) as counts]:
+                    place = next((at for at, one in enumerate(body) if one is counts), None)
+            if place is None:
+                raise CannotError("how often the loop ran is read behind it")
+            last = self.fresh(f"last_{name}")
+            self.view.data.add(last)
+            leaving.before += written("LAST = NAME", LAST=last, NAME=name)
+            noted = written("LAST = torch.where(DONE, LAST, NAME)", LAST=last, NAME=name, DONE=leaving.name)
+            body = [*body[: place + 1], *noted, *body[place + 1 :]]
+            behind += written("NAME = LAST", NAME=name, LAST=last)
+        return body, behind
 
     def _while_operator(self, node: ast.While) -> list[ast.stmt]:
         """`while_loop`, which carries what a step sets."""
         self.done[OPERATOR] = None
         if node.orelse or any(isinstance(one, ast.Return) for one in _in_loop(node.body)):
             raise CannotError("a loop does more when it ends")
-        carried = sorted(self.carried(node))
+        carried = sorted(self.carried(node) | self._written_in(node))
         leaves = self._leaves_by_data(node) or any(isinstance(one, ast.Break) for one in _in_loop(node.body))
         if not carried or any("." in name for name in carried):
             raise CannotError("a loop carries attributes, or nothing")
@@ -1471,7 +1530,10 @@ class StraightLine:
         first: list[ast.expr],
     ) -> list[ast.stmt]:  # fmt: skip
         """The call of `while_loop`. `begun`: what stands above it; `first`: what it begins with."""
-        if any(_changes(one) for one in body):
+        copies = [one for name in sorted(self._written_in(node)) for one in written("X = X.clone()", X=name)]
+        body = [*copies, *(_set_anew(one) for one in body)]
+        made = {name for one in body for name in names_set(one)}
+        if any(not path or path not in made for one in body for part in statements([one]) for path in changed(part)):
             raise CannotError("a step of `while_loop` may not write in place")
         arguments = ast.arguments([], [ast.arg(name) for name in carried], None, [], [], None, [])
         goes_on, step = self.fresh("goes_on"), self.fresh("step")
@@ -1489,6 +1551,23 @@ class StraightLine:
         target = ast.Tuple([ast.Name(name, ast.Store()) for name in carried], ast.Store())
         whole = [*begun, *functions, ast.Assign([target], call)]
         return [stands_for(whole[0], node), *whole[1:]]
+
+    def _written_in(self, node: ast.stmt) -> set[str]:
+        """The names of the function's own tensors in which the steps of a loop write: the operator hands a copy on from
+        step to step. Raises CannotError where somebody else may see what is written."""
+        inside = {id(one) for one in ast.walk(node)}
+        found: set[str] = set()
+        parts = (one for one in statements([node]) if not any(blocks(one)))
+        for path in (path for one in parts for path in _changed_within(one)):
+            begun = [one for one in self.flow.definitions(path, node) if id(one) not in inside]
+            if not begun and path in self.flow.names:
+                continue  # each step makes it anew
+            values = [dict(_pairs(one) or ()).get(path) if isinstance(one, ast.Assign) else None for one in begun]
+            own = all(value is not None and _is_fresh(value) for value in values)
+            if not own or not begun or path in self.view.flow.parameters:
+                raise CannotError("a step of `while_loop` may not write in place")
+            found.add(path)
+        return found
 
     def _as_tensor(self, name: str, node: ast.stmt) -> ast.expr:
         """What a carried name begins with."""
@@ -1568,10 +1647,13 @@ def _is_nothing(test: ast.expr) -> set[str]:
 
 
 def _has_python_break(node: ast.While, line: StraightLine) -> bool:
+    """Does Python leave the loop, as `if step == 25: break` does? Where data alone ended it, Python has to count."""
+    counters = _counters(node, None)
     return any(
         isinstance(one, ast.If) and not line.decides(one.test) and one.body and isinstance(one.body[-1], ast.Break)
+        and (isinstance(node.test, ast.Constant) or counters & set(_reads(one.test)))
         for one in _in_loop(node.body)
-    )
+    )  # fmt: skip
 
 
 def _counters(node: ast.While, python: ast.expr | None) -> set[str]:
@@ -1666,10 +1748,18 @@ def _only_tells(node: ast.stmt) -> bool:
     return False
 
 
-def _changes(node: ast.stmt) -> bool:
-    return any(True for one in ast.walk(node) if isinstance(one, ast.stmt) for _ in changed(one)) or isinstance(
-        node, ast.AugAssign
-    )
+def _changed_within(node: ast.stmt) -> Iterator[str]:
+    """The places of tensors that a statement writes in; a name that is set anew, as by `n += 1`, is none."""
+    if not isinstance(node, ast.AugAssign) or isinstance(node.target, ast.Subscript):
+        yield from changed(node)
+
+
+def _set_anew(node: ast.stmt) -> ast.stmt:
+    """`x = x + y` for `x += y`."""
+    match node:
+        case ast.AugAssign(target=ast.Name() as target, op=operator, value=value):
+            return stands_for(ast.Assign([target], ast.BinOp(as_value(target), operator, value)), node)
+    return node
 
 
 def _has_effects(node: ast.stmt) -> bool:
@@ -1743,6 +1833,19 @@ def _pairs(node: ast.Assign) -> list[tuple[str, ast.expr]] | None:
     return [(path, node.value)] if path is not None else None
 
 
+def _one_by_one(side: Iterable[ast.stmt]) -> list[ast.stmt]:
+    """`a, b = x, y` as two statements, so that each name is selected by itself."""
+    new: list[ast.stmt] = []
+    for one in side:
+        pairs = _pairs(one) if isinstance(one, ast.Assign) else None
+        if pairs is None or len(pairs) == 1:
+            new.append(one)
+            continue
+        singles = [ast.Assign([as_target(_place(name))], value) for name, value in pairs]
+        new += [stands_for(singles[0], one), *singles[1:]]
+    return new
+
+
 def _place(path: str) -> ast.expr:
     """The expression that reads a place."""
     return ast.parse(path, mode="eval").body
@@ -1775,6 +1878,12 @@ def _is_fresh(node: ast.expr) -> bool:
                 "cat",
                 "stack",
                 "empty",
+                "full_like",
+                "empty_like",
+                "new_zeros",
+                "new_ones",
+                "new_full",
+                "new_empty",
             }
     return False
 
@@ -1812,6 +1921,20 @@ def _types(handler: ast.ExceptHandler) -> list[ast.expr]:
     return handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
 
 
+def _parts_returned(value: ast.expr) -> list[ast.expr]:
+    """The parts of a tuple, and of a dict, which are selected one by one; else the one thing itself."""
+    match value:
+        case ast.Tuple(elts=parts) | ast.Dict(values=parts) if parts:
+            return parts
+    return [value]
+
+
+def _form_of(value: ast.expr) -> tuple[str, ...]:
+    """What has to be the same of two values that are selected part by part: how many, and under which keys."""
+    keys = [ast.dump(key) if key else "**" for key in value.keys] if isinstance(value, ast.Dict) else []
+    return (type(value).__name__ if _parts_returned(value) != [value] else "", str(len(_parts_returned(value))), *keys)
+
+
 class _ReturnsToBreaks(ast.NodeTransformer):
     """Copies what it changes: `return a, b` as `result = a; result_2 = b; break`. Inner functions stay."""
 
@@ -1830,8 +1953,7 @@ class _ReturnsToBreaks(ast.NodeTransformer):
         new = [cast("ast.stmt", self.visit(one)) for one in block]
         match new[-1] if new else None:
             case ast.Return(value=ast.expr() as value):
-                parts = value.elts if isinstance(value, ast.Tuple) else [value]
-                pairs = zip(self.names, parts, strict=True)
+                pairs = zip(self.names, _parts_returned(value), strict=True)
                 kept = [ast.Assign([ast.Name(name, ast.Store())], part) for name, part in pairs]
                 return [*new[:-1], *kept, ast.Break()]
         return new

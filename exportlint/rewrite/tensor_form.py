@@ -834,6 +834,8 @@ class TensorForm:
         """Was it a number when the author wrote it, and not a tensor?"""
         if not self.is_data(node) or id(node) in self._finished:
             return False
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):  # as much a tensor as what it is of
+            return self._was_number(node.value)
         return not self.view.value(node).is_tensor
 
     # -- Parts of tensors and lists ---------------------------------------------------------------------------------
@@ -887,6 +889,11 @@ class TensorForm:
         """`x[i] = value` with places that data says, as a write at tensors of one place: the target and the value."""
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         chosen = [one for one in parts if not isinstance(one, ast.Slice) and self._is_place(one)]
+        if not chosen and self.view.may_be_entry(parts[0]) and self.is_data(node.value):
+            # However many dims it has, the write is the same with one more before them.
+            places = [expression("I[None]", I=parts[0]), *map(self._sliced, parts[1:])]
+            index = places[0] if len(places) == 1 else ast.Tuple(places, ast.Load())
+            return ast.Subscript(node.value, index, ast.Store()), value
         if not chosen:
             index = self._sliced(node.slice)
             return (node if index is node.slice else ast.Subscript(node.value, index, ast.Store())), value

@@ -298,6 +298,10 @@ class View:
                 return True
             case ast.Call(func=ast.Attribute(attr=method)):
                 return method in BOOLEAN_METHODS
+            case ast.Subscript(value=ast.Name(id=name)):  # a part of it
+                return name in self.booleans
+            case ast.Name(id=name) if (value := self.only_value(name)) is not None and not _names(value, name):
+                return name in self.booleans or self.is_boolean(value)
             case ast.Name() | ast.Attribute():
                 return path_of(node) in self.booleans
         return False
@@ -331,6 +335,24 @@ class View:
             case ast.Name(id=name):
                 value = self.only_value(name)
                 return name in self.singles or (value is not None and not _names(value, name) and self.is_single(value))
+        return False
+
+    def may_be_entry(self, node: ast.expr) -> bool:
+        """May the tensor be one entry of another, as what a loop goes through, or `labels[i]`? How many dims it has is
+        unknown; it is no mask."""
+        lead = self.value(node).lead
+        if not self.is_data(node) or self.is_boolean(node) or (isinstance(lead, Tensor) and lead.dims is not None):
+            return False
+        match node:
+            case ast.Subscript(value=owner, slice=ast.Name() | ast.Constant(value=int()) as index):
+                of_python = self.nature(index) is Nature.PYTHON
+                return self.is_data(owner) and (of_python or self.is_single(index) or self.may_be_entry(index))
+            case ast.Name(id=name):
+                value = self.only_value(name)
+                loops = (one for one in ast.walk(self.node) if isinstance(one, ast.For))
+                through = [given for one in loops for given in gone_through(one.target, one.iter, name)]
+                gives = bool(through) and all(map(self.is_data, through))
+                return gives or (value is not None and not _names(value, name) and self.may_be_entry(value))
         return False
 
     @cached_property

@@ -690,6 +690,159 @@ TABLE = [
         """,
     ),
     (
+        "how often a loop ran is read behind it",
+        """
+        steps = 0
+        while steps < 6 and x.sum() > 4:
+            x = x * 0.8
+            steps += 1
+        return x + steps * y
+        """,
+        "steps < 6 and x.sum() > 4",
+        """
+        steps = 0
+        done = x.new_zeros((), dtype=torch.bool)
+        last_steps = steps
+        while steps < 6:
+            done = done | ~(x.sum() > 4)
+            x = torch.where(done, x, x * 0.8)
+            steps += 1
+            last_steps = torch.where(done, last_steps, steps)
+        steps = last_steps
+        return x + steps * y
+        """,
+    ),
+    (
+        "a loop that data ends, and Python after some steps",
+        """
+        count = 0
+        while x.sum() > 4:
+            x = x * 0.8
+            count += 1
+            if count >= 5:
+                break
+        return x + y
+        """,
+        "x.sum() > 4",
+        """
+        count = 0
+        done = x.new_zeros((), dtype=torch.bool)
+        while True:
+            done = done | ~(x.sum() > 4)
+            x = torch.where(done, x, x * 0.8)
+            count += 1
+            if count >= 5:
+                break
+        return x + y
+        """,
+    ),
+    (
+        "a loop that returns a dict",
+        """
+        for layer in self.layers:
+            x = layer(x)
+            if x.mean() > 0.1:
+                return {"x": x * 2, "y": y}["x"]
+        return x
+        """,
+        "x.mean() > 0.1",
+        None,
+    ),
+    (
+        "a loop that writes in tensors of its own",
+        """
+        left, out = torch.ones_like(x[0], dtype=torch.bool), 0
+        kept = torch.zeros_like(x[0])
+        while left.any():
+            best = torch.where(left, x[0], x[0] * 0 - 9).argmax()
+            kept[best] = x[0, best] + 1
+            left[best] = False
+            left = left & (y[0] < kept.sum())
+        return kept + y
+        """,
+        "left.any()",
+        None,
+    ),
+    (
+        "a count for each label of a row",
+        """
+        labels, counts = (x[0] * 2).long() % 3, torch.zeros(3)
+        for entry in x[1].argsort(descending=True):
+            label = labels[entry]
+            if counts[label] >= 1:
+                continue
+            counts[label] += x[1, entry]
+        return counts.sum() + y
+        """,
+        "counts[label] >= 1",
+        None,
+    ),
+    (
+        "those that are left after the best of them",
+        """
+        order = x[0].argsort(descending=True)
+        kept = []
+        while order.numel() > 0:
+            best = order[0]
+            kept.append(x[1, best])
+            near = (x[0, order[1:]] - x[0, best]).abs()
+            order = order[1:][near > 0.5]
+        return torch.stack(kept).sum() + y
+        """,
+        "order.numel() > 0",
+        """
+        order = x[0].argsort(descending=True)
+        kept = []
+        is_in_kept = []
+        left = order.new_ones(order.shape[0], dtype=torch.bool)
+        for step in range(order.shape[0]):
+            chosen = left[step]
+            best = order[step]
+            kept.append(x[1, best])
+            is_in_kept.append(chosen)
+            near = (x[0, order[step + 1:]] - x[0, best]).abs()
+            left[step + 1:] = torch.where(chosen, left[step + 1:] & (near > 0.5), left[step + 1:])
+        return torch.stack(kept)[torch.stack(is_in_kept)].sum() + y
+        """,
+    ),
+    (
+        "those that are left, by their places, with a special case for the last one",
+        """
+        order = x[0].argsort(descending=True)
+        kept = []
+        while len(order) > 0:
+            best = order[0]
+            kept.append(x[1, best])
+            if order.numel() == 1:
+                break
+            near = (x[0, order[1:]] - x[0, best]).abs()
+            places = torch.where(near > 0.5)[0]
+            order = order[places + 1]
+        return torch.stack(kept).sum() + y
+        """,
+        "len(order) > 0",
+        None,
+    ),
+    (
+        "those that are left before the last of them, two lists, and not more than two",
+        """
+        order = x[0].argsort()
+        kept, rows = [], x[1][order]
+        values = x[0][order]
+        while values.shape[0] > 0:
+            kept.append(rows[-1])
+            if len(kept) == 2:
+                break
+            rest = values[:-1]
+            keep = rest < values[-1] - 0.5
+            values = rest[keep]
+            rows = rows[:-1][keep]
+        return torch.stack(kept).sum() + y
+        """,
+        "values.shape[0] > 0",
+        None,
+    ),
+    (
         "a loop that waits for something better",
         """
         best, waited = None, 0
@@ -716,11 +869,10 @@ TABLE = [
                 x = x * 0.8
             else:
                 chosen_2 = error < best - 0.1
-                best_then, waited_then = (error, 0)
                 waited_else = waited + 1
                 chosen = torch.as_tensor(waited_else >= 2)
-                best = torch.where(done, best, torch.where(chosen_2, best_then, best))
-                waited = torch.where(chosen_2, waited_then, waited_else)
+                best = torch.where(done, best, torch.where(chosen_2, error, best))
+                waited = torch.where(chosen_2, 0, waited_else)
                 x = torch.where(chosen_2, x * 0.8, torch.where(chosen, x, x * 0.8))
                 done = torch.where(chosen_2, done, done | chosen)
         return best
@@ -1000,3 +1152,25 @@ def test_what_is_rounded_is_computed_as_precisely_as_in_python():
         """
     (text, *_) = proposed(_model(forward), "int(top * 10)", *WAYS)
     assert "(top.double() * 10).long()" in text
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "kept.append(x[1, order].mean())\n            order = order[1:][x[0, order[1:]] > 1]",
+        "kept.append(x[0, 0] * len(order))\n            order = order[1:][x[0, order[1:]] > 1]",
+        "near = x[0, order[1:]] - x[0, order[0]]\n            order = order[1:][near > near.mean()]",
+        "order = order[1:]\n            if order.numel() == 1:\n                break\n            order = order[x[0, order] > 1]",
+    ],
+    ids=["the mean of those", "how many", "a limit that they make", "the last one is not taken"],
+)
+def test_those_that_are_left_are_read_for_who_stays_alone(step: str) -> None:
+    """A mask in the place of a shorter list knows nothing of what all of those that are left make together."""
+    before = f"""
+        order = x[0].argsort()
+        kept = [x[1, 0]]
+        while order.numel() > 0:
+            {step}
+        return torch.stack(kept).sum() + y
+        """
+    assert not any("left" in text for text in proposed(_model(before), "order.numel() > 0", *WAYS))
