@@ -1,6 +1,7 @@
 """Rows at once: a loop over the rows of a tensor, whose steps know nothing of each other, as one `torch.vmap`.
 
-A loop that Python takes has as many steps as the sample has rows; what is mapped has as many as there are.
+A loop that Python takes has as many steps as the sample has rows; what is mapped has as many as there are. Where vmap
+itself counts the rows of the sample, as it does for what it cannot batch, the operator `map` takes one after another.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from exportlint.engine.flow.control_flow import blocks, statements
 from exportlint.engine.flow.def_use import path_of, root_of
 from exportlint.rewrite.draft import as_target, changed_copy, expression, stands_for
 from exportlint.rewrite.draft import statements as written
-from exportlint.rewrite.grown_lists import put_together
+from exportlint.rewrite.grown_lists import appended, put_together
 from exportlint.rewrite.straight_line import StraightLine, Swapped, names_set
 from exportlint.rewrite.tensor_form import TensorForm
 from exportlint.rewrite.transformation import CannotError, Proposal
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
     from exportlint.rewrite.view import View
 
 _HOW = "compute all rows at once with `torch.vmap`"
+_ONE_BY_ONE = "compute one row after another with the operator `map`"
 _PADS = "write all rows at once with a mask"
+_FRESH = ("torch.nn.functional.", "torch.stack", "torch.cat", "torch.where")
 _COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp)
 
 
@@ -49,6 +52,16 @@ class _Rows:
                     for step in steps for one in ast.walk(step))  # fmt: skip
         text = 'torch.vmap(F, randomness="different")' if draws else "torch.vmap(F)"
         return ast.Call(expression(text, F=function), list(self.tensors), [])
+
+    def in_turn(self, function: ast.FunctionDef) -> ast.expr:
+        """The call of the operator `map`, which gives the function its rows as one argument."""
+        tensors = self.tensors[0] if len(self.tensors) == 1 else ast.Tuple(list(self.tensors), ast.Load())
+        if len(self.parameters) > 1:
+            row = "row" if "row" not in self.parameters else "rows_of_one"
+            parts = ast.Tuple([ast.Name(one, ast.Store()) for one in self.parameters], ast.Store())
+            function.args = ast.arguments([], [ast.arg(row)], None, [], [], None, [])
+            function.body.insert(0, ast.Assign([parts], ast.Name(row, ast.Load())))
+        return expression("torch._higher_order_ops.map(F, TENSORS)", F=function.name, TENSORS=tensors)
 
     def arguments(self) -> ast.arguments:
         return ast.arguments([], [ast.arg(one) for one in self.parameters], None, [], [], None, [])
@@ -73,6 +86,10 @@ def rows_at_once(site: Site) -> Iterator[Proposal]:
     else:
         return
     yield Proposal(_HOW, draft)
+    if loops and not listed and (lists := _appended(loops[-1])):
+        view, draft = site.fresh_view(), site.draft()
+        _listed(view, draft, loops[-1], lists, one_by_one=True)
+        yield Proposal(_ONE_BY_ONE, draft)
 
 
 def _comprehension(view: View, draft: Draft, node: ast.ListComp | ast.GeneratorExp) -> None:
@@ -98,10 +115,11 @@ def _comprehension(view: View, draft: Draft, node: ast.ListComp | ast.GeneratorE
 
 
 def _loop(view: View, draft: Draft, node: ast.For) -> None:
+    if lists := _appended(node):
+        _listed(view, draft, node, lists)
+        return
     *before, last = node.body
     match last:
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[value])):
-            pass
         case ast.Assign(targets=[ast.Subscript(value=ast.Name() as whole, slice=places)]):
             _filled(view, draft, node, before, last, whole, places)
             return
@@ -110,17 +128,77 @@ def _loop(view: View, draft: Draft, node: ast.For) -> None:
             return
         case _:
             raise CannotError("a step gives nothing to a list")
-    begun = next((
-        one for one in statements(view.body)
-        if isinstance(one, ast.Assign) and isinstance(one.value, ast.List) and not one.value.elts
-        and isinstance(one.targets[0], ast.Name) and one.targets[0].id == name
-    ), None)  # fmt: skip
-    if begun is None:
-        raise CannotError("the list is made elsewhere")
-    made, mapped = _mapped(view, node, before, value, set())
-    draft.replace(begun, [])
-    draft.replace(node, [*made, *written("NAME = MAPPED", NAME=name, MAPPED=mapped)])
-    join_reads(view, draft, name, [begun, last])
+
+
+def _appended(node: ast.For) -> dict[str, tuple[ast.stmt, ast.expr]]:
+    """The lists that a step gives one entry each, with the statement and the entry; nothing where what an entry is made
+    of changes behind it."""
+    found: dict[str, tuple[ast.stmt, ast.expr]] = {}
+    for place, one in enumerate(node.body):
+        if (entry := appended(one)) is None:
+            continue
+        later = {name for inner in node.body[place + 1 :] for name in names_set(inner)}
+        if entry[0] in found or any(isinstance(part, ast.Name) and part.id in later for part in ast.walk(entry[1])):
+            return {}
+        found[entry[0]] = (one, entry[1])
+    return found
+
+
+def _listed(
+    view: View, draft: Draft, node: ast.For, lists: dict[str, tuple[ast.stmt, ast.expr]], *, one_by_one: bool = False
+) -> None:
+    """`a.append(f(row))`, `b.append(g(row))` as `a, b = torch.vmap(…)(x)`."""
+    appending = [one for one, _ in lists.values()]
+    before = [one for one in node.body if not any(one is other for other in appending)]
+    begun = {name: _begun(view, name) for name in lists}
+    values = [value for _, value in lists.values()]
+    value = values[0] if len(values) == 1 else ast.Tuple(values, ast.Load())
+    made, mapped = _mapped(view, node, before, value, set(), one_by_one=one_by_one)
+    for one in {id(one): one for one in begun.values()}.values():
+        _without(draft, one, {*lists})
+    target = as_target(ast.Tuple([ast.Name(name, ast.Load()) for name in lists], ast.Load()))
+    target = target if len(lists) > 1 else ast.Name(next(iter(lists)), ast.Store())
+    draft.replace(node, [*made, ast.Assign([target], mapped)])
+    for name, one in begun.items():
+        join_reads(view, draft, name, [one, *appending])
+
+
+def _begun(view: View, name: str) -> ast.Assign:
+    """The statement that begins the list, which has to be empty, and may begin others. Raises CannotError."""
+    for one in statements(view.body):
+        match one:
+            case ast.Assign(targets=[ast.Name(id=own)], value=ast.List(elts=[])) if own == name:
+                return one
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if len(targets) == len(
+                values
+            ):
+                pairs = zip(targets, values, strict=True)
+                if any(isinstance(t, ast.Name) and t.id == name and _is_empty(v) for t, v in pairs):
+                    return one
+    raise CannotError("the list is made elsewhere")
+
+
+def _is_empty(node: ast.expr) -> bool:
+    return isinstance(node, ast.List) and not node.elts
+
+
+def _without(draft: Draft, begun: ast.Assign, lists: set[str]) -> None:
+    """Takes away what begins the lists; of `kept, size = [], 4` the size stays."""
+    match begun:
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
+            rest = [(t, v) for t, v in zip(targets, values, strict=True)
+                    if not (isinstance(t, ast.Name) and t.id in lists and _is_empty(v))]  # fmt: skip
+        case _:
+            rest = []
+    match rest:
+        case []:
+            draft.replace(begun, [])
+        case [(one, value)]:
+            draft.replace(begun, [changed_copy(begun, targets=[one], value=value)])
+        case _:
+            targets, values = ([pair[place] for pair in rest] for place in (0, 1))
+            new = changed_copy(begun, targets=[ast.Tuple(targets, ast.Store())], value=ast.Tuple(values, ast.Load()))
+            draft.replace(begun, [new])
 
 
 def _filled(
@@ -253,7 +331,13 @@ def _sum(view: View, draft: Draft, node: ast.For, before: list[ast.stmt], last: 
 
 
 def _mapped(
-    view: View, node: ast.For, before: Sequence[ast.stmt], value: ast.expr, carried: set[str]
+    view: View,
+    node: ast.For,
+    before: Sequence[ast.stmt],
+    value: ast.expr,
+    carried: set[str],
+    *,
+    one_by_one: bool = False,
 ) -> tuple[list[ast.stmt], ast.expr]:
     """What has to stand before it, and what all steps of the loop give, as one call."""
     own = {one for step in before for one in names_set(step)}
@@ -262,7 +346,9 @@ def _mapped(
     if StraightLine(view).carried(node) - carried or own & view.flow.live_after(node) or any("." in one for one in own):
         raise CannotError("a step needs what another one left")
     rows = rows_of(view, node.target, node.iter, [*before, value])
-    if not before:
+    if one_by_one and any(isinstance(one, ast.Starred) for one in rows.tensors):
+        raise CannotError("nothing says how many rows there are")
+    if not before and not one_by_one:
         return [*rows.before], rows.called(ast.Lambda(rows.arguments(), _of_row(view, rows, value)), [value])
     step = "one_row"
     if step in view.flow.names:
@@ -272,7 +358,8 @@ def _mapped(
     for one in before:
         assert isinstance(one, ast.Assign)  # noqa: S101 - anything else was refused above
         news.append((one, _of_row(view, rows, one.value, form)))
-    result = ast.Return(_of_row(view, rows, value, form))
+    given = _of_row(view, rows, value, form)
+    result = ast.Return(_own_memory(view, given) if one_by_one else given)
     body: list[ast.stmt] = []
     for one, new in news:
         name = one.targets[0].id if isinstance(one.targets[0], ast.Name) else ""
@@ -281,7 +368,21 @@ def _mapped(
         elif (found := form.selection(new)) is not None:  # what is made of these rows is made of all, under the mask
             body += written("MASK = CHOSEN", MASK=mask, CHOSEN=found[1])
     made = ast.FunctionDef(name=step, args=rows.arguments(), body=[*body, result], decorator_list=[])
+    if one_by_one:
+        return [*rows.before, made], rows.in_turn(made)
     return [*rows.before, made], rows.called(ast.Name(step, ast.Load()), [*before, value])
+
+
+def _own_memory(view: View, given: ast.expr) -> ast.expr:
+    """What a step gives, as tensors that are no parts of its row, which the operator refuses."""
+    match given:
+        case ast.Tuple(elts=parts):
+            return ast.Tuple([_own_memory(view, one) for one in parts], ast.Load())
+        case ast.BinOp() | ast.UnaryOp() | ast.Compare():
+            return given
+        case ast.Call(func=function) if (view.origin(function) or "").startswith(_FRESH):
+            return given
+    return expression("X.clone()", X=given)
 
 
 def _of_row(view: View, rows: _Rows, node: ast.expr, form: TensorForm | None = None) -> ast.expr:

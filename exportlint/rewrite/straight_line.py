@@ -202,9 +202,10 @@ class StraightLine:
                 return [*block[:place], changed_copy(node, body=body, orelse=orelse)]
             if isinstance(node, _LOOPS):
                 body = self._structured(node.body)
-                if not self._leaves_by_data(node):  # else the flag says it
+                leaves = self._leaves_by_data(node if _same(body, node.body) else changed_copy(node, body=body))
+                if not leaves:  # else the flag says it
                     body = self._ended(body)
-                if any(isinstance(one, ast.Return) for one in _in_loop(body)) and self._leaves_by_data(node):
+                if leaves and any(isinstance(one, ast.Return) for one in _in_loop(body)):
                     return [*block[:place], *self._found(node, body, block[place + 1 :])]
                 if not _same(body, node.body):
                     block = [*block[:place], changed_copy(node, body=body), *block[place + 1 :]]
@@ -315,12 +316,17 @@ class StraightLine:
             return None
         handler = node.handlers[0]
         caught = [one.attr if isinstance(one, ast.Attribute) else getattr(one, "id", "") for one in _types(handler)]
-        if handler.name or not set(caught) <= _ERRORS_OF_LINALG or any(isinstance(o, ast.Raise) for o in handler.body):
+        is_read = handler.name is not None and any(handler.name in set(_reads(one)) for one in handler.body)
+        if is_read or not set(caught) <= _ERRORS_OF_LINALG or any(isinstance(o, ast.Raise) for o in handler.body):
             return None
         place = next(at for at, one in enumerate(node.body) if _holds(one, calls[0]))
+        # Behind a `continue` or a `break` the name may be read, as it was before.
+        returns = _always_exits(handler.body) and not any(
+            isinstance(one, ast.Break | ast.Continue) for one in _in_loop(handler.body)
+        )
         match node.body[place]:
             case ast.Assign(targets=[ast.Name() as set_to], value=value) if (
-                value is calls[0] and _always_exits(handler.body) and set_to.id not in set(_reads_of(handler))
+                value is calls[0] and returns and set_to.id not in set(_reads_of(handler))
             ):
                 result, tried = set_to.id, list[ast.stmt]()
             case plain:
@@ -1069,7 +1075,7 @@ class StraightLine:
         read = self.kept(node)
         first = self._first_values(node, read)
         counting, behind = self._last_step(node, leaving)
-        body = [*counting, *self._masked(node.body, leaving, read)]
+        body = self._without_continue([*counting, *self._masked(node.body, leaving, read)])
         new = changed_copy(node, iter=self._iterated(node.iter), body=body, orelse=[])
         begun = [self._false(leaving.name), *leaving.before, *first]
         return [stands_for(begun[0], node), *begun[1:], _plain_origin(new), *behind, *self._else(node, leaving)]
@@ -1157,8 +1163,11 @@ class StraightLine:
 
     def _else(self, node: ast.For | ast.While, leaving: _Leaving) -> list[ast.stmt]:
         """The `else` of a loop runs where nothing left it."""
-        if not node.orelse:
-            return []
+        match node.orelse:
+            case []:
+                return []
+            case [ast.Raise() as raised]:
+                return [self.check(leaving.off(), _message(raised))]
         test = expression("~DONE", DONE=leaving.name)
         live = self.flow.live_after(node)
         sides = (self._block(node.orelse), list[ast.stmt]())

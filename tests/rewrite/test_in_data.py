@@ -690,6 +690,74 @@ TABLE = [
         """,
     ),
     (
+        "matrices that are tried with more and more on the diagonal, and the first that can be decomposed is returned",
+        """
+        square = x[:, :2] @ x[:, :2].mT - 2 * torch.eye(2)
+        jitter = 0.5
+        for attempt in range(5):
+            try:
+                return torch.linalg.cholesky(square + jitter * torch.eye(2))
+            except torch.linalg.LinAlgError:
+                jitter = 2.0**attempt
+        return y[:, :2]
+        """,
+        "torch.linalg.cholesky(square + jitter * torch.eye(2))",
+        None,
+    ),
+    (
+        "matrices that are tried until one can be decomposed, else it is an error",
+        """
+        square = x[:, :2] @ x[:, :2].mT - 2 * torch.eye(2)
+        for attempt in range(6):
+            try:
+                factor = torch.linalg.cholesky(square)
+                break
+            except RuntimeError as error:
+                square = square + 2.0**attempt * torch.eye(2)
+        else:
+            raise RuntimeError("cannot be decomposed")
+        return factor
+        """,
+        "torch.linalg.cholesky(square)",
+        None,
+    ),
+    (
+        "matrices that are tried, and what was there stays where none can be decomposed",
+        """
+        square, factor = x[:, :2] @ x[:, :2].mT - 9 * torch.eye(2), y[:, :2]
+        for attempt in range(2):
+            try:
+                factor = torch.linalg.cholesky(square)
+            except RuntimeError:
+                square = square + 2.0**attempt * torch.eye(2)
+                continue
+            break
+        return factor
+        """,
+        "torch.linalg.cholesky(square)",
+        None,
+    ),
+    (
+        "rows that fill two lists",
+        """
+        tops, means, scale = [], [], 2.0
+        for row, other in zip(x, y):
+            best, _ = row.topk(2)
+            tops.append(best * scale)
+            means.append(other.mean())
+        return torch.stack(tops, dim=1).sum(1) + torch.stack(means)
+        """,
+        "for row, other in zip",
+        """
+        scale = 2.0
+        def one_row(row, other):
+            best, _ = row.topk(2)
+            return (best * scale, other.mean())
+        tops, means = torch.vmap(one_row)(x, y)
+        return tops.movedim(0, 1).sum(1) + means
+        """,
+    ),
+    (
         "how often a loop ran is read behind it",
         """
         steps = 0
@@ -1174,3 +1242,21 @@ def test_those_that_are_left_are_read_for_who_stays_alone(step: str) -> None:
         return torch.stack(kept).sum() + y
         """
     assert not any("left" in text for text in proposed(_model(before), "order.numel() > 0", *WAYS))
+
+
+def test_rows_that_vmap_cannot_batch_are_computed_one_after_another() -> None:
+    before = """
+        places, sampled = [], []
+        for row, other in zip(x, y):
+            places.append(row.argmax())
+            grid = other.reshape(1, 1, 2, 2)
+            sampled.append(nn.functional.grid_sample(row.reshape(1, 1, 2, 2), grid, align_corners=True).sum())
+        return torch.stack(places), torch.stack(sampled)
+        """
+    at = "for row, other in zip"
+    (new, *_) = [one for one in proposed(_model(before), at, "loop-in-data") if "_higher_order_ops.map(" in one]
+    rows = torch.export.Dim("rows", min=2, max=16)
+    program = torch.export.export(_built(new), (torch.randn(2, 4), torch.randn(2, 4)), dynamic_shapes=[{0: rows}] * 2)
+    x, y = torch.randn(5, 4), torch.randn(5, 4)
+    for ours, theirs in zip(program.module()(x, y), _built(_model(before))(x, y), strict=True):
+        assert torch.allclose(ours, theirs, atol=1e-6)
