@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.values.abstract_value import Kind
 from exportlint.rewrite.draft import expression, statements
+from exportlint.rewrite.free_numbers import free_numbers
 from exportlint.rewrite.straight_line import Swapped
 from exportlint.rewrite.tensor_form import TensorForm
 from exportlint.rewrite.transformation import CannotError, Proposal
@@ -43,6 +44,13 @@ class OrderedInData:
             view.python |= {one.arg for one in ast.walk(call) if isinstance(one, ast.arg)}
         if call.args and TensorForm(view).choices.lists_things(call.args[0]):
             raise CannotError("what is ordered is no tensor")
+        if (
+            call.args
+            and isinstance(call.args[0], ast.Name)
+            and (free := self._free(site, view, call.args[0])) is not None
+        ):
+            yield free
+            return
         order = _Order(view, draft, call, words.get("key"))
         match call.func, call.args:
             case ast.Name(id="sorted"), [listed]:
@@ -58,6 +66,20 @@ class OrderedInData:
             case _:
                 raise CannotError("it is another question")
         yield Proposal("order it with torch", draft)
+
+    def _free(self, site: Site, view: View, listed: ast.Name) -> Proposal | None:
+        """What is proposed where the numbers of a list are compared, and taken out of it."""
+        draft = site.draft()
+
+        def key_of(key: ast.expr) -> tuple[str, ast.expr]:
+            view.python |= {one.arg for one in ast.walk(key) if isinstance(one, ast.arg)}
+            order = _Order(view, draft, ast.Call(ast.Name("min", ast.Load()), [listed], []), key)
+            return order.each, order.key
+
+        try:
+            return free_numbers(view, draft, listed.id, key_of)
+        except CannotError:
+            return None
 
 
 def _asking(view: View, draft: Draft, node: ast.AST) -> ast.Call:

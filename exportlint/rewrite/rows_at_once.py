@@ -60,7 +60,7 @@ class _Rows:
             row = "row" if "row" not in self.parameters else "rows_of_one"
             parts = ast.Tuple([ast.Name(one, ast.Store()) for one in self.parameters], ast.Store())
             function.args = ast.arguments([], [ast.arg(row)], None, [], [], None, [])
-            function.body.insert(0, ast.Assign([parts], ast.Name(row, ast.Load())))
+            function.body = [ast.Assign([parts], ast.Name(row, ast.Load())), *function.body]
         return expression("torch._higher_order_ops.map(F, TENSORS)", F=function.name, TENSORS=tensors)
 
     def arguments(self) -> ast.arguments:
@@ -76,6 +76,11 @@ def rows_at_once(site: Site) -> Iterator[Proposal]:
     listed = [one for one in around if isinstance(one, _COMPREHENSIONS)]
     loops = [one for one in around if isinstance(one, ast.For)]
     draft = site.draft()
+    mapped = [one for one in around if isinstance(one, ast.FunctionDef) and one is not view.node]
+    if mapped and not listed and not any(inner is loop for loop in loops for inner in ast.walk(mapped[-1])):
+        _in_turn(view, draft, mapped[-1])
+        yield Proposal(_ONE_BY_ONE, draft)
+        return
     if listed:
         _comprehension(view, draft, listed[-1])
     elif loops:
@@ -128,6 +133,38 @@ def _loop(view: View, draft: Draft, node: ast.For) -> None:
             return
         case _:
             raise CannotError("a step gives nothing to a list")
+
+
+def _in_turn(view: View, draft: Draft, function: ast.FunctionDef) -> None:
+    """`torch.vmap(f)(x, y)`, where the site is in `f`, as the operator `map`."""
+    reads = [one for one in ast.walk(view.node) if isinstance(one, ast.Name) and one.id == function.name]
+    arguments = function.args
+    names = [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
+    *before, last = function.body
+    returns = [one for one in statements(function.body) if isinstance(one, ast.Return)]
+    vmapped = draft.parent(reads[0]) if len(reads) == 1 else None
+    call = draft.parent(vmapped) if vmapped is not None else None
+    match vmapped, call, last:
+        case ast.Call(func=maker, args=[_], keywords=words), ast.Call(args=given, keywords=[]), ast.Return(
+            value=ast.expr() as value
+        ) if view.origin(maker) in {"torch.vmap", "torch.func.vmap"} and call.func is vmapped:
+            pass
+        case _:
+            raise CannotError("it is not mapped")
+    plain = len(names) == len(given) and not _starred_or_more(arguments) and not any(
+        isinstance(one, ast.Starred) for one in given
+    )  # fmt: skip
+    if not plain or returns != [last] or any(one.arg != "randomness" for one in words):
+        raise CannotError("it is mapped in another way")
+    result = changed_copy(last, value=_own_memory(view, value))
+    new = changed_copy(function, body=[*before, result])
+    called = _Rows(tuple(names), tuple(given)).in_turn(new)
+    draft.replace(function, [new])
+    draft.swap(call, called)
+
+
+def _starred_or_more(arguments: ast.arguments) -> bool:
+    return bool(arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults)
 
 
 def _appended(node: ast.For) -> dict[str, tuple[ast.stmt, ast.expr]]:

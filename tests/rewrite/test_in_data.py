@@ -1253,8 +1253,10 @@ def test_rows_that_vmap_cannot_batch_are_computed_one_after_another() -> None:
             sampled.append(nn.functional.grid_sample(row.reshape(1, 1, 2, 2), grid, align_corners=True).sum())
         return torch.stack(places), torch.stack(sampled)
         """
-    at = "for row, other in zip"
-    (new, *_) = [one for one in proposed(_model(before), at, "loop-in-data") if "_higher_order_ops.map(" in one]
+    (new, *_) = proposed(_model(before), "for row, other in zip", "loop-in-data")
+    assert "torch.vmap(one_row)(x, y)" in new
+    (new, *_) = proposed(new, "nn.functional.grid_sample", "loop-in-data")
+    assert "torch._higher_order_ops.map(one_row, (x, y))" in new
     rows = torch.export.Dim("rows", min=2, max=16)
     program = torch.export.export(_built(new), (torch.randn(2, 4), torch.randn(2, 4)), dynamic_shapes=[{0: rows}] * 2)
     x, y = torch.randn(5, 4), torch.randn(5, 4)

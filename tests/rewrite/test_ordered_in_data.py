@@ -47,9 +47,24 @@ _PAIRS = "max([(y, y.sum()) for y in xs], key=lambda pair: pair[1])"
         ("xs = sorted(xs, key=lambda y: y.mean(), reverse=True)\nreturn torch.cat(xs)", "stable=True, descending=True)"),
         ("pairs = sorted(zip(scores, xs), key=lambda p: -p[0])\nreturn pairs[0][1]", "list(zip(torch.stack(scores)[order]"),
         ("xs.sort(key=lambda y: y.mean())\nreturn torch.cat(xs[:2])", "xs = list(torch.stack(xs)[torch.stack([y.mean()"),
+        (
+            (
+                "free = list(range(x.shape[1]))\ntaken = []\nfor y in x:\n    best = min(free, key=lambda j: y[j])\n"
+                "    free.remove(best)\n    taken.append(y[best])\nreturn torch.stack(taken)"
+            ),
+            "best = order[free[order].int().argmax(keepdim=True)].squeeze(0)",
+        ),
+        (
+            (
+                "free = set(range(4))\nfor y in x:\n    best = max(free, key=lambda j: y[j].clamp(0, 0.5).item())\n"
+                "    free.discard(best)\n    x = x * (1 + y[best])\nreturn x"
+            ),
+            "free = free & (torch.arange(len(free), device=free.device) != best)",
+        ),
         ("first = sorted(scores, reverse=True)[0]\nreturn first", "torch.stack(scores).argsort(stable=True, descending"),
     ],
-    ids=["tensors", "a method as the key", "counted", "put together", "tuples", "all", "all pairs", "in place", "no key"],
+    ids=["tensors", "a method as the key", "counted", "put together", "tuples", "all", "all pairs", "in place",
+         "free numbers", "a set of free numbers, of which several are as good", "no key"],
 )  # fmt: skip
 def test_what_is_ordered_by_torch_is_what_python_orders(before: str, after: str) -> None:
     text = _NET.format(body="\n".join(f"        {line}" for line in before.split("\n")))
@@ -60,6 +75,12 @@ def test_what_is_ordered_by_torch_is_what_python_orders(before: str, after: str)
         assert torch.equal(nets[0](x), nets[1](x))
     program = torch.export.export(nets[1], (torch.randn(3, 4),), strict=False).module()
     assert torch.equal(program(x), nets[0](x))
+
+
+def test_a_list_of_numbers_that_somebody_else_reads_stays_one():
+    body = "free = list(range(4))\nbest = min(free, key=lambda j: x[0, j])\nfree.remove(best)\nreturn x[:, free]"
+    text = _NET.format(body="\n".join(f"        {line}" for line in body.split("\n")))
+    assert not any("free.any()" in one or "free & " in one for one in proposed(text, "min(free", "ordered-in-data"))
 
 
 def test_a_key_that_is_nan_is_passed_over_as_python_does_it():
