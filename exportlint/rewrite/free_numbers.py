@@ -11,6 +11,7 @@ the first of those that are free in the order of all keys, which the list keeps 
 from __future__ import annotations
 
 import ast
+import textwrap
 from typing import TYPE_CHECKING
 
 from exportlint.rewrite.draft import expression, statements
@@ -75,15 +76,20 @@ def _answer(view: View, draft: Draft, node: ast.Name, key_of: Callable[[ast.expr
 
 
 def _best(view: View, draft: Draft, call: ast.Call, name: str, asked: str, key: tuple[str, ast.expr]) -> None:
-    """`min(free, key=…)`: the first of those that are free in the order of the keys."""
+    """`min(free, key=…)`: the first of those that are free in the order of the keys. Nothing is less than a key that is
+    nan, so Python keeps to the first number where its key is."""
     statement = draft.statement_of(call)
     if not isinstance(statement, ast.Assign) or statement.value is not call:
         raise CannotError("no line can stand above it")
     each, made = key
-    order = draft.free_name("order", view.flow.names)
-    how = "stable=True" if asked == "min" else "stable=True, descending=True"
-    text = f"torch.stack([KEY for EACH in range(len(FREE))]).argsort({how})"
-    ordered = expression(text, KEY=made, EACH=each, FREE=name)
-    draft.above(statement, statements("ORDER = ORDERED", ORDER=order, ORDERED=ordered))
-    text = "ORDER[FREE[ORDER].int().argmax(keepdim=True)].squeeze(0)"
-    draft.swap(call, expression(text, ORDER=order, FREE=name))
+    keys, order, first = (draft.free_name(one, view.flow.names) for one in ("keys", "order", "first"))
+    listed = expression("torch.stack([KEY for EACH in range(len(FREE))])", KEY=made, EACH=each, FREE=name)
+    signed = f"{'-' if asked == 'max' else ''}KEYS"
+    text = f"""
+        KEYS = LISTED
+        ORDER = ({signed}).argsort(stable=True)
+        FIRST = FREE.int().argmax(keepdim=True)"""
+    above = statements(textwrap.dedent(text), KEYS=keys, LISTED=listed, ORDER=order, FIRST=first, FREE=name)
+    draft.above(statement, above)
+    text = "torch.where(KEYS[FIRST].isnan(), FIRST, ORDER[FREE[ORDER].int().argmax(keepdim=True)]).squeeze(0)"
+    draft.swap(call, expression(text, KEYS=keys, ORDER=order, FIRST=first, FREE=name))

@@ -52,7 +52,7 @@ _PAIRS = "max([(y, y.sum()) for y in xs], key=lambda pair: pair[1])"
                 "free = list(range(x.shape[1]))\ntaken = []\nfor y in x:\n    best = min(free, key=lambda j: y[j])\n"
                 "    free.remove(best)\n    taken.append(y[best])\nreturn torch.stack(taken)"
             ),
-            "best = order[free[order].int().argmax(keepdim=True)].squeeze(0)",
+            "first, order[free[order].int().argmax(keepdim=True)]).squeeze(0)",
         ),
         (
             (
@@ -75,6 +75,21 @@ def test_what_is_ordered_by_torch_is_what_python_orders(before: str, after: str)
         assert torch.equal(nets[0](x), nets[1](x))
     program = torch.export.export(nets[1], (torch.randn(3, 4),), strict=False).module()
     assert torch.equal(program(x), nets[0](x))
+
+
+@pytest.mark.parametrize("asked", ["min", "max"])
+def test_free_numbers_are_compared_as_python_compares_them(asked: str) -> None:
+    body = (
+        f"free = [*range(4)]\ntaken = []\nfor y in x:\n    best = {asked}(free, key=lambda j: y[j])\n"
+        "    free.remove(best)\n    taken.append(torch.as_tensor(best))\nreturn torch.stack(taken)"
+    )
+    text = _NET.format(body="\n".join(f"        {line}" for line in body.split("\n")))
+    nets = [_made(text), _made(proposed(text, f"{asked}(free", "ordered-in-data")[0])]
+    torch.manual_seed(0)
+    values = torch.tensor([torch.nan, torch.inf, -torch.inf, 1.0, 2.0])
+    for _ in range(100):
+        x = values[torch.randint(5, (4, 4))]
+        assert torch.equal(nets[0](x), nets[1](x))
 
 
 def test_a_list_of_numbers_that_somebody_else_reads_stays_one():
