@@ -1163,6 +1163,8 @@ class StraightLine:
 
     def _else(self, node: ast.For | ast.While, leaving: _Leaving) -> list[ast.stmt]:
         """The `else` of a loop runs where nothing left it."""
+        if node.orelse and any(True for _ in _python_breaks(node, self)):
+            raise CannotError("Python leaves a loop, too, that does more when nothing left it")
         match node.orelse:
             case []:
                 return []
@@ -1657,12 +1659,19 @@ def _is_nothing(test: ast.expr) -> set[str]:
 
 def _has_python_break(node: ast.While, line: StraightLine) -> bool:
     """Does Python leave the loop, as `if step == 25: break` does? Where data alone ended it, Python has to count."""
+    breaks = [*_python_breaks(node, line)]
+    if isinstance(node.test, ast.Constant):
+        return bool(breaks)
     counters = _counters(node, None)
-    return any(
-        isinstance(one, ast.If) and not line.decides(one.test) and one.body and isinstance(one.body[-1], ast.Break)
-        and (isinstance(node.test, ast.Constant) or counters & set(_reads(one.test)))
-        for one in _in_loop(node.body)
-    )  # fmt: skip
+    return any(counters & set(_reads(one.test)) for one in breaks)
+
+
+def _python_breaks(node: ast.For | ast.While, line: StraightLine) -> Iterator[ast.If]:
+    """The decisions of Python that end in a `break` of the loop."""
+    for one in _in_loop(node.body):
+        if isinstance(one, ast.If) and not line.decides(one.test):
+            if any(side and isinstance(side[-1], ast.Break) for side in (one.body, one.orelse)):
+                yield one
 
 
 def _counters(node: ast.While, python: ast.expr | None) -> set[str]:

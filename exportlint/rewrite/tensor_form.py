@@ -834,7 +834,9 @@ class TensorForm:
         """Was it a number when the author wrote it, and not a tensor?"""
         if not self.is_data(node) or id(node) in self._finished:
             return False
-        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):  # as much a tensor as what it is of
+        if (
+            isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) and self.is_data(node.value)
+        ):  # as much a tensor as what it is of
             return self._was_number(node.value)
         return not self.view.value(node).is_tensor
 

@@ -1262,3 +1262,18 @@ def test_rows_that_vmap_cannot_batch_are_computed_one_after_another() -> None:
     x, y = torch.randn(5, 4), torch.randn(5, 4)
     for ours, theirs in zip(program.module()(x, y), _built(_model(before))(x, y), strict=True):
         assert torch.allclose(ours, theirs, atol=1e-6)
+
+
+def test_what_a_loop_does_that_nothing_left_is_not_done_where_python_left_it() -> None:
+    before = """
+        for step in range(6):
+            if step > self.most:
+                break
+            if x.sum() > 4:
+                break
+            x = x * 1.5
+        else:
+            x = x * 0
+        return x + y
+        """
+    assert not any("done" in text for text in proposed(_model(before), "x.sum() > 4", *WAYS))
