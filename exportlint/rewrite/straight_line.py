@@ -1669,9 +1669,10 @@ def _has_python_break(node: ast.While, line: StraightLine) -> bool:
 def _python_breaks(node: ast.For | ast.While, line: StraightLine) -> Iterator[ast.If]:
     """The decisions of Python that end in a `break` of the loop."""
     for one in _in_loop(node.body):
-        if isinstance(one, ast.If) and not line.decides(one.test):
-            if any(side and isinstance(side[-1], ast.Break) for side in (one.body, one.orelse)):
-                yield one
+        if not isinstance(one, ast.If) or line.decides(one.test):
+            continue
+        if any(side and isinstance(side[-1], ast.Break) for side in (one.body, one.orelse)):
+            yield one
 
 
 def _counters(node: ast.While, python: ast.expr | None) -> set[str]:
