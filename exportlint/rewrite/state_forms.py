@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -268,6 +269,17 @@ class Known:
                 return bool(found) and all(self.is_integral(one, own, depth - 1) for one in found)
         return False
 
+    def is_index(self, node: ast.expr) -> bool:
+        """Does the function choose elements of tensors by it, or by a part of it: `x[edges[0]]`?"""
+        view, name = self.view(node), path_of(node)
+        if view is None or name is None or view.is_boolean(node):
+            return False
+        parts = {name}
+        for one in ast.walk(view.node):
+            if isinstance(one, ast.Assign) and path_of(root_of(one.value)) == name:
+                parts |= {path for target in one.targets for path in defined(target)}
+        return any(path_of(root_of(one)) in parts for one in _choosing(view))
+
     def first(self, place: Place) -> ast.expr:
         """The tensor that a place begins with."""
         own = f"self.{place.name}"
@@ -313,7 +325,7 @@ class Known:
         exprs = [one for one in data if isinstance(one, ast.expr)]
         if exprs and all(map(self.is_boolean, exprs)):
             return expression("torch.zeros(DIMS, dtype=torch.bool)", DIMS=_tuple(dims))
-        if exprs and all(self.is_integral(one) for one in exprs):
+        if exprs and all(self.is_integral(one) or self.is_index(one) for one in exprs):
             return expression("torch.zeros(DIMS, dtype=torch.int64)", DIMS=_tuple(dims))
         return _call("torch.zeros", dims)
 
@@ -385,6 +397,25 @@ class Known:
 def _origin(node: ast.AST) -> ast.AST:
     """The author's statement that the node stands for."""
     return getattr(node, "origin", node)
+
+
+# Functions and methods that choose elements by a tensor, and which argument that is, the tensor counted as the first.
+_CHOOSING = {
+    **dict.fromkeys(("index_select", "gather", "scatter", "scatter_", "scatter_add", "scatter_add_", "index_add"), 2),
+    **dict.fromkeys(("index_add_", "index_copy", "index_copy_", "index_fill", "index_fill_"), 2), "take": 1,
+}  # fmt: skip
+
+
+def _choosing(view: View) -> Iterator[ast.expr]:
+    """What the function's tensors are indexed by, masks among it."""
+    for one in ast.walk(view.node):
+        match one:
+            case ast.Subscript(value=held, slice=index) if view.is_data(held):
+                parts = index.elts if isinstance(index, ast.Tuple) else [index]
+                yield from (part for part in parts if not isinstance(part, ast.Slice | ast.Constant))
+            case ast.Call(func=ast.Attribute(attr=name) as function, args=args, keywords=words) if name in _CHOOSING:
+                at = _CHOOSING[name] - (0 if (view.origin(function) or "").startswith("torch.") else 1)
+                yield from (*args[at : at + 1], *(word.value for word in words if word.arg == "index"))
 
 
 def _set_in(scope: Scope, name: str) -> list[ast.stmt]:
@@ -487,6 +518,7 @@ class Forms:
         if initial is None and any(isinstance(one, ast.expr) and _repeated(one) for one in place.written):
             place.initial = ast.List([], ast.Load())
             return [lambda: self._window(place)]
+        self._without_names(place)
         if initial is None:
             self._write_out(place)
         if initial is None and len(pair := self._pair_values(place) or []) > 1:
@@ -682,6 +714,55 @@ class Forms:
 
     def test_of(self, scope: Scope, place: Place) -> IsOwn:
         return lambda node: self.is_of(scope, node, place)
+
+    def _without_names(self, place: Place) -> None:
+        """`cache = self.cache`, of a container: what is read by such a name is read of the place, as long as that holds
+        the same one."""
+        wholes = _is_listing(place.initial) if place.initial is not None else len(self._pair_values(place) or []) > 1
+        for scope in self.scopes if wholes else ():
+            nodes = [one for statement in scope.body for one in ast.walk(statement)]
+            stored = Counter(one.id for one in nodes if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load))
+            for node in nodes:
+                match node:
+                    case ast.Assign(targets=[ast.Name(id=name)], value=value) if self.is_of(scope, value, place):
+                        if stored[name] == 1 and not self._is_stale(scope, node, place):
+                            scope.rewrite(_named_as(node, name, value))
+
+    def _is_stale(self, scope: Scope, alias: ast.Assign, place: Place) -> bool:
+        """Is the name read where the place may hold something else by now?"""
+        (name,) = defined(alias)
+
+        def is_set_by(one: Scope, node: ast.AST) -> bool:
+            is_stored = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+            return is_stored and self.is_of(one, node, place)
+
+        setting = {one.node.name for one in self.scopes if one is not scope and any(
+            is_set_by(one, node) for statement in one.body for node in ast.walk(statement)
+        )}  # fmt: skip
+
+        def sets(node: ast.AST) -> bool:
+            calls = isinstance(node, ast.Call) and (path_of(node.func) or "").rpartition(".")[2] in setting
+            return calls or is_set_by(scope, node)
+
+        def follow(body: Sequence[ast.stmt], *, is_set: bool) -> tuple[bool, bool]:
+            """Is it set behind the statements, and was the name read when it was?"""
+            is_stale = False
+            for node in body:
+                sides = [part for key in ("body", "orelse", "finalbody") if (part := getattr(node, key, None))]
+                sides += [one.body for one in (*getattr(node, "handlers", ()), *getattr(node, "cases", ()))]
+                inside = {id(one) for side in sides for part in side for one in ast.walk(part)}
+                head = [one for one in ast.walk(node) if id(one) not in inside]
+                if isinstance(node, ast.For | ast.While) and any(map(sets, ast.walk(node))):
+                    is_set = is_set or all(one is not alias for one in ast.walk(node))  # by an earlier round
+                is_stale |= is_set and any(isinstance(one, ast.Name) and one.id == name for one in head)
+                is_set = is_set or any(map(sets, head))
+                before = is_set
+                for side in sides:
+                    after, read = follow(side, is_set=before if isinstance(node, ast.If) else is_set)
+                    is_set, is_stale = is_set or after, is_stale or read
+            return is_set, is_stale
+
+        return follow(scope.body, is_set=False)[1]
 
     # Elements that the code names.
 
@@ -1238,6 +1319,17 @@ def _refill(first: ast.expr) -> ast.expr:
         case ast.Call(func=ast.Attribute(attr="tensor"), args=[value]):
             return value
     return ast.Constant(0)
+
+
+def _named_as(alias: ast.Assign, name: str, value: ast.expr) -> Callable[[ast.AST], Changed]:
+    """Without the name that the statement gives the value."""
+
+    def change(node: ast.AST) -> Changed:
+        if node is alias:
+            return []
+        return value if isinstance(node, ast.Name) and node.id == name else None
+
+    return change
 
 
 def _of_owner(change: Change, owner: str, is_own: IsOwn) -> Callable[[ast.AST], Changed]:

@@ -491,6 +491,8 @@ class _Rewriting:
                     pairs = [(target, value)]
                     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
                         pairs = list(zip(target.elts, value.elts, strict=False))
+                    elif isinstance(value, ast.Tuple | ast.List):  # one name for all of them
+                        pairs = [(target, part) for part in value.elts]
                     for one, part in pairs:
                         cell = self._aliased(part, scope)
                         if (

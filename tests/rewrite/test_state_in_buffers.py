@@ -528,6 +528,33 @@ _FILES = {
         """,
         "self.ready = True",
     ),
+    "a pair of the first call, which is read by a name": (
+        """
+        def ordered(x):
+            order = torch.tensor([2, 0, 1])
+            return order, x * 2
+
+        class Net(nn.Module):
+            def __init__(self, cached=True):
+                super().__init__()
+                self.cached = cached
+                self.kept = None
+
+            def forward(self, x: torch.Tensor):
+                kept = self.kept
+                if kept is None:
+                    order, scale = ordered(x)
+                    if self.cached:
+                        self.kept = (order, scale)
+                else:
+                    order, scale = kept[0], kept[1]
+                return x[order] * scale
+
+        def export():
+            return torch.export.export(Net(), (torch.zeros(3),))
+        """,
+        "self.kept = (order, scale)",
+    ),
 }
 
 
@@ -540,6 +567,13 @@ def test_state_that_is_no_attribute_of_the_module_alone(name: str) -> None:
     torch.testing.assert_close(_calls(_model(new), _ROWS), before, check_dtype=False)
     program = torch.export.export(_model(new), (_ROWS[0],), strict=False).module()
     torch.testing.assert_close(_calls(program, _ROWS), before, check_dtype=False)
+
+
+def test_a_name_of_what_a_place_held_before_stays() -> None:
+    init = "self.pair = (1.0, 2.0)"
+    text = _net(init, "old = self.pair\nself.pair = (old[1], x.sum())\nreturn x * old[0] + self.pair[0]")
+    (new,) = proposed(text, "return", "state-in-buffers")
+    torch.testing.assert_close(_calls(_model(new), _ROWS), _calls(_model(text), _ROWS), check_dtype=False)
 
 
 @pytest.mark.parametrize(
