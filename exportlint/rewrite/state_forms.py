@@ -1279,13 +1279,16 @@ class Forms:
                 and name in {path_of(t) for t in (one.targets if isinstance(one, ast.Assign) else [one.target])}
             ]  # fmt: skip
             parts[name] = part
-        if any(_number(given[one]) is None for one in given if one not in changed):
+        kept = {one: f"{place.name}_{one}" for one in given if one not in changed and _number(given[one]) is None}
+        if not all(self._stays_in_init(given[one], place) for one in kept):
             raise CannotError("what the generator works with is known in `__init__` alone")
 
         def change(node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
             def named(one: ast.AST) -> Changed:
                 if isinstance(one, ast.Name) and one.id in parts:
                     return ast.Attribute(reference(owner), parts[one.id].name, one.ctx)
+                if isinstance(one, ast.Name) and one.id in kept:
+                    return reference(f"{owner}.{kept[one.id]}")
                 return given[one.id] if isinstance(one, ast.Name) and one.id in given else None
 
             given_out = body[at[0]].value.value  # type: ignore[attr-defined] # see above
@@ -1295,10 +1298,24 @@ class Forms:
                             block(body[at[0] + 1 :], named) if body[at[0] + 1 :] else [])  # fmt: skip
 
         self._rewrite(place, change)
+        for name, attribute in kept.items():
+            own = reference(f"self.{attribute}")
+            place.home.registered += statements("OWN = VALUE", OWN=own, VALUE=given[name])
         del place.home.places[place.name]
         for part in parts.values():
             place.home.places[part.name] = part
         return list(parts.values())
+
+    def _stays_in_init(self, node: ast.expr, place: Place) -> bool:
+        """Is it the same at the end of the constructor? Names, attributes and arithmetic that nothing sets further
+        down."""
+        plain = (ast.Name, ast.Attribute, ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Load)
+        paths = {path_of(one) for one in ast.walk(node) if isinstance(one, ast.Name | ast.Attribute)}
+        init = next((one.node for one in self.scopes if one.node is place.home.methods.get("__init__")), None)
+        line = getattr(place.definition, "lineno", None)
+        if init is None or line is None or not all(isinstance(one, plain) for one in ast.walk(node)):
+            return False
+        return not any(path in paths for one in statements_of(init.body) if one.lineno > line for path in defined(one))
 
 
 def _yields(node: ast.AST) -> bool:

@@ -528,6 +528,24 @@ _FILES = {
         """,
         "self.ready = True",
     ),
+    "a generator that the constructor gives what it knows": (
+        """
+        def turning(period, start=1):
+            i = start
+            while True:
+                yield (i % period) / period
+                i += 1
+
+        class Net(nn.Module):
+            def __init__(self, every=2):
+                super().__init__()
+                self.turns = turning(every + 1)
+
+            def forward(self, x: torch.Tensor):
+                return x * next(self.turns)
+        """,
+        "next(self.turns)",
+    ),
     "a pair of the first call, which is read by a name": (
         """
         def ordered(x):
@@ -567,6 +585,14 @@ def test_state_that_is_no_attribute_of_the_module_alone(name: str) -> None:
     torch.testing.assert_close(_calls(_model(new), _ROWS), before, check_dtype=False)
     program = torch.export.export(_model(new), (_ROWS[0],), strict=False).module()
     torch.testing.assert_close(_calls(program, _ROWS), before, check_dtype=False)
+
+
+def test_no_generator_of_what_the_constructor_sets_again() -> None:
+    body, at = _FILES["a generator that the constructor gives what it knows"]
+    text = _HEAD + textwrap.dedent(body)
+    again = text.replace("turning(every + 1)", "turning(every + 1)\n        every = 5")
+    assert proposed(text, at, "state-in-buffers")
+    assert not proposed(again, at, "state-in-buffers")
 
 
 def test_a_name_of_what_a_place_held_before_stays() -> None:
