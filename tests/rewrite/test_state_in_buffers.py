@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import textwrap
 import types
 
@@ -528,6 +529,49 @@ _FILES = {
         """,
         "self.ready = True",
     ),
+    "an object of the file that layers write to": (
+        """
+        class Meter:
+            def __init__(self):
+                self.steps, self.last = 0, torch.zeros(3)
+                self.kept = {"in": [], "out": []}
+
+            def __call__(self, value, place):
+                self.kept[place].append(value)
+                self.last = value
+                return value + 1
+
+            def ends(self):
+                self.steps += 1
+                self.kept = {"in": [], "out": []}
+
+        METER = Meter()
+
+        class Layer(nn.Module):
+            def __init__(self, place):
+                super().__init__()
+                self.scale = nn.Parameter(torch.full((3,), 0.5))
+                self.place = place
+
+            def forward(self, x: torch.Tensor):
+                return METER(x * self.scale, self.place)
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = nn.Sequential(Layer("in"), Layer("out"))
+
+            def forward(self, x: torch.Tensor):
+                before = METER.last * 1
+                y = self.layers(x)
+                METER.ends()
+                return y * METER.steps + before
+
+        def begin_again():
+            METER.steps = 0
+        """,
+        "self.steps += 1",
+    ),
     "a generator that the constructor gives what it knows": (
         """
         def turning(period, start=1):
@@ -585,6 +629,34 @@ def test_state_that_is_no_attribute_of_the_module_alone(name: str) -> None:
     torch.testing.assert_close(_calls(_model(new), _ROWS), before, check_dtype=False)
     program = torch.export.export(_model(new), (_ROWS[0],), strict=False).module()
     torch.testing.assert_close(_calls(program, _ROWS), before, check_dtype=False)
+
+
+def test_a_copy_of_a_model_goes_on_by_itself_with_what_an_object_of_the_file_kept() -> None:
+    body, at = _FILES["an object of the file that layers write to"]
+    text = _HEAD + textwrap.dedent(body)
+    model = _model(proposed(text, at, "state-in-buffers")[0])
+    model(_ROWS[1])
+    copied = copy.deepcopy(model)
+    torch.testing.assert_close(_calls(copied, _ROWS), _calls(model, _ROWS))
+    assert [name for name, _ in model.named_buffers()] == ["meter.last", "meter.steps"]
+    assert not any(buffer.requires_grad for buffer in model.buffers())
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("def begin_again():\n    METER.steps = 0", "METER.steps = 0"),
+        (
+            "class Net(",
+            "class Other(nn.Module):\n    def forward(self, x):\n        return METER(x, 'in')\n\nclass Net(",
+        ),
+    ],
+)
+def test_an_object_that_others_use_as_well_stays_in_the_file(old: str, new: str) -> None:
+    body, at = _FILES["an object of the file that layers write to"]
+    text = (_HEAD + textwrap.dedent(body)).replace(old, new)
+    assert new in text
+    assert not proposed(text, at, "state-in-buffers")
 
 
 def test_no_generator_of_what_the_constructor_sets_again() -> None:
