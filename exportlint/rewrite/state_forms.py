@@ -7,6 +7,7 @@
                                         new one; and how many there are
     a list that only grows              the sum and the number of its elements, where that is all that is read
     an iterator, a generator            the numbers that it goes on with
+    one of the module's layers          its number among those that are put there
 
 The outcome are *cells*: attributes that hold tensors and are assigned like any variable. That they are buffers, which
 are written in place, is the business of who asks.
@@ -385,6 +386,12 @@ class Known:
                 and path_of(one.targets[0]) == path_of(node) and isinstance(one.value, ast.Call)}  # fmt: skip
         return made == {"torch.nn.ModuleList"}
 
+    def is_layer(self, node: ast.expr) -> bool:
+        """An attribute that constructors set to a layer, and that is set nowhere else."""
+        setting = [one for scope in self.scopes for one in ast.walk(scope.node)
+                   if isinstance(one, ast.Assign) and path_of(node) in map(path_of, one.targets)]  # fmt: skip
+        return bool(setting) and all(self.makes_module(one.value) for one in setting)
+
     def makes_module(self, node: Written) -> bool:
         """A layer is no state that a tensor holds."""
         made = (self.module.dotted(node.func) or "") if isinstance(node, ast.Call) else ""
@@ -504,6 +511,8 @@ class Forms:
 
     def _forms_for(self, place: Place) -> list[Callable[[], list[Place]]]:
         initial = place.initial
+        if initial is not None and (layers := self._layers_of(initial)) is not None:
+            return [lambda: self._layer(place, layers)]
         if any(map(self.known.makes_module, place.written)):
             return []
         match initial:
@@ -542,6 +551,59 @@ class Forms:
         if isinstance(initial, ast.Set | ast.SetComp) or _is_object(initial):
             return []  # sets, objects of libraries
         return [lambda: self._cell(place)]
+
+    # A layer, one of several that the module has.
+
+    def _layers_of(self, node: Written) -> list[ast.expr] | None:
+        """The layers that a value may be: of `self.cold`, of `self.cold if self.first else self.warm`."""
+        match node:
+            case ast.IfExp(body=body, orelse=orelse):
+                sides = self._layers_of(body), self._layers_of(orelse)
+                return [*sides[0], *sides[1]] if sides[0] is not None and sides[1] is not None else None
+            case ast.Attribute() if self.known.is_layer(node):
+                return [node]
+        return None
+
+    def _layer(self, place: Place, layers: list[ast.expr]) -> list[Place]:
+        """The number of the layer among all that are put there."""
+        for one in place.written:
+            if (more := self._layers_of(one)) is None:
+                raise CannotError(f"`{place.name}` is a layer that is not known")
+            layers = [*layers, *more]
+        paths = list(dict.fromkeys(path_of(one) or "" for one in layers))
+        number = f"{place.name}_index"
+        if len(paths) == 1 or not all(path.startswith("self.") for path in paths):
+            raise CannotError(f"`{place.name}` is always the same layer")
+
+        def index(value: ast.expr) -> ast.expr:
+            if isinstance(value, ast.IfExp):
+                return changed_copy(value, body=index(value.body), orelse=index(value.orelse))
+            return ast.Constant(paths.index(path_of(value) or ""))
+
+        def change(node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
+            match node:
+                case ast.stmt() if _origin(node) is place.definition:
+                    return node
+                case ast.Assign(targets=[target], value=value) if is_own(target):
+                    if self._layers_of(value) is None or owner != "self":
+                        raise CannotError(f"`{place.name}` is a layer that is not known")
+                    (new,) = statements("OWN = AT", OWN=reference(f"{owner}.{number}"), AT=index(value))
+                    return [stands_for(new, node)]
+                case ast.Attribute(ctx=ast.Load()) if is_own(node):
+                    listed = ast.List([reference(f"{owner}{path.removeprefix('self')}") for path in paths], ast.Load())
+                    return expression("LAYERS[AT]", LAYERS=listed, AT=reference(f"{owner}.{number}"))
+                case ast.Attribute() if is_own(node):
+                    raise CannotError(f"`{place.name}` is set together with others")
+            return None
+
+        first = place.initial
+        if not isinstance(first, ast.Attribute):
+            raise CannotError(f"`{place.name}` begins with a layer that is not known")
+        self._rewrite(place, change)
+        self.cells.append(Cell(number, place.home, expression("torch.tensor(AT)", AT=index(first)), place.definition))
+        del place.home.places[place.name]
+        place.home.places[number] = Place(number, place.home, ast.Constant(0), place.definition)
+        return []
 
     def _rewrite(self, place: Place, change: Change) -> None:
         """`change`: of a node, the owner's path, and what tells whether a node is the place."""

@@ -249,6 +249,14 @@ _MODELS = {
         return x if last is None else x - last
         """,
     ),
+    "a layer in the place of another": (
+        "self.cold = nn.Tanh()\nself.warm = nn.Softplus()\nself.head = self.cold",
+        "y = self.head(x)\nself.head = self.warm\nreturn y",
+    ),
+    "a layer that data chooses for the next call": (
+        "self.cold = nn.Tanh()\nself.warm = nn.Softplus()\nself.head = self.warm",
+        "y = self.head(x)\nself.head = self.warm if x.sum() > 0 else self.cold\nreturn y",
+    ),
     "computed names": (
         "for i in range(2):\n    setattr(self, f'echo_{i}', torch.zeros(3))",
         "for i in range(2):\n    y = x + getattr(self, f'echo_{i}')\n    setattr(self, f'echo_{i}', y)\nreturn y",
