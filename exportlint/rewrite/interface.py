@@ -49,6 +49,7 @@ class Interface:
         yield from _repeated_sample(site, site.draft(), site.node)
         yield from _fake_kernel(site)
         yield from _renamed_attribute(site)
+        yield from _collected_by_class(site)
         if site.view is None:
             return
         yield from _registered(site, site.view)
@@ -424,6 +425,14 @@ def _gives_bits(view: View, node: ast.Call) -> bool:
         or views
         or name in {f"builtins.{one}" for one in ("map", "zip", "filter", "iter", "reversed", "enumerate")}
     )
+
+
+def _collected_by_class(site: Site) -> Iterator[Proposal]:
+    """Of a class as a whole: no line of a forward that yields runs before somebody asks for its results."""
+    for view in site.views() if isinstance(site.node, ast.ClassDef) else ():
+        yields = any(isinstance(one, ast.Yield | ast.YieldFrom) for one in ast.walk(view.node))
+        if yields and view.node.name == "forward" and view.node in site.node.body:  # type: ignore[attr-defined] # a class
+            yield from _collected(site, view)
 
 
 def _collected(site: Site, view: View) -> Iterator[Proposal]:

@@ -7,6 +7,7 @@
                                         new one; and how many there are
     a list that only grows              the sum and the number of its elements, where that is all that is read
     an iterator, a generator            the numbers that it goes on with
+    one of the module's layers          its number among those that are put there
 
 The outcome are *cells*: attributes that hold tensors and are assigned like any variable. That they are buffers, which
 are written in place, is the business of who asks.
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -268,6 +270,17 @@ class Known:
                 return bool(found) and all(self.is_integral(one, own, depth - 1) for one in found)
         return False
 
+    def is_index(self, node: ast.expr) -> bool:
+        """Does the function choose elements of tensors by it, or by a part of it: `x[edges[0]]`?"""
+        view, name = self.view(node), path_of(node)
+        if view is None or name is None or view.is_boolean(node):
+            return False
+        parts = {name}
+        for one in ast.walk(view.node):
+            if isinstance(one, ast.Assign) and path_of(root_of(one.value)) == name:
+                parts |= {path for target in one.targets for path in defined(target)}
+        return any(path_of(root_of(one)) in parts for one in _choosing(view))
+
     def first(self, place: Place) -> ast.expr:
         """The tensor that a place begins with."""
         own = f"self.{place.name}"
@@ -313,7 +326,7 @@ class Known:
         exprs = [one for one in data if isinstance(one, ast.expr)]
         if exprs and all(map(self.is_boolean, exprs)):
             return expression("torch.zeros(DIMS, dtype=torch.bool)", DIMS=_tuple(dims))
-        if exprs and all(self.is_integral(one) for one in exprs):
+        if exprs and all(self.is_integral(one) or self.is_index(one) for one in exprs):
             return expression("torch.zeros(DIMS, dtype=torch.int64)", DIMS=_tuple(dims))
         return _call("torch.zeros", dims)
 
@@ -373,6 +386,12 @@ class Known:
                 and path_of(one.targets[0]) == path_of(node) and isinstance(one.value, ast.Call)}  # fmt: skip
         return made == {"torch.nn.ModuleList"}
 
+    def is_layer(self, node: ast.expr) -> bool:
+        """An attribute that constructors set to a layer, and that is set nowhere else."""
+        setting = [one for scope in self.scopes for one in ast.walk(scope.node)
+                   if isinstance(one, ast.Assign) and path_of(node) in map(path_of, one.targets)]  # fmt: skip
+        return bool(setting) and all(self.makes_module(one.value) for one in setting)
+
     def makes_module(self, node: Written) -> bool:
         """A layer is no state that a tensor holds."""
         made = (self.module.dotted(node.func) or "") if isinstance(node, ast.Call) else ""
@@ -385,6 +404,25 @@ class Known:
 def _origin(node: ast.AST) -> ast.AST:
     """The author's statement that the node stands for."""
     return getattr(node, "origin", node)
+
+
+# Functions and methods that choose elements by a tensor, and which argument that is, the tensor counted as the first.
+_CHOOSING = {
+    **dict.fromkeys(("index_select", "gather", "scatter", "scatter_", "scatter_add", "scatter_add_", "index_add"), 2),
+    **dict.fromkeys(("index_add_", "index_copy", "index_copy_", "index_fill", "index_fill_"), 2), "take": 1,
+}  # fmt: skip
+
+
+def _choosing(view: View) -> Iterator[ast.expr]:
+    """What the function's tensors are indexed by, masks among it."""
+    for one in ast.walk(view.node):
+        match one:
+            case ast.Subscript(value=held, slice=index) if view.is_data(held):
+                parts = index.elts if isinstance(index, ast.Tuple) else [index]
+                yield from (part for part in parts if not isinstance(part, ast.Slice | ast.Constant))
+            case ast.Call(func=ast.Attribute(attr=name) as function, args=args, keywords=words) if name in _CHOOSING:
+                at = _CHOOSING[name] - (0 if (view.origin(function) or "").startswith("torch.") else 1)
+                yield from (*args[at : at + 1], *(word.value for word in words if word.arg == "index"))
 
 
 def _set_in(scope: Scope, name: str) -> list[ast.stmt]:
@@ -473,6 +511,8 @@ class Forms:
 
     def _forms_for(self, place: Place) -> list[Callable[[], list[Place]]]:
         initial = place.initial
+        if initial is not None and (layers := self._layers_of(initial)) is not None:
+            return [lambda: self._layer(place, layers)]
         if any(map(self.known.makes_module, place.written)):
             return []
         match initial:
@@ -487,6 +527,7 @@ class Forms:
         if initial is None and any(isinstance(one, ast.expr) and _repeated(one) for one in place.written):
             place.initial = ast.List([], ast.Load())
             return [lambda: self._window(place)]
+        self._without_names(place)
         if initial is None:
             self._write_out(place)
         if initial is None and len(pair := self._pair_values(place) or []) > 1:
@@ -510,6 +551,59 @@ class Forms:
         if isinstance(initial, ast.Set | ast.SetComp) or _is_object(initial):
             return []  # sets, objects of libraries
         return [lambda: self._cell(place)]
+
+    # A layer, one of several that the module has.
+
+    def _layers_of(self, node: Written) -> list[ast.expr] | None:
+        """The layers that a value may be: of `self.cold`, of `self.cold if self.first else self.warm`."""
+        match node:
+            case ast.IfExp(body=body, orelse=orelse):
+                sides = self._layers_of(body), self._layers_of(orelse)
+                return [*sides[0], *sides[1]] if sides[0] is not None and sides[1] is not None else None
+            case ast.Attribute() if self.known.is_layer(node):
+                return [node]
+        return None
+
+    def _layer(self, place: Place, layers: list[ast.expr]) -> list[Place]:
+        """The number of the layer among all that are put there."""
+        for one in place.written:
+            if (more := self._layers_of(one)) is None:
+                raise CannotError(f"`{place.name}` is a layer that is not known")
+            layers = [*layers, *more]
+        paths = list(dict.fromkeys(path_of(one) or "" for one in layers))
+        number = f"{place.name}_index"
+        if len(paths) == 1 or not all(path.startswith("self.") for path in paths):
+            raise CannotError(f"`{place.name}` is always the same layer")
+
+        def index(value: ast.expr) -> ast.expr:
+            if isinstance(value, ast.IfExp):
+                return changed_copy(value, body=index(value.body), orelse=index(value.orelse))
+            return ast.Constant(paths.index(path_of(value) or ""))
+
+        def change(node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
+            match node:
+                case ast.stmt() if _origin(node) is place.definition:
+                    return node
+                case ast.Assign(targets=[target], value=value) if is_own(target):
+                    if self._layers_of(value) is None or owner != "self":
+                        raise CannotError(f"`{place.name}` is a layer that is not known")
+                    (new,) = statements("OWN = AT", OWN=reference(f"{owner}.{number}"), AT=index(value))
+                    return [stands_for(new, node)]
+                case ast.Attribute(ctx=ast.Load()) if is_own(node):
+                    listed = ast.List([reference(f"{owner}{path.removeprefix('self')}") for path in paths], ast.Load())
+                    return expression("LAYERS[AT]", LAYERS=listed, AT=reference(f"{owner}.{number}"))
+                case ast.Attribute() if is_own(node):
+                    raise CannotError(f"`{place.name}` is set together with others")
+            return None
+
+        first = place.initial
+        if not isinstance(first, ast.Attribute):
+            raise CannotError(f"`{place.name}` begins with a layer that is not known")
+        self._rewrite(place, change)
+        self.cells.append(Cell(number, place.home, expression("torch.tensor(AT)", AT=index(first)), place.definition))
+        del place.home.places[place.name]
+        place.home.places[number] = Place(number, place.home, ast.Constant(0), place.definition)
+        return []
 
     def _rewrite(self, place: Place, change: Change) -> None:
         """`change`: of a node, the owner's path, and what tells whether a node is the place."""
@@ -682,6 +776,55 @@ class Forms:
 
     def test_of(self, scope: Scope, place: Place) -> IsOwn:
         return lambda node: self.is_of(scope, node, place)
+
+    def _without_names(self, place: Place) -> None:
+        """`cache = self.cache`, of a container: what is read by such a name is read of the place, as long as that holds
+        the same one."""
+        wholes = _is_listing(place.initial) if place.initial is not None else len(self._pair_values(place) or []) > 1
+        for scope in self.scopes if wholes else ():
+            nodes = [one for statement in scope.body for one in ast.walk(statement)]
+            stored = Counter(one.id for one in nodes if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load))
+            for node in nodes:
+                match node:
+                    case ast.Assign(targets=[ast.Name(id=name)], value=value) if self.is_of(scope, value, place):
+                        if stored[name] == 1 and not self._is_stale(scope, node, place):
+                            scope.rewrite(_named_as(node, name, value))
+
+    def _is_stale(self, scope: Scope, alias: ast.Assign, place: Place) -> bool:
+        """Is the name read where the place may hold something else by now?"""
+        (name,) = defined(alias)
+
+        def is_set_by(one: Scope, node: ast.AST) -> bool:
+            is_stored = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+            return is_stored and self.is_of(one, node, place)
+
+        setting = {one.node.name for one in self.scopes if one is not scope and any(
+            is_set_by(one, node) for statement in one.body for node in ast.walk(statement)
+        )}  # fmt: skip
+
+        def sets(node: ast.AST) -> bool:
+            calls = isinstance(node, ast.Call) and (path_of(node.func) or "").rpartition(".")[2] in setting
+            return calls or is_set_by(scope, node)
+
+        def follow(body: Sequence[ast.stmt], *, is_set: bool) -> tuple[bool, bool]:
+            """Is it set behind the statements, and was the name read when it was?"""
+            is_stale = False
+            for node in body:
+                sides = [part for key in ("body", "orelse", "finalbody") if (part := getattr(node, key, None))]
+                sides += [one.body for one in (*getattr(node, "handlers", ()), *getattr(node, "cases", ()))]
+                inside = {id(one) for side in sides for part in side for one in ast.walk(part)}
+                head = [one for one in ast.walk(node) if id(one) not in inside]
+                if isinstance(node, ast.For | ast.While) and any(map(sets, ast.walk(node))):
+                    is_set = is_set or all(one is not alias for one in ast.walk(node))  # by an earlier round
+                is_stale |= is_set and any(isinstance(one, ast.Name) and one.id == name for one in head)
+                is_set = is_set or any(map(sets, head))
+                before = is_set
+                for side in sides:
+                    after, read = follow(side, is_set=before if isinstance(node, ast.If) else is_set)
+                    is_set, is_stale = is_set or after, is_stale or read
+            return is_set, is_stale
+
+        return follow(scope.body, is_set=False)[1]
 
     # Elements that the code names.
 
@@ -1198,13 +1341,16 @@ class Forms:
                 and name in {path_of(t) for t in (one.targets if isinstance(one, ast.Assign) else [one.target])}
             ]  # fmt: skip
             parts[name] = part
-        if any(_number(given[one]) is None for one in given if one not in changed):
+        kept = {one: f"{place.name}_{one}" for one in given if one not in changed and _number(given[one]) is None}
+        if not all(self._stays_in_init(given[one], place) for one in kept):
             raise CannotError("what the generator works with is known in `__init__` alone")
 
         def change(node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
             def named(one: ast.AST) -> Changed:
                 if isinstance(one, ast.Name) and one.id in parts:
                     return ast.Attribute(reference(owner), parts[one.id].name, one.ctx)
+                if isinstance(one, ast.Name) and one.id in kept:
+                    return reference(f"{owner}.{kept[one.id]}")
                 return given[one.id] if isinstance(one, ast.Name) and one.id in given else None
 
             given_out = body[at[0]].value.value  # type: ignore[attr-defined] # see above
@@ -1214,10 +1360,24 @@ class Forms:
                             block(body[at[0] + 1 :], named) if body[at[0] + 1 :] else [])  # fmt: skip
 
         self._rewrite(place, change)
+        for name, attribute in kept.items():
+            own = reference(f"self.{attribute}")
+            place.home.registered += statements("OWN = VALUE", OWN=own, VALUE=given[name])
         del place.home.places[place.name]
         for part in parts.values():
             place.home.places[part.name] = part
         return list(parts.values())
+
+    def _stays_in_init(self, node: ast.expr, place: Place) -> bool:
+        """Is it the same at the end of the constructor? Names, attributes and arithmetic that nothing sets further
+        down."""
+        plain = (ast.Name, ast.Attribute, ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Load)
+        paths = {path_of(one) for one in ast.walk(node) if isinstance(one, ast.Name | ast.Attribute)}
+        init = next((one.node for one in self.scopes if one.node is place.home.methods.get("__init__")), None)
+        line = getattr(place.definition, "lineno", None)
+        if init is None or line is None or not all(isinstance(one, plain) for one in ast.walk(node)):
+            return False
+        return not any(path in paths for one in statements_of(init.body) if one.lineno > line for path in defined(one))
 
 
 def _yields(node: ast.AST) -> bool:
@@ -1238,6 +1398,17 @@ def _refill(first: ast.expr) -> ast.expr:
         case ast.Call(func=ast.Attribute(attr="tensor"), args=[value]):
             return value
     return ast.Constant(0)
+
+
+def _named_as(alias: ast.Assign, name: str, value: ast.expr) -> Callable[[ast.AST], Changed]:
+    """Without the name that the statement gives the value."""
+
+    def change(node: ast.AST) -> Changed:
+        if node is alias:
+            return []
+        return value if isinstance(node, ast.Name) and node.id == name else None
+
+    return change
 
 
 def _of_owner(change: Change, owner: str, is_own: IsOwn) -> Callable[[ast.AST], Changed]:

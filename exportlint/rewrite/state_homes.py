@@ -187,6 +187,7 @@ class Homes:
         self._hooks_with_names()
         self._closures()
         self._kept_objects()
+        self._objects_of_file()
         self._outside()
         for name in sorted(lifetimes.outliving | self._enclosed()):
             if name not in self.submodules and name not in self.home.places:
@@ -433,33 +434,119 @@ class Homes:
                     scope.owners[f"self.{name}"] = home
             if home in self.homes:
                 continue
-            methods = methods_in(known.node)
-            path = f"self.{name}"
-            changed = {
-                one for scope in self.scopes if scope.is_run for node in ast.walk(scope.node)
-                for one in _changed_on(node, path)
-            }  # fmt: skip
+            changed = self._changed_of(known, f"self.{name}")
+            if changed:
+                self._keeps(home, known, changed)
+
+    def _changed_of(self, known: ClassInfo, path: str) -> set[str]:
+        """The attributes of an object that calls of the model change; none where it cannot be a module."""
+        methods = methods_in(known.node)
+        changed = {
+            one for scope in self.scopes if scope.is_run for node in ast.walk(scope.node)
+            for one in _changed_on(node, path)
+        }  # fmt: skip
+        if known.is_module:
+            inside = Lifetimes(methods, ["forward"])
+            changed = {one for one in changed if one in inside.exposed}
+            changed |= {one for scope in self.scopes if scope.is_run for node in ast.walk(scope.node)
+                        for one in inside.changed if path_of(node) == f"{path}.{one}"}  # fmt: skip
+        else:
             others = Lifetimes(methods, [one for one in methods if one != "__init__"])
-            if known.is_module:
-                inside = Lifetimes(methods, ["forward"])
-                changed = {one for one in changed if one in inside.exposed}
-                changed |= {one for scope in self.scopes if scope.is_run for node in ast.walk(scope.node)
-                            for one in inside.changed if path_of(node) == f"{path}.{one}"}  # fmt: skip
-            else:
-                read = {node.attr for node in ast.walk(self.module.tree)
-                        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)}  # fmt: skip
-                changed |= {one for one in others.changed if one in read}
-            changed = {one for one in changed if one not in methods}
-            if not changed or (not known.is_module and not self._can_be_module(known)):
-                continue
-            self.homes.append(home)
-            self.run |= {id(node) for one, node in methods.items() if one != "__init__"}
-            self._scopes_of(methods, "self", home)
-            for one in sorted(changed):
-                found = self._first(methods, one) or _class_field(known, one)
-                statement, value = found if found is not None else (None, None)
-                is_buffer = _registers(statement)
-                home.places[one] = Place(one, home, _or_none(value), statement, is_buffer=is_buffer)
+            read = {node.attr for node in ast.walk(self.module.tree)
+                    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)}  # fmt: skip
+            changed |= {one for one in others.changed if one in read}
+        can_be = known.is_module or self._can_be_module(known)
+        return {one for one in changed if one not in methods} if can_be else set()
+
+    def _keeps(self, home: Home, known: ClassInfo, changed: set[str]) -> None:
+        """Objects of a class keep these attributes."""
+        methods = methods_in(known.node)
+        self.homes.append(home)
+        self.run |= {id(node) for one, node in methods.items() if one != "__init__"}
+        self._scopes_of(methods, "self", home)
+        for one in sorted(changed):
+            found = self._first(methods, one) or _class_field(known, one)
+            statement, value = found if found is not None else (None, None)
+            is_buffer = _registers(statement)
+            home.places[one] = Place(one, home, _or_none(value), statement, is_buffer=is_buffer)
+
+    # -- objects that the file makes
+
+    def _objects_of_file(self) -> None:
+        """`METER = Meter()` at the top level of the file, which modules use as they run: each of these keeps it in an
+        attribute, so that it goes with the model where that is copied. One alone registers it: torch takes no program
+        apart that writes a buffer of several names."""
+        for statement in self.module.tree.body:
+            match statement:
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id=made))):
+                    known = self.module.classes.get(made)
+                    if known is not None and all(home.node is not known.node for home in self.homes):
+                        self._object_of_file(statement, name, known)
+
+    def _object_of_file(self, statement: ast.Assign, name: str, known: ClassInfo) -> None:
+        mentions = {
+            id(one): one for one in ast.walk(self.module.tree)
+            if isinstance(one, ast.Name) and one.id == name and one is not statement.targets[0]
+        }  # fmt: skip
+        modules = [cls for cls in self.module.classes.values() if cls.is_module and cls is not known]
+        running = {id(one): (one, cls) for cls in modules for one in methods_in(cls.node).values()
+                   if one.name != "__init__" and one.args.args[:1] and one.args.args[0].arg == "self"}  # fmt: skip
+        inits = (methods_in(cls.node).get("__init__") for cls in modules)
+        others = [one for one in (*self.module.tree.body, *inits) if isinstance(one, ast.FunctionDef)]
+        users = [cls for one, cls in running.values() if any(id(part) in mentions for part in ast.walk(one))]
+        called = {part.id for one, _ in running.values() for part in ast.walk(one) if isinstance(part, ast.Name)}
+        using = [one for one in others if any(id(part) in mentions for part in ast.walk(one))]
+        covered = {id(part) for one in (*(one for one, _ in running.values()), *using) for part in ast.walk(one)}
+        is_alone = mentions.keys() <= covered and not any(one.name in called for one in using)
+        is_set = any(not isinstance(one.ctx, ast.Load) for one in mentions.values())
+        root = self._around_all(users, modules)
+        if (
+            self.cls not in users
+            or root is None
+            or not is_alone
+            or is_set
+            or not (changed := self._changed_of(known, name))
+        ):
+            return
+        taken = {part.attr for cls in (root, *users) for part in ast.walk(cls.node) if isinstance(part, ast.Attribute)}
+        attribute = self.draft.free_name(name.lstrip("_").lower(), taken)
+        own, home = f"self.{attribute}", Home(known.node, known.is_module)
+        for node, _ in running.values():
+            if any(id(part) in mentions for part in ast.walk(node)):
+                scope = next((one for one in self.scopes if one.node is node), None)
+                if scope is None:
+                    scope = Scope(node, list(node.body), {}, is_run=True)
+                    self.scopes.append(scope)
+                scope.owners[own] = home
+                scope.rewrite(lambda one: reference(own) if isinstance(one, ast.Name) and one.id == name else None)
+        for node in using:
+            scope = next((one for one in self.scopes if one.node is node), None)
+            if scope is None:
+                scope = Scope(node, list(node.body), {}, is_run=False)
+                self.scopes.append(scope)
+            scope.owners[name] = home
+        self.draft.in_init(root.node, statements("OWN = OBJECT", OWN=reference(own), OBJECT=name))
+        for cls in dict.fromkeys(one for one in users if one is not root):
+            self.draft.in_init(cls.node, statements(f"object.__setattr__(self, {attribute!r}, {name})"))
+        self.submodules[attribute] = home
+        self._keeps(home, known, changed)
+
+    def _around_all(self, users: Sequence[ClassInfo], modules: Sequence[ClassInfo]) -> ClassInfo | None:
+        """The one module class that is part of no other one, and that all of these are parts of."""
+        made = {
+            id(cls): [one for one in modules if one is not cls and any(
+                isinstance(part, ast.Call) and path_of(part.func) == one.name for part in ast.walk(cls.node)
+            )] for cls in modules
+        }  # fmt: skip
+        inside = {id(one) for parts in made.values() for one in parts}
+        roots = []
+        for cls in (one for one in modules if id(one) not in inside):
+            todo = [cls]
+            for one in todo:
+                todo += [part for part in made[id(one)] if part not in todo]
+            if all(user in todo for user in users):
+                roots.append(cls)
+        return roots[0] if len(roots) == 1 else None
 
     def _made_objects(self) -> Iterator[tuple[str, ast.Call]]:
         yield from self.hooked.items()

@@ -76,6 +76,10 @@ def _owners(site: Site) -> Iterator[ClassInfo]:
     wanted = {top.name} if isinstance(top, ast.ClassDef | ast.FunctionDef) else set[str]()
     for _ in range(2):  # a helper of a helper
         for one in module.tree.body:
+            if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call):  # an object that the file makes
+                if path_of(one.value.func) in wanted:
+                    wanted |= {path for target in one.targets for path in defined(target)}
+                continue
             if not isinstance(one, ast.FunctionDef | ast.ClassDef) or _is_module(site, one.name):
                 continue
             if any(isinstance(node, ast.Name) and node.id in wanted for node in ast.walk(one)):
@@ -457,23 +461,33 @@ class _Rewriting:
         for other in (one for one in self.scopes if one is not scope):
             for node in (one for statement in other.body for one in ast.walk(statement)):
                 match node:
-                    case ast.Call(func=ast.Attribute(attr=name), args=args) if name == scope.node.name:
+                    case ast.Call(func=ast.Attribute() as called, args=args) if self._is_called(scope, other, called):
                         yield from ((value, other) for one, value in zip(names, args, strict=False) if one == parameter)
+
+    def _is_called(self, scope: Scope, other: Scope, called: ast.Attribute) -> bool:
+        """Is it the scope's method that the other one calls, by its name or as `self.meter(x)`?"""
+        held = other.owners.get(path_of(called) or "")
+        is_object = scope.node.name == "__call__" and held is not None and held is scope.owners.get("self")
+        return is_object or called.attr == scope.node.name
 
     @property
     def _layers(self) -> set[str]:
-        """The attributes that hold layers or parameters, as far as `__init__` tells, and methods that use them."""
+        """The attributes that hold layers or parameters, as far as constructors tell, and methods that use them."""
         found: set[str] = set()
-        for node in ast.walk(self.homes.init) if self.homes.init is not None else ():
-            match node:
-                case ast.Assign(
-                    targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)], value=ast.Call(func=function)
-                ):
-                    origin = self.site.module.dotted(function) or ""
-                    known = self.site.module.classes.get(path_of(function) or "")
-                    if origin.startswith("torch.nn.") or (known is not None and known.is_module):
-                        found.add(name)
-        for name, method in self.homes.methods.items():
+        of_scopes = [cls for cls in self.site.module.classes.values() if cls.is_module and cls is not self.cls
+                     and any(scope.node in cls.node.body for scope in self.scopes)]  # fmt: skip
+        all_methods = [self.homes.methods, *(methods_in(cls.node) for cls in of_scopes)]
+        for init in [methods["__init__"] for methods in all_methods if "__init__" in methods]:
+            for node in ast.walk(init):
+                match node:
+                    case ast.Assign(
+                        targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)], value=ast.Call(func=function)
+                    ):
+                        origin = self.site.module.dotted(function) or ""
+                        known = self.site.module.classes.get(path_of(function) or "")
+                        if origin.startswith("torch.nn.") or (known is not None and known.is_module):
+                            found.add(name)
+        for name, method in [pair for methods in all_methods for pair in methods.items()]:
             if any(isinstance(one, ast.Attribute) and one.attr in found for one in ast.walk(method)):
                 found.add(name)
         return found
@@ -491,6 +505,8 @@ class _Rewriting:
                     pairs = [(target, value)]
                     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
                         pairs = list(zip(target.elts, value.elts, strict=False))
+                    elif isinstance(value, ast.Tuple | ast.List):  # one name for all of them
+                        pairs = [(target, part) for part in value.elts]
                     for one, part in pairs:
                         cell = self._aliased(part, scope)
                         if (

@@ -15,7 +15,7 @@ import struct
 from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.def_use import path_of
-from exportlint.engine.values.abstract_value import Array, Kind
+from exportlint.engine.values.abstract_value import Array, Kind, Tensor
 from exportlint.rewrite.choices import Choices
 from exportlint.rewrite.draft import as_value, changed_copy, expression
 from exportlint.rewrite.transformation import CannotError
@@ -882,7 +882,9 @@ class TensorForm:
         return expression("CHOSEN.squeeze(DIM)", CHOSEN=chosen, DIM=ast.Constant(dim))
 
     def _is_place(self, node: ast.expr) -> bool:
-        """Is it one place that data says? A tensor of one bool is a mask."""
+        """Is it one place that data says? A tensor of one bool is a mask; what has dims on one path has them on all."""
+        if any(isinstance(option, Tensor) and option.dims for option in self.view.value(node).options):
+            return False
         return self._was_number(node) or (
             self.is_data(node) and self.view.is_single(node) and not self.view.is_boolean(node)
         )

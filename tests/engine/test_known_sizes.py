@@ -99,6 +99,10 @@ def written(extent: Extent | None) -> str:
         ("x.norm(2, -1)", "4 t"),
         ("x.std(1, True)", "4 8"),
         ("torch.cat([x, x], axis=2)", "4 t 16"),
+        ("torch.tensor([[1, 2, 3], [4, 5, 6]])", "2 3"),
+        ("torch.tensor(1.5)", ""),
+        ("x[torch.tensor([0, 1, 1, 3, 2])]", "5 t 8"),
+        ("x.index_add_(0, torch.tensor([0, 1]), x[:2])", "4 t 8"),
     ],
 )
 def test_an_operation_gives_dims_by_those_of_its_operands(expression: str, dims: str) -> None:

@@ -237,6 +237,16 @@ def test_a_generator_is_returned_as_a_list() -> None:
     assert "return [row * 2 for row in x]" in text
 
 
+def test_what_a_class_yields_is_returned_as_a_list() -> None:
+    text = _net("yield x\nyield from (row * 2 for row in x)")
+    (new,) = proposed(text, text[text.index("class Net") :].rstrip(), "interface")
+    names: dict[str, Any] = {}
+    exec(new, names)  # noqa: S102 - made above
+    got = names["Net"]()(torch.arange(2.0), {})
+    assert [one.tolist() for one in got] == [[0.0, 1.0], 0.0, 2.0]
+    assert not proposed(_net("return x * 2"), "class Net", "interface")
+
+
 _LINES = (
     "y = x * 2",
     "print(y)",

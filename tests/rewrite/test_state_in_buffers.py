@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import textwrap
 import types
 
@@ -247,6 +248,14 @@ _MODELS = {
         self.last = x.sum()
         return x if last is None else x - last
         """,
+    ),
+    "a layer in the place of another": (
+        "self.cold = nn.Tanh()\nself.warm = nn.Softplus()\nself.head = self.cold",
+        "y = self.head(x)\nself.head = self.warm\nreturn y",
+    ),
+    "a layer that data chooses for the next call": (
+        "self.cold = nn.Tanh()\nself.warm = nn.Softplus()\nself.head = self.warm",
+        "y = self.head(x)\nself.head = self.warm if x.sum() > 0 else self.cold\nreturn y",
     ),
     "computed names": (
         "for i in range(2):\n    setattr(self, f'echo_{i}', torch.zeros(3))",
@@ -528,6 +537,94 @@ _FILES = {
         """,
         "self.ready = True",
     ),
+    "an object of the file that layers write to": (
+        """
+        class Meter:
+            def __init__(self):
+                self.steps, self.last = 0, torch.zeros(3)
+                self.kept = {"in": [], "out": []}
+
+            def __call__(self, value, place):
+                self.kept[place].append(value)
+                self.last = value
+                return value + 1
+
+            def ends(self):
+                self.steps += 1
+                self.kept = {"in": [], "out": []}
+
+        METER = Meter()
+
+        class Layer(nn.Module):
+            def __init__(self, place):
+                super().__init__()
+                self.scale = nn.Parameter(torch.full((3,), 0.5))
+                self.place = place
+
+            def forward(self, x: torch.Tensor):
+                return METER(x * self.scale, self.place)
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = nn.Sequential(Layer("in"), Layer("out"))
+
+            def forward(self, x: torch.Tensor):
+                before = METER.last * 1
+                y = self.layers(x)
+                METER.ends()
+                return y * METER.steps + before
+
+        def begin_again():
+            METER.steps = 0
+        """,
+        "self.steps += 1",
+    ),
+    "a generator that the constructor gives what it knows": (
+        """
+        def turning(period, start=1):
+            i = start
+            while True:
+                yield (i % period) / period
+                i += 1
+
+        class Net(nn.Module):
+            def __init__(self, every=2):
+                super().__init__()
+                self.turns = turning(every + 1)
+
+            def forward(self, x: torch.Tensor):
+                return x * next(self.turns)
+        """,
+        "next(self.turns)",
+    ),
+    "a pair of the first call, which is read by a name": (
+        """
+        def ordered(x):
+            order = torch.tensor([2, 0, 1])
+            return order, x * 2
+
+        class Net(nn.Module):
+            def __init__(self, cached=True):
+                super().__init__()
+                self.cached = cached
+                self.kept = None
+
+            def forward(self, x: torch.Tensor):
+                kept = self.kept
+                if kept is None:
+                    order, scale = ordered(x)
+                    if self.cached:
+                        self.kept = (order, scale)
+                else:
+                    order, scale = kept[0], kept[1]
+                return x[order] * scale
+
+        def export():
+            return torch.export.export(Net(), (torch.zeros(3),))
+        """,
+        "self.kept = (order, scale)",
+    ),
 }
 
 
@@ -540,6 +637,49 @@ def test_state_that_is_no_attribute_of_the_module_alone(name: str) -> None:
     torch.testing.assert_close(_calls(_model(new), _ROWS), before, check_dtype=False)
     program = torch.export.export(_model(new), (_ROWS[0],), strict=False).module()
     torch.testing.assert_close(_calls(program, _ROWS), before, check_dtype=False)
+
+
+def test_a_copy_of_a_model_goes_on_by_itself_with_what_an_object_of_the_file_kept() -> None:
+    body, at = _FILES["an object of the file that layers write to"]
+    text = _HEAD + textwrap.dedent(body)
+    model = _model(proposed(text, at, "state-in-buffers")[0])
+    model(_ROWS[1])
+    copied = copy.deepcopy(model)
+    torch.testing.assert_close(_calls(copied, _ROWS), _calls(model, _ROWS))
+    assert [name for name, _ in model.named_buffers()] == ["meter.last", "meter.steps"]
+    assert not any(buffer.requires_grad for buffer in model.buffers())
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("def begin_again():\n    METER.steps = 0", "METER.steps = 0"),
+        (
+            "class Net(",
+            "class Other(nn.Module):\n    def forward(self, x):\n        return METER(x, 'in')\n\nclass Net(",
+        ),
+    ],
+)
+def test_an_object_that_others_use_as_well_stays_in_the_file(old: str, new: str) -> None:
+    body, at = _FILES["an object of the file that layers write to"]
+    text = (_HEAD + textwrap.dedent(body)).replace(old, new)
+    assert new in text
+    assert not proposed(text, at, "state-in-buffers")
+
+
+def test_no_generator_of_what_the_constructor_sets_again() -> None:
+    body, at = _FILES["a generator that the constructor gives what it knows"]
+    text = _HEAD + textwrap.dedent(body)
+    again = text.replace("turning(every + 1)", "turning(every + 1)\n        every = 5")
+    assert proposed(text, at, "state-in-buffers")
+    assert not proposed(again, at, "state-in-buffers")
+
+
+def test_a_name_of_what_a_place_held_before_stays() -> None:
+    init = "self.pair = (1.0, 2.0)"
+    text = _net(init, "old = self.pair\nself.pair = (old[1], x.sum())\nreturn x * old[0] + self.pair[0]")
+    (new,) = proposed(text, "return", "state-in-buffers")
+    torch.testing.assert_close(_calls(_model(new), _ROWS), _calls(_model(text), _ROWS), check_dtype=False)
 
 
 @pytest.mark.parametrize(

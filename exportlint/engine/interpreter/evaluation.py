@@ -65,6 +65,7 @@ from exportlint.engine.values.shapes import (
     effect,
     extent_of,
     indexed,
+    is_no_mask_of,
     layer_effect,
     pieces,
     recurrent_parts,
@@ -588,6 +589,10 @@ class Expressions:
 
     def _indexed_dims(self, dims: Dims, node: ast.expr) -> Dims | None:
         nodes = node.elts if isinstance(node, ast.Tuple) else [node]
+        if len(nodes) == 1 and dims:
+            chosen = dims_of(self.value(nodes[0]))
+            if chosen is not None and is_no_mask_of(dims, chosen):
+                return (*chosen, *dims[1:])
         parts: list[Piece | Extent] = []
         for part in nodes:
             if isinstance(part, ast.Constant) and part.value is ...:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from exportlint.engine.values import shapes
+from exportlint.engine.values import extents, shapes
 from exportlint.engine.values.abstract_value import (
     ROWS,
     SCALAR,
@@ -35,6 +35,8 @@ from exportlint.engine.values.abstract_value import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from exportlint.engine.values.extents import Dims
 
 
 # Methods of tensors.
@@ -424,7 +426,18 @@ def _constant_or_computed(name: str, args: tuple[Value, ...]) -> Value:
         return args[0].but(source=Source.COMPUTED)
     computed = any(a.kind in {Kind.TENSOR, Kind.UNBACKED} for a in flat)
     boolean = name == "torch.tensor" and bool(args) and args[0].container == "bool"
-    return exactly(Tensor(Source.COMPUTED if computed else Source.CONSTANT, boolean, _data_dim_of_maker(name, args)))
+    source = Source.COMPUTED if computed else Source.CONSTANT
+    dims = _dims_of_numbers(args[0]) if args and name in {"torch.tensor", "torch.as_tensor"} else None
+    return exactly(Tensor(source, boolean, _data_dim_of_maker(name, args), dims=dims))
+
+
+def _dims_of_numbers(given: Value) -> Dims | None:
+    """Of `[[0, 1, 2], [1, 2, 0]]`: lists in lists, down to numbers."""
+    if given.items is None:
+        return () if given.kind in {Kind.SCALAR, Kind.SIZE} and given.certain else None
+    inner = {_dims_of_numbers(item) for item in given.items} or {()}
+    (first,) = inner if len(inner) == 1 else (None,)
+    return (extents.number(len(given.items)), *first) if first is not None else None
 
 
 def _data_dim_of_maker(name: str, args: tuple[Value, ...]) -> int | None:

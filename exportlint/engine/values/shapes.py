@@ -486,7 +486,7 @@ _KEEP = (
     "atan sinh cosh erfc frac trunc sgn bitwise_not hardtanh hardswish hardsigmoid relu6 selu celu prelu softsign "
     "logsigmoid softmin clip clip_ clamp_min clamp_max zero_ fill_ copy_ exp_ sqrt_ abs_ neg_ tanh_ sigmoid_ round_ "
     "batch_norm group_norm instance_norm rms_norm dropout1d dropout2d alpha_dropout gumbel_softmax bernoulli "
-    "index_fill scatter scatter_add index_add index_copy"
+    "index_fill scatter scatter_add index_add index_copy index_fill_ scatter_ scatter_add_ index_add_ index_copy_ pow_"
 )
 _PAIRED = (
     "add sub mul div where maximum minimum eq ne lt le gt ge logical_and logical_or logical_xor remainder fmod "
@@ -564,6 +564,18 @@ def indexed(dims: Dims, parts: Sequence[Piece | Extent]) -> Effect:
             found.append(dim)
             demands += asked
     return Effect((*found, *rest), tuple(demands))
+
+
+def is_no_mask_of(dims: Dims, chosen: Dims) -> bool:
+    """Does a tensor with the dims `chosen`, in an index, name places, whatever it holds? A mask has the sizes of what
+    it chooses from.
+
+    >>> is_no_mask_of((number(6),), (number(7),)), is_no_mask_of((number(6),), (number(6),))
+    (True, False)
+    """
+    pairs = zip(dims, chosen, strict=False)
+    differ = (a.number != b.number for a, b in pairs if a and b and a.number is not None and b.number is not None)
+    return len(chosen) > len(dims) or any(differ)
 
 
 def _reached(dim: Extent | None, index: Extent) -> list[Demand]:
