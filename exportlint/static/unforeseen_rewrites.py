@@ -34,6 +34,7 @@ _GENERAL = (
     "eager-side",
     "templates",
     "declared-dims",
+    "effect-operator",
     "decide-in-data",
     "loop-in-data",
     "numbers-stay-tensors",
