@@ -1,4 +1,5 @@
-"""Given as tensors: a number that callers give a model as an argument is given as a tensor of no dims.
+"""Given as tensors: a number that callers give a model as an argument is given as a tensor of no dims; and zeros or
+ones are given in the place of None, where the function would begin with them.
 
 A program has no other inputs than tensors. The function goes on with the tensor, as it does with numbers that are read
 from one; and who makes the inputs in the same file gives it so. Callers in other files have to follow, which is told.
@@ -7,35 +8,60 @@ from one; and who makes the inputs in the same file gives it so. Callers in othe
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from exportlint.engine.flow.def_use import path_of
 from exportlint.engine.values.abstract_value import span_of
 from exportlint.rewrite.decide_in_data import put
 from exportlint.rewrite.draft import expression, statements
 from exportlint.rewrite.straight_line import StraightLine
-from exportlint.rewrite.transformation import CannotError, Proposal
+from exportlint.rewrite.transformation import CannotError, Proposal, Site
 from exportlint.rewrite.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from exportlint.rewrite.draft import Draft
-    from exportlint.rewrite.transformation import Site
 
 
 class GivenAsTensors:
-    """`def forward(self, x, step: int)`, called with a 3."""
+    """`def forward(self, x, step: int)`, called with a 3; `state=None`, called with None."""
 
     def proposals(self, site: Site) -> Iterator[Proposal]:
-        if isinstance(site.node, ast.arg):
-            given = list(_given(site, site.fresh_view(), site.node))
-            if not given:
-                raise CannotError("nothing in the file gives the number")
-            for way in (_as_tensor, _as_symbols):
+        for own in _parameters(site):
+            given = list(_given(own, own.fresh_view(), own.node))
+            for way in (_as_tensor, _as_symbols, _as_begun) if given else ():
                 try:
-                    yield way(site, site.node, given)
+                    yield way(own, own.node, given)
                 except CannotError:
                     continue
+
+
+@dataclass(frozen=True, slots=True)
+class _Parameter(Site):
+    """A site that is a parameter of its function."""
+
+    node: ast.arg
+
+
+def _parameters(site: Site) -> Iterator[_Parameter]:
+    """The one that is reported; all of the model's, where a trial reports the class, or a line of its forward."""
+    match site:
+        case Site(node=ast.arg() as parameter):
+            yield _Parameter(site.module, site.belief, parameter, site.view)
+            return
+        case Site(node=ast.ClassDef(name=name)):
+            view = next((v for v in site.views() if v.cls and v.cls.name == name and _is_forward(v)), None)
+        case _:
+            view = site.view if site.view is not None and _is_forward(site.view) else None
+    arguments = [*view.node.args.posonlyargs, *view.node.args.args, *view.node.args.kwonlyargs] if view else []
+    for one in arguments[1:]:
+        yield _Parameter(site.module, site.belief, one, view)
+
+
+def _is_forward(view: View) -> bool:
+    return view.cls is not None and view.function.name == "forward"
 
 
 def _as_tensor(site: Site, parameter: ast.arg, given: list[ast.expr]) -> Proposal:
@@ -83,6 +109,8 @@ def _as_symbols(site: Site, parameter: ast.arg, given: list[ast.expr]) -> Propos
     """The numbers are read from the tensor, above everything else: sizes, say, which torch carries along."""
     view, draft = site.fresh_view(), site.draft()
     constants = [one for number in given for one in ast.walk(number) if isinstance(one, ast.Constant)]
+    if any(one.value is None for one in constants):
+        raise CannotError("some give nothing")
     kinds = {"tuple" if isinstance(one, ast.Tuple) else "list" if isinstance(one, ast.List) else "" for one in given}
     if len(kinds) > 1 or any(isinstance(one.value, bool) for one in constants):
         raise CannotError("it is no number each time")
@@ -95,6 +123,68 @@ def _as_symbols(site: Site, parameter: ast.arg, given: list[ast.expr]) -> Propos
     for numbers in given:
         draft.swap(numbers, expression(f"torch.tensor(NUMBERS{wide})", NUMBERS=numbers))
     return Proposal(f"give `{parameter.arg}` as a tensor, in its callers too, and read it as symbols", draft)
+
+
+def _as_begun(site: Site, parameter: ast.arg, given: list[ast.expr]) -> Proposal:
+    """Who gives None gives the zeros or ones that the function begins with where there is nothing."""
+    view, draft, name = site.fresh_view(), site.draft(), parameter.arg
+    nothing = [one for one in given if _is_none(one)]
+    begun = [value for one in ast.walk(view.node) if (value := _begun(one, name)) is not None]
+    if not nothing or len(begun) != 1:
+        raise CannotError("the function does not begin it in one place")
+    new = _filled(view, begun[0])
+    for one in nothing:
+        draft.swap(one, new)
+    return Proposal(f"give what it begins with for `{name}`, in its callers", draft)
+
+
+def _begun(node: ast.AST, name: str) -> ast.expr | None:
+    """What `if state is None: state = torch.zeros(1, n, 8)` begins with, and the other ways to write that."""
+    match node:
+        case ast.If(test=test, body=[ast.Assign(targets=[ast.Name(id=own)], value=value)], orelse=[]):
+            return value if own == name and _asks(test, name) is True else None
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            asks = _asks(test, name)
+            value, other = (body, orelse) if asks else (orelse, body)
+            return value if asks is not None and isinstance(other, ast.Name) and other.id == name else None
+    return None
+
+
+def _asks(test: ast.expr | None, name: str) -> bool | None:
+    """Is it asked whether there is nothing? False: whether there is something."""
+    match test:
+        case ast.Compare(
+            left=ast.Name(id=own), ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]
+        ):
+            return isinstance(op, ast.Is) if own == name else None
+    return None
+
+
+def _filled(view: View, begun: ast.expr) -> ast.expr:
+    """The same with the sizes of the sample; raises CannotError for all but zeros and ones."""
+    if isinstance(begun, ast.Tuple):
+        return ast.Tuple([_filled(view, one) for one in begun.elts], ast.Load())
+    dims, (maker, words) = view.dims(begun), _maker(view, begun)
+    if dims is None or None in dims:
+        raise CannotError("nobody knows how large it is")
+    return ast.Call(expression(maker), [ast.Constant(one) for one in dims] or [ast.Tuple([], ast.Load())], words)
+
+
+def _maker(view: View, node: ast.expr) -> tuple[str, list[ast.keyword]]:
+    """The function of torch's that makes it, also in a method that only returns it, and of which dtype."""
+    if isinstance(node, ast.Call):
+        name = view.origin(node.func) or f"torch.{getattr(node.func, 'attr', '').removeprefix('new_')}"
+        dtypes = [one for one in node.keywords if one.arg == "dtype"]
+        if name in {"torch.zeros", "torch.ones"} and all(
+            (view.origin(one.value) or "")[:6] == "torch." for one in dtypes
+        ):
+            return name, dtypes
+        method = node.func.attr if isinstance(node.func, ast.Attribute) and path_of(node.func.value) == "self" else None
+        known = view.cls.method(method) if view.cls is not None and method is not None else None
+        match known.node.body if known is not None and not isinstance(known.node, ast.Lambda) else None:
+            case [*_, ast.Return(value=ast.expr() as value)] if known is not None and known.module is view.module:
+                return _maker(View(view.module, known, view.belief), value)
+    raise CannotError("it does not begin with zeros or ones")
 
 
 def _with_defaults(view: View) -> list[ast.arg]:
@@ -128,7 +218,7 @@ def _given(site: Site, view: View, parameter: ast.arg) -> Iterator[ast.expr]:
                 found = by_name or _at_place(view, parameter, given, with_words=bool(words))
             case _:
                 continue
-        yield from filter(_is_numbers, found)
+        yield from (one for one in found if _is_numbers(one) or _is_none(one))
 
 
 def _at_place(view: View, parameter: ast.arg, given: list[ast.expr], *, with_words: bool = False) -> list[ast.expr]:
@@ -164,6 +254,10 @@ def _is_number(node: ast.expr) -> bool:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return _is_number(node.operand)
     return isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _is_numbers(node: ast.expr) -> bool:

@@ -106,3 +106,61 @@ def angles(step: int, count):
     return torch.tensor([math.sin(step / i) for i in range(1, count)] + [math.cos(step)])
 
 """
+
+
+BEGUN = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self, width=4):
+        super().__init__()
+        self.width = width
+        self.scale = nn.Parameter(torch.ones(width))
+
+    def empty(self, rows, layers=1):
+        return torch.zeros(layers, rows, self.width)
+
+    def forward(self, x, state=None):
+        {begin}
+        return x + state[0], state * self.scale
+
+def get_model():
+    return Net()
+
+def get_inputs():
+    return (torch.ones(3, 4), None)
+
+def get_other_inputs():
+    return (torch.ones(3, 4), torch.rand(1, 3, 4))
+"""
+
+
+@pytest.mark.parametrize(
+    ("begin", "given"),
+    [
+        ("if state is None: state = self.empty(x.size(0))", "torch.zeros(1, 3, 4)"),
+        ("state = torch.ones(1, x.shape[0], 4) if state is None else state", "torch.ones(1, 3, 4)"),
+        ("state = state if state is not None else x.new_zeros(1, *x.shape)", "torch.zeros(1, 3, 4)"),
+        ("state = state if state is not None else x.new_zeros((1, 3, 4))", "torch.zeros(1, 3, 4)"),
+        (
+            "if state is None: state = torch.zeros(1, 3, 4, dtype=torch.float64)",
+            "torch.zeros(1, 3, 4, dtype=torch.float64)",
+        ),
+        ("if state is None: state = torch.rand(1, 3, 4)", None),
+        ("if state is None: state = self.scale.expand(1, 3, 4)", None),
+        ("if state is None: state = torch.zeros(1, 3, 4, dtype=x.dtype)", None),
+        ("if state is not None: state = torch.zeros(1, 3, 4)", None),
+    ],
+)
+@pytest.mark.parametrize("at", ["state=None", "return x + state"])
+def test_what_the_function_begins_with_is_given_in_the_place_of_none(at, begin, given):
+    found = proposed(BEGUN.format(begin=begin), at.partition("=")[0], "given-as-tensors")
+    assert [f"(torch.ones(3, 4), {given})" in one for one in found] == [True] * (given is not None)
+
+
+def test_a_report_of_the_class_is_of_what_its_forward_is_given():
+    text = MODEL.format(parameter="box", result="x[box[0] : box[1]]", given="(torch.ones(8), (2, 5))")
+    (after,) = proposed(text, "class Net", "given-as-tensors")
+    assert "box = tuple(box.tolist())" in after
+    assert "return (torch.ones(8), torch.tensor((2, 5)))" in after

@@ -184,7 +184,7 @@ def run(request: StageRequest) -> StageAnswer:
         caveats.append(f"it draws other numbers, and computes the same from the same numbers ({same[0].name})")
         beside = same[1]
     if any(isinstance(call, EagerCall) and call.gives_tensors for _, now in beside for call in now.calls):
-        caveats.append("its callers give tensors now for what were numbers")
+        caveats.append("its callers give tensors now for what were numbers, or None")
     caveats += (*_other_gradients(beside), *_in_checkpoints(beside), *_elsewhere(beside))
     caveats += (*_other_statistics(loaded, beside), *_under_other_names(beside))
     caveats += (*_said_otherwise(beside), *_held_otherwise(beside))
@@ -565,7 +565,7 @@ def _of_calls(
             model, inputs = with_setting(model, inputs, setting) or (model, inputs)
         given = beside.calls[number] if beside else None
         numbers = given.numbers if isinstance(given, EagerCall) else {}
-        inputs = with_numbers(inputs, numbers)
+        inputs = with_numbers(inputs, numbers, given_by_callers(loaded, one))
         calls.append(_call(model, copied(inputs), FIRST_SEED + number, around, outputs, limit, numbers))
         last = calls[-1]
         if isinstance(last, Raised) and last.error_class == OutOfTimeError.__name__:
@@ -588,6 +588,12 @@ def _of_calls(
         draw, tuple(calls), later, buffers, held, keys, left, setting, second, found, seconds,
         is_wrapped=ours, parameters=parameters,
     )  # fmt: skip
+
+
+def given_by_callers(loaded: Loaded, draw: InputDraw) -> Callable[[], Inputs]:
+    """What callers give in the place of None: their own inputs, or where the draw makes other ones those of the sample;
+    nothing where it makes them of other sizes."""
+    return lambda: ((), {}) if draw.other_size else made(loaded, draw if draw.how == OTHER else InputDraw(SAMPLE))
 
 
 def _held(model: Any) -> dict[str, Leaves]:
