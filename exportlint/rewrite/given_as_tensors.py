@@ -31,7 +31,7 @@ class GivenAsTensors:
     def proposals(self, site: Site) -> Iterator[Proposal]:
         for own in _parameters(site):
             given = list(_given(own, own.fresh_view(), own.node))
-            for way in (_as_tensor, _as_symbols, _as_begun) if given else ():
+            for way in (_as_tensor, _as_symbols, _as_begun, _as_places) if given else ():
                 try:
                     yield way(own, own.node, given)
                 except CannotError:
@@ -109,8 +109,8 @@ def _as_symbols(site: Site, parameter: ast.arg, given: list[ast.expr]) -> Propos
     """The numbers are read from the tensor, above everything else: sizes, say, which torch carries along."""
     view, draft = site.fresh_view(), site.draft()
     constants = [one for number in given for one in ast.walk(number) if isinstance(one, ast.Constant)]
-    if any(one.value is None for one in constants):
-        raise CannotError("some give nothing")
+    if any(one.value is None or isinstance(one.value, str) for one in constants):
+        raise CannotError("some give no number")
     kinds = {"tuple" if isinstance(one, ast.Tuple) else "list" if isinstance(one, ast.List) else "" for one in given}
     if len(kinds) > 1 or any(isinstance(one.value, bool) for one in constants):
         raise CannotError("it is no number each time")
@@ -187,6 +187,125 @@ def _maker(view: View, node: ast.expr) -> tuple[str, list[ast.keyword]]:
     raise CannotError("it does not begin with zeros or ones")
 
 
+def _as_places(site: Site, parameter: ast.arg, given: list[ast.expr]) -> Proposal:
+    """A word is given as its place among all words that the function asks for, or that it has a layer for."""
+    if not all(map(_is_word, given)):
+        raise CannotError("it is no word each time")
+    draft, todo, words = site.draft(), [(site.fresh_view(), parameter)], dict[str, None]()
+    named, keys = list[ast.Constant](), list[tuple[str, ...]]()
+    for view, one in todo:
+        if sum(other is one for _, other in todo) > 1:
+            raise CannotError("it is handed around")
+        keys += _keys_asked(view, one.arg, named)
+        words |= dict.fromkeys(word for some in keys for word in some)
+        todo += _handed_on(site, view, one.arg)
+        named += [default for arg, default in _defaults(view) if arg is one and _is_word(default)]  # type: ignore[misc]
+    words |= {str(one.value): None for one in (*named, *given) if isinstance(one, ast.Constant)}
+    places = {word: place for place, word in enumerate(words)}
+    defaults = set[int]()
+    for view, one in todo:
+        view.data.add(one.arg)
+        view.whole.add(one.arg)
+        view.singles.add(one.arg)
+        view.words[one.arg] = () if {tuple(words)} == set(keys) else tuple(words)
+        put(draft, view.body, StraightLine(view).body())
+        own = [default for arg, default in _defaults(view) if arg is one]
+        if any(not _is_word(default) for default in own):
+            raise CannotError("nothing is a word, too")
+        defaults |= set(map(id, own))
+        if one.annotation is not None:
+            draft.swap(one.annotation, expression("torch.Tensor"))
+    for word in (*named, *given):
+        place = ast.Constant(places[word.value])  # type: ignore[attr-defined]
+        is_given = id(word) in defaults or any(word is one for one in given)
+        draft.swap(word, expression("torch.tensor(PLACE)", PLACE=place) if is_given else place)
+    said = ", ".join(f"{place}: {word!r}" for word, place in places.items())
+    return Proposal(f"give `{parameter.arg}` as the place of the word ({said}), in its callers too", draft)
+
+
+def _keys_asked(view: View, name: str, named: list[ast.Constant]) -> Iterator[tuple[str, ...]]:
+    """The words that the function compares the name with are added to `named`; given are the keys of what it is read
+    with. Raises CannotError where the name is used for anything else than to hand it on, or to say that it is wrong."""
+    reads = {id(one) for one in ast.walk(view.node) if isinstance(one, ast.Name) and one.id == name}
+    if any(isinstance(one, ast.Name) and id(one) in reads and not isinstance(one.ctx, ast.Load)
+           for one in ast.walk(view.node)):  # fmt: skip
+        raise CannotError("it is set anew")
+    for node in ast.walk(view.node):
+        match node:
+            case ast.Compare(
+                left=ast.Name() as read, ops=[ast.Eq() | ast.NotEq()], comparators=[ast.Constant() as word]
+            ):
+                known = [word]
+            case ast.Compare(
+                left=ast.Name() as read, ops=[ast.In() | ast.NotIn()], comparators=[ast.Tuple(elts=parts)]
+            ):
+                known = [one for one in parts if isinstance(one, ast.Constant) and len(parts) > 1]
+            case ast.Subscript(value=owner, slice=ast.Name() as read) if id(read) in reads:
+                reads.discard(id(read))
+                yield _keys(view, owner)
+                continue
+            case ast.Raise():
+                reads -= {id(one) for one in ast.walk(node)}
+                continue
+            case ast.Call(args=args, keywords=keywords):
+                reads -= (
+                    {id(one) for one in (*args, *(word.value for word in keywords))} if _is_ours(view, node) else set()
+                )
+                continue
+            case _:
+                continue
+        if id(read) in reads and known and all(map(_is_word, known)):
+            reads.discard(id(read))
+            named += known
+    if reads:
+        raise CannotError("it is more than a word to choose by")
+
+
+def _is_ours(view: View, call: ast.Call) -> bool:
+    match call.func:
+        case ast.Name(id=called):
+            return called in view.module.functions
+        case ast.Attribute(value=ast.Name(id="self"), attr=called):
+            return view.cls is not None and view.cls.method(called) is not None
+    return False
+
+
+def _keys(view: View, owner: ast.expr) -> tuple[str, ...]:
+    """Of a mapping, as the file says them: of a dict, of a comprehension of one, of layers that are made with them."""
+    match view.literal(owner):
+        case ast.Call(func=ast.Attribute(attr="ModuleDict") | ast.Name(id="ModuleDict"), args=[made]):
+            pass
+        case made:
+            pass
+    match made:
+        case ast.Dict(keys=keys):
+            listed: list[ast.expr | None] = list(keys)
+        case ast.DictComp(key=ast.Name(id=key), generators=[ast.comprehension(target=target, iter=over, ifs=[])]):
+            first = target.elts[0] if isinstance(target, ast.Tuple) else target
+            if (
+                isinstance(over, ast.Call)
+                and isinstance(over.func, ast.Attribute)
+                and over.func.attr in {"items", "keys"}
+            ):
+                over = over.func.value
+            known = view.literal(over)
+            listed = list(known.keys if isinstance(known, ast.Dict) else getattr(known, "elts", [None]))
+            listed = listed if isinstance(first, ast.Name) and first.id == key else [None]
+        case _:
+            listed = [None]
+    words = tuple(one.value for one in listed if isinstance(one, ast.Constant) and isinstance(one.value, str))
+    if len(words) < len(listed):
+        raise CannotError("nobody knows its keys")
+    return words
+
+
+def _defaults(view: View) -> Iterator[tuple[ast.arg, ast.expr]]:
+    arguments = view.node.args
+    own = [*arguments.posonlyargs, *arguments.args]
+    yield from zip(own[len(own) - len(arguments.defaults) :], arguments.defaults, strict=True)
+    yield from ((one, value) for one, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value)
+
+
 def _with_defaults(view: View) -> list[ast.arg]:
     arguments = view.node.args
     own = [*arguments.posonlyargs, *arguments.args]
@@ -218,7 +337,7 @@ def _given(site: Site, view: View, parameter: ast.arg) -> Iterator[ast.expr]:
                 found = by_name or _at_place(view, parameter, given, with_words=bool(words))
             case _:
                 continue
-        yield from (one for one in found if _is_numbers(one) or _is_none(one))
+        yield from (one for one in found if _is_numbers(one) or _is_none(one) or _is_word(one))
 
 
 def _at_place(view: View, parameter: ast.arg, given: list[ast.expr], *, with_words: bool = False) -> list[ast.expr]:
@@ -258,6 +377,10 @@ def _is_number(node: ast.expr) -> bool:
 
 def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
+
+
+def _is_word(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _is_numbers(node: ast.expr) -> bool:
