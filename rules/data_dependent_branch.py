@@ -62,6 +62,7 @@ _FUNCTIONS = frozenset({"kl_divergence", "register_kl"})
 class DataDependentBranch(TruthRule):
     mended_by = (
         "ordered-in-data",
+        "effect-operator",
         "decide-in-data",
         "loop-in-data",
         "numbers-stay-tensors",

@@ -12,8 +12,8 @@ does not, or one exported program for each value.
 
 The rewrite of a number gives it as a tensor wherever the file makes the model's inputs, and goes on with the tensor in
 `forward` and in what that gives it to. Sizes, and other tuples of numbers, are read from the tensor again, as symbols
-that a program carries along. Callers in other files have to change with it, so that `--unsafe` takes it only. Words
-stay as they are.
+that a program carries along. A word becomes its place among all words that are asked for, and None the zeros or ones
+that `forward` begins with. Callers in other files have to change with it, so that `--unsafe` takes it only.
 """
 
 from __future__ import annotations

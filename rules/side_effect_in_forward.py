@@ -43,7 +43,7 @@ _STREAMS = frozenset({"sys.stdout.write", "sys.stderr.write"})
 
 
 class SideEffectInForward(Rule):
-    mended_by = ("printed-by-program", "interface", "state-in-buffers")
+    mended_by = ("printed-by-program", "effect-operator", "interface", "state-in-buffers")
     graph_breaks = ("GB0059", "GB0156", "GB0291")
     cases: ClassVar = {
         "BadPrint": Case("`{code}` prints once, while tracing", _RETURN),

@@ -48,6 +48,7 @@ _LAYERS = ("ModuleList", "ModuleDict", "Sequential", "ParameterList", "Parameter
 class TensorAsPythonNumber(Rule):
     mended_by = (
         "printed-by-program",
+        "effect-operator",
         "ordered-in-data",
         "python-numbers",
         "padded-rows",

@@ -32,7 +32,14 @@ _SINKS |= frozenset({"add_scalar", "set_postfix", "set_description", "record_fun
 
 
 class TensorInString(Rule):
-    mended_by = ("printed-by-program", "python-numbers", "decide-in-data", "loop-in-data", "numbers-stay-tensors")
+    mended_by = (
+        "printed-by-program",
+        "effect-operator",
+        "python-numbers",
+        "decide-in-data",
+        "loop-in-data",
+        "numbers-stay-tensors",
+    )
     graph_breaks = ("GB0569", "GB0190", "GB7968")
     torch_says = (
         r"unsupported format string passed to (FakeTensor|Sym)",

@@ -250,6 +250,8 @@ class Choices:
             return replace(inner, made=ast.Subscript(inner.made, key, ast.Load()))
         if self.view.is_data(owner) or not self.view.holds_data(key):
             return None
+        if isinstance(key, ast.Name) and self.view.words.get(key.id) == ():
+            return Choice(self._each, expression("X.values()", X=owner), self.form.index(key))
         if self._is_mapping(owner) and (self.lists_things(owner) or self._text(key) is not None):
             index = expression("HITS.nonzero()[0]", HITS=self._hits(owner, key))
             return Choice(self._each, expression("X.values()", X=owner), index)
@@ -263,7 +265,10 @@ class Choices:
     def _hits(self, owner: ast.expr, key: ast.expr) -> ast.expr:
         """Which key of a mapping it is, of numbers, or of texts that are made of one number."""
         keys = expression("list(OWNER)", OWNER=owner)
-        if (text := self._text(key)) is not None:
+        if isinstance(key, ast.Name) and (words := self.view.words.get(key.id)):
+            listed = ast.Tuple([*map(ast.Constant, words)], ast.Load())
+            keys = expression("[WORDS.index(key) for key in OWNER]", WORDS=listed, OWNER=owner)
+        elif (text := self._text(key)) is not None:
             before, key, after = text
             read = f"key.removeprefix({before!r})" if before else "key"
             read = f"{read}.removesuffix({after!r})" if after else read

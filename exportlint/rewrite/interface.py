@@ -84,7 +84,7 @@ def _in_eager_only(site: Site, view: View) -> Iterator[Proposal]:
     if first is None or isinstance(first, ast.FunctionDef | ast.ClassDef) or first is view.node:
         return
     found = _handed_on(view, draft, first)
-    if found is None or not all(_is_effect_alone(view, one, found) for one in found) or _is_kept_and_read(site, found):
+    if found is None or not all(is_effect_alone(view, one, found) for one in found) or is_kept_and_read(site, found):
         return
     for run in _runs(draft, found):
         above = draft.parent(run[0])
@@ -137,7 +137,7 @@ def _with_ifs(draft: Draft, found: list[ast.stmt]) -> list[ast.stmt]:
     return [one for one in found if not any(one is inner for two in found if two is not one for inner in ast.walk(two))]
 
 
-def _is_effect_alone(view: View, statement: ast.stmt, found: Sequence[ast.stmt]) -> bool:
+def is_effect_alone(view: View, statement: ast.stmt, found: Sequence[ast.stmt]) -> bool:
     """Does it change no tensor and no container that the function made, and draw nothing?"""
     inside = {
         path for one in found for inner in ast.walk(one) if isinstance(inner, ast.stmt) for path in defined(inner)
@@ -194,7 +194,7 @@ def _writes_self(function: FunctionInfo) -> bool:
     )
 
 
-def _is_kept_and_read(site: Site, found: Sequence[ast.stmt]) -> bool:
+def is_kept_and_read(site: Site, found: Sequence[ast.stmt]) -> bool:
     """Does something that the model runs, or that makes it, read an attribute or a name of the file that is kept?"""
     inside = {id(inner) for one in found for inner in ast.walk(one)}
     kept: set[str] = set()

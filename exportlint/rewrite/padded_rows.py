@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.def_use import path_of
@@ -37,6 +37,9 @@ class PaddedRows:
             if isinstance(node, ast.Call) and name in _PACKS and (packed := _Packed.of(site, site.view, node)):
                 yield from packed.masked()
                 yield from packed.stepped()
+                if packed.ends_with_longest:
+                    yield from replace(packed, cuts=True).masked()
+                    yield from replace(packed, cuts=True).stepped()
             elif isinstance(node, ast.Call) and name in _NESTS:
                 yield from _unnested(site, site.view, node)
             elif isinstance(node, ast.Assign):
@@ -102,7 +105,10 @@ def _reads(view: View, name: str) -> list[ast.Name]:
 
 @dataclass
 class _Packed:
-    """`call` packs `rows` of these `lengths`; `run`: the layer's call with `place` for its input, in the `line`."""
+    """`call` packs `rows` of these `lengths`; `run`: the layer's call with `place` for its input, in the `line`.
+
+    cuts    is the output cut to the longest row, as padding does that is not told how long rows are?
+    """
 
     site: Site
     view: View
@@ -112,6 +118,7 @@ class _Packed:
     run: ast.Call
     place: ast.expr
     line: ast.Assign
+    cuts: bool = False
 
     @classmethod
     def of(cls, site: Site, view: View, call: ast.Call) -> _Packed | None:
@@ -134,6 +141,22 @@ class _Packed:
     def batch_first(self) -> bool:
         first = _argument(self.call, 2, "batch_first")
         return isinstance(first, ast.Constant) and bool(first.value)
+
+    @property
+    def ends_with_longest(self) -> bool:
+        out = cast("ast.Tuple", self.line.targets[0]).elts[0]
+        pads = self._pads(out.id) if isinstance(out, ast.Name) else ()
+        return any(_argument(one, 3, "total_length") is None for one, _ in pads)
+
+    def _cut(self, pad: ast.Call, rows: ast.expr) -> ast.expr:
+        if not self.cuts or _argument(pad, 3, "total_length") is not None:
+            return rows
+        end = "X[:, : LENGTHS.max().item()]" if self.batch_first else "X[: LENGTHS.max().item()]"
+        return expression(end, X=rows, LENGTHS=self._lengths())
+
+    @property
+    def _and_cut(self) -> str:
+        return ", and cut to the longest" if self.cuts else ""
 
     def _lengths(self) -> ast.expr:
         """Without the move to the CPU that packing asks for."""
@@ -165,8 +188,8 @@ class _Packed:
         name = draft.free_name("padding", self.view.flow.names)
         pads = list(self._pads(out.id))
         for pad, value in pads:
-            self._unpadded(draft, pad, expression("OUT.masked_fill(NAME[..., None], VALUE)", NAME=name, VALUE=value,
-                                                  **parts))  # fmt: skip
+            new = expression("OUT.masked_fill(NAME[..., None], VALUE)", NAME=name, VALUE=value, **parts)
+            self._unpadded(draft, pad, self._cut(pad, new))
         read = self._states_read(state)
         if len(pads) != self._packed_reads(draft, out.id, pads) or read is None:
             return
@@ -174,7 +197,7 @@ class _Packed:
         lines += statements(last, STATE=read, **parts) if read else []
         draft.below(self.line, lines)
         if lines:
-            yield Proposal("keep the rows padded, and mask", draft)
+            yield Proposal(f"keep the rows padded, and mask{self._and_cut}", draft)
 
     def _states_read(self, state: ast.expr) -> str | None:
         """The name of the state that is read; "": none; None: one that no output shows, as an LSTM's cell."""
@@ -203,9 +226,9 @@ class _Packed:
         for pad, value in pads:
             if not isinstance(value, ast.Constant) or value.value:
                 return
-            self._unpadded(draft, pad, ast.Name(out.id, ast.Load()))
+            self._unpadded(draft, pad, self._cut(pad, ast.Name(out.id, ast.Load())))
         if len(pads) == self._packed_reads(draft, out.id, pads):
-            yield Proposal("step over padded rows", draft)
+            yield Proposal(f"step over padded rows{self._and_cut}", draft)
 
     def _pads(self, out: str) -> Iterator[tuple[ast.Call, ast.expr]]:
         """Where the packed output is padded again, and with what."""

@@ -79,6 +79,8 @@ class View:
     data: set[str] = field(default_factory=set)
     # Names that hold numbers of Python now: those of loops that count in Python what data counted.
     python: set[str] = field(default_factory=set)
+    # Of names that hold the place of a word now: all words; none, where they are just the keys that it is read with.
+    words: dict[str, tuple[str, ...]] = field(default_factory=dict)
     # Nodes by identity: tests of sizes that the program is to answer, and `int(size)` that is to stay a symbol.
     asked: set[int] = field(default_factory=set)
     _asked_for: set[str] = field(default_factory=set)  # names whose nature is being told just now

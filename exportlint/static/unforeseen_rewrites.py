@@ -32,8 +32,10 @@ if TYPE_CHECKING:
 # Tried where no rule knows what a trial met, or what the rule's own ways make of the line is nothing.
 _GENERAL = (
     "eager-side",
+    "given-as-tensors",
     "templates",
     "declared-dims",
+    "effect-operator",
     "decide-in-data",
     "loop-in-data",
     "numbers-stay-tensors",

@@ -50,6 +50,26 @@ def test_a_mask_does_for_one_direction(layer: str, first: bool, body: str) -> No
     _assert_same(source, after, first=first)
 
 
+@pytest.mark.parametrize("layer", ["LSTM", "GRU"])
+@pytest.mark.parametrize("both", [True, False])
+@pytest.mark.parametrize("first", [True, False])
+def test_the_output_ends_with_the_longest_row(layer: str, both: bool, first: bool) -> None:
+    """As padding it does, that is not told how long rows are; where it is told, nothing is cut."""
+    body = _ALL.format(first=first) + "        return out"
+    source = _NET.format(layer=layer, layers=1, both=both, first=first, body=body)
+    cut = [one for one in proposed(source, "nn.utils.rnn.pack_padded", "padded-rows") if ".max().item()" in one]
+    assert len(cut) == (1 if both else 2)
+    x, lengths = torch.randn(3, 6, 4), torch.tensor([2, 4, 1])
+    for after in cut:
+        old, new = _built(source), _built(after)
+        args = (x if first else x.transpose(0, 1).contiguous(), lengths)
+        program = torch.export.export(new, (args[0], torch.tensor([6, 2, 3])))
+        for one in (new, program.module()):
+            assert torch.allclose(old(*args), one(*args), atol=1e-6)
+    told = source.replace("(out, batch_first", "(out, total_length=6, batch_first")
+    assert not [one for one in proposed(told, "nn.utils.rnn.pack_padded", "padded-rows") if ".max()" in one]
+
+
 def test_of_two_directions_a_mask_does_not() -> None:
     body = _LAST.format(state="h")
     source = _NET.format(layer="GRU", layers=1, both=True, first=True, body=body)
@@ -77,10 +97,15 @@ def _assert_same(source: str, after: str, *, first: bool) -> None:
 
 
 def _leaves(source: str, *inputs: Any) -> list[Any]:
+    found: list[Any] = torch.utils._pytree.tree_leaves(_built(source)(*inputs))
+    return found
+
+
+def _built(source: str) -> Any:
     torch.manual_seed(0)
     names: dict[str, Any] = {}
     exec(source, names)  # noqa: S102 - the text stands above
-    return torch.utils._pytree.tree_leaves(names["Net"]()(*inputs))
+    return names["Net"]()
 
 
 def test_what_a_mask_leaves_out_need_not_be_cut_off() -> None:

@@ -43,7 +43,7 @@ from exportlint.trial.child.execution.inputs.numbers_as_tensors import (
     numbers_of,
     with_numbers,
 )
-from exportlint.trial.child.execution.inputs.other_settings import OtherSetting, settings, with_setting
+from exportlint.trial.child.execution.inputs.other_settings import OtherSetting, is_gone, settings, with_setting
 from exportlint.trial.child.execution.inputs.pytree_leaves import PLAIN, Leaves, leaves, snapshot
 from exportlint.trial.child.execution.inputs.taken_sides import (
     asks_for_numbers,
@@ -184,7 +184,7 @@ def run(request: StageRequest) -> StageAnswer:
         caveats.append(f"it draws other numbers, and computes the same from the same numbers ({same[0].name})")
         beside = same[1]
     if any(isinstance(call, EagerCall) and call.gives_tensors for _, now in beside for call in now.calls):
-        caveats.append("its callers give tensors now for what were numbers")
+        caveats.append("its callers give tensors now for what were numbers, words or None")
     caveats += (*_other_gradients(beside), *_in_checkpoints(beside), *_elsewhere(beside))
     caveats += (*_other_statistics(loaded, beside), *_under_other_names(beside))
     caveats += (*_said_otherwise(beside), *_held_otherwise(beside))
@@ -316,6 +316,8 @@ def _named_as(before: Behaviour, now: Behaviour) -> Behaviour:
 def _other_settings(loaded: Loaded, kept: Sequence[Behaviour]) -> Iterator[str]:
     """The first one under which the edited model computes something else."""
     for before in kept:
+        if before.setting and is_gone(loaded.eager(), made(loaded, before.draw), before.setting):
+            continue
         now = _behaviour(loaded, before.draw, setting=before.setting, limit=_PATIENCE, beside=before)
         exit_if_forked_copy()
         if before.setting and _first_difference(before, now) is not None:
@@ -565,7 +567,7 @@ def _of_calls(
             model, inputs = with_setting(model, inputs, setting) or (model, inputs)
         given = beside.calls[number] if beside else None
         numbers = given.numbers if isinstance(given, EagerCall) else {}
-        inputs = with_numbers(inputs, numbers)
+        inputs = with_numbers(inputs, numbers, given_by_callers(loaded, one), of_sample_size=not one.other_size)
         calls.append(_call(model, copied(inputs), FIRST_SEED + number, around, outputs, limit, numbers))
         last = calls[-1]
         if isinstance(last, Raised) and last.error_class == OutOfTimeError.__name__:
@@ -588,6 +590,12 @@ def _of_calls(
         draw, tuple(calls), later, buffers, held, keys, left, setting, second, found, seconds,
         is_wrapped=ours, parameters=parameters,
     )  # fmt: skip
+
+
+def given_by_callers(loaded: Loaded, draw: InputDraw) -> Callable[[], Inputs]:
+    """What callers give in the place of words and None: their own inputs, or where the draw makes other ones those of
+    the sample."""
+    return lambda: made(loaded, draw if draw.how == OTHER else InputDraw(SAMPLE))
 
 
 def _held(model: Any) -> dict[str, Leaves]:

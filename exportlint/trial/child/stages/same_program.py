@@ -19,7 +19,14 @@ from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.execution.side_effects import recorded_effects
 from exportlint.trial.child.export.export_call import from_program
 from exportlint.trial.child.loading.seeding import seed
-from exportlint.trial.child.stages.same_behaviour import FIRST_SEED, Behaviour, EagerCall, is_told_of, kept_behaviours
+from exportlint.trial.child.stages.same_behaviour import (
+    FIRST_SEED,
+    Behaviour,
+    EagerCall,
+    given_by_callers,
+    is_told_of,
+    kept_behaviours,
+)
 from exportlint.trial.protocol.outcomes import DIFFERS, PASSED, SKIPPED
 
 if TYPE_CHECKING:
@@ -53,7 +60,9 @@ def _difference(request: StageRequest, module: Any, one: Behaviour) -> str:
     try:
         for number, (call, draw) in enumerate(zip(one.calls, in_turn(one.draw, len(one.calls)), strict=True)):
             given = made(request.loaded, draw)
-            args, kwargs = with_numbers(given, call.numbers) if isinstance(call, EagerCall) else given
+            if isinstance(call, EagerCall):
+                given = with_numbers(given, call.numbers, given_by_callers(request.loaded, draw))
+            args, kwargs = given
             seed(FIRST_SEED + number)
             with recorded_effects():
                 output = snapshot(module(*args, **kwargs))

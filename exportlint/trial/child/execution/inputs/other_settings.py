@@ -72,6 +72,12 @@ def with_setting(model: Any, inputs: Inputs, setting: OtherSetting) -> tuple[Any
     return (model, inputs) if holders else None
 
 
+def is_gone(model: Any, inputs: Inputs, setting: OtherSetting) -> bool:
+    """Is it another word of an argument for which the callers give a tensor now, which is no word any more?"""
+    is_word = not setting.owner and isinstance(setting.value, str)
+    return is_word and isinstance(_argument(model, inputs, setting.name), torch.Tensor)
+
+
 def _others(held: float | str, words: Sequence[str]) -> Iterator[float | str]:
     if isinstance(held, str):
         yield from (other for other in (*words, "") if other != held)
