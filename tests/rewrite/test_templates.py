@@ -42,7 +42,11 @@ def test_what_a_row_writes_is_what_stood_there(row: Row) -> None:
     exec(row.above.strip(), names)  # noqa: S102 - likewise
     after = eval(row.after.strip(), names)  # noqa: S307 - likewise
     torch.testing.assert_close(
-        torch.as_tensor(after).double(), torch.as_tensor(before).double(), rtol=1e-4, atol=1e-5, equal_nan=True,
+        torch.as_tensor(after).double(),
+        torch.as_tensor(before).double(),
+        rtol=1e-4,
+        atol=1e-5,
+        equal_nan=True,
         check_stride=False,
     )
 
