@@ -115,7 +115,7 @@ class Choices:
             case ast.Call(func=ast.Attribute(value=owner, attr="get"), args=[key, default]) if self.view.holds_data(
                 key
             ) and self._is_mapping(owner):
-                hits = expression("torch.cat([HITS, torch.tensor([True])]).nonzero()[0]", HITS=self._hits(owner, key))
+                hits = expression("torch.cat([HITS, torch.tensor([True])]).nonzero()[0]", HITS=self.hits(owner, key))
                 return Choice(self._each, expression("[*X.values(), OTHER]", X=owner, OTHER=default), hits)
             case ast.Call(func=ast.Name(id="min" | "max" as name)):
                 best = self._by_key(node)
@@ -253,7 +253,7 @@ class Choices:
         if isinstance(key, ast.Name) and self.view.words.get(key.id) == ():
             return Choice(self._each, expression("X.values()", X=owner), self.form.index(key))
         if self._is_mapping(owner) and (self.lists_things(owner) or self._text(key) is not None):
-            index = expression("HITS.nonzero()[0]", HITS=self._hits(owner, key))
+            index = expression("HITS.nonzero()[0]", HITS=self.hits(owner, key))
             return Choice(self._each, expression("X.values()", X=owner), index)
         return Choice(self._each, owner, self.form.index(key)) if self.lists_things(owner) else None
 
@@ -262,7 +262,7 @@ class Choices:
         name = lead.container if isinstance(lead, Container) else lead.name if isinstance(lead, Module) else None
         return (name or "").rpartition(".")[2] in _BY_KEY or isinstance(self.view.literal(owner), ast.Dict)
 
-    def _hits(self, owner: ast.expr, key: ast.expr) -> ast.expr:
+    def hits(self, owner: ast.expr, key: ast.expr) -> ast.expr:
         """Which key of a mapping it is, of numbers, or of texts that are made of one number."""
         keys = expression("list(OWNER)", OWNER=owner)
         if isinstance(key, ast.Name) and (words := self.view.words.get(key.id)):

@@ -116,6 +116,54 @@ def _in_one_piece(site: Site, view: View) -> Iterator[Proposal]:
                 draft.replace(node, [*statements("NAME = WHOLE", NAME=name, WHOLE=whole), *body])
                 yield Proposal("compute it for all pieces at once", draft)
                 return
+            case ast.For(target=ast.Name(id=start), iter=ast.Call(func=ast.Name(id="range")) as steps, orelse=[]) if (
+                of_all := _whole(view, start, steps, node)
+            ) is not None:
+                draft.replace(node, of_all)
+                yield Proposal("compute all rows as one piece, as none needs another one", draft)
+                return
+
+
+def _whole(view: View, start: str, steps: ast.Call, loop: ast.For) -> list[ast.stmt] | None:
+    """What a step of `for start in range(0, x.shape[0], size)` does, with `x` for `x[start : start + size]`; None where
+    a step asks in another way where it starts, or the last piece is read behind the loop."""
+    match steps.args:
+        case [ast.Constant(value=0), end, size] if _is_plain(view, end):
+            ends = {f"{start} + {ast.unparse(size)}"}
+        case _:
+            return None
+    body = [*loop.body]
+    match body[0]:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if ends & {
+            ast.unparse(one) for one in ast.walk(value) if isinstance(one, ast.BinOp)
+        }:
+            if name in view.flow.live_after(loop):
+                return None
+            ends |= {name, ast.unparse(value)}  # `end = min(start + size, x.shape[0])` likewise
+            body = body[1:]
+    swapped = dict[int, ast.expr]()
+    for one in (inner for statement in body for inner in ast.walk(statement)):
+        match one:
+            case ast.Subscript(
+                value=owner, slice=ast.Slice(lower=ast.Name(id=lower), upper=ast.expr() as upper, step=None)
+            ) if lower == start and ast.unparse(upper) in ends:
+                everything = ast.Subscript(owner, ast.Slice(), ast.Store())
+                swapped[id(one)] = owner if isinstance(one.ctx, ast.Load) else everything
+    left = view.flow.live_after(loop)
+    for one in body:
+        match one:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in left:
+                if not any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(value)):
+                    return None
+    new = [cast("ast.stmt", Swapped(swapped).visit(one)) for one in body]
+    read = {one.id for statement in new for one in ast.walk(statement) if isinstance(one, ast.Name)}
+    return new if swapped and not read & {start, *ends} and start not in left else None
+
+
+def _is_plain(view: View, node: ast.expr) -> bool:
+    """Is it a size as it is, and not computed from one?"""
+    value = view.only_value(node.id) if isinstance(node, ast.Name) else None
+    return not any(isinstance(one, ast.BinOp | ast.UnaryOp) for part in (node, value) if part for one in ast.walk(part))
 
 
 def _cut(view: View, node: ast.expr) -> ast.expr | None:

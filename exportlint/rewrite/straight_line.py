@@ -60,6 +60,9 @@ _TELLING_INFO = {
     "torch.linalg.solve": "torch.linalg.solve_ex",
 }  # fmt: skip
 _ERRORS_OF_LINALG = frozenset({"LinAlgError", "_LinAlgError", "RuntimeError", "Exception"})
+_NUMBERS = frozenset({Kind.UNBACKED, Kind.SCALAR, Kind.SIZE})  # a tensor by 0 is infinite, and no error
+_UNCERTAIN = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_DIVIDING = (ast.Div, ast.FloorDiv, ast.Mod)
 _NEUTRAL_OPERAND = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1, ast.Div: 1, ast.FloorDiv: 1, ast.BitOr: 0}
 
 
@@ -237,7 +240,7 @@ class StraightLine:
         if isinstance(node, ast.For) and self.style.loops == "operator" and self._is_wanted(node):
             return self._as_while(node)
         if isinstance(node, ast.Try) and (self._is_wanted(node) or any(map(self._is_wanted, node.body))):
-            return self._told_by_info(node) or [node]
+            return self._told_by_info(node) or self._told_by_values(node) or [node]
         return [node]
 
     def _with_loops(self, block: list[ast.stmt]) -> list[ast.stmt]:
@@ -340,6 +343,70 @@ class StraightLine:
         test = expression("(INFO == 0).all()", INFO=names[1])
         decided = ast.If(test, [*tried, *node.body[place + 1 :], *node.orelse], list(handler.body))
         return [*node.body[:place], stands_for(ast.Assign([target], told), node), decided]
+
+    def _told_by_values(self, node: ast.Try) -> list[ast.stmt] | None:
+        """`try: share = 1 / n` with its `except ZeroDivisionError`, and `try: first = x.tolist().index(1)` with its
+        `except ValueError`, as an `if` that asks the values what the error tells."""
+        match node:
+            case ast.Try(
+                body=[ast.Return(value=ast.expr() as value) | ast.Assign(targets=[ast.Name()], value=value) as tried],
+                handlers=[ast.ExceptHandler(name=None) as handler],
+                finalbody=[],
+            ):
+                caught = {
+                    one.attr if isinstance(one, ast.Attribute) else getattr(one, "id", "") for one in _types(handler)
+                }
+            case _:
+                return None
+        parts = [one for one in ast.walk(value) if isinstance(one, ast.Call | ast.BinOp)]
+        if any(isinstance(one, _UNCERTAIN) for one in ast.walk(value)) or not all(map(self._raises_nothing, parts)):
+            return None
+        block: list[ast.stmt] = [tried]
+        divided = [one for one in parts if isinstance(one, ast.BinOp) and isinstance(one.op, _DIVIDING)]
+        sought = [found for one in parts if isinstance(one, ast.Call) and (found := self._sought(one)) is not None]
+        match divided, sought:
+            case [ast.BinOp(left=left, right=right)], [] if (
+                caught
+                and caught <= {"ZeroDivisionError", "ArithmeticError"}
+                and self.view.value(right).is_unbacked
+                and (isinstance(left, ast.Constant) or self.view.value(left).kind in _NUMBERS)
+            ):
+                test = expression("N != 0", N=right)
+            case [], [(call, tensor, item)] if caught == {"ValueError"}:
+                test = expression("(X == ITEM).any()", X=tensor, ITEM=item)
+                # Where it is not there, place 0, since the place is read in any case.
+                first = expression("(((X == ITEM).cumsum(0) == 0) & (X == ITEM).any()).sum()", X=tensor, ITEM=item)
+                block = [cast("ast.stmt", Swapped({id(call): first}).visit(tried))]
+            case _:
+                return None
+        if self.wanted is not None:
+            self.wanted |= {id(node)}
+        return [stands_for(ast.If(test, [*block, *node.orelse], list(handler.body)), node)]
+
+    def _raises_nothing(self, node: ast.Call | ast.BinOp) -> bool:
+        """A method, or a function of Python's or torch's own: a function of the project may raise what is caught."""
+        if isinstance(node, ast.BinOp):
+            return True
+        owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        origin = self.view.origin(node.func) or ""
+        if origin.startswith(("builtins.", "torch.", "math.")):
+            return True
+        return owner is not None and path_of(owner) != "self" and self.view.value(node.func).function is None
+
+    def _sought(self, call: ast.Call) -> tuple[ast.Call, ast.expr, ast.expr] | None:
+        """`x.tolist().index(item)` of a tensor of one dim: the call, the tensor and what is looked for."""
+        match call:
+            case ast.Call(func=ast.Attribute(value=listed, attr="index"), args=[item], keywords=[]):
+                made = self.view.only_value(listed.id) if isinstance(listed, ast.Name) else listed
+            case _:
+                return None
+        match made:
+            case ast.Call(func=ast.Attribute(value=tensor, attr="tolist"), args=[]) if self.view.value(
+                tensor
+            ).is_tensor:
+                dims = self.view.dims(tensor)
+                return (call, tensor, item) if dims is None or len(dims) == 1 else None
+        return None
 
     def _found(self, node: ast.For | ast.While, body: list[ast.stmt], rest: list[ast.stmt]) -> list[ast.stmt]:
         """`return` inside of a loop keeps the result and breaks; what follows the loop is for where there is none."""

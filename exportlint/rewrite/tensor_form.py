@@ -924,7 +924,7 @@ class TensorForm:
 
     def _entry(self, owner: ast.expr, index: ast.expr) -> ast.expr:
         """An entry of a list that data chooses."""
-        if isinstance(owner, ast.Dict) or self.view.value(owner).container == "dict":
+        if self.view.value(owner).container == "dict" or isinstance(self.view.literal(owner), ast.Dict):
             return self._of_key(owner, index)
         listed = self.view.value(owner)
         element = listed.element or (listed.items[0] if listed.items else None)
@@ -934,13 +934,18 @@ class TensorForm:
         )  # fmt: skip
 
     def _of_key(self, owner: ast.expr, key: ast.expr) -> ast.expr:
-        """An entry of a dict of numbers whose keys count from 0 on: a key that it lacks is an error as before."""
+        """An entry of a dict of numbers, or of tuples of as many numbers each: a key that it lacks is an error as
+        before."""
         match self.view.literal(owner):
-            case ast.Dict(keys=keys, values=values) if [getattr(one, "value", None) for one in keys] == [
-                *range(len(keys))
-            ] and all(isinstance(one, ast.Constant) and _is_number(one) for one in values):
+            case ast.Dict(keys=keys, values=values) if (sizes := {*map(_count_of_numbers, values)}) and (
+                len(sizes) == 1 and None not in sizes and all(isinstance(one, ast.Constant) for one in keys)
+            ):
                 listed = expression("torch.tensor(list(OWNER.values()))", OWNER=owner)
-                return expression("X.index_select(0, I.reshape(1)).squeeze(0)", X=listed, I=self.index(key))
+                if [getattr(one, "value", None) for one in keys] == [*range(len(keys))]:
+                    text = "X.index_select(0, I.reshape(1)).squeeze(0)"
+                    return expression(text, X=listed, I=self.index(key))
+                hits = self.choices.hits(owner, key)
+                return expression("X[HITS.nonzero()[0]].squeeze(0)", X=listed, HITS=hits)
         raise CannotError("data chooses a key")
 
     def _sliced(self, index: ast.expr) -> ast.expr:
@@ -1213,6 +1218,18 @@ def _before_numpy(node: ast.expr) -> ast.expr:
                 node = owner
             case _:
                 return node
+
+
+def _count_of_numbers(node: ast.expr) -> int | None:
+    """How many numbers are written there: 0 for one alone, 2 for a pair; None where it is something else."""
+    match node:
+        case ast.Constant():
+            return 0 if _is_number(node) else None
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return 0 if _count_of_numbers(operand) == 0 else None
+        case ast.Tuple(elts=[*elements]) | ast.List(elts=[*elements]) if elements:
+            return len(elements) if all(_count_of_numbers(one) == 0 for one in elements) else None
+    return None
 
 
 def _is_number(node: ast.Constant) -> bool:

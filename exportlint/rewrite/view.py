@@ -388,11 +388,12 @@ class View:
         if name is None:
             return node
         found = [
-            one.value for one in ast.walk(self.module.tree) if isinstance(one, ast.Assign)
+            one.value for one in ast.walk(self.module.tree)
+            if isinstance(one, ast.Assign | ast.AnnAssign) and one.value is not None
             and any(isinstance(t, ast.Name | ast.Attribute) and (path_of(t) or "").rpartition(".")[2] == name
-                    for t in one.targets)
+                    for t in (one.targets if isinstance(one, ast.Assign) else [one.target]))
         ]  # fmt: skip
-        return found[0] if len(found) == 1 else None
+        return _begun_with(found[0]) if len(found) == 1 else None
 
     def dims(self, node: ast.expr) -> tuple[int | None, ...] | None:
         """How many elements each dim has, where the engine knows: of a sample, say."""
@@ -441,6 +442,19 @@ def _pairs(node: ast.Assign) -> Iterator[tuple[str, ast.expr]]:
             case _:
                 pairs = [(target, node.value)]
         yield from ((path, value) for place, value in pairs if (path := path_of(place)) is not None)
+
+
+def _begun_with(value: ast.expr) -> ast.expr:
+    """What a field of a data class holds where nobody gives another value: `{}` of
+    `field(default_factory=lambda: {})`."""
+    match value:
+        case ast.Call(func=ast.Name(id="field") | ast.Attribute(attr="field"), args=[], keywords=[word, *_]):
+            match word:
+                case ast.keyword(arg="default_factory", value=ast.Lambda(body=made)):
+                    return made
+                case ast.keyword(arg="default", value=made):
+                    return made
+    return value
 
 
 def _names(node: ast.AST, name: str) -> bool:

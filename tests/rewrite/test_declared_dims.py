@@ -47,6 +47,22 @@ class Net(nn.Module):
             "torch.cat",
             "one = x\n        out.append(one * 2)",
         ),
+        (
+            (
+                "y = torch.zeros_like(x)\n        for i in range(0, x.shape[0], 2):\n            end = i + 2\n"
+                "            y[i:end] = x[i:end].exp() * x[i : i + 2]\n        return y"
+            ),
+            "range(",
+            "y = torch.zeros_like(x)\n        y[:] = x.exp() * x\n        return y",
+        ),
+        (
+            (
+                "out = []\n        for i in range(0, len(x), 2):\n            end = min(i + 2, len(x))\n"
+                "            out.append(x[i:end] * 2)\n        return torch.cat(out)"
+            ),
+            "range(",
+            "out = []\n        out.append(x * 2)",
+        ),
     ],
 )
 def test_a_number_that_stands_for_a_declared_dim_is_taken_from_the_tensor(body: str, at: str, after: str) -> None:
@@ -55,8 +71,12 @@ def test_a_number_that_stands_for_a_declared_dim_is_taken_from_the_tensor(body: 
 
 
 @pytest.mark.parametrize(
-    "body", ["x = x * 2\n        x = x[:1]\n        return x.view(4, -1)", "return x.view(-1, 1)", "return x.sum(2)"]
-)
+    "body", ["x = x * 2\n        x = x[:1]\n        return x.view(4, -1)", "return x.view(-1, 1)", "return x.sum(2)",
+             "for i in range(0, len(x), 2):\n            y = x[i : i + 2] + i\n        return y",
+             "for i in range(0, len(x) - 1, 2):\n            y = x[i : i + 2]\n        return y",
+             "for i in range(0, len(x), 2):\n            y = x[i : i + 2]\n        return y",
+             "for i in range(0, len(x), 2):\n            y = x[i : i + 3]\n        return y"]
+)  # fmt: skip
 def test_other_numbers_stay(body: str) -> None:
     assert proposed(_MODEL.format(body=body), "return", "declared-dims") == []
 

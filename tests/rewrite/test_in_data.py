@@ -16,12 +16,18 @@ torch = pytest.importorskip("torch")
 
 WAYS = ("decide-in-data", "loop-in-data", "numbers-stay-tensors")
 HEAD = """\
+import dataclasses
 import math
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 SCALES = {0: 1.0, 1: 1.5, 2: 0.75, 3: 2.0, 4: 1.0, 5: 3.0, 6: 0.5, 7: 4.0}
+
+
+@dataclasses.dataclass
+class Options:
+    curves: dict = dataclasses.field(default_factory=lambda: {1: (0.5, -1.0), 2: (2.0, 0.25)})
 
 
 class State:
@@ -43,6 +49,7 @@ class Net(nn.Module):
         super().__init__()
         self.layers = nn.ModuleList([nn.Linear(4, 4) for _ in range(3)])
         self.most = 5
+        self.options = Options()
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
 """
@@ -448,6 +455,51 @@ TABLE = [
         """
         scale = torch.tensor(list(SCALES.values())).index_select(0, x.argmax().reshape(1)).squeeze(0)
         return y * scale
+        """,
+    ),
+    (
+        "an error of a division",
+        """
+        n = int((x > 2.5).sum())
+        try:
+            share = 1 / n
+        except ZeroDivisionError:
+            share = 0.5
+        return y * share
+        """,
+        "int((x > 2.5).sum())",
+        """
+        n = (x > 2.5).sum()
+        share = torch.where(n != 0, 1 / n, 0.5)
+        return y * share
+        """,
+    ),
+    (
+        "an error of a search",
+        """
+        late = (y[0] > 0.5).long()
+        try:
+            return x[:, late.tolist().index(1)]
+        except ValueError:
+            return x.sum(1)
+        """,
+        "late.tolist().index(1)",
+        None,
+    ),
+    (
+        "a table of pairs that another object holds",
+        """
+        kind = (y > 0).any().long() + 1
+        scale, offset = self.options.curves[kind.item()]
+        return x * scale + offset
+        """,
+        "self.options.curves[kind.item()]",
+        """
+        kind = (y > 0).any().long() + 1
+        scale, offset = torch.tensor(list(self.options.curves.values()))[
+            (torch.tensor(list(self.options.curves)) == kind.reshape(())).nonzero()[0]
+        ].squeeze(0)
+        return x * scale + offset
         """,
     ),
     (
@@ -1277,3 +1329,23 @@ def test_what_a_loop_does_that_nothing_left_is_not_done_where_python_left_it() -
         return x + y
         """
     assert not any("done" in text for text in proposed(_model(before), "x.sum() > 4", *WAYS))
+
+
+@pytest.mark.parametrize(
+    "tried",
+    [
+        "share = x / n",  # is infinite
+        "share = 1 / n if n > 2 else 0.0",
+        "share = self.share(1 / n)",
+    ],
+)
+def test_an_error_that_values_do_not_tell_of_alone_stays(tried: str) -> None:
+    text = _model(f"""
+        n = int((x > 2.5).sum())
+        try:
+            {tried}
+        except ZeroDivisionError:
+            share = 0.5
+        return y * share
+        """)
+    assert all("try:" in one for one in proposed(text, "int((x > 2.5).sum())", *WAYS))

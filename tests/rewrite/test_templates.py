@@ -42,7 +42,12 @@ def test_what_a_row_writes_is_what_stood_there(row: Row) -> None:
     exec(row.above.strip(), names)  # noqa: S102 - likewise
     after = eval(row.after.strip(), names)  # noqa: S307 - likewise
     torch.testing.assert_close(
-        torch.as_tensor(after).double(), torch.as_tensor(before).double(), rtol=1e-4, atol=1e-5, check_stride=False
+        torch.as_tensor(after).double(),
+        torch.as_tensor(before).double(),
+        rtol=1e-4,
+        atol=1e-5,
+        equal_nan=True,
+        check_stride=False,
     )
 
 
@@ -58,6 +63,8 @@ import torch
 import torch.nn.functional as F
 from torch.autograd import Variable
 from torch import nn
+
+EDGES = np.array([0.5, 1.5])
 
 class Net(nn.Module):
     def forward(self, x: torch.Tensor):
@@ -75,6 +82,10 @@ class Net(nn.Module):
         ("y = x.cuda() + 1", "x.cuda()", "y = x + 1"),
         ("y = F.one_hot(x, 5)", "F.one_hot", "y = (x.unsqueeze(-1) == torch.arange(5, device=x.device)).long()"),
         ("y = torch.from_numpy(np.sqrt(x.numpy()))", "torch.from_numpy(", "y = torch.sqrt(x)"),
+        ("a = x.numpy()\n        y = torch.from_numpy(a + np.eye(4, dtype=a.dtype))", "torch.from_numpy(",
+         "y = a + torch.eye(4, dtype=a.dtype)"),
+        ("y = torch.from_numpy(np.searchsorted(EDGES, x.numpy()))", "torch.from_numpy(",
+         "y = torch.searchsorted(torch.as_tensor(EDGES, dtype=torch.float64), x.double())"),
         ("y = torch.distributions.Normal(x, 1.0).mean", "torch.distributions",
          "y = torch.distributions.Normal(x, 1.0, validate_args=False).mean"),
         ("y = torch.cov(x)", "torch.cov(x)",
