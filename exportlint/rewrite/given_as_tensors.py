@@ -77,7 +77,11 @@ def _as_tensor(site: Site, parameter: ast.arg, given: list[ast.expr]) -> Proposa
         if isinstance(one.annotation, ast.Name) and one.annotation.id == "bool":
             view.booleans.add(one.arg)
         put(draft, view.body, StraightLine(view).body())
-        _annotated(draft, one, has_default=one in _with_defaults(view))
+        default = next((value for arg, value in _defaults(view) if arg is one), None)
+        if default is not None and _is_number(default):  # what goes on with a tensor need not take a number
+            draft.swap(default, expression("torch.tensor(NUMBER)", NUMBER=default))
+            default = None
+        _annotated(draft, one, has_default=default is not None)
         todo += _handed_on(site, view, one.arg)
     for number in given:
         draft.swap(number, expression("torch.tensor(NUMBER)", NUMBER=number))
@@ -111,16 +115,22 @@ def _as_symbols(site: Site, parameter: ast.arg, given: list[ast.expr]) -> Propos
     constants = [one for number in given for one in ast.walk(number) if isinstance(one, ast.Constant)]
     if any(one.value is None or isinstance(one.value, str) for one in constants):
         raise CannotError("some give no number")
-    kinds = {"tuple" if isinstance(one, ast.Tuple) else "list" if isinstance(one, ast.List) else "" for one in given}
+    kinds = set(map(_kind, given))
     if len(kinds) > 1 or any(isinstance(one.value, bool) for one in constants):
         raise CannotError("it is no number each time")
-    read = {"tuple": "NAME = tuple(NAME.tolist())", "list": "NAME = NAME.tolist()", "": "NAME = NAME.item()"}
+    kind = kinds.pop()
+    read = {"tuple": "NAME = tuple(NAME.tolist())", "list": "NAME = NAME.tolist()", "": "NAME = NAME.item()"}[kind]
+    default = next((value for arg, value in _defaults(view) if arg is parameter), None)
+    if default is not None and _is_none(default):
+        read = f"if NAME is not None:\n    {read}"
+    elif default is not None and not (_is_numbers(default) and _kind(default) == kind):
+        raise CannotError("it is no number where callers leave it out")
     texted = ast.get_docstring(view.node, clean=False) is not None and len(view.body) > 1
-    draft.above(view.body[texted], statements(read[kinds.pop()], NAME=parameter.arg))
-    _annotated(draft, parameter, has_default=parameter in _with_defaults(view))
+    draft.above(view.body[texted], statements(read, NAME=parameter.arg))
+    _annotated(draft, parameter, has_default=default is not None and _is_none(default))
     # A tensor of a number with a fraction would round it, where nobody says otherwise.
     wide = ", dtype=torch.float64" if any(isinstance(one.value, float) for one in constants) else ""
-    for numbers in given:
+    for numbers in (*given, *([default] if default is not None and not _is_none(default) else [])):
         draft.swap(numbers, expression(f"torch.tensor(NUMBERS{wide})", NUMBERS=numbers))
     return Proposal(f"give `{parameter.arg}` as a tensor, in its callers too, and read it as symbols", draft)
 
@@ -306,13 +316,6 @@ def _defaults(view: View) -> Iterator[tuple[ast.arg, ast.expr]]:
     yield from ((one, value) for one, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value)
 
 
-def _with_defaults(view: View) -> list[ast.arg]:
-    arguments = view.node.args
-    own = [*arguments.posonlyargs, *arguments.args]
-    by_name = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    return [*own[len(own) - len(arguments.defaults) :], *(one for one, value in by_name if value is not None)]
-
-
 def _annotated(draft: Draft, parameter: ast.arg, *, has_default: bool) -> None:
     """A number stays where callers leave it out."""
     if parameter.annotation is not None:
@@ -373,6 +376,10 @@ def _is_number(node: ast.expr) -> bool:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return _is_number(node.operand)
     return isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float)
+
+
+def _kind(node: ast.expr) -> str:
+    return "tuple" if isinstance(node, ast.Tuple) else "list" if isinstance(node, ast.List) else ""
 
 
 def _is_none(node: ast.expr) -> bool:

@@ -21,6 +21,7 @@ from exportlint.engine.values.abstract_value import Kind
 from exportlint.rewrite.draft import changed_copy, expression, stands_for, statements
 from exportlint.rewrite.place import Place, around
 from exportlint.rewrite.transformation import Proposal
+from exportlint.rewrite.view import View
 from exportlint.rule.patterns import SHAPE_METHODS
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from exportlint.engine.values.abstract_value import Value
     from exportlint.rewrite.draft import Draft
     from exportlint.rewrite.transformation import Site
-    from exportlint.rewrite.view import View
 
 
 class Interface:
@@ -345,7 +345,10 @@ def _copied_container(site: Site, view: View) -> Iterator[Proposal]:
         return
     name, copied = written[0]
     if view.function.name != "forward" and copied != _SHARED:
-        return
+        above = _given_by_forward(site, view, name)
+        if above is None:
+            return
+        view, name = above
     others = [step.node for step in view.flow.flow.steps if name in view.flow.defs[step]]
     if name not in {*view.flow.parameters} - {"self"} or any(not isinstance(one, ast.AugAssign) for one in others):
         return
@@ -355,6 +358,22 @@ def _copied_container(site: Site, view: View) -> Iterator[Proposal]:
         draft.add_import("copy")
     shape = "give another shape to a tensor of its own" if copied == _SHARED else "write to a copy"
     yield Proposal(f"{shape} where torch exports", draft)
+
+
+def _given_by_forward(site: Site, view: View, name: str) -> tuple[View, str] | None:
+    """The forward of the class that gives the method one of its own arguments by this name, and what it calls that."""
+    forward = view.cls.method("forward") if view.cls is not None else None
+    if forward is None or forward.module is not site.module or isinstance(forward.node, ast.Lambda):
+        return None
+    own, names = View(site.module, forward, site.belief), list(view.flow.parameters)
+    found = set[str | None]()
+    for call in ast.walk(own.node):
+        if isinstance(call, ast.Call) and path_of(call.func) == f"self.{view.function.name}":
+            given = dict(zip([one for one in names if one != "self"], call.args, strict=False))
+            given |= {word.arg: word.value for word in call.keywords if word.arg}
+            found.add(path_of(given.get(name)))
+    (one,) = found if len(found) == 1 else (None,)
+    return (own, one) if one is not None and one in own.flow.parameters else None
 
 
 def _written(view: View, node: ast.AST) -> Iterator[tuple[str, str]]:

@@ -48,7 +48,7 @@ def change(parameter, result, given):
         (
             ("sigma: float = 0.5", "x * sigma", "(torch.ones(3), 0.25)"),
             [
-                "def forward(self, x, sigma: torch.Tensor | float = 0.5):",
+                "def forward(self, x, sigma: torch.Tensor = torch.tensor(0.5)):",
                 "return x * sigma",
                 "return (torch.ones(3), torch.tensor(0.25))",
             ],
@@ -241,3 +241,39 @@ def test_a_word_is_given_as_its_place(lines, places, default):
 )
 def test_a_word_that_is_more_than_a_choice_stays(lines):
     assert proposed(WORDS.format(lines=lines, default=""), "kind: str", "given-as-tensors") == []
+
+
+@pytest.mark.parametrize(
+    ("parameter", "given", "left_out"),
+    [
+        ("size=(2, 3)", "(torch.ones(1, 1, 4, 4), (4, 5))", True),
+        ("size=None", "(torch.ones(1, 1, 4, 4), (4, 5))", True),
+        ("size: int = 2", "(torch.ones(1, 1, 4, 4), 4)", True),
+        ("size=2", "(torch.ones(1, 1, 4, 4), (4, 5))", False),
+    ],
+)
+def test_callers_may_go_on_to_leave_it_out(parameter, given, left_out):
+    torch = pytest.importorskip("torch")
+    result = "nn.functional.interpolate(x, size=size) if size is not None else x"
+    text = MODEL.format(parameter=parameter, result=result, given=given)
+    found = proposed(text, parameter.partition("=")[0].strip(), "given-as-tensors")
+    symbols = [one for one in found if ".tolist()" in one or ".item()" in one]
+    assert bool(symbols) is left_out
+    for one in symbols:
+        x, models = torch.randn(1, 1, 4, 4), []
+        for source in (text, one):
+            names = {}
+            exec(source, names)  # noqa: S102 - made above
+            models.append(names["Net"]())
+        torch.testing.assert_close(models[0](x), models[1](x))
+
+
+def test_a_flag_that_is_left_out_selects_too():
+    torch = pytest.importorskip("torch")
+    text = MODEL.format(
+        parameter="double: bool = False", result="x * 2 if double else x", given="(torch.ones(3), True)"
+    )
+    (after,) = proposed(text, "double: bool", "given-as-tensors")
+    names = {}
+    exec(after, names)  # noqa: S102 - made above
+    torch.testing.assert_close(names["Net"]()(torch.ones(3)), torch.ones(3))

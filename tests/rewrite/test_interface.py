@@ -66,6 +66,32 @@ def test_what_the_model_sees_is_not_left_out(body: str, at: str) -> None:
     assert proposed(_net(body), at, "interface") == []
 
 
+@pytest.mark.parametrize("call", ["self.push(seen, x + 1)", "self.push(item=x + 1, history=seen)"])
+def test_a_container_that_a_method_changes_is_copied_in_forward(call: str) -> None:
+    text = f"""
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def push(self, history, item):
+        history.append(item)
+
+    def forward(self, x, seen):
+        {call}
+        return torch.stack(seen).sum(0)
+
+model = Net()
+model(torch.ones(2), [torch.ones(2)])
+"""
+    (after,) = proposed(text, "history.append(", "interface")
+    assert (
+        "    def forward(self, x, seen):\n        if torch.compiler.is_exporting():\n            seen = list(seen)\n"
+        in after
+    )
+    made_here = text.replace("def forward(self, x, seen):", "def forward(self, x):\n        seen = [x]")
+    assert proposed(made_here, "history.append(", "interface") == []
+
+
 def test_a_container_of_the_caller_is_copied_for_the_export() -> None:
     (text,) = proposed(_net('batch["y"] = x\nreturn x'), 'batch["y"] = x', "interface")
     assert "        if torch.compiler.is_exporting():\n            batch = dict(batch)\n" in text
