@@ -75,6 +75,18 @@ def rows_at_once(site: Site) -> Iterator[Proposal]:
     yield Proposal(_HOW, draft)
 
 
+def several_at_once(site: Site) -> Iterator[Proposal]:
+    """For the innermost loop likewise, where a step adds to several things, or data says whether it does."""
+    if site.view is None:
+        return
+    view, draft = site.fresh_view(), site.draft()
+    loops = [one for one in ast.walk(view.node) if isinstance(one, ast.For)
+             and any(inner is site.node for inner in ast.walk(one))]  # fmt: skip
+    if loops:
+        _several(view, draft, loops[-1])
+        yield Proposal(_HOW, draft)
+
+
 def _comprehension(view: View, draft: Draft, node: ast.ListComp | ast.GeneratorExp) -> None:
     if len(node.generators) > 1 or node.generators[0].ifs:
         raise CannotError("data says which rows there are")
@@ -102,6 +114,11 @@ def _loop(view: View, draft: Draft, node: ast.For) -> None:
     match last:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[value])):
             pass
+        case ast.Assign(targets=[ast.Subscript(value=ast.Name() as whole, slice=places)]) if (
+            called := _distinct(view, node.iter)
+        ) is not None:
+            _filled_by_value(view, draft, node, before, last, whole, places, called)
+            return
         case ast.Assign(targets=[ast.Subscript(value=ast.Name() as whole, slice=places)]):
             _filled(view, draft, node, before, last, whole, places)
             return
@@ -110,17 +127,20 @@ def _loop(view: View, draft: Draft, node: ast.For) -> None:
             return
         case _:
             raise CannotError("a step gives nothing to a list")
-    begun = next((
-        one for one in statements(view.body)
-        if isinstance(one, ast.Assign) and isinstance(one.value, ast.List) and not one.value.elts
-        and isinstance(one.targets[0], ast.Name) and one.targets[0].id == name
-    ), None)  # fmt: skip
-    if begun is None:
-        raise CannotError("the list is made elsewhere")
+    begun = _begun_empty(view, name)
     made, mapped = _mapped(view, node, before, value, set())
     draft.replace(begun, [])
     draft.replace(node, [*made, *written("NAME = MAPPED", NAME=name, MAPPED=mapped)])
     join_reads(view, draft, name, [begun, last])
+
+
+def _begun_empty(view: View, name: str) -> ast.stmt:
+    """What sets the list, which has no entries yet."""
+    for one in statements(view.body):
+        match one:
+            case ast.Assign(targets=[ast.Name(id=own), *_], value=ast.List(elts=[])) if own == name:
+                return one
+    raise CannotError("the list is made elsewhere")
 
 
 def _filled(
@@ -147,6 +167,144 @@ def _filled(
     rows = put_together(mapped, "torch.stack", ast.Constant(dim))
     target = ast.Subscript(ast.Name(whole.id, ast.Load()), ast.Slice(), ast.Store())
     draft.replace(node, [*functions, changed_copy(last, targets=[target], value=rows)])
+
+
+def _distinct(view: View, over: ast.expr) -> tuple[ast.expr, ast.Call] | None:
+    """The tensor whose values a loop goes through, each once, and the call: `torch.unique(x)`, `x.unique()`."""
+    match over:
+        case ast.Name(id=name) if (made := view.only_value(name)) is not None and not isinstance(made, ast.Name):
+            return _distinct(view, made)
+        case ast.Call(func=ast.Attribute(value=inner, attr="tolist"), args=[]):
+            return _distinct(view, inner)
+        case ast.Call(args=[tensor], keywords=[]) if view.origin(over.func) == "torch.unique":
+            return tensor, over
+        case ast.Call(func=ast.Attribute(value=tensor, attr="unique"), args=[], keywords=[]) if view.is_data(tensor):
+            return tensor, over
+    return None
+
+
+def _filled_by_value(
+    view: View, draft: Draft, node: ast.For, before: list[ast.stmt], last: ast.Assign, whole: ast.Name,
+    places: ast.expr, called: tuple[ast.expr, ast.Call],
+) -> None:  # fmt: skip
+    """`y[ids == c] = f(c)` for every `c` of `torch.unique(ids)`, which sets each row of `y` once: what `f` gives for
+    all of them, taken for each row by the place of its value among them."""
+    tensor, unique = called
+    tested = next((
+        one.value for one in before
+        if isinstance(one, ast.Assign) and isinstance(places, ast.Name) and path_of(one.targets[0]) == places.id
+    ), places)  # fmt: skip
+    sides = {ast.unparse(tensor), path_of(node.target)}
+    match tested:
+        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]) if {*map(ast.unparse, (left, right))} == sides:
+            pass
+        case _:
+            raise CannotError("nothing says that each row is set")
+    steps = [inner for one in (*before, last.value) for inner in ast.walk(one)]
+    reads = any(isinstance(one, ast.Name) and one.id == whole.id for one in steps)
+    if reads or TensorForm(view).selection(last.value) is not None:
+        raise CannotError("a step sets each row to something else")
+    names = [draft.free_name(one, view.flow.names) for one in ("distinct", "place")]
+    found = changed_copy(unique, keywords=[ast.keyword("return_inverse", ast.Constant(value=True))])
+    begun = written(f"{', '.join(names)} = FOUND", FOUND=found)
+    functions, mapped = _mapped(view, node, before, last.value, {whole.id})
+    all_rows = ast.Call(mapped.func, [ast.Name(names[0], ast.Load())], []) if isinstance(mapped, ast.Call) else mapped
+    target = ast.Subscript(ast.Name(whole.id, ast.Load()), ast.Slice(), ast.Store())
+    rows = ast.Subscript(all_rows, ast.Name(names[1], ast.Load()), ast.Load())
+    draft.replace(node, [*begun, *functions, changed_copy(last, targets=[target], value=rows)])
+
+
+@dataclass(frozen=True)
+class _Effect:
+    """What a step adds to a name: to a number or tensor (`operator`), or to a list (None)."""
+
+    name: str
+    operator: ast.operator | None
+    value: ast.expr
+    line: ast.stmt
+
+
+def _several(view: View, draft: Draft, node: ast.For) -> None:
+    """`total += f(row)` and `n += 1` beside each other, and `if test(row): continue` before them: what is added is
+    nothing where the test holds."""
+    tests, before, effects = _taken_apart(node.body)
+    names = {one.name for one in effects}
+    inside = [inner for one in (*before, *tests, *(e.value for e in effects)) for inner in ast.walk(one)]
+    if len(names) != len(effects) or any(isinstance(one, ast.Name) and one.id in names for one in inside):
+        raise CannotError("a step reads what the others added")
+    skipped = tests[0] if len(tests) == 1 else ast.BoolOp(ast.Or(), tests) if tests else None
+    values = [
+        one for one in effects if one.operator is None or skipped is not None or not isinstance(one.value, ast.Constant)
+    ]  # fmt: skip
+    if not values or (len(effects) == 1 and skipped is None):
+        raise CannotError("a step does nothing else")
+    given = [one.value if skipped is None else _unless(skipped, one) for one in values]
+    if skipped is not None and any(one.operator is None for one in values):
+        given.append(ast.UnaryOp(ast.Not(), skipped))
+    made, mapped = _mapped(view, node, before, given[0] if len(given) == 1 else ast.Tuple(given, ast.Load()), names)
+    results = [one.name if one.operator is None else draft.free_name(f"{one.name}_of_rows", view.flow.names)
+               for one in values]  # fmt: skip
+    there = [draft.free_name("is_taken", view.flow.names)] if len(given) > len(values) else []
+    lines = [*made, *written(f"{', '.join([*results, *there])} = MAPPED", MAPPED=mapped)]
+    for one in effects:
+        if one.operator is None:
+            begun = _begun_empty(view, one.name)
+            draft.replace(begun, [])
+            join_reads(view, draft, one.name, [begun, one.line])
+            lines += written(f"{one.name} = {one.name}[{there[0]}]") if there else []
+            continue
+        if one in values:
+            method = _PUT_TOGETHER[type(one.operator)]
+            whole = expression(f"ROWS.{method}(0)", ROWS=results[values.index(one)])
+        else:
+            whole = expression("ROWS.shape[0]", ROWS=results[0])
+            if not (isinstance(one.value, ast.Constant) and one.value.value == 1):
+                whole = ast.BinOp(one.value, ast.Mult(), whole)
+        if isinstance(one.line, ast.AugAssign):  # a tensor is added to in place, as before
+            lines.append(changed_copy(one.line, value=whole))
+        else:
+            total = ast.BinOp(ast.Name(one.name, ast.Load()), one.operator, whole)
+            lines.append(changed_copy(one.line, value=total))
+    draft.replace(node, lines)
+
+
+def _unless(skipped: ast.expr, effect: _Effect) -> ast.expr:
+    """What a step adds, and nothing where it is skipped."""
+    if effect.operator is None:
+        return effect.value
+    nothing = ast.Constant(1 if isinstance(effect.operator, ast.Mult) else 0)
+    return ast.IfExp(skipped, nothing, effect.value)
+
+
+def _taken_apart(body: Sequence[ast.stmt]) -> tuple[list[ast.expr], list[ast.stmt], list[_Effect]]:
+    """When a step is skipped, the names that it sets for itself, and what it adds. Raises CannotError."""
+    tests, before, effects = list[ast.expr](), list[ast.stmt](), list[_Effect]()
+    for place, one in enumerate(body):
+        match one:
+            case ast.If(test=test, body=[ast.Continue()], orelse=[]) if not effects:
+                tests.append(test)
+            case ast.If(test=test, body=inner, orelse=[]) if not effects and place == len(body) - 1:
+                more, sets, added = _taken_apart(inner)
+                tests += [ast.UnaryOp(ast.Not(), test), *more]
+                before += sets
+                effects += added
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[value])):
+                effects.append(_Effect(name, None, value, one))
+            case ast.AugAssign(target=ast.Name(id=name), op=operator, value=value) if type(operator) in _PUT_TOGETHER:
+                effects.append(_Effect(name, operator, value, one))
+            case ast.Assign(
+                targets=[ast.Name(id=name)], value=ast.BinOp(left=ast.Name(id=other), op=operator, right=value)
+            ) if other == name and type(operator) in _PUT_TOGETHER:
+                effects.append(_Effect(name, operator, value, one))
+            case ast.Assign():
+                before.append(one)
+            case _:
+                raise CannotError("a step does more than to add")
+    if any(isinstance(one.value, ast.List | ast.ListComp | ast.Tuple | ast.JoinedStr) for one in effects):
+        raise CannotError("a step makes a list longer")
+    if any(isinstance(one.operator, ast.Mult) and isinstance(one.value, ast.Constant) for one in effects):
+        raise CannotError("a step multiplies by the same number")
+    return tests, before, effects
 
 
 def _padded(view: View, draft: Draft, node: ast.For) -> bool:
