@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _HOW = "compute all rows at once with `torch.vmap`"
 _PADS = "write all rows at once with a mask"
+_REPEATS = "repeat all rows at once with `torch.repeat_interleave`"
 _COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp)
 
 
@@ -82,7 +83,9 @@ def several_at_once(site: Site) -> Iterator[Proposal]:
     view, draft = site.fresh_view(), site.draft()
     loops = [one for one in ast.walk(view.node) if isinstance(one, ast.For)
              and any(inner is site.node for inner in ast.walk(one))]  # fmt: skip
-    if loops:
+    if loops and _repeated(view, draft, loops[-1]):
+        yield Proposal(_REPEATS, draft)
+    elif loops:
         _several(view, draft, loops[-1])
         yield Proposal(_HOW, draft)
 
@@ -212,6 +215,75 @@ def _filled_by_value(
     target = ast.Subscript(ast.Name(whole.id, ast.Load()), ast.Slice(), ast.Store())
     rows = ast.Subscript(all_rows, ast.Name(names[1], ast.Load()), ast.Load())
     draft.replace(node, [*begun, *functions, changed_copy(last, targets=[target], value=rows)])
+
+
+def _repeated(view: View, draft: Draft, node: ast.For) -> bool:
+    """`rows.append(row.expand(int(n), -1))` for the rows of a tensor and their numbers, where the list is joined."""
+    counts = dict[str, ast.expr]()
+    *sets, last = node.body
+    for one in sets:
+        match one:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                counts[name] = value
+            case _:
+                return False
+    asked: ast.expr | None = None
+    match last:
+        case ast.If(
+            test=ast.Compare(left=asked, ops=[ast.Gt()], comparators=[ast.Constant(value=0)]), body=[last], orelse=[]
+        ):
+            pass
+    match last:
+        case ast.Expr(
+            value=ast.Call(
+                func=ast.Attribute(value=ast.Name(id=name), attr="append"),
+                args=[ast.Call(func=ast.Attribute(value=row, attr="expand" | "repeat" as how), args=[count, *rest])],
+            )
+        ) if {ast.unparse(one) for one in rest} <= {"-1" if how == "expand" else "1"}:
+            pass
+        case _:
+            return False
+    rows = rows_of(view, node.target, node.iter, node.body)
+    given = dict(zip(rows.parameters, rows.tensors, strict=True))
+
+    def tensor(part: ast.expr) -> ast.expr | None:
+        """The tensor of which a step takes a row, or reads a number."""
+        match rows.entries.get(id(part), part):
+            case ast.Name(id=own):
+                return tensor(counts[own]) if own in counts else given.get(own)
+            case ast.Call(func=ast.Name(id="int"), args=[inner]):
+                return tensor(inner)
+            case ast.Call(func=ast.Attribute(value=inner, attr="item"), args=[]):
+                return tensor(inner)
+            case ast.Call(func=ast.Attribute(value=inner, attr="unsqueeze"), args=[ast.Constant(value=0)]):
+                return tensor(inner)
+            case ast.Subscript(value=inner, slice=ast.Constant(value=None)):
+                return tensor(inner)
+        return None
+
+    whole, numbers = tensor(row), tensor(count)
+    if whole is None or numbers is None or whole is numbers or (asked is not None and tensor(asked) is not numbers):
+        return False
+    dims = view.dims(whole)
+    if len(rest) != len(dims) - 1 if dims is not None else not rest:
+        return False
+    begun, joins = _begun_empty(view, name), list[ast.Call]()
+    for part in ast.walk(view.node):
+        match part:
+            case ast.Call(args=[ast.Name(id=own), *others], keywords=words) if own == name:
+                places = [*others, *(word.value for word in words)]
+                if view.origin(part.func) == "torch.cat" and all(ast.unparse(place) == "0" for place in places):
+                    joins.append(part)
+    reads = [one for one in ast.walk(view.node) if isinstance(one, ast.Name) and one.id == name]
+    if len(reads) != len(joins) + 2:  # where it begins, and where it grows
+        return False
+    for join in joins:
+        draft.swap(join, join.args[0])
+    number = expression("N.long().clamp(min=0)" if asked is not None else "N.long()", N=numbers)
+    draft.replace(begun, [])
+    made = "NAME = torch.repeat_interleave(X, N, dim=0)"
+    draft.replace(node, [*rows.before, *written(made, NAME=name, X=whole, N=number)])
+    return True
 
 
 @dataclass(frozen=True)

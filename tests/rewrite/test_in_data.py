@@ -1158,3 +1158,59 @@ def test_steps_that_are_more_than_one_value_are_not_mapped(step: str) -> None:
         return out + total
         """)
     assert all("vmap" not in one for one in proposed(text, "for c in", "loop-in-data"))
+
+
+REPEATED = {
+    "each row": """
+        rows = []
+        for row, n in zip(x, y):
+            rows.append(row.expand(int(n), -1))
+        return torch.cat(rows)
+        """,
+    "rows that are there": """
+        rows = []
+        for i in range(len(x)):
+            n = y[i].item()
+            if n > 0:
+                rows.append(x[i].unsqueeze(0).repeat(n, 1))
+        return torch.cat(rows, dim=0) * 2
+        """,
+    "counts in a list": """
+        rows = []
+        for row, n in zip(x, y.tolist()):
+            rows.append(row[None].expand(n, -1))
+        return torch.cat(rows, 0)
+        """,
+}
+
+
+@pytest.mark.parametrize("before", REPEATED.values(), ids=REPEATED)
+def test_rows_that_are_repeated_as_data_says_are_repeated_at_once(before: str) -> None:
+    text = _model(before)
+    at = next(line.strip() for line in before.split("\n") if line.strip().startswith("for "))
+    (new,) = [_built(one) for one in proposed(text, at, "loop-in-data") if "repeat_interleave" in one]
+    x, y = torch.randn(3, 4), torch.tensor([2, 0, 3])
+    program = torch.export.export(new, (x, y))
+    for counts in (y, torch.tensor([0, 1, 0])):
+        assert torch.equal(_built(text)(x, counts), new(x, counts))
+        assert torch.equal(_built(text)(x, counts), program.module()(x, counts))
+
+
+@pytest.mark.parametrize(
+    ("step", "end"),
+    [
+        ("rows.append(row.repeat(int(n)))", "torch.cat(rows)"),
+        ("rows.append(row.expand(int(n), -1))", "torch.stack(rows)"),
+        ("rows.append(row.expand(int(n), -1))", "torch.cat(rows, 1)"),
+        ("rows.append(row.expand(int(n), -1))", "torch.cat(rows) / len(rows)"),
+        ("rows.append(row.expand(int(n) + 1, -1))", "torch.cat(rows)"),
+    ],
+)
+def test_rows_that_are_put_together_otherwise_are_not_repeated_at_once(step: str, end: str) -> None:
+    text = _model(f"""
+        rows = []
+        for row, n in zip(x, y):
+            {step}
+        return {end}
+        """)
+    assert all("repeat_interleave" not in one for one in proposed(text, "for row, n", "loop-in-data"))
