@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from exportlint.rewrite.decide_in_data import has_places, rewritten, rewritten_file
 from exportlint.rewrite.recurrences import recurrence
-from exportlint.rewrite.rows_at_once import rows_at_once
+from exportlint.rewrite.rows_at_once import rows_at_once, several_at_once
 from exportlint.rewrite.straight_line import Style
 from exportlint.rewrite.transformation import CannotError
 
@@ -36,3 +36,5 @@ class LoopInData:
         for style in ways:
             if (proposal := rewritten_file(site, style)) is not None:
                 yield proposal
+        with suppress(CannotError):
+            yield from several_at_once(site)

@@ -31,6 +31,7 @@ _HOW = "compute all rows at once with `torch.vmap`"
 _ONE_BY_ONE = "compute one row after another with the operator `map`"
 _PADS = "write all rows at once with a mask"
 _FRESH = ("torch.nn.functional.", "torch.stack", "torch.cat", "torch.where")
+_REPEATS = "repeat all rows at once with `torch.repeat_interleave`"
 _COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp)
 
 
@@ -97,6 +98,20 @@ def rows_at_once(site: Site) -> Iterator[Proposal]:
         yield Proposal(_ONE_BY_ONE, draft)
 
 
+def several_at_once(site: Site) -> Iterator[Proposal]:
+    """For the innermost loop likewise, where a step adds to several things, or data says whether it does."""
+    if site.view is None:
+        return
+    view, draft = site.fresh_view(), site.draft()
+    loops = [one for one in ast.walk(view.node) if isinstance(one, ast.For)
+             and any(inner is site.node for inner in ast.walk(one))]  # fmt: skip
+    if loops and _repeated(view, draft, loops[-1]):
+        yield Proposal(_REPEATS, draft)
+    elif loops:
+        _several(view, draft, loops[-1])
+        yield Proposal(_HOW, draft)
+
+
 def _comprehension(view: View, draft: Draft, node: ast.ListComp | ast.GeneratorExp) -> None:
     if len(node.generators) > 1 or node.generators[0].ifs:
         raise CannotError("data says which rows there are")
@@ -125,6 +140,11 @@ def _loop(view: View, draft: Draft, node: ast.For) -> None:
         return
     *before, last = node.body
     match last:
+        case ast.Assign(targets=[ast.Subscript(value=ast.Name() as whole, slice=places)]) if (
+            called := _distinct(view, node.iter)
+        ) is not None:
+            _filled_by_value(view, draft, node, before, last, whole, places, called)
+            return
         case ast.Assign(targets=[ast.Subscript(value=ast.Name() as whole, slice=places)]):
             _filled(view, draft, node, before, last, whole, places)
             return
@@ -262,6 +282,213 @@ def _filled(
     rows = put_together(mapped, "torch.stack", ast.Constant(dim))
     target = ast.Subscript(ast.Name(whole.id, ast.Load()), ast.Slice(), ast.Store())
     draft.replace(node, [*functions, changed_copy(last, targets=[target], value=rows)])
+
+
+def _distinct(view: View, over: ast.expr) -> tuple[ast.expr, ast.Call] | None:
+    """The tensor whose values a loop goes through, each once, and the call: `torch.unique(x)`, `x.unique()`."""
+    match over:
+        case ast.Name(id=name) if (made := view.only_value(name)) is not None and not isinstance(made, ast.Name):
+            return _distinct(view, made)
+        case ast.Call(func=ast.Attribute(value=inner, attr="tolist"), args=[]):
+            return _distinct(view, inner)
+        case ast.Call(args=[tensor], keywords=[]) if view.origin(over.func) == "torch.unique":
+            return tensor, over
+        case ast.Call(func=ast.Attribute(value=tensor, attr="unique"), args=[], keywords=[]) if view.is_data(tensor):
+            return tensor, over
+    return None
+
+
+def _filled_by_value(
+    view: View, draft: Draft, node: ast.For, before: list[ast.stmt], last: ast.Assign, whole: ast.Name,
+    places: ast.expr, called: tuple[ast.expr, ast.Call],
+) -> None:  # fmt: skip
+    """`y[ids == c] = f(c)` for every `c` of `torch.unique(ids)`, which sets each row of `y` once: what `f` gives for
+    all of them, taken for each row by the place of its value among them."""
+    tensor, unique = called
+    tested = next((
+        one.value for one in before
+        if isinstance(one, ast.Assign) and isinstance(places, ast.Name) and path_of(one.targets[0]) == places.id
+    ), places)  # fmt: skip
+    sides = {ast.unparse(tensor), path_of(node.target)}
+    match tested:
+        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]) if {*map(ast.unparse, (left, right))} == sides:
+            pass
+        case _:
+            raise CannotError("nothing says that each row is set")
+    steps = [inner for one in (*before, last.value) for inner in ast.walk(one)]
+    reads = any(isinstance(one, ast.Name) and one.id == whole.id for one in steps)
+    if reads or TensorForm(view).selection(last.value) is not None:
+        raise CannotError("a step sets each row to something else")
+    names = [draft.free_name(one, view.flow.names) for one in ("distinct", "place")]
+    found = changed_copy(unique, keywords=[ast.keyword("return_inverse", ast.Constant(value=True))])
+    begun = written(f"{', '.join(names)} = FOUND", FOUND=found)
+    functions, mapped = _mapped(view, node, before, last.value, {whole.id})
+    all_rows = ast.Call(mapped.func, [ast.Name(names[0], ast.Load())], []) if isinstance(mapped, ast.Call) else mapped
+    target = ast.Subscript(ast.Name(whole.id, ast.Load()), ast.Slice(), ast.Store())
+    rows = ast.Subscript(all_rows, ast.Name(names[1], ast.Load()), ast.Load())
+    draft.replace(node, [*begun, *functions, changed_copy(last, targets=[target], value=rows)])
+
+
+def _repeated(view: View, draft: Draft, node: ast.For) -> bool:
+    """`rows.append(row.expand(int(n), -1))` for the rows of a tensor and their numbers, where the list is joined."""
+    counts = dict[str, ast.expr]()
+    *sets, last = node.body
+    for one in sets:
+        match one:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                counts[name] = value
+            case _:
+                return False
+    asked: ast.expr | None = None
+    match last:
+        case ast.If(
+            test=ast.Compare(left=asked, ops=[ast.Gt()], comparators=[ast.Constant(value=0)]), body=[last], orelse=[]
+        ):
+            pass
+    match last:
+        case ast.Expr(
+            value=ast.Call(
+                func=ast.Attribute(value=ast.Name(id=name), attr="append"),
+                args=[ast.Call(func=ast.Attribute(value=row, attr="expand" | "repeat" as how), args=[count, *rest])],
+            )
+        ) if {ast.unparse(one) for one in rest} <= {"-1" if how == "expand" else "1"}:
+            pass
+        case _:
+            return False
+    rows = rows_of(view, node.target, node.iter, node.body)
+    given = dict(zip(rows.parameters, rows.tensors, strict=True))
+
+    def tensor(part: ast.expr) -> ast.expr | None:
+        """The tensor of which a step takes a row, or reads a number."""
+        match rows.entries.get(id(part), part):
+            case ast.Name(id=own):
+                return tensor(counts[own]) if own in counts else given.get(own)
+            case ast.Call(func=ast.Name(id="int"), args=[inner]):
+                return tensor(inner)
+            case ast.Call(func=ast.Attribute(value=inner, attr="item"), args=[]):
+                return tensor(inner)
+            case ast.Call(func=ast.Attribute(value=inner, attr="unsqueeze"), args=[ast.Constant(value=0)]):
+                return tensor(inner)
+            case ast.Subscript(value=inner, slice=ast.Constant(value=None)):
+                return tensor(inner)
+        return None
+
+    whole, numbers = tensor(row), tensor(count)
+    if whole is None or numbers is None or whole is numbers or (asked is not None and tensor(asked) is not numbers):
+        return False
+    dims = view.dims(whole)
+    if len(rest) != len(dims) - 1 if dims is not None else not rest:
+        return False
+    begun, joins = _begun(view, name), list[ast.Call]()
+    for part in ast.walk(view.node):
+        match part:
+            case ast.Call(args=[ast.Name(id=own), *others], keywords=words) if own == name:
+                places = [*others, *(word.value for word in words)]
+                if view.origin(part.func) == "torch.cat" and all(ast.unparse(place) == "0" for place in places):
+                    joins.append(part)
+    reads = [one for one in ast.walk(view.node) if isinstance(one, ast.Name) and one.id == name]
+    if len(reads) != len(joins) + 2:  # where it begins, and where it grows
+        return False
+    for join in joins:
+        draft.swap(join, join.args[0])
+    number = expression("N.long().clamp(min=0)" if asked is not None else "N.long()", N=numbers)
+    _without(draft, begun, {name})
+    made = "NAME = torch.repeat_interleave(X, N, dim=0)"
+    draft.replace(node, [*rows.before, *written(made, NAME=name, X=whole, N=number)])
+    return True
+
+
+@dataclass(frozen=True)
+class _Effect:
+    """What a step adds to a name: to a number or tensor (`operator`), or to a list (None)."""
+
+    name: str
+    operator: ast.operator | None
+    value: ast.expr
+    line: ast.stmt
+
+
+def _several(view: View, draft: Draft, node: ast.For) -> None:
+    """`total += f(row)` and `n += 1` beside each other, and `if test(row): continue` before them: what is added is
+    nothing where the test holds."""
+    tests, before, effects = _taken_apart(node.body)
+    names = {one.name for one in effects}
+    inside = [inner for one in (*before, *tests, *(e.value for e in effects)) for inner in ast.walk(one)]
+    if len(names) != len(effects) or any(isinstance(one, ast.Name) and one.id in names for one in inside):
+        raise CannotError("a step reads what the others added")
+    skipped = tests[0] if len(tests) == 1 else ast.BoolOp(ast.Or(), tests) if tests else None
+    values = [
+        one for one in effects if one.operator is None or skipped is not None or not isinstance(one.value, ast.Constant)
+    ]  # fmt: skip
+    if not values or (len(effects) == 1 and skipped is None):
+        raise CannotError("a step does nothing else")
+    given = [one.value if skipped is None else _unless(skipped, one) for one in values]
+    if skipped is not None and any(one.operator is None for one in values):
+        given.append(ast.UnaryOp(ast.Not(), skipped))
+    made, mapped = _mapped(view, node, before, given[0] if len(given) == 1 else ast.Tuple(given, ast.Load()), names)
+    results = [one.name if one.operator is None else draft.free_name(f"{one.name}_of_rows", view.flow.names)
+               for one in values]  # fmt: skip
+    there = [draft.free_name("is_taken", view.flow.names)] if len(given) > len(values) else []
+    lines = [*made, *written(f"{', '.join([*results, *there])} = MAPPED", MAPPED=mapped)]
+    for one in effects:
+        if one.operator is None:
+            begun = _begun(view, one.name)
+            _without(draft, begun, {two.name for two in effects if two.operator is None})
+            join_reads(view, draft, one.name, [begun, one.line])
+            lines += written(f"{one.name} = {one.name}[{there[0]}]") if there else []
+            continue
+        if one in values:
+            method = _PUT_TOGETHER[type(one.operator)]
+            whole = expression(f"ROWS.{method}(0)", ROWS=results[values.index(one)])
+        else:
+            whole = expression("ROWS.shape[0]", ROWS=results[0])
+            if not (isinstance(one.value, ast.Constant) and one.value.value == 1):
+                whole = ast.BinOp(one.value, ast.Mult(), whole)
+        if isinstance(one.line, ast.AugAssign):  # a tensor is added to in place, as before
+            lines.append(changed_copy(one.line, value=whole))
+        else:
+            total = ast.BinOp(ast.Name(one.name, ast.Load()), one.operator, whole)
+            lines.append(changed_copy(one.line, value=total))
+    draft.replace(node, lines)
+
+
+def _unless(skipped: ast.expr, effect: _Effect) -> ast.expr:
+    """What a step adds, and nothing where it is skipped."""
+    if effect.operator is None:
+        return effect.value
+    nothing = ast.Constant(1 if isinstance(effect.operator, ast.Mult) else 0)
+    return ast.IfExp(skipped, nothing, effect.value)
+
+
+def _taken_apart(body: Sequence[ast.stmt]) -> tuple[list[ast.expr], list[ast.stmt], list[_Effect]]:
+    """When a step is skipped, the names that it sets for itself, and what it adds. Raises CannotError."""
+    tests, before, effects = list[ast.expr](), list[ast.stmt](), list[_Effect]()
+    for place, one in enumerate(body):
+        match one:
+            case ast.If(test=test, body=[ast.Continue()], orelse=[]) if not effects:
+                tests.append(test)
+            case ast.If(test=test, body=inner, orelse=[]) if not effects and place == len(body) - 1:
+                more, sets, added = _taken_apart(inner)
+                tests += [ast.UnaryOp(ast.Not(), test), *more]
+                before += sets
+                effects += added
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[value])):
+                effects.append(_Effect(name, None, value, one))
+            case ast.AugAssign(target=ast.Name(id=name), op=operator, value=value) if type(operator) in _PUT_TOGETHER:
+                effects.append(_Effect(name, operator, value, one))
+            case ast.Assign(
+                targets=[ast.Name(id=name)], value=ast.BinOp(left=ast.Name(id=other), op=operator, right=value)
+            ) if other == name and type(operator) in _PUT_TOGETHER:
+                effects.append(_Effect(name, operator, value, one))
+            case ast.Assign():
+                before.append(one)
+            case _:
+                raise CannotError("a step does more than to add")
+    if any(isinstance(one.value, ast.List | ast.ListComp | ast.Tuple | ast.JoinedStr) for one in effects):
+        raise CannotError("a step makes a list longer")
+    if any(isinstance(one.operator, ast.Mult) and isinstance(one.value, ast.Constant) for one in effects):
+        raise CannotError("a step multiplies by the same number")
+    return tests, before, effects
 
 
 def _padded(view: View, draft: Draft, node: ast.For) -> bool:

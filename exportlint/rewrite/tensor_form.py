@@ -1000,7 +1000,7 @@ class TensorForm:
     ) -> tuple[ast.expr, ast.expr] | None:
         if self._last(node) in {"softmax", "log_softmax"}:
             return self._shares(node, function, args)
-        if self._last(node) in _NEUTRAL or self._last(node) in _OF_ALL_ROWS:
+        if self._last(node) in _OF_ALL_ROWS or (self._last(node) in _NEUTRAL and not self._reduces_rows(node)):
             return None
         if isinstance(function, ast.Attribute) and (found := self.selection(function.value)) is not None:
             whole = ast.Attribute(found[0], function.attr, ast.Load())
@@ -1012,6 +1012,13 @@ class TensorForm:
             return None
         ((place, found),) = chosen
         return changed_copy(node, args=[*args[:place], found[0], *args[place + 1 :]]), found[1]
+
+    def _reduces_rows(self, node: ast.Call) -> bool:
+        """`rows.sum(dim=1)`, which makes one of each row by itself."""
+        as_method = isinstance(node.func, ast.Attribute) and not self.view.origin(node.func)
+        given = [*node.args[0 if as_method else 1 :], *(w.value for w in node.keywords if w.arg in {"dim", "axis"})]
+        named = self._last(node) in {"max", "min"}  # with a dim these give two tensors
+        return not named and len(given) == 1 and (_integer_of(given[0]) or 0) > 0
 
     def _shares(self, node: ast.Call, function: ast.expr, args: list[ast.expr]) -> tuple[ast.expr, ast.expr] | None:
         """`softmax` over the chosen rows: what is not chosen has no share."""

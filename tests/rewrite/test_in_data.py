@@ -1349,3 +1349,145 @@ def test_an_error_that_values_do_not_tell_of_alone_stays(tried: str) -> None:
         return y * share
         """)
     assert all("try:" in one for one in proposed(text, "int((x > 2.5).sum())", *WAYS))
+
+
+BY_VALUE = {
+    "sums and counts": """
+        total, n = 0.0, 0
+        for c in torch.unique(y):
+            total = total + x[y == c].mean()
+            n += 1
+        return total / n
+        """,
+    "what a group adds to several things": """
+        biggest = []
+        total = 0.0
+        for c in y.unique().tolist():
+            group = x[y == c]
+            total -= group.mean()
+            biggest.append(group.sum())
+        return total + torch.stack(biggest)
+        """,
+    "skipped groups": """
+        sizes = []
+        total, n = 0.0, 0
+        for c in torch.unique(y):
+            members = y == c
+            if members.sum() < 2:
+                continue
+            total = total + x[members].mean()
+            n += 2
+            sizes.append(members.sum())
+        return total / n + torch.stack(sizes)
+        """,
+    "groups that are large": """
+        total = 0.0
+        for c in torch.unique(y):
+            members = y == c
+            if members.sum() > 1:
+                total += x[members].mean()
+        return total + 0 * x
+        """,
+    "the mean of its group for each row": """
+        means = torch.zeros_like(x)
+        for c in torch.unique(y):
+            members = y == c
+            means[members] = x[members].mean()
+        return means * 2
+        """,
+    "the spread of rows": """
+        spreads = []
+        for c in torch.unique(y):
+            rows = x[:, None].repeat(1, 3)[y == c]
+            spreads.append(((rows - rows.mean(0)) ** 2).sum(dim=1).mean())
+        return torch.stack(spreads)
+        """,
+}
+
+
+@pytest.mark.parametrize("before", BY_VALUE.values(), ids=BY_VALUE)
+def test_what_is_computed_for_each_value_is_computed_for_all_at_once(before: str) -> None:
+    text = _model(before)
+    at = next(line.strip() for line in before.split("\n") if line.strip().startswith("for "))
+    (new, *_) = [_built(one) for one in proposed(text, at, "loop-in-data") if "vmap" in one]
+    old = _built(text)
+    x, y = torch.randn(7), torch.tensor([3, 1, 1, 3, 0, 1, 3])
+    program = torch.export.export(new, (x, y))
+    for groups in (y, torch.tensor([2, 2, 2, 2, 2, 2, 2]), torch.tensor([5, 4, 5, 4, 5, 4, 5])):
+        assert torch.allclose(old(x, groups), new(x, groups), atol=1e-6)
+        assert torch.allclose(old(x, groups), program.module()(x, groups), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "out[y == c + 1] = x[y == c].mean()",  # not each row is set
+        "out[y == c] = x[y == c] * 2",  # each row to something else
+        "out[y == c] = out.sum()",
+        "total = total + x[y == c].sum() * n\n            n += 1",
+    ],
+)
+def test_steps_that_are_more_than_one_value_are_not_mapped(step: str) -> None:
+    text = _model(f"""
+        out, total, n = torch.zeros_like(x), 0.0, 0
+        for c in torch.unique(y):
+            {step}
+        return out + total
+        """)
+    assert all("vmap" not in one for one in proposed(text, "for c in", "loop-in-data"))
+
+
+REPEATED = {
+    "each row": """
+        rows = []
+        for row, n in zip(x, y):
+            rows.append(row.expand(int(n), -1))
+        return torch.cat(rows)
+        """,
+    "rows that are there": """
+        rows = []
+        for i in range(len(x)):
+            n = y[i].item()
+            if n > 0:
+                rows.append(x[i].unsqueeze(0).repeat(n, 1))
+        return torch.cat(rows, dim=0) * 2
+        """,
+    "counts in a list": """
+        rows = []
+        for row, n in zip(x, y.tolist()):
+            rows.append(row[None].expand(n, -1))
+        return torch.cat(rows, 0)
+        """,
+}
+
+
+@pytest.mark.parametrize("before", REPEATED.values(), ids=REPEATED)
+def test_rows_that_are_repeated_as_data_says_are_repeated_at_once(before: str) -> None:
+    text = _model(before)
+    at = next(line.strip() for line in before.split("\n") if line.strip().startswith("for "))
+    (new,) = [_built(one) for one in proposed(text, at, "loop-in-data") if "repeat_interleave" in one]
+    x, y = torch.randn(3, 4), torch.tensor([2, 0, 3])
+    program = torch.export.export(new, (x, y))
+    for counts in (y, torch.tensor([0, 1, 0])):
+        assert torch.equal(_built(text)(x, counts), new(x, counts))
+        assert torch.equal(_built(text)(x, counts), program.module()(x, counts))
+
+
+@pytest.mark.parametrize(
+    ("step", "end"),
+    [
+        ("rows.append(row.repeat(int(n)))", "torch.cat(rows)"),
+        ("rows.append(row.expand(int(n), -1))", "torch.stack(rows)"),
+        ("rows.append(row.expand(int(n), -1))", "torch.cat(rows, 1)"),
+        ("rows.append(row.expand(int(n), -1))", "torch.cat(rows) / len(rows)"),
+        ("rows.append(row.expand(int(n) + 1, -1))", "torch.cat(rows)"),
+    ],
+)
+def test_rows_that_are_put_together_otherwise_are_not_repeated_at_once(step: str, end: str) -> None:
+    text = _model(f"""
+        rows = []
+        for row, n in zip(x, y):
+            {step}
+        return {end}
+        """)
+    assert all("repeat_interleave" not in one for one in proposed(text, "for row, n", "loop-in-data"))
