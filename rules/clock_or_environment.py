@@ -62,7 +62,7 @@ _COUNTERS = frozenset({"itertools.count", "itertools.cycle"})
 
 
 class ClockOrEnvironment(Rule):
-    mended_by = ("interface", "made-once", "state-in-buffers")
+    mended_by = ("interface", "made-once", "state-in-buffers", "reading-operator")
     graph_breaks = ("GB0007", "GB0059", "GB0156")
     shown_by = ("other-environment",)
     cases: ClassVar = {

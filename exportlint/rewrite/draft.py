@@ -16,7 +16,7 @@ import tokenize
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from exportlint.rule.suspicion import Replacement
@@ -454,9 +454,12 @@ class Draft:
         indent = self._indent(beside)
         if indent is None:
             raise NoRoomError
-        lines = self._block(new, "")
+        gap = ["", ""] if not indent else [""]
+        lines = self._block(new[:1], "")
+        for above, one in pairwise(new):
+            is_apart = isinstance(above, _Definition) or isinstance(one, _Definition)
+            lines += [*(gap if is_apart and not indent else []), *self._block([one], "")]
         if isinstance(new[-1], _Definition) or isinstance(beside, _Definition):
-            gap = ["", ""] if not indent else [""]
             lines = [*lines, *gap] if line == _first_line(beside) else [*gap, *lines]
         return Replacement((line, 1), (line, 1), "\n".join(_indented(lines, indent)) + "\n")
 
@@ -609,7 +612,8 @@ class Draft:
                 text = self._unparsed(self._copy(node))
                 lines = [line.replace("    ", self._unit) for line in text.split("\n")]
                 return [part for line in lines for part in _wrapped(line, self._width - 8, self._unit)]
-        lines = [*head.split("\n"), *self._block(body[:1], self._unit)]
+        heads = (_wrapped(one, self._width, self._unit) if one.startswith("@") else [one] for one in head.split("\n"))
+        lines = [*(line for one in heads for line in one), *self._block(body[:1], self._unit)]
         for one in body[1:]:
             lines += [*([""] if isinstance(node, ast.ClassDef) and isinstance(one, _Definition) else []),
                       *self._block([one], self._unit)]  # fmt: skip

@@ -99,6 +99,7 @@ _MODULES: Mapping[str, str] = {
     "padded-rows": "padded_rows:PaddedRows",
     "printed-by-program": "printed_by_program:PrintedByProgram",
     "python-numbers": "python_numbers:PythonNumbers",
+    "reading-operator": "reading_operator:ReadingOperator",
     "templates": "templates:Templates",
     "untried": "untried:Untried",
 }

@@ -1,0 +1,361 @@
+"""An operator that reads: what forward asks the world for in each call (the clock, the environment, a file) is asked by
+an operator of the file's own, which the program keeps and calls.
+
+Python reads once, while torch traces, and the number that it finds is a literal of the program from then on. Inside an
+operator it is read each time: in eager, in the exported program, after decomposition, and after it was saved and loaded
+(measured with 2.13, both modes), as long as the file that defines the operator was imported. An operator gives tensors,
+so what is read has to end in one number; `.item()` makes it the number of Python again that the code goes on with.
+Its tag says that two calls may give two results: no compiler may make one of them.
+
+The least that ends in a number moves: an expression; the lines from the reading to the one that sets a number; the body
+of the function that reads, where that returns one. Names of the function and attributes of self become arguments.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from exportlint.engine.flow.def_use import path_of
+from exportlint.engine.values.abstract_value import Kind
+from exportlint.rewrite.draft import Copying, statements
+from exportlint.rewrite.transformation import CannotError, Proposal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from exportlint.rewrite.draft import Draft
+    from exportlint.rewrite.transformation import Site
+    from exportlint.rewrite.view import View
+
+_Part = TypeVar("_Part", bound=ast.AST)
+_DTYPES = {"float": "torch.float64", "int": "torch.int64", "bool": "torch.bool"}
+_OF_FUNCTION = {
+    "float": "builtins.float time.time time.perf_counter time.monotonic time.process_time time.thread_time"
+    " timeit.default_timer os.path.getmtime os.path.getatime os.path.getctime time.mktime",
+    "int": "builtins.int builtins.len builtins.ord time.time_ns time.perf_counter_ns time.monotonic_ns"
+    " time.process_time_ns os.path.getsize os.getpid os.getppid",
+    "bool": "builtins.bool builtins.isinstance builtins.any builtins.all os.path.exists os.path.isfile os.path.isdir",
+}
+_OF_METHOD = {
+    "float": "timestamp total_seconds",
+    "int": "weekday isoweekday toordinal count find index",
+    "bool": "startswith endswith isdigit isnumeric isalpha exists is_file is_dir",
+}
+_OF_ATTRIBUTE = {
+    "int": "hour minute second microsecond day month year days seconds microseconds st_size tm_year tm_mon tm_mday"
+    " tm_hour tm_min tm_sec tm_wday tm_yday",
+    "float": "st_mtime st_atime st_ctime",
+}
+_BY_FUNCTION, _BY_METHOD, _BY_ATTRIBUTE = (
+    {name: kind for kind, names in table.items() for name in names.split()}
+    for table in (_OF_FUNCTION, _OF_METHOD, _OF_ATTRIBUTE)
+)
+_PLAIN = re.compile(r"^(property|staticmethod|classmethod|(torch\.)?(no_grad|inference_mode)(\(\))?)$")
+_LEAVES = (
+    ast.Raise, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal, ast.AsyncWith,
+    ast.AsyncFor, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.NamedExpr, ast.Delete,
+)  # fmt: skip
+
+
+class ReadingOperator:
+    """`x * float(os.environ.get("GAIN", "1"))`."""
+
+    def proposals(self, site: Site) -> Iterator[Proposal]:
+        view = site.view
+        if view is None or not isinstance(site.node, ast.expr) or _is_wrapped(view):
+            return
+        for moved in (_expression, _lines, _body):
+            try:
+                yield moved(_Reading(site, view, site.draft()), site.node)
+            except CannotError:
+                continue
+            return
+
+
+def _is_wrapped(view: View) -> bool:
+    """By what may keep the number of the trace for later calls, a cache say."""
+    return not all(_PLAIN.search(ast.unparse(one)) for one in view.node.decorator_list)
+
+
+def _expression(reading: _Reading, node: ast.expr) -> Proposal:
+    """The widest expression around the reading that gives a number and needs no tensor."""
+    best: tuple[ast.expr, str] | None = None
+    now: ast.AST | None = node
+    while isinstance(now, ast.expr) and not reading.needs_data(now):
+        if kind := reading.number(now):
+            best = now, kind
+        now = reading.draft.parent(now)
+        while isinstance(now, ast.keyword | ast.Starred | ast.comprehension):
+            now = reading.draft.parent(now)
+    if best is None:
+        raise CannotError("what is read is no number")
+    found, kind = best
+    draft = reading.draft
+    (moved,) = reading.inside([found])
+    operator, given = reading.operator(ast.parse(f"return {ast.unparse(moved)}").body, kind)
+    draft.swap(found, _call(operator, given))
+    return reading.proposal()
+
+
+def _lines(reading: _Reading, node: ast.expr) -> Proposal:
+    """From the statement that reads to the one that sets the number."""
+    draft = reading.draft
+    block, place = reading.block_of(node)
+    for end in range(place + 1, len(block) + 1):
+        lines = block[place:end]
+        if any(map(reading.needs_data, lines[-1:])) or any(isinstance(one, (*_LEAVES, ast.Return)) for line in lines
+                                                           for one in ast.walk(line)):  # fmt: skip
+            break
+        read = reading.read_outside(lines)
+        kind = reading.number_of_name(next(iter(read)), lines) if len(read) == 1 else None
+        if kind is None:
+            continue
+        (name,) = read
+        operator, given = reading.operator([*reading.inside(lines), *ast.parse(f"return {name}").body], kind)
+        draft.move(lines[0], [ast.Assign([ast.Name(name, ast.Store())], _call(operator, given), lineno=0)])
+        for one in lines[1:]:
+            draft.move(one, [])
+        return reading.proposal()
+    raise CannotError("what is read does not end in a number")
+
+
+def _body(reading: _Reading, _node: ast.expr) -> Proposal:
+    """All of a function that reads, and that its callers ask for a number."""
+    function = reading.view.node
+    lines = [one for one in function.body if not _is_docstring(one)]
+    nodes = [one for line in lines for one in ast.walk(line)]
+    returned = [one.value for one in nodes if isinstance(one, ast.Return)]
+    if function.name == "forward" or any(map(reading.needs_data, lines)) or any(isinstance(n, _LEAVES) for n in nodes):
+        raise CannotError("it does more than to read")
+    if not returned or not isinstance(lines[-1], ast.Return | ast.Try | ast.With | ast.If):
+        raise CannotError("it gives nothing")
+    kinds = {_annotated(function.returns) or (reading.number(one) if one is not None else None) for one in returned}
+    kind = kinds.pop() if len(kinds) == 1 else None
+    if any(one is None or isinstance(one, ast.Tuple | ast.List | ast.Dict | ast.JoinedStr) for one in returned):
+        raise CannotError("it gives no number")
+    # Of what a file holds nothing is known; a text that is returned fails where it is tried.
+    operator, given = reading.operator(reading.inside(lines), kind or "float")
+    reading.draft.move(lines[0], [ast.Return(_call(operator, given))])
+    for one in lines[1:]:
+        reading.draft.move(one, [])
+    return reading.proposal()
+
+
+@dataclass
+class _Reading:
+    """What moves into an operator, and what the operator is given.
+
+    arguments   by the operator's name for it: the type, and what the function gives
+    """
+
+    site: Site
+    view: View
+    draft: Draft
+    arguments: dict[str, tuple[str, ast.expr]] = field(default_factory=dict)
+
+    # What can move.
+
+    def needs_data(self, part: ast.AST) -> bool:
+        """Is a tensor in it, or a call of something that may change with the model?"""
+        if self.view.holds_data(part):
+            return True
+        for one in ast.walk(part):
+            match one:
+                case ast.Call(func=ast.Attribute(value=ast.Name(id="self"))) | ast.Call(func=ast.Name(id="super")):
+                    return True
+                case ast.Attribute(ctx=ast.Store()) | ast.Subscript(ctx=ast.Store()):
+                    return True
+                case ast.Call(func=function) if (self.view.origin(function) or "").startswith(("torch.", "random.")):
+                    return True
+        return False
+
+    def block_of(self, node: ast.expr) -> tuple[list[ast.stmt], int]:
+        """The statements among which the one of the expression stands, and its place there. Of a `with` its own."""
+        statement = self.draft.statement_of(node)
+        parent = self.draft.parent(statement) if statement is not None else None
+        for _, block in ast.iter_fields(parent) if parent is not None else ():
+            if isinstance(block, list) and any(one is statement for one in block):
+                return block, next(n for n, one in enumerate(block) if one is statement)
+        raise CannotError("it stands in no block")
+
+    def read_outside(self, lines: Sequence[ast.stmt]) -> set[str]:
+        """The names that the lines set and others read."""
+        inside = {id(one) for line in lines for one in ast.walk(line)}
+        outside = {one.id for one in ast.walk(self.view.node) if isinstance(one, ast.Name) and id(one) not in inside}
+        return _stored(lines) & outside
+
+    # What is a number.
+
+    def number(self, node: ast.expr, among: Sequence[ast.stmt] = ()) -> str | None:
+        """The type of the number of Python that the expression gives; None where it may be something else."""
+        value = self.view.value(node)
+        if value.certain and not value.maybe_none and value.kind is Kind.SCALAR and value.container in _DTYPES:
+            return value.container
+        match node:
+            case ast.Constant(value=bool() | int() | float() as constant):
+                return type(constant).__name__
+            case ast.Compare() | ast.UnaryOp(op=ast.Not()):
+                return "bool"
+            case ast.UnaryOp(operand=operand):
+                return "int" if self.number(operand, among) == "bool" else self.number(operand, among)
+            case ast.BinOp(left=left, op=op, right=right):
+                return _arithmetic(op, self.number(left, among), self.number(right, among))
+            case ast.BoolOp(values=values) | ast.Call(func=ast.Name(id="min" | "max"), args=values) if len(values) > 1:
+                return _one_of({self.number(one, among) for one in values})
+            case ast.IfExp(body=body, orelse=other):
+                return _one_of({self.number(body, among), self.number(other, among)})
+            case ast.Call(func=ast.Name(id="abs"), args=[given]):
+                return self.number(given, among)
+            case ast.Call(func=ast.Name(id="round"), args=[given, *more]):
+                return "float" if more else "int"
+            case ast.Call(func=function):
+                if kind := _BY_FUNCTION.get(self.view.origin(function) or ""):
+                    return kind
+                return _BY_METHOD.get(function.attr) if isinstance(function, ast.Attribute) else None
+            case ast.Name(id=name):
+                return self.number_of_name(name, among)
+            case ast.Attribute(attr=name) if not path_of(node):
+                return _BY_ATTRIBUTE.get(name)
+            case ast.Attribute(value=ast.Name(id="self")):
+                literal = self.view.literal(node)
+                return self.number(literal) if literal is not None and literal is not node else None
+        return None
+
+    def number_of_name(self, name: str, among: Sequence[ast.stmt]) -> str | None:
+        """Of what is set once in the function, or in each of the lines to numbers of one type."""
+        values = [one.value for line in among or self.view.body for one in ast.walk(line)
+                  if isinstance(one, ast.Assign) and name in {path_of(target) for target in one.targets}]  # fmt: skip
+        set_here = [one for line in among or self.view.body for one in ast.walk(line)
+                    if isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Store)]  # fmt: skip
+        if not values or len(values) != len(set_here) or any(_reads(value, name) for value in values):
+            return None
+        return _one_of({self.number(one, among) for one in values})
+
+    # What the operator is given.
+
+    def inside(self, nodes: Sequence[_Part]) -> list[_Part]:
+        """The same as the operator has it, with its arguments in the place of what the function has."""
+        arguments = _Arguments(self, _stored(nodes))
+        return [cast("_Part", arguments.visit(one)) for one in nodes]
+
+    def is_local(self, name: str) -> bool:
+        stored = {one.id for one in ast.walk(self.view.node) if isinstance(one, ast.Name)
+                  and not isinstance(one.ctx, ast.Load)}  # fmt: skip
+        return name in {*stored, *self.view.flow.parameters}
+
+    def given(self, node: ast.expr, wanted: str) -> ast.expr:
+        """The name of the argument that the operator is given it as."""
+        value = self.view.value(node)
+        kind = self.number(node)
+        if kind is None and value.certain and value.kind is Kind.SCALAR and value.container == "str":
+            kind = "str"
+        if kind is None and isinstance(self.view.literal(node), ast.Constant):
+            kind = type(getattr(self.view.literal(node), "value", None)).__name__
+        if kind not in {"str", *_DTYPES}:
+            raise CannotError("an operator cannot be given it")
+        text = ast.unparse(node)
+        name, number = wanted, 2
+        while name in self.arguments and ast.unparse(self.arguments[name][1]) != text:
+            name, number = f"{wanted}_{number}", number + 1
+        self.arguments[name] = kind, ast.parse(text, mode="eval").body
+        return ast.Name(name, ast.Load())
+
+    # What is written.
+
+    def operator(self, body: Sequence[ast.stmt], kind: str) -> tuple[str, list[ast.expr]]:
+        """Puts the operator above the class; its name, and what it is called with."""
+        tree, view = self.draft.tree.body, self.view
+        owner = view.cls.node if view.cls is not None else view.node
+        top = next((one for one in tree if one.lineno <= owner.lineno <= (one.end_lineno or 0)), None)
+        if top is None:
+            raise CannotError("the function stands in no file")
+        of = view.cls.name if view.cls and view.function.name == "forward" else view.function.name
+        name = self.draft.free_name(f"read_{_in_words(of).removeprefix('read_').removeprefix('load_')}")
+        namespace = re.sub(r"\W|^(?=\d)", "_", self.site.module.name) or "model"
+        operator = f"{namespace}::{name}"
+        typed = ", ".join(f"{one}: {type_}" for one, (type_, _) in self.arguments.items())
+        made = statements(
+            f'@torch.library.custom_op("{operator}", mutates_args=(), tags=(torch.Tag.nondeterministic_seeded,))\n'
+            f"def {name}({typed}) -> torch.Tensor:\n    pass\n"
+            f"@{name}.register_fake\ndef _({', '.join(self.arguments)}):\n"
+            f"    return torch.empty((), dtype={_DTYPES[kind]})\n"
+        )
+        function = made[0]
+        assert isinstance(function, ast.FunctionDef)  # noqa: S101 - see the text
+        returning = _Returning(_DTYPES[kind])
+        function.body = [cast("ast.stmt", returning.visit(one)) for one in body]
+        self.draft.above(top, made)
+        return name, [value for _, value in self.arguments.values()]
+
+    def proposal(self) -> Proposal:
+        return Proposal("read it with an operator that the program keeps and calls", self.draft)
+
+
+class _Arguments(Copying):
+    def __init__(self, reading: _Reading, stored: set[str]) -> None:
+        self._reading = reading
+        self._stored = stored
+
+    def other(self, node: ast.AST) -> ast.AST | None:
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()) if self._reading.is_local(name) and name not in self._stored:
+                if name == "self":
+                    raise CannotError("the object itself is read")
+                return self._reading.given(node, name)
+            case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Load()):
+                return self._reading.given(node, name.strip("_") or "value")
+        return None
+
+
+class _Returning(Copying):
+    """What is returned is returned as a tensor."""
+
+    def __init__(self, dtype: str) -> None:
+        self._dtype = dtype
+
+    def other(self, node: ast.AST) -> ast.AST | None:
+        match node:
+            case ast.Return(value=ast.expr() as value):
+                return statements(f"return torch.tensor(VALUE, dtype={self._dtype})", VALUE=value)[0]
+        return None
+
+
+def _call(operator: str, given: list[ast.expr]) -> ast.expr:
+    return ast.Call(ast.Attribute(ast.Call(ast.Name(operator, ast.Load()), given, []), "item", ast.Load()), [], [])
+
+
+def _stored(lines: Sequence[ast.AST]) -> set[str]:
+    return {one.id for line in lines for one in ast.walk(line)
+            if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)}  # fmt: skip
+
+
+def _reads(node: ast.AST, name: str) -> bool:
+    return any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(node))
+
+
+def _arithmetic(op: ast.operator, left: str | None, right: str | None) -> str | None:
+    if left is None or right is None or isinstance(op, ast.Pow | ast.MatMult):
+        return None
+    if isinstance(op, ast.Div) or "float" in {left, right}:
+        return "float"
+    return "int"
+
+
+def _one_of(kinds: set[str | None]) -> str | None:
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _annotated(node: ast.expr | None) -> str | None:
+    return node.id if isinstance(node, ast.Name) and node.id in _DTYPES else None
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _in_words(name: str) -> str:
+    """`image_model` for `ImageModel`, and without lines below in front."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().strip("_")

@@ -1,0 +1,131 @@
+"""What forward reads from the world in each call, its program reads in each call, too."""
+
+from __future__ import annotations
+
+import io
+import linecache
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.rewrite.proposed import proposed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+torch = pytest.importorskip("torch")
+
+HEAD = """\
+import functools
+import json
+import os
+import time
+from datetime import datetime
+
+import torch
+from torch import Tensor, nn
+
+NAME = "EXPORTLINT_TEST_GAIN"
+
+
+def gain():
+    return float(os.environ.get(NAME, "1"))
+
+
+def from_file() -> float:
+    with open(os.environ["EXPORTLINT_TEST_FILE"]) as file:
+        return json.load(file)["gain"]
+
+
+@functools.cache
+def kept():
+    return float(os.environ["EXPORTLINT_TEST_GAIN"])
+
+
+class Net(nn.Module):
+    def __init__(self, base=0.5, prefix="EXPORTLINT_TEST_"):
+        super().__init__()
+        self.base = base
+        self.prefix = prefix
+
+    def strength(self):
+        raw = os.environ.get(self.prefix + "GAIN")
+        if raw is None:
+            return 1.0
+        return float(raw)
+
+    def forward(self, x: Tensor, scale: float = 2.0):
+"""
+READ = {
+    "return x * (float(os.environ[NAME]) + self.base)": (
+        "os.environ[NAME]",
+        "return x * (read_net(self.base).item())",
+    ),
+    'return x + len(os.environ.get(NAME, "")) * scale': ('os.environ.get(NAME, "")', "read_net(scale).item()"),
+    "raw = os.environ[NAME]\nvalue = float(raw)\nreturn x - value": ("os.environ[NAME]\n", "value = read_net().item()"),
+    "return x * gain()": ('os.environ.get(NAME, "1")', "return read_gain().item()"),
+    "return x * from_file()": ('open(os.environ["EXPORTLINT_TEST_FILE"])', "return read_from_file().item()"),
+    "return x * self.strength()": ('os.environ.get(self.prefix + "GAIN")', "return read_strength(self.prefix).item()"),
+    'return torch.where(x > 0, x, x * (os.environ[NAME] == "2.5"))': ("os.environ[NAME] ==", "dtype=torch.bool"),
+}
+
+
+@pytest.mark.parametrize(("lines", "place", "after"), [(lines, *rest) for lines, rest in READ.items()])
+def test_the_program_reads_in_each_call(
+    lines: str, place: str, after: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = _with(lines)
+    (new,) = proposed(text, place, "reading-operator")
+    assert after in new
+    file = tmp_path / "gain.json"
+    monkeypatch.setenv("EXPORTLINT_TEST_FILE", str(file))
+
+    def world(value: str) -> None:
+        monkeypatch.setenv("EXPORTLINT_TEST_GAIN", value)
+        file.write_text(f'{{"gain": {value}}}')
+
+    x = torch.randn(3, 4)
+    world("1.5")
+    old, edited = _built(text)["Net"](), _built(new)["Net"]()
+    exported, saved = torch.export.export(edited, (x,)), io.BytesIO()
+    torch.export.save(exported, saved)
+    saved.seek(0)
+    programs = [exported.module(), exported.run_decompositions().module(), torch.export.load(saved).module()]
+    seen = []
+    for value in ("1.5", "2.5", "12.75"):
+        world(value)
+        seen.append(old(x))
+        for one in (edited, *programs):
+            assert torch.equal(one(x), seen[-1])
+            assert one(x).dtype is seen[-1].dtype
+    assert not torch.equal(seen[0], seen[-1]) or not torch.equal(seen[0], seen[1])
+
+
+def test_a_clock_goes_on_in_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    (new,) = proposed(_with("return x * (time.time() - 5)"), "time.time()", "reading-operator")
+    names = _built(new)
+    program = torch.export.export(names["Net"](), (torch.ones(2),)).module()
+    for now in (7.0, 9.5):
+        monkeypatch.setattr("time.time", lambda now=now: now)
+        assert torch.equal(program(torch.ones(2)), torch.full((2,), now - 5))
+
+
+@pytest.mark.parametrize(("lines", "place"), [
+    ('return x if os.environ.get(NAME, "a") in ("a", x) else -x', 'os.environ.get(NAME, "a")'),  # a tensor is in it
+    ("return {os.environ[NAME]: x}", "os.environ[NAME]"),  # a text
+    ("return x * kept()", 'os.environ["EXPORTLINT_TEST_GAIN"]'),  # would keep the number of the trace
+    ("return x * float(os.environ[self.prefix + self.unknown])", "os.environ[self"),
+])  # fmt: skip
+def test_what_an_operator_cannot_read_is_left(lines: str, place: str) -> None:
+    assert proposed(_with(lines), place, "reading-operator") == []
+
+
+def _with(lines: str) -> str:
+    return HEAD + "".join(f"        {one}\n" for one in lines.splitlines())
+
+
+def _built(text: str) -> dict[str, Any]:
+    linecache.cache["reading.py"] = len(text), None, text.splitlines(keepends=True), "reading.py"
+    names: dict[str, Any] = {"__name__": "reading"}
+    exec(compile(text, "reading.py", "exec"), names)  # noqa: S102 - it is ours
+    return names
