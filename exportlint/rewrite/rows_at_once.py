@@ -21,7 +21,7 @@ from exportlint.rewrite.transformation import CannotError, Proposal
 from exportlint.rewrite.view import Nature
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from exportlint.rewrite.draft import Draft
     from exportlint.rewrite.transformation import Site
@@ -99,13 +99,16 @@ def rows_at_once(site: Site) -> Iterator[Proposal]:
 
 
 def several_at_once(site: Site) -> Iterator[Proposal]:
-    """For the innermost loop likewise, where a step adds to several things, or data says whether it does."""
+    """For the innermost loop likewise, where a step adds to several things, data says whether it does, or how often a
+    row is repeated; for that, in a comprehension, too."""
     if site.view is None:
         return
     view, draft = site.fresh_view(), site.draft()
     loops = [one for one in ast.walk(view.node) if isinstance(one, ast.For)
              and any(inner is site.node for inner in ast.walk(one))]  # fmt: skip
-    if loops and _repeated(view, draft, loops[-1]):
+    listed = [one for one in ast.walk(view.node) if isinstance(one, _COMPREHENSIONS)
+              and any(inner is site.node for inner in ast.walk(one))]  # fmt: skip
+    if (listed and _repeated_in(view, draft, listed[-1])) or (loops and _repeated(view, draft, loops[-1])):
         yield Proposal(_REPEATS, draft)
     elif loops:
         _several(view, draft, loops[-1])
@@ -347,15 +350,66 @@ def _repeated(view: View, draft: Draft, node: ast.For) -> bool:
             pass
     match last:
         case ast.Expr(
-            value=ast.Call(
-                func=ast.Attribute(value=ast.Name(id=name), attr="append"),
-                args=[ast.Call(func=ast.Attribute(value=row, attr="expand" | "repeat" as how), args=[count, *rest])],
-            )
-        ) if {ast.unparse(one) for one in rest} <= {"-1" if how == "expand" else "1"}:
+            value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[ast.Call() as made])
+        ):
             pass
         case _:
             return False
     rows = rows_of(view, node.target, node.iter, node.body)
+    repeated = _repetition(view, rows, counts, made, asked)
+    if repeated is None:
+        return False
+    begun, joins = _begun(view, name), list[ast.Call]()
+    for part in ast.walk(view.node):
+        match part:
+            case ast.Call(args=[ast.Name(id=own), *_]) if own == name and _joins_first(view, part):
+                joins.append(part)
+    reads = [one for one in ast.walk(view.node) if isinstance(one, ast.Name) and one.id == name]
+    if len(reads) != len(joins) + 2:  # where it begins, and where it grows
+        return False
+    for join in joins:
+        draft.swap(join, join.args[0])
+    _without(draft, begun, {name})
+    draft.replace(node, [*rows.before, *written("NAME = REPEATED", NAME=name, REPEATED=repeated)])
+    return True
+
+
+def _repeated_in(view: View, draft: Draft, node: ast.ListComp | ast.GeneratorExp) -> bool:
+    """`torch.cat([row.expand(n, -1) for row, n in zip(x, counts)])` likewise."""
+    join = draft.parent(node)
+    match node:
+        case ast.ListComp(elt=ast.Call() as made, generators=[ast.comprehension(target=target, iter=over, ifs=[])]):
+            pass
+        case _:
+            return False
+    if not isinstance(join, ast.Call) or not _joins_first(view, join):
+        return False
+    rows = rows_of(view, target, over, [made])
+    repeated = _repetition(view, rows, {}, made, None)
+    if repeated is None or rows.before:
+        return False
+    draft.swap(join, repeated)
+    return True
+
+
+def _joins_first(view: View, call: ast.Call) -> bool:
+    """`torch.cat(rows)`, along the first dim?"""
+    places = [*call.args[1:], *(word.value for word in call.keywords)]
+    return view.origin(call.func) == "torch.cat" and all(ast.unparse(place) == "0" for place in places)
+
+
+def _repetition(
+    view: View, rows: _Rows, counts: Mapping[str, ast.expr], made: ast.Call, asked: ast.expr | None
+) -> ast.expr | None:
+    """All rows that a step each makes several of, as one tensor. `counts`: what a step sets names to; `asked`: what has
+    to be more than 0."""
+    match made:
+        case ast.Call(func=ast.Attribute(value=row, attr="expand" | "repeat" as how), args=[count, *rest]) if {
+            ast.unparse(one) for one in rest
+        } <= {"-1" if how == "expand" else "1"}:
+            pass
+        case _:
+            return None
     given = dict(zip(rows.parameters, rows.tensors, strict=True))
 
     def tensor(part: ast.expr) -> ast.expr | None:
@@ -375,27 +429,12 @@ def _repeated(view: View, draft: Draft, node: ast.For) -> bool:
 
     whole, numbers = tensor(row), tensor(count)
     if whole is None or numbers is None or whole is numbers or (asked is not None and tensor(asked) is not numbers):
-        return False
+        return None
     dims = view.dims(whole)
     if len(rest) != len(dims) - 1 if dims is not None else not rest:
-        return False
-    begun, joins = _begun(view, name), list[ast.Call]()
-    for part in ast.walk(view.node):
-        match part:
-            case ast.Call(args=[ast.Name(id=own), *others], keywords=words) if own == name:
-                places = [*others, *(word.value for word in words)]
-                if view.origin(part.func) == "torch.cat" and all(ast.unparse(place) == "0" for place in places):
-                    joins.append(part)
-    reads = [one for one in ast.walk(view.node) if isinstance(one, ast.Name) and one.id == name]
-    if len(reads) != len(joins) + 2:  # where it begins, and where it grows
-        return False
-    for join in joins:
-        draft.swap(join, join.args[0])
+        return None
     number = expression("N.long().clamp(min=0)" if asked is not None else "N.long()", N=numbers)
-    _without(draft, begun, {name})
-    made = "NAME = torch.repeat_interleave(X, N, dim=0)"
-    draft.replace(node, [*rows.before, *written(made, NAME=name, X=whole, N=number)])
-    return True
+    return expression("torch.repeat_interleave(X, N, dim=0)", X=whole, N=number)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import textwrap
 from typing import Any
 
@@ -1438,6 +1439,9 @@ def test_steps_that_are_more_than_one_value_are_not_mapped(step: str) -> None:
 
 
 REPEATED = {
+    "in a list that is joined": """
+        return torch.cat([row.expand(n.item(), -1) for row, n in zip(x, y)])
+        """,
     "each row": """
         rows = []
         for row, n in zip(x, y):
@@ -1464,8 +1468,9 @@ REPEATED = {
 @pytest.mark.parametrize("before", REPEATED.values(), ids=REPEATED)
 def test_rows_that_are_repeated_as_data_says_are_repeated_at_once(before: str) -> None:
     text = _model(before)
-    at = next(line.strip() for line in before.split("\n") if line.strip().startswith("for "))
-    (new,) = [_built(one) for one in proposed(text, at, "loop-in-data") if "repeat_interleave" in one]
+    at = re.search(r"for \w+, n in zip\(x, y.*\):|n\.item\(\)|y\[i\]\.item\(\)", before)
+    assert at is not None
+    (new,) = [_built(one) for one in proposed(text, at[0], "loop-in-data") if "repeat_interleave" in one]
     x, y = torch.randn(3, 4), torch.tensor([2, 0, 3])
     program = torch.export.export(new, (x, y))
     for counts in (y, torch.tensor([0, 1, 0])):
