@@ -44,7 +44,7 @@ _STATE_METHODS = frozenset({"manual_seed", "seed", "initial_seed", "get_state", 
 
 
 class TorchRandomState(Rule):
-    mended_by = ("made-once", "interface")
+    mended_by = ("made-once", "drawing-operator", "interface")
     words = r"seed|[gG]enerator|rng"
     graph_breaks = ("GB0007", "GB0208", "GB0363", "GB7650", "GB0055")
     cases: ClassVar = {

@@ -7,6 +7,9 @@ operator it is read each time: in eager, in the exported program, after decompos
 so what is read has to end in one number; `.item()` makes it the number of Python again that the code goes on with.
 Its tag says that two calls may give two results: no compiler may make one of them.
 
+A tensor that each call draws anew from the same seed is drawn by an operator, too: the program would draw it from
+torch's global generator. It gets what says how large it is, and its fake kernel is an empty tensor of that size.
+
 The least that ends in a number moves: an expression; the lines from the reading to the one that sets a number; the body
 of the function that reads, where that returns one. Names of the function and attributes of self become arguments.
 """
@@ -20,7 +23,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from exportlint.engine.flow.def_use import path_of
 from exportlint.engine.values.abstract_value import Kind
-from exportlint.rewrite.draft import Copying, statements
+from exportlint.rewrite.draft import Copying, changed_copy, statements
 from exportlint.rewrite.transformation import CannotError, Proposal
 
 if TYPE_CHECKING:
@@ -53,6 +56,12 @@ _BY_FUNCTION, _BY_METHOD, _BY_ATTRIBUTE = (
     {name: kind for kind, names in table.items() for name in names.split()}
     for table in (_OF_FUNCTION, _OF_METHOD, _OF_ATTRIBUTE)
 )
+_DRAW = "draw it with an operator that the program keeps and calls"
+_DRAWS = frozenset({"torch.rand", "torch.randn", "torch.randint", "torch.randperm"})
+# Of a tensor, what an operator is given alone: the tensor itself would ask it for a gradient.
+_OF_TENSOR = {"shape": "typing.Sequence[int]", "dtype": "torch.dtype", "device": "torch.device"}
+_SEEDS = frozenset({"torch.manual_seed", "torch.random.manual_seed"})
+_DRAWLESS = frozenset({"builtins.int", "builtins.float", "builtins.len", "builtins.tuple", "builtins.list"})
 _PLAIN = re.compile(r"^(property|staticmethod|classmethod|(torch\.)?(no_grad|inference_mode)(\(\))?)$")
 _LEAVES = (
     ast.Raise, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal, ast.AsyncWith,
@@ -73,6 +82,73 @@ class ReadingOperator:
             except CannotError:
                 continue
             return
+
+
+class DrawingOperator:
+    """`torch.rand(x.shape, generator=torch.Generator().manual_seed(self.seed))`."""
+
+    def proposals(self, site: Site) -> Iterator[Proposal]:
+        view = site.view
+        if view is None or _is_wrapped(view):
+            return
+        draws = [one for one in ast.walk(view.node) if isinstance(one, ast.Call)
+                 and (view.origin(one.func) or "") in _DRAWS]  # fmt: skip
+        for draw in draws:
+            for moved in (_from_generator, _from_fork):
+                try:
+                    yield moved(_Reading(site, view, site.draft(), _DRAW), draw)
+                except CannotError:
+                    continue
+                break
+
+
+def _from_generator(reading: _Reading, draw: ast.Call) -> Proposal:
+    """A draw from a generator that the function itself makes and seeds, and that draws nothing else."""
+    given = next((one.value for one in draw.keywords if one.arg == "generator"), None)
+    lines, made = list[ast.stmt](), given
+    if isinstance(given, ast.Name):
+        made = reading.view.only_value(given.id)
+        uses = [one for one in ast.walk(reading.view.node) if isinstance(one, ast.Name) and one.id == given.id]
+        statements_of = {id(line): line for one in uses if one is not given
+                         if (line := reading.draft.statement_of(one)) is not None}  # fmt: skip
+        lines = list(statements_of.values())
+        if len(uses) != len(lines) + 1:
+            raise CannotError("the generator is used elsewhere")
+    calls = [one for line in [*lines, made] if line is not None for one in ast.walk(line) if isinstance(one, ast.Call)]
+    seeds = [one for one in calls if isinstance(one.func, ast.Attribute) and one.func.attr == "manual_seed"]
+    makers = [one for one in calls if reading.view.origin(one.func) == "torch.Generator"]
+    if len({*seeds}) != 1 or len({*makers}) != 1 or made not in (seeds[0], makers[0]):
+        raise CannotError("it draws from another generator")
+    block, _ = reading.block_of(draw)
+    plain = all(isinstance(one, ast.Assign | ast.Expr) and any(one is other for other in block) for one in lines)
+    if not plain or (lines and len(lines) > 1 + (made is makers[0])):
+        raise CannotError("the generator is made elsewhere")
+    reading.drawn(draw, [*lines])
+    for one in lines:
+        reading.draft.move(one, [])
+    return reading.proposal()
+
+
+def _from_fork(reading: _Reading, draw: ast.Call) -> Proposal:
+    """The one draw of a `with torch.random.fork_rng():` that seeds torch's generator first."""
+    statement = reading.draft.statement_of(draw)
+    around = reading.draft.parent(statement) if statement is not None else None
+    match around:
+        case ast.With(
+            items=[ast.withitem(context_expr=ast.Call(func=fork))], body=[ast.Expr(value=ast.Call(func=seed)), last]
+        ) if last is statement:
+            pass
+        case _:
+            raise CannotError("it stands in no fork of the generator")
+    origin = reading.view.origin
+    if origin(fork) not in {"torch.random.fork_rng", "torch.fork_rng"} or origin(seed) not in _SEEDS:
+        raise CannotError("it is not seeded")
+    calls = [one for one in ast.walk(last) if isinstance(one, ast.Call)]
+    if [one for one in calls if origin(one.func) not in _DRAWLESS] != [draw]:
+        raise CannotError("other calls may draw, too")
+    reading.drawn(draw, [ast.copy_location(ast.With(around.items, [around.body[0]]), around)])
+    reading.draft.replace(around, [last])
+    return reading.proposal()
 
 
 def _is_wrapped(view: View) -> bool:
@@ -154,6 +230,7 @@ class _Reading:
     site: Site
     view: View
     draft: Draft
+    how: str = "read it with an operator that the program keeps and calls"
     arguments: dict[str, tuple[str, ast.expr]] = field(default_factory=dict)
 
     # What can move.
@@ -224,6 +301,16 @@ class _Reading:
                 return self.number(literal) if literal is not None and literal is not node else None
         return None
 
+    def size(self, node: ast.expr) -> str | None:
+        """The type of what says how large a tensor is, or of which dtype, or where; None where it is something else."""
+        value = self.view.value(node)
+        match node:
+            case ast.Attribute(value=owner, attr=name) if name in _OF_TENSOR and self.view.is_data(owner):
+                return _OF_TENSOR[name]
+        if value.certain and value.kind in {Kind.SIZE, Kind.SHAPE}:
+            return "int" if value.kind is Kind.SIZE else _OF_TENSOR["shape"]
+        return None
+
     def number_of_name(self, name: str, among: Sequence[ast.stmt]) -> str | None:
         """Of what is set once in the function, or in each of the lines to numbers of one type."""
         values = [one.value for line in among or self.view.body for one in ast.walk(line)
@@ -249,12 +336,12 @@ class _Reading:
     def given(self, node: ast.expr, wanted: str) -> ast.expr:
         """The name of the argument that the operator is given it as."""
         value = self.view.value(node)
-        kind = self.number(node)
+        kind = self.number(node) or self.size(node)
         if kind is None and value.certain and value.kind is Kind.SCALAR and value.container == "str":
             kind = "str"
         if kind is None and isinstance(self.view.literal(node), ast.Constant):
             kind = type(getattr(self.view.literal(node), "value", None)).__name__
-        if kind not in {"str", *_DTYPES}:
+        if kind not in {"str", *_DTYPES, *_OF_TENSOR.values()}:
             raise CannotError("an operator cannot be given it")
         text = ast.unparse(node)
         name, number = wanted, 2
@@ -263,35 +350,65 @@ class _Reading:
         self.arguments[name] = kind, ast.parse(text, mode="eval").body
         return ast.Name(name, ast.Load())
 
+    def drawn(self, draw: ast.Call, lines: Sequence[ast.stmt]) -> None:
+        """Puts an operator in the place of the draw; `lines` come before, or hold it as their last."""
+        name = (self.view.origin(draw.func) or "").rpartition(".")[2]
+        if any(isinstance(one, ast.Starred) for one in draw.args) or any(word.arg is None for word in draw.keywords):
+            raise CannotError("nothing says what it is given")
+        sizes = draw.args[-1:] if name == "randint" else draw.args
+        words = [one for one in draw.keywords if one.arg in {"size", "dtype", "device", "out"}]
+        if any(one.arg == "out" for one in words):
+            raise CannotError("it is drawn into another tensor")
+        if not any(one.arg == "dtype" for one in words) and name in {"randint", "randperm"}:
+            words.append(ast.keyword("dtype", ast.parse("torch.int64", mode="eval").body))
+        *before, moved = self.inside([*lines, draw])
+        fake = ast.Call(ast.parse("torch.empty", mode="eval").body, sizes, words)
+        (made,) = self.inside([fake])
+        result = statements(f"return {ast.unparse(ast.fix_missing_locations(moved))}")
+        match before:
+            case [ast.With(body=body) as fork]:
+                lines = [changed_copy(fork, body=[*body, *result])]
+            case _:
+                lines = [*(one for one in before if isinstance(one, ast.stmt)), *result]
+        operator, given = self.operator(lines, ast.unparse(ast.fix_missing_locations(made)))
+        self.draft.swap(draw, ast.Call(ast.Name(operator, ast.Load()), given, []))
+
     # What is written.
 
     def operator(self, body: Sequence[ast.stmt], kind: str) -> tuple[str, list[ast.expr]]:
-        """Puts the operator above the class; its name, and what it is called with."""
+        """Puts the operator above the class; its name, and what it is called with. `kind`: the type of a number that
+        the body returns, or the empty tensor that is like what it returns."""
         tree, view = self.draft.tree.body, self.view
         owner = view.cls.node if view.cls is not None else view.node
         top = next((one for one in tree if one.lineno <= owner.lineno <= (one.end_lineno or 0)), None)
         if top is None:
             raise CannotError("the function stands in no file")
-        of = view.cls.name if view.cls and view.function.name == "forward" else view.function.name
-        name = self.draft.free_name(f"read_{_in_words(of).removeprefix('read_').removeprefix('load_')}")
+        plain = view.cls is not None and view.function.name in {"forward", "__call__", "read", "load", "draw", "sample"}
+        of = view.cls.name if view.cls is not None and plain else view.function.name
+        verb = "read" if kind in _DTYPES else "draw"
+        name = self.draft.free_name(f"{verb}_{re.sub('^(read|load|draw)_(?=.)', '', _in_words(of))}")
         namespace = re.sub(r"\W|^(?=\d)", "_", self.site.module.name) or "model"
         operator = f"{namespace}::{name}"
+        if any(type_.startswith("typing.") for type_, _ in self.arguments.values()):
+            self.draft.add_import("typing")
         typed = ", ".join(f"{one}: {type_}" for one, (type_, _) in self.arguments.items())
+        # What is drawn from a seed is the same for the same arguments; what is read is not.
+        tags = ", tags=(torch.Tag.nondeterministic_seeded,)" if kind in _DTYPES else ""
         made = statements(
-            f'@torch.library.custom_op("{operator}", mutates_args=(), tags=(torch.Tag.nondeterministic_seeded,))\n'
+            f'@torch.library.custom_op("{operator}", mutates_args=(){tags})\n'
             f"def {name}({typed}) -> torch.Tensor:\n    pass\n"
             f"@{name}.register_fake\ndef _({', '.join(self.arguments)}):\n"
-            f"    return torch.empty((), dtype={_DTYPES[kind]})\n"
+            f"    return {f'torch.empty((), dtype={_DTYPES[kind]})' if kind in _DTYPES else kind}\n"
         )
         function = made[0]
         assert isinstance(function, ast.FunctionDef)  # noqa: S101 - see the text
-        returning = _Returning(_DTYPES[kind])
-        function.body = [cast("ast.stmt", returning.visit(one)) for one in body]
+        returning = _Returning(_DTYPES[kind]) if kind in _DTYPES else None
+        function.body = [cast("ast.stmt", returning.visit(one)) if returning else one for one in body]
         self.draft.above(top, made)
         return name, [value for _, value in self.arguments.values()]
 
     def proposal(self) -> Proposal:
-        return Proposal("read it with an operator that the program keeps and calls", self.draft)
+        return Proposal(self.how, self.draft)
 
 
 class _Arguments(Copying):
@@ -305,6 +422,9 @@ class _Arguments(Copying):
                 if name == "self":
                     raise CannotError("the object itself is read")
                 return self._reading.given(node, name)
+            case ast.Attribute() | ast.Call() | ast.Subscript() | ast.BinOp() if self._reading.size(node):
+                wanted = node.attr if isinstance(node, ast.Attribute) else "size"
+                return self._reading.given(node, wanted)
             case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Load()):
                 return self._reading.given(node, name.strip("_") or "value")
         return None

@@ -91,6 +91,7 @@ _MODULES: Mapping[str, str] = {
     "cloned-first": "cloned_first:ClonedFirst",
     "declared-dims": "declared_dims:DeclaredDims",
     "eager-side": "eager_side:EagerSide",
+    "drawing-operator": "reading_operator:DrawingOperator",
     "effect-operator": "effect_operator:EffectOperator",
     "listed-in-init": "listed_in_init:ListedInInit",
     "given-as-tensors": "given_as_tensors:GivenAsTensors",

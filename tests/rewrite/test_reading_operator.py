@@ -110,6 +110,68 @@ def test_a_clock_goes_on_in_the_program(monkeypatch: pytest.MonkeyPatch) -> None
         assert torch.equal(program(torch.ones(2)), torch.full((2,), now - 5))
 
 
+DRAWN = {
+    "g = torch.Generator()\n        g.manual_seed(self.seed)\n        mask = torch.rand(x.shape, generator=g) > 0.5": "mask",
+    "g = torch.Generator().manual_seed(7)\n        mask = torch.randint(0, 5, x.shape[1:], generator=g)": "a batch less",
+    "mask = torch.randn(x.size(0), 4, generator=torch.Generator().manual_seed(3), dtype=torch.float64)": "in a line",
+    "with torch.random.fork_rng():\n            torch.manual_seed(self.seed)\n            mask = 2 * torch.randn(x.shape)": (
+        "a fork"
+    ),
+    "mask = torch.randperm(x.shape[1], generator=torch.Generator().manual_seed(self.seed))": "an order",
+}
+
+
+@pytest.mark.parametrize("lines", DRAWN, ids=DRAWN.values())
+def test_what_is_drawn_from_a_seed_is_the_same_in_the_program(lines: str) -> None:
+    text = f"""
+import torch
+from torch import Tensor, nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.seed = 5
+
+    def forward(self, x: Tensor):
+        {lines}
+        return x * mask
+"""
+    (new,) = proposed(text, "torch.manual_seed(" if "fork" in lines else "torch.Generator()", "drawing-operator")
+    old, edited = _built(text)["Net"](), _built(new)["Net"]()
+    rows = torch.export.Dim("rows", min=2, max=64)
+    program = torch.export.export(edited, (torch.randn(3, 4),), dynamic_shapes=[{0: rows}])
+    x = torch.randn(5, 4, requires_grad=True)
+    for one in (edited, program.module(), program.run_decompositions().module()):
+        for _ in range(2):
+            torch.manual_seed(1)
+            expected = old(x)
+            after = torch.rand(1)
+            torch.manual_seed(1)
+            got = one(x)
+            assert torch.equal(got, expected)
+            assert torch.equal(torch.rand(1), after)  # torch's own generator goes on as it did
+            assert torch.equal(*(torch.autograd.grad(y.sum(), x)[0] for y in (got, expected)))
+
+
+@pytest.mark.parametrize("lines", [
+    "g = torch.Generator().manual_seed(3)\n        mask = torch.rand(x.shape, generator=g) + torch.rand(4, generator=g)",
+    "mask = torch.rand(x.shape, generator=self.generator.manual_seed(3))",
+    "mask = torch.rand(x.shape, generator=torch.Generator())",
+    "torch.manual_seed(3)\n        mask = torch.rand(x.shape)",
+])  # fmt: skip
+def test_what_goes_on_from_draw_to_draw_is_left(lines: str) -> None:
+    text = f"""
+import torch
+from torch import Tensor, nn
+
+class Net(nn.Module):
+    def forward(self, x: Tensor):
+        {lines}
+        return x * mask
+"""
+    assert proposed(text, "torch.rand(x.shape", "drawing-operator") == []
+
+
 @pytest.mark.parametrize(("lines", "place"), [
     ('return x if os.environ.get(NAME, "a") in ("a", x) else -x', 'os.environ.get(NAME, "a")'),  # a tensor is in it
     ("return {os.environ[NAME]: x}", "os.environ[NAME]"),  # a text
