@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, cast
 from exportlint.engine.flow.def_use import defined, path_of
 from exportlint.engine.values.abstract_value import Kind
 from exportlint.rewrite.draft import changed_copy, expression, statements
+from exportlint.rewrite.draws import drawn_by_torch
 from exportlint.rewrite.state_homes import rebuilt
 from exportlint.rewrite.transformation import CannotError, Proposal
 
@@ -34,9 +35,11 @@ class MadeOnce:
     def proposals(self, site: Site) -> Iterator[Proposal]:
         if isinstance(site.node, ast.Expr):
             site = replace(site, node=site.node.value)
-        if site.view is None or site.view.cls is None:
+        if site.view is None:
+            raise CannotError("it stands in no function")
+        yield from drawn_by_torch(site, site.view)
+        if site.view.cls is None:
             raise CannotError("it stands in no method")
-        yield from _drawn_by_torch(site, site.view)
         if site.view.cls.is_module and site.view.function.parameters[:1] == ("self",):
             yield from _draw_in_init(site, site.view)
             yield from _guard_in_init(site, site.view)
@@ -364,101 +367,3 @@ def _file_in_init(site: Site, view: View) -> Iterator[Proposal]:
             draft.in_init(_class(view), statements(text, OPENED=opened, FILE=file, VALUE=value))
             draft.replace(block, [type(line)(**{**dict(ast.iter_fields(line)), "value": expression(f"self.{name}")})])
             yield Proposal("read it once, in `__init__`", draft)
-
-
-# -- Draws -------------------------------------------------------------------------------------------------------------
-
-_SEEDING = frozenset({"random.seed", "numpy.random.seed", "random.setstate", "numpy.random.set_state"})
-# By the function: its parameters, and what torch draws; a parameter that is left out has the value behind `=`.
-_DRAWN = {
-    "random.random": ((), "torch.rand(())"),
-    "random.uniform": (("A", "B"), "torch.rand(()) * (B - A) + A"),
-    "random.gauss": (("MU=0.0", "SIGMA=1.0"), "torch.randn(()) * SIGMA + MU"),
-    "random.normalvariate": (("MU=0.0", "SIGMA=1.0"), "torch.randn(()) * SIGMA + MU"),
-    "random.randint": (("A", "B"), "torch.randint(A, B + 1, ())"),
-    "random.randrange": (("A",), "torch.randint(A, ())"),
-    "random.choice": (("SEQ",), "torch.tensor(SEQ)[torch.randint(len(SEQ), (1,))].squeeze(0)"),
-    "numpy.random.choice": (("SEQ",), "torch.tensor(SEQ)[torch.randint(len(SEQ), (1,))].squeeze(0)"),
-    "random.sample": (("SEQ", "K"), "torch.tensor(SEQ)[torch.randperm(len(SEQ))[:K]]"),
-    "numpy.random.permutation": (("X",), "torch.randperm(X)"),
-    "numpy.random.uniform": (("A=0.0", "B=1.0", "SIZE=()"), "torch.rand(SIZE) * (B - A) + A"),
-    "numpy.random.normal": (("MU=0.0", "SIGMA=1.0", "SIZE=()"), "torch.randn(SIZE) * SIGMA + MU"),
-    "numpy.random.random": (("SIZE=()",), "torch.rand(SIZE)"),
-    "numpy.random.standard_normal": (("SIZE=()",), "torch.randn(SIZE)"),
-    "numpy.random.randint": (("A", "B", "SIZE=()"), "torch.randint(A, B, SIZE)"),
-}
-_INTEGERS = frozenset({"random.randint", "random.randrange"})
-_AROUND = frozenset({"builtins.float", "torch.from_numpy", "torch.tensor", "torch.as_tensor"})
-
-
-def _drawn_by_torch(site: Site, view: View) -> Iterator[Proposal]:
-    """Other numbers come out, of the same distribution: where the class seeds the generator, they are meant."""
-    draft, node = site.draft(), site.node
-    calls = (one.func for one in ast.walk(_class(view)) if isinstance(one, ast.Call))
-    drawn = _drawn(view, node)
-    if not isinstance(node, ast.Call) or drawn is None or any(view.module.dotted(one) in _SEEDING for one in calls):
-        return
-    yield from _drawn_as_bounds(site, view)
-    whole: ast.expr = node
-    while (above := _converting(draft, view, whole)) is not None:
-        whole = above
-    draft.swap(whole, drawn)
-    statement = draft.parent(whole)
-    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-        for one in ast.walk(view.node):  # what makes a tensor of the name, which is one now
-            match one:
-                case ast.Call(func=func, args=[ast.Name(id=read) as held]) if read == statement.targets[0].id:
-                    if view.origin(func) in _AROUND:
-                        draft.swap(one, held)
-    yield Proposal("draw with torch, which gives other numbers of the same distribution", draft)
-
-
-def _drawn(view: View, node: ast.AST) -> ast.expr | None:
-    """A draw of torch's, for one of Python's or NumPy's."""
-    if not isinstance(node, ast.Call) or any(one.arg is None for one in node.keywords):
-        return None
-    name = view.origin(node.func) or ""
-    if name in {"numpy.random.rand", "numpy.random.randn"}:
-        drawn = expression(f"torch.{name.rpartition('.')[2]}(())")
-        return ast.Call(cast("ast.Call", drawn).func, node.args, []) if node.args else drawn
-    if name not in _DRAWN:
-        return None
-    parameters, text = _DRAWN[name]
-    parts: dict[str, ast.expr | str | float] = {}
-    for place, parameter in enumerate(parameters):
-        variable, _, default = parameter.partition("=")
-        words = {one.arg: one.value for one in node.keywords}
-        given = node.args[place] if place < len(node.args) else words.get(variable.lower())
-        if given is None and not default:
-            return None
-        parts[variable] = given if given is not None else expression(default)
-    return expression(text, **parts)
-
-
-def _drawn_as_bounds(site: Site, view: View) -> Iterator[Proposal]:
-    """Places and lengths of a cut, `x[start : start + length]`: all integers that the function draws are read as
-    symbols, of which Python makes slices."""
-    draft, names = site.draft(), set[str]()
-    for one in ast.walk(view.node):
-        match one:
-            case ast.Assign(targets=[ast.Name(id=name)], value=call) if _is_whole_draw(view, call):
-                names.add(name)
-                draft.swap(call, expression("DRAWN.item()", DRAWN=cast("ast.expr", _drawn(view, call))))
-    bounds = [one for one in ast.walk(view.node) if isinstance(one, ast.Slice)]
-    read = {inner.id for one in bounds for inner in ast.walk(one) if isinstance(inner, ast.Name)}
-    if names & read and _is_whole_draw(view, site.node):
-        yield Proposal("draw with torch, which gives other numbers of the same distribution, everywhere", draft)
-
-
-def _is_whole_draw(view: View, node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and view.origin(node.func) in _INTEGERS and _drawn(view, node) is not None
-
-
-def _converting(draft: Draft, view: View, node: ast.expr) -> ast.expr | None:
-    """What makes a number or a tensor of a draw, which a draw of torch's is."""
-    match above := draft.parent(node):
-        case ast.Call(func=func, args=[only], keywords=[]) if only is node and view.origin(func) in _AROUND:
-            return above
-        case ast.Attribute(attr="astype") if isinstance(call := draft.parent(above), ast.Call):
-            return call if "float32" in ast.unparse(call.args[0]) else None
-    return None
