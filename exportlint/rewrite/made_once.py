@@ -15,14 +15,16 @@ from itertools import chain, count
 from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.def_use import defined, path_of
-from exportlint.engine.values.abstract_value import Kind
+from exportlint.engine.values.abstract_value import Kind, Scalar
 from exportlint.rewrite.draft import changed_copy, expression, statements
+from exportlint.rewrite.draws import drawn_by_torch
 from exportlint.rewrite.state_homes import rebuilt
 from exportlint.rewrite.transformation import CannotError, Proposal
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
+    from exportlint.engine.source.symbols import ClassInfo
     from exportlint.rewrite.draft import Draft
     from exportlint.rewrite.transformation import Site
     from exportlint.rewrite.view import View
@@ -34,11 +36,15 @@ class MadeOnce:
     def proposals(self, site: Site) -> Iterator[Proposal]:
         if isinstance(site.node, ast.Expr):
             site = replace(site, node=site.node.value)
-        if site.view is None or site.view.cls is None:
+        if site.view is None:
+            raise CannotError("it stands in no function")
+        yield from drawn_by_torch(site, site.view)
+        if site.view.cls is None:
             raise CannotError("it stands in no method")
-        yield from _drawn_by_torch(site, site.view)
-        if site.view.cls.is_module and site.view.function.parameters[:1] == ("self",):
-            yield from _draw_in_init(site, site.view)
+        if site.view.function.parameters[:1] != ("self",):
+            return
+        yield from _draw_in_init(site, site.view)
+        if site.view.cls.is_module:
             yield from _guard_in_init(site, site.view)
             yield from _file_in_init(site, site.view)
             yield from _expression_in_init(site, site.view)
@@ -183,7 +189,11 @@ def _attribute(view: View, wanted: str, others: Collection[str] = ()) -> str:
 
 
 def _class(view: View) -> ast.ClassDef:
-    return view.cls.node  # type: ignore[union-attr] # `proposals` asked
+    return _cls(view).node
+
+
+def _cls(view: View) -> ClassInfo:
+    return cast("ClassInfo", view.cls)  # `proposals` asked
 
 
 # What torch draws, in functions and in methods.
@@ -207,18 +217,19 @@ def _draw_in_init(site: Site, view: View) -> Iterator[Proposal]:
              and any(_calls(view, item.context_expr, _FORKING) for item in one.items)]  # fmt: skip
     block = forks[0].body if forks else view.body
     seeding = [one for one in block if _is_seeding(view, one)]
-    named = {path_of(one.targets[0]) for one in seeding if isinstance(one, ast.Assign)}
+    named = {_seeded_name(one) for one in seeding} - {"torch"}
+    names = {name for name in named if name is not None}
     draws = [
         one for line in block if line not in seeding for one in ast.walk(line) if isinstance(one, ast.Call)
         and (view.origin(one.func) or str(getattr(one.func, "attr", ""))).rpartition(".")[2] in _RANDOM
-        and named == {path_of(word.value) for word in one.keywords if word.arg == "generator"}
+        and names == {path_of(word.value) for word in one.keywords if word.arg == "generator"}
     ]  # fmt: skip
     draws.sort(key=lambda one: (one.end_lineno or 0, one.end_col_offset or 0))  # as Python draws them
-    names = {name for name in named if name is not None}
-    sized = [new for one in draws if (new := _with_numbers(view, _of_any_device(view, one))) is not None]
+    found = [_for_the_sample(view, one) for one in draws]
+    sized = [one[0] for one in found if one is not None]
     is_seeded = any(getattr(one, "attr", "") == "manual_seed" for line in seeding for one in ast.walk(line))
     used_by_draws = {id(inner) for one in draws for inner in ast.walk(one)}
-    is_read = any(isinstance(one, ast.Name) and one.id in names and id(one) not in used_by_draws
+    is_read = any(isinstance(one, ast.Name | ast.Attribute) and path_of(one) in names and id(one) not in used_by_draws
                   for line in view.body if line not in seeding for one in ast.walk(line))  # fmt: skip
     if not draws or not is_seeded or is_read or len(sized) < len(draws):
         return
@@ -227,17 +238,21 @@ def _draw_in_init(site: Site, view: View) -> Iterator[Proposal]:
         return
     if not all(_is_free(view, one, names) for one in (*seeding, *sized)):
         return
+    text = "self.register_buffer(NAME, DRAW, persistent=False)" if _cls(view).is_module else "self.NAME = DRAW"
     moved: list[ast.stmt] = [changed_copy(one) for one in seeding]
     taken: set[str] = set()
-    for draw, new in zip(draws, sized, strict=True):
+    for draw, (new, shape, like) in zip(draws, (one for one in found if one is not None), strict=True):
         match draft.parent(draw):
             case ast.Assign(targets=[ast.Name(id=name)]):
                 kept = _attribute(view, name, taken)
             case _:
                 kept = _attribute(view, (view.origin(draw.func) or "drawn").rpartition(".")[2], taken)
         taken.add(kept)
-        moved += statements(f"self.register_buffer({kept!r}, DRAW, persistent=False)", DRAW=changed_copy(new))
-        draft.swap(draw, expression(f"self.{kept}"))
+        moved += statements(text.replace("NAME", kept if "self.NAME" in text else repr(kept)), DRAW=changed_copy(new))
+        read = expression(f"self.{kept}")
+        if shape is not None:
+            read = expression("READ.reshape(SHAPE)", READ=read, SHAPE=shape)
+        draft.swap(draw, read if like is None else expression("READ.to(LIKE)", READ=read, LIKE=like))
     if not names:  # torch's own generator goes on as if nothing had been drawn
         (fork,) = statements(f"with {_FORKING}(devices=[]):\n    pass")
         moved = [changed_copy(forks[0] if forks else fork, body=moved)]
@@ -260,14 +275,72 @@ def _is_seeding(view: View, node: ast.stmt) -> bool:
     match node:
         case ast.Assign(targets=[ast.Name()], value=value):
             return any(_calls(view, one, "torch.Generator") for one in ast.walk(value))
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(), attr="manual_seed"))):
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name() | ast.Attribute(), attr="manual_seed"))):
             return True
     return False
+
+
+def _seeded_name(seeding: ast.stmt) -> str | None:
+    """`g` of `g = torch.Generator()`, `self.g` of `self.g.manual_seed(0)`"""
+    match seeding:
+        case ast.Assign(targets=[target]):
+            return path_of(target)
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner))):
+            return path_of(owner)
+    return None
+
+
+def _for_the_sample(view: View, draw: ast.Call) -> tuple[ast.expr, ast.expr | None, ast.expr | None] | None:
+    """The draw with numbers for its sizes; the shape that is asked for where it is read, and what it has to become
+    like there, of the dtype and on the device of what the call is given. None where a size is not known.
+
+    As many numbers as were drawn have the shape that is asked for, or reading them raises: where the call is given
+    other sizes, the draw would be another one.
+    """
+    match draw:
+        case ast.Call(func=ast.Attribute(attr="rand_like" | "randn_like" as name), args=[like], keywords=[]):
+            size = _shape(view, like)
+            drawn = f"torch.{name.removesuffix('_like')}(SIZE)"
+            shape = ast.Attribute(like, "shape", ast.Load())
+            return (expression(drawn, SIZE=size), shape, like) if size is not None else None
+    dtypes = [one.value for one in draw.keywords if one.arg == "dtype" and not _is_free(view, one.value)]
+    kept = [one for one in draw.keywords if one.value not in dtypes]
+    old = _of_any_device(view, changed_copy(draw, keywords=kept))
+    new = _with_numbers(view, old)
+    if new is None:
+        return None
+    sizes = _sizes(view, draw)
+    is_of_call = sizes is not None and ast.dump(new) != ast.dump(old)
+    return new, sizes if is_of_call else None, dtypes[0] if dtypes else None
+
+
+def _sizes(view: View, draw: ast.Call) -> ast.expr | None:
+    """The argument, or the arguments, that say of what shape the draw is."""
+    name = (view.origin(draw.func) or "").rpartition(".")[2]
+    given = next((one.value for one in draw.keywords if one.arg == "size"), None)
+    match name, draw.args:
+        case _ if given is not None:
+            return given
+        case "rand" | "randn" | "randperm", [only] if not isinstance(only, ast.Starred):
+            return only
+        case "rand" | "randn", [_, *_]:
+            return ast.Tuple(draw.args, ast.Load())
+        case "randint" | "normal", [_, _, *_]:
+            return draw.args[-1]
+    return None
 
 
 def _of_any_device(view: View, draw: ast.Call) -> ast.Call:
     """Without the device of what the call is given: a buffer goes where the module goes."""
     return changed_copy(draw, keywords=[one for one in draw.keywords if one.arg != "device" or _is_free(view, one)])
+
+
+def _shape(view: View, node: ast.expr) -> ast.expr | None:
+    """The sizes of a tensor as numbers, where all are known."""
+    dims = view.dims(node)
+    if dims is None or None in dims:
+        return None
+    return ast.Tuple([ast.Constant(number) for number in dims], ast.Load())
 
 
 def _with_numbers(view: View, node: ast.expr) -> ast.expr | None:
@@ -279,9 +352,14 @@ def _with_numbers(view: View, node: ast.expr) -> ast.expr | None:
                 ast.Attribute(value=owner, attr="shape")
                 | ast.Call(func=ast.Attribute(value=owner, attr="size"), args=[])
             ):
-                dims = view.dims(owner)
-                known = dims is not None and None not in dims
-                return ast.Tuple([ast.Constant(n) for n in dims or ()], ast.Load()) if known else None
+                return _shape(view, owner)
+            case ast.Name():
+                dims = getattr(view.value(one).lead, "dims", None) if view.value(one).kind is Kind.SHAPE else None
+                if dims is not None and all(dim is not None and dim.number is not None for dim in dims):
+                    return ast.Tuple([ast.Constant(dim.number) for dim in dims], ast.Load())
+                lead = view.value(one).lead  # of a parameter that every caller gives the same number
+                if one.id in view.flow.parameters and isinstance(lead, Scalar) and (lead.name or "").isdecimal():
+                    return ast.Constant(int(lead.name or ""))
         number = _size(view, one)
         return ast.Constant(number) if number is not None else None
 
@@ -364,101 +442,3 @@ def _file_in_init(site: Site, view: View) -> Iterator[Proposal]:
             draft.in_init(_class(view), statements(text, OPENED=opened, FILE=file, VALUE=value))
             draft.replace(block, [type(line)(**{**dict(ast.iter_fields(line)), "value": expression(f"self.{name}")})])
             yield Proposal("read it once, in `__init__`", draft)
-
-
-# -- Draws -------------------------------------------------------------------------------------------------------------
-
-_SEEDING = frozenset({"random.seed", "numpy.random.seed", "random.setstate", "numpy.random.set_state"})
-# By the function: its parameters, and what torch draws; a parameter that is left out has the value behind `=`.
-_DRAWN = {
-    "random.random": ((), "torch.rand(())"),
-    "random.uniform": (("A", "B"), "torch.rand(()) * (B - A) + A"),
-    "random.gauss": (("MU=0.0", "SIGMA=1.0"), "torch.randn(()) * SIGMA + MU"),
-    "random.normalvariate": (("MU=0.0", "SIGMA=1.0"), "torch.randn(()) * SIGMA + MU"),
-    "random.randint": (("A", "B"), "torch.randint(A, B + 1, ())"),
-    "random.randrange": (("A",), "torch.randint(A, ())"),
-    "random.choice": (("SEQ",), "torch.tensor(SEQ)[torch.randint(len(SEQ), (1,))].squeeze(0)"),
-    "numpy.random.choice": (("SEQ",), "torch.tensor(SEQ)[torch.randint(len(SEQ), (1,))].squeeze(0)"),
-    "random.sample": (("SEQ", "K"), "torch.tensor(SEQ)[torch.randperm(len(SEQ))[:K]]"),
-    "numpy.random.permutation": (("X",), "torch.randperm(X)"),
-    "numpy.random.uniform": (("A=0.0", "B=1.0", "SIZE=()"), "torch.rand(SIZE) * (B - A) + A"),
-    "numpy.random.normal": (("MU=0.0", "SIGMA=1.0", "SIZE=()"), "torch.randn(SIZE) * SIGMA + MU"),
-    "numpy.random.random": (("SIZE=()",), "torch.rand(SIZE)"),
-    "numpy.random.standard_normal": (("SIZE=()",), "torch.randn(SIZE)"),
-    "numpy.random.randint": (("A", "B", "SIZE=()"), "torch.randint(A, B, SIZE)"),
-}
-_INTEGERS = frozenset({"random.randint", "random.randrange"})
-_AROUND = frozenset({"builtins.float", "torch.from_numpy", "torch.tensor", "torch.as_tensor"})
-
-
-def _drawn_by_torch(site: Site, view: View) -> Iterator[Proposal]:
-    """Other numbers come out, of the same distribution: where the class seeds the generator, they are meant."""
-    draft, node = site.draft(), site.node
-    calls = (one.func for one in ast.walk(_class(view)) if isinstance(one, ast.Call))
-    drawn = _drawn(view, node)
-    if not isinstance(node, ast.Call) or drawn is None or any(view.module.dotted(one) in _SEEDING for one in calls):
-        return
-    yield from _drawn_as_bounds(site, view)
-    whole: ast.expr = node
-    while (above := _converting(draft, view, whole)) is not None:
-        whole = above
-    draft.swap(whole, drawn)
-    statement = draft.parent(whole)
-    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-        for one in ast.walk(view.node):  # what makes a tensor of the name, which is one now
-            match one:
-                case ast.Call(func=func, args=[ast.Name(id=read) as held]) if read == statement.targets[0].id:
-                    if view.origin(func) in _AROUND:
-                        draft.swap(one, held)
-    yield Proposal("draw with torch, which gives other numbers of the same distribution", draft)
-
-
-def _drawn(view: View, node: ast.AST) -> ast.expr | None:
-    """A draw of torch's, for one of Python's or NumPy's."""
-    if not isinstance(node, ast.Call) or any(one.arg is None for one in node.keywords):
-        return None
-    name = view.origin(node.func) or ""
-    if name in {"numpy.random.rand", "numpy.random.randn"}:
-        drawn = expression(f"torch.{name.rpartition('.')[2]}(())")
-        return ast.Call(cast("ast.Call", drawn).func, node.args, []) if node.args else drawn
-    if name not in _DRAWN:
-        return None
-    parameters, text = _DRAWN[name]
-    parts: dict[str, ast.expr | str | float] = {}
-    for place, parameter in enumerate(parameters):
-        variable, _, default = parameter.partition("=")
-        words = {one.arg: one.value for one in node.keywords}
-        given = node.args[place] if place < len(node.args) else words.get(variable.lower())
-        if given is None and not default:
-            return None
-        parts[variable] = given if given is not None else expression(default)
-    return expression(text, **parts)
-
-
-def _drawn_as_bounds(site: Site, view: View) -> Iterator[Proposal]:
-    """Places and lengths of a cut, `x[start : start + length]`: all integers that the function draws are read as
-    symbols, of which Python makes slices."""
-    draft, names = site.draft(), set[str]()
-    for one in ast.walk(view.node):
-        match one:
-            case ast.Assign(targets=[ast.Name(id=name)], value=call) if _is_whole_draw(view, call):
-                names.add(name)
-                draft.swap(call, expression("DRAWN.item()", DRAWN=cast("ast.expr", _drawn(view, call))))
-    bounds = [one for one in ast.walk(view.node) if isinstance(one, ast.Slice)]
-    read = {inner.id for one in bounds for inner in ast.walk(one) if isinstance(inner, ast.Name)}
-    if names & read and _is_whole_draw(view, site.node):
-        yield Proposal("draw with torch, which gives other numbers of the same distribution, everywhere", draft)
-
-
-def _is_whole_draw(view: View, node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and view.origin(node.func) in _INTEGERS and _drawn(view, node) is not None
-
-
-def _converting(draft: Draft, view: View, node: ast.expr) -> ast.expr | None:
-    """What makes a number or a tensor of a draw, which a draw of torch's is."""
-    match above := draft.parent(node):
-        case ast.Call(func=func, args=[only], keywords=[]) if only is node and view.origin(func) in _AROUND:
-            return above
-        case ast.Attribute(attr="astype") if isinstance(call := draft.parent(above), ast.Call):
-            return call if "float32" in ast.unparse(call.args[0]) else None
-    return None

@@ -214,3 +214,68 @@ class Net(nn.Module):
         {line}
 """
     assert not any('register_buffer("rand' in new for new in proposed(text, "torch.manual_seed(7)", "made-once"))
+
+
+@pytest.mark.parametrize(
+    ("lines", "at", "after"),
+    [
+        (["with torch.random.fork_rng(devices=[]):", "    torch.manual_seed(7)",
+          "    noise = torch.randn(x.shape, dtype=x.dtype)", "return x + noise"], "torch.manual_seed(7)",
+         ["noise = self.noise.reshape(x.shape).to(x.dtype)", "return x + noise"]),
+        (["self.g.manual_seed(7)", "return x + torch.rand(x.shape[0], 1, generator=self.g)"], "self.g.manual_seed(7)",
+         ["return x + self.rand.reshape((x.shape[0], 1))"]),
+        (["torch.manual_seed(7)", "return x + torch.randn_like(x)"], "torch.manual_seed(7)",
+         ["return x + self.randn_like.reshape(x.shape).to(x)"]),
+        (["return x + self.source.draw(x.size(), 3)"], "g = torch.Generator()", ["return x + self.source.draw(x.size(), 3)"]),
+    ],
+    ids=["of the input's dtype", "a generator of the module's", "like the input", "of a class that is no module"],
+)  # fmt: skip
+def test_a_draw_for_the_sample_takes_as_many_numbers_only(lines: list[str], at: str, after: list[str]) -> None:
+    body = "\n        ".join(lines)
+    text = f"""import torch
+from torch import nn
+
+class Source:
+    def __init__(self, seed):
+        self.seed = seed
+
+    def draw(self, shape, count):
+        g = torch.Generator()
+        g.manual_seed(self.seed)
+        return torch.randn(shape, generator=g)[:, :count]
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.g = torch.Generator()
+        self.source = Source(2)
+
+    def forward(self, x):
+        {body}
+
+def get_model():
+    return Net()
+
+def get_inputs():
+    return (torch.ones(2, 3),)
+"""
+    (new, *_) = proposed(text, at, "made-once")
+    forward = new.partition("def forward(self, x):\n")[2].partition("\n\ndef")[0]
+    assert [line.strip() for line in forward.splitlines()] == after
+    nets = []
+    for source in (text, new):
+        names: dict[str, Any] = {}
+        exec(compile(source, "net", "exec"), names)  # noqa: S102 - the text is ours
+        nets.append(names["get_model"]())
+    old, now = nets
+    for x in (torch.ones(2, 3), torch.zeros(2, 3), torch.ones(3, 3), torch.ones(1, 3)):
+        expected = old(x)
+        assert torch.equal(now(x), expected) if len(x) == 2 else _raises(now, x)
+
+
+def _raises(net: Any, x: Any) -> bool:
+    try:
+        net(x)
+    except RuntimeError:
+        return True
+    return False

@@ -26,32 +26,44 @@ class Generator:
     unit      `count` numbers from 0 to 1
     normal    `count` numbers of the standard normal distribution
     between   `count` whole numbers from `low` to below `high`
+    order     the numbers below `count` in another order
     """
 
     name: str
     unit: Callable[[int], Sequence[float]]
     normal: Callable[[int], Sequence[float]]
     between: Callable[[int, int, int], Sequence[int]]
+    order: Callable[[int], Sequence[int]]
 
 
 def generators() -> Iterator[Generator]:
-    """Python's, with both of its ways to the normal distribution, and NumPy's (if the target uses it)."""
-    yield from (_of_python(normal) for normal in (random.gauss, random.normalvariate))
+    """Python's, with its ways to the normal distribution and to an order, and NumPy's (if the target uses it)."""
+    yield _of_python(random.gauss, _shuffled)
+    yield _of_python(random.normalvariate, _shuffled)
+    yield _of_python(random.gauss, lambda count: random.sample(range(count), count))
     if numpy := sys.modules.get("numpy"):
         drawn = numpy.random
-        yield Generator("numpy.random", drawn.random_sample, drawn.standard_normal, _bounded(drawn.randint))
+        bounded = _bounded(drawn.randint)
+        yield Generator("numpy.random", drawn.random_sample, drawn.standard_normal, bounded, drawn.permutation)
 
 
 def _bounded(draw: Callable[[int, int, int], Sequence[int]]) -> Callable[[int, int, int], Sequence[int]]:
     return lambda count, low, high: draw(low, high, count)
 
 
-def _of_python(normal: Callable[[float, float], float]) -> Generator:
+def _shuffled(count: int) -> Sequence[int]:
+    numbers = list(range(count))
+    random.shuffle(numbers)
+    return numbers
+
+
+def _of_python(normal: Callable[[float, float], float], order: Callable[[int], Sequence[int]]) -> Generator:
     return Generator(
         "random",
         lambda count: [random.random() for _ in range(count)],  # noqa: S311 - no secret
         lambda count: [normal(0.0, 1.0) for _ in range(count)],
         lambda count, low, high: [random.randrange(low, high) for _ in range(count)],  # noqa: S311 - as above
+        order,
     )
 
 
@@ -88,7 +100,7 @@ def _refuse(*args: Any, **kwargs: Any) -> None:
 
 
 class _GivenDraws(TorchFunctionMode):  # type: ignore[misc]  # torch has no types for it
-    """`torch.rand`, `randn` and `randint` draw from the generator."""
+    """`torch.rand`, `randn`, `randint`, `randperm` and `multinomial` draw from the generator."""
 
     def __init__(self, generator: Generator) -> None:
         super().__init__()
@@ -98,6 +110,8 @@ class _GivenDraws(TorchFunctionMode):  # type: ignore[misc]  # torch has no type
             torch.randn: lambda count, _: generator.normal(count),
             torch.randn_like: lambda count, _: generator.normal(count),
             torch.randint: lambda count, args: generator.between(count, *_bounds(args)),
+            torch.randperm: lambda count, _: generator.order(count),
+            torch.multinomial: lambda count, args: _by_weight(generator.unit(count), args[0]),
         }
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -113,3 +127,12 @@ def _bounds(args: Sequence[Any]) -> tuple[int, int]:
     """`torch.randint(high, size)` begins with 0."""
     low, high, *_ = args
     return (int(low), int(high)) if isinstance(high, int) else (0, int(low))
+
+
+def _by_weight(unit: Sequence[float], weights: torch.Tensor) -> Sequence[int]:
+    """Which place each number from 0 to 1 falls on, where each place is as wide as its weight; of rows of weights, one
+    row behind the other."""
+    edges = weights.double().cumsum(-1)
+    numbers = torch.tensor(unit, dtype=torch.float64).reshape(*weights.shape[:-1], -1)
+    places = torch.searchsorted(edges / edges[..., -1:], numbers, right=True)
+    return [int(one) for one in places.clamp(max=weights.shape[-1] - 1).flatten()]
