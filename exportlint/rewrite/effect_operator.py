@@ -95,8 +95,6 @@ class _Moved:
         self._tells_numbers()
         for one in self.lines:
             self._take(one)
-        if "torch.Tensor" not in {kind for kind, _ in self.arguments.values()}:
-            raise CannotError("no tensor is told")
         self._written()
         return Proposal("tell it by an operator that the program keeps", self.draft)
 

@@ -94,7 +94,7 @@ class DrawingOperator:
         draws = [one for one in ast.walk(view.node) if isinstance(one, ast.Call)
                  and (view.origin(one.func) or "") in _DRAWS]  # fmt: skip
         for draw in draws:
-            for moved in (_from_generator, _from_fork):
+            for moved in (_from_generator, _from_fork, _behind_seed):
                 try:
                     yield moved(_Reading(site, view, site.draft(), _DRAW), draw)
                 except CannotError:
@@ -148,6 +148,24 @@ def _from_fork(reading: _Reading, draw: ast.Call) -> Proposal:
         raise CannotError("other calls may draw, too")
     reading.drawn(draw, [ast.copy_location(ast.With(around.items, [around.body[0]]), around)])
     reading.draft.replace(around, [last])
+    return reading.proposal()
+
+
+def _behind_seed(reading: _Reading, draw: ast.Call) -> Proposal:
+    """The draw in the line right below one that seeds torch's generator: the operator seeds it as that did, so that
+    what is drawn later follows as before."""
+    block, place = reading.block_of(draw)
+    origin = reading.view.origin
+    match block[place - 1] if place else None:
+        case ast.Expr(value=ast.Call(func=seed)) as above if origin(seed) in _SEEDS:
+            pass
+        case _:
+            raise CannotError("nothing seeds it right above")
+    calls = [one for one in ast.walk(block[place]) if isinstance(one, ast.Call)]
+    if [one for one in calls if origin(one.func) not in _DRAWLESS] != [draw]:
+        raise CannotError("other calls may draw, too")
+    reading.drawn(draw, [above])
+    reading.draft.move(above, [])
     return reading.proposal()
 
 

@@ -59,6 +59,8 @@ TOLD = {
     'if self.verbose:\n    log.info(f"{self.name} {peak:.3f} of {x.shape[0]} rows")': (
         "if self.verbose:\n            tell_net(self.name, peak, x)"
     ),
+    'log.info("called with %d", x.shape[0])': "tell_net(x)",
+    'log.info("called")': "tell_net()",
     'high = peak.item()\nlog.info("peak %.2f", high)': "    high = peak.item()\n    log.info(",
     'SEEN.append({"mean": x.mean().item(), "n": x.shape[0]})': None,
     'for row in x:\n    if row.sum() > 0:\n        log.info("%.2f", row.sum())': None,
@@ -109,7 +111,6 @@ def test_the_program_tells_what_eager_told(lines: str, after: str | None) -> Non
     "if peak > 1:\n    x.add_(1)\n    log.info('added')",
     "if peak > 1:\n    log.info('high')\n    return x",
     "high = peak.item()\nlog.info('%.2f', high)\nx = x * high",
-    "log.info('called')",  # no data
     "torch.manual_seed(int(peak))",
 ])  # fmt: skip
 def test_what_an_operator_cannot_tell_is_left(lines: str) -> None:

@@ -117,6 +117,7 @@ DRAWN = {
     "with torch.random.fork_rng():\n            torch.manual_seed(self.seed)\n            mask = 2 * torch.randn(x.shape)": (
         "a fork"
     ),
+    "torch.manual_seed(self.seed)\n        mask = torch.rand(x.shape[1])": "torch's own generator",
     "mask = torch.randperm(x.shape[1], generator=torch.Generator().manual_seed(self.seed))": "an order",
 }
 
@@ -136,7 +137,9 @@ class Net(nn.Module):
         {lines}
         return x * mask
 """
-    (new,) = proposed(text, "torch.manual_seed(" if "fork" in lines else "torch.Generator()", "drawing-operator")
+    (new,) = proposed(
+        text, "torch.manual_seed(" if "torch.manual" in lines else "torch.Generator()", "drawing-operator"
+    )
     old, edited = _built(text)["Net"](), _built(new)["Net"]()
     rows = torch.export.Dim("rows", min=2, max=64)
     program = torch.export.export(edited, (torch.randn(3, 4),), dynamic_shapes=[{0: rows}])
@@ -157,7 +160,8 @@ class Net(nn.Module):
     "g = torch.Generator().manual_seed(3)\n        mask = torch.rand(x.shape, generator=g) + torch.rand(4, generator=g)",
     "mask = torch.rand(x.shape, generator=self.generator.manual_seed(3))",
     "mask = torch.rand(x.shape, generator=torch.Generator())",
-    "torch.manual_seed(3)\n        mask = torch.rand(x.shape)",
+    "torch.manual_seed(3)\n        y = x + 1\n        mask = torch.rand(x.shape)",
+    "torch.manual_seed(3)\n        mask = torch.rand_like(x) + torch.rand(x.shape)",
 ])  # fmt: skip
 def test_what_goes_on_from_draw_to_draw_is_left(lines: str) -> None:
     text = f"""
