@@ -65,7 +65,7 @@ _ALSO_SYMBOLS = frozenset({"BadSplit", "BadTranspose", "BadPoolWidth"})  # elsew
 
 
 class NumberNeedsValue(Rule):
-    mended_by = ("python-numbers", "decide-in-data", "loop-in-data", "numbers-stay-tensors")
+    mended_by = ("python-numbers", "decide-in-data", "loop-in-data", "numbers-stay-tensors", "number-operator")
     torch_says = (r"unhashable type: non-nested Sym", r"unsupported operand type\(s\) for divmod")
     cases: ClassVar = {
         "BadSorted": Case("`{code}` orders numbers that were read from a tensor", "use `torch.sort`"),

@@ -27,7 +27,7 @@ _MAKERS = frozenset({"torch.from_numpy", "torch.tensor", "torch.as_tensor"})
 
 
 class NumpyRoundTrip(Rule):
-    mended_by = ("decide-in-data", "loop-in-data", "numbers-stay-tensors", "templates")
+    mended_by = ("decide-in-data", "loop-in-data", "numbers-stay-tensors", "templates", "number-operator")
     graph_breaks = ("GB0105", "GB0231")
     torch_says = (r"\.numpy\(\) is not supported for tensor subclasses",)
     cases: ClassVar = {

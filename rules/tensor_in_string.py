@@ -39,6 +39,7 @@ class TensorInString(Rule):
         "decide-in-data",
         "loop-in-data",
         "numbers-stay-tensors",
+        "number-operator",
     )
     graph_breaks = ("GB0569", "GB0190", "GB7968")
     torch_says = (

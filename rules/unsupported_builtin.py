@@ -70,7 +70,7 @@ _LOCKS = frozenset({"threading.Lock", "threading.RLock", "threading.Condition", 
 
 
 class UnsupportedBuiltin(Rule):
-    mended_by = ("templates", "interface", "decide-in-data", "loop-in-data", "numbers-stay-tensors")
+    mended_by = ("templates", "interface", "decide-in-data", "loop-in-data", "numbers-stay-tensors", "number-operator")
     graph_breaks = ("GB0059", "GB0007", "GB0142", "GB0156", "GB4198", "GB8977")
     torch_says = (r"Can't pickle local object 'WeakValueDictionary", r"Attempted to copy\.deepcopy a tensor")
     cases: ClassVar = {

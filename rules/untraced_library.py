@@ -68,7 +68,7 @@ _METHODS_OF = {
 
 
 class UntracedLibrary(Rule):
-    mended_by = ("numbers-stay-tensors",)
+    mended_by = ("numbers-stay-tensors", "number-operator")
     torch_says = (r"constant-like method call with unsupported return type",)
     cases: ClassVar = {
         "BadKeyFunction": Case("`{code}` makes a key out of a comparison", "sort by a key"),

@@ -7,6 +7,7 @@ operator it is read each time: in eager, in the exported program, after decompos
 so what is read has to end in one number; `.item()` makes it the number of Python again that the code goes on with.
 Its tag says that two calls may give two results: no compiler may make one of them.
 
+A number that Python makes of a tensor's values (of its text, say) is made by an operator, too, which sees the values.
 A tensor that each call draws anew from the same seed is drawn by an operator, too: the program would draw it from
 torch's global generator. It gets what says how large it is, and its fake kernel is an empty tensor of that size.
 
@@ -21,13 +22,13 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from exportlint.engine.flow.def_use import path_of
+from exportlint.engine.flow.def_use import changed, path_of
 from exportlint.engine.values.abstract_value import Kind
 from exportlint.rewrite.draft import Copying, changed_copy, statements
 from exportlint.rewrite.transformation import CannotError, Proposal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from exportlint.rewrite.draft import Draft
     from exportlint.rewrite.transformation import Site
@@ -56,12 +57,15 @@ _BY_FUNCTION, _BY_METHOD, _BY_ATTRIBUTE = (
     {name: kind for kind, names in table.items() for name in names.split()}
     for table in (_OF_FUNCTION, _OF_METHOD, _OF_ATTRIBUTE)
 )
+_READ = "read it with an operator that the program keeps and calls"
+_MAKE = "make the number with an operator that the program keeps and calls"
 _DRAW = "draw it with an operator that the program keeps and calls"
 _DRAWS = frozenset({"torch.rand", "torch.randn", "torch.randint", "torch.randperm"})
 # Of a tensor, what an operator is given alone: the tensor itself would ask it for a gradient.
 _OF_TENSOR = {"shape": "typing.Sequence[int]", "dtype": "torch.dtype", "device": "torch.device"}
 _SEEDS = frozenset({"torch.manual_seed", "torch.random.manual_seed"})
 _DRAWLESS = frozenset({"builtins.int", "builtins.float", "builtins.len", "builtins.tuple", "builtins.list"})
+_MAY_DRAW = re.compile(r"rand|seed|dropout|bernoulli|multinomial|normal|poisson")
 _PLAIN = re.compile(r"^(property|staticmethod|classmethod|(torch\.)?(no_grad|inference_mode)(\(\))?)$")
 _LEAVES = (
     ast.Raise, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal, ast.AsyncWith,
@@ -78,7 +82,23 @@ class ReadingOperator:
             return
         for moved in (_expression, _lines, _body):
             try:
-                yield moved(_Reading(site, view, site.draft()), site.node)
+                yield moved(_Reading(site, view, site.draft(), _READ), site.node)
+            except CannotError:
+                continue
+            return
+
+
+class NumberOperator:
+    """`float(pattern.search(repr(x)).group())`: a number that Python makes of tensors, and that no operator of torch
+    makes. It had no gradient, and an operator sees the values."""
+
+    def proposals(self, site: Site) -> Iterator[Proposal]:
+        view = site.view
+        if view is None or view.is_unseen or not isinstance(site.node, ast.expr) or _is_wrapped(view):
+            return
+        for moved in (_expression, _lines, _body, _at_caller):
+            try:
+                yield moved(_Reading(site, view, site.draft(), _MAKE), site.node)
             except CannotError:
                 continue
             return
@@ -238,32 +258,66 @@ def _body(reading: _Reading, _node: ast.expr) -> Proposal:
     return reading.proposal()
 
 
+def _at_caller(reading: _Reading, _node: ast.expr) -> Proposal:
+    """A text, say, that a function of one line returns, and the one place that calls it makes a number of."""
+    function, cls = reading.view.node, reading.view.cls
+    match [one for one in function.body if not _is_docstring(one)]:
+        case [ast.Return(value=ast.expr() as returned)]:
+            pass
+        case _:
+            raise CannotError("it does more than to return it")
+    calls = [
+        (view, one) for view in reading.site.views() for one in ast.walk(view.node) if isinstance(one, ast.Call)
+        and path_of(one.func) == (f"self.{function.name}" if cls is not None else function.name)
+        and (cls is None or (view.cls is not None and view.cls.name == cls.name))
+    ]  # fmt: skip
+    names = [one.arg for one in function.args.args][cls is not None :]
+    if len(calls) != 1:
+        raise CannotError("it is called elsewhere, too")
+    ((view, call),) = calls
+    if len(call.args) != len(names) or call.keywords or any(isinstance(one, ast.Starred) for one in call.args):
+        raise CannotError("nothing says what it is given")
+    inlined = call, returned, dict(zip(names, call.args, strict=True))
+    return _expression(_Reading(reading.site, view, reading.site.draft(), reading.how, inlined=inlined), call)
+
+
 @dataclass
 class _Reading:
     """What moves into an operator, and what the operator is given.
 
     arguments   by the operator's name for it: the type, and what the function gives
+    inlined     a call, what the function that is called returns, and what it is given by the names of its parameters
     """
 
     site: Site
     view: View
     draft: Draft
-    how: str = "read it with an operator that the program keeps and calls"
+    how: str
     arguments: dict[str, tuple[str, ast.expr]] = field(default_factory=dict)
+    inlined: tuple[ast.Call, ast.expr, dict[str, ast.expr]] | None = None
 
     # What can move.
 
     def needs_data(self, part: ast.AST) -> bool:
         """Is a tensor in it, or a call of something that may change with the model?"""
-        if self.view.holds_data(part):
+        takes_data = self.how == _MAKE
+        if not takes_data and self.view.holds_data(part):
             return True
+        if takes_data and set(changed(part)) - _stored([part]):
+            return True  # a tensor of the model's
         for one in ast.walk(part):
             match one:
+                case ast.Call() if self.inlined is not None and one is self.inlined[0]:
+                    pass
                 case ast.Call(func=ast.Attribute(value=ast.Name(id="self"))) | ast.Call(func=ast.Name(id="super")):
                     return True
                 case ast.Attribute(ctx=ast.Store()) | ast.Subscript(ctx=ast.Store()):
                     return True
-                case ast.Call(func=function) if (self.view.origin(function) or "").startswith(("torch.", "random.")):
+                case ast.Call(func=function) if (name := self.view.origin(function) or "").startswith("random."):
+                    return True
+                case ast.Call(func=function) if name.startswith("torch.") and (
+                    not takes_data or _MAY_DRAW.search(name)
+                ):
                     return True
         return False
 
@@ -292,7 +346,9 @@ class _Reading:
         match node:
             case ast.Constant(value=bool() | int() | float() as constant):
                 return type(constant).__name__
-            case ast.Compare() | ast.UnaryOp(op=ast.Not()):
+            case ast.Compare(left=left, comparators=others):
+                return None if any(map(self._may_be_tensor, (left, *others))) else "bool"
+            case ast.UnaryOp(op=ast.Not()):
                 return "bool"
             case ast.UnaryOp(operand=operand):
                 return "int" if self.number(operand, among) == "bool" else self.number(operand, among)
@@ -318,6 +374,13 @@ class _Reading:
                 literal = self.view.literal(node)
                 return self.number(literal) if literal is not None and literal is not node else None
         return None
+
+    def _may_be_tensor(self, node: ast.expr) -> bool:
+        """Is nothing known that says that it is none?"""
+        if self.number(node) or isinstance(node, ast.Constant | ast.JoinedStr | ast.Tuple | ast.List | ast.Set):
+            return False
+        value = self.view.value(node)
+        return value.is_tensor or self.view.is_data(node)
 
     def size(self, node: ast.expr) -> str | None:
         """The type of what says how large a tensor is, or of which dtype, or where; None where it is something else."""
@@ -355,11 +418,13 @@ class _Reading:
         """The name of the argument that the operator is given it as."""
         value = self.view.value(node)
         kind = self.number(node) or self.size(node)
+        if self.how == _MAKE and value.certain and value.is_tensor and not value.maybe_none:
+            kind = "torch.Tensor"
         if kind is None and value.certain and value.kind is Kind.SCALAR and value.container == "str":
             kind = "str"
         if kind is None and isinstance(self.view.literal(node), ast.Constant):
             kind = type(getattr(self.view.literal(node), "value", None)).__name__
-        if kind not in {"str", *_DTYPES, *_OF_TENSOR.values()}:
+        if kind not in {"str", "torch.Tensor", *_DTYPES, *_OF_TENSOR.values()}:
             raise CannotError("an operator cannot be given it")
         text = ast.unparse(node)
         name, number = wanted, 2
@@ -403,15 +468,15 @@ class _Reading:
             raise CannotError("the function stands in no file")
         plain = view.cls is not None and view.function.name in {"forward", "__call__", "read", "load", "draw", "sample"}
         of = view.cls.name if view.cls is not None and plain else view.function.name
-        verb = "read" if kind in _DTYPES else "draw"
+        verb = {_READ: "read", _MAKE: "number_of", _DRAW: "draw"}[self.how]
         name = self.draft.free_name(f"{verb}_{re.sub('^(read|load|draw)_(?=.)', '', _in_words(of))}")
         namespace = re.sub(r"\W|^(?=\d)", "_", self.site.module.name) or "model"
         operator = f"{namespace}::{name}"
         if any(type_.startswith("typing.") for type_, _ in self.arguments.values()):
             self.draft.add_import("typing")
         typed = ", ".join(f"{one}: {type_}" for one, (type_, _) in self.arguments.items())
-        # What is drawn from a seed is the same for the same arguments; what is read is not.
-        tags = ", tags=(torch.Tag.nondeterministic_seeded,)" if kind in _DTYPES else ""
+        # What is made of tensors, or drawn from a seed, is the same for the same arguments; what is read is not.
+        tags = ", tags=(torch.Tag.nondeterministic_seeded,)" if self.how == _READ else ""
         made = statements(
             f'@torch.library.custom_op("{operator}", mutates_args=(){tags})\n'
             f"def {name}({typed}) -> torch.Tensor:\n    pass\n"
@@ -435,7 +500,11 @@ class _Arguments(Copying):
         self._stored = stored
 
     def other(self, node: ast.AST) -> ast.AST | None:
+        inlined = self._reading.inlined
         match node:
+            case ast.Call() if inlined is not None and node is inlined[0]:
+                given = {name: cast("ast.expr", self.visit(one)) for name, one in inlined[2].items()}
+                return _Filled(given).visit(inlined[1])
             case ast.Name(id=name, ctx=ast.Load()) if self._reading.is_local(name) and name not in self._stored:
                 if name == "self":
                     raise CannotError("the object itself is read")
@@ -445,6 +514,21 @@ class _Arguments(Copying):
                 return self._reading.given(node, wanted)
             case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Load()):
                 return self._reading.given(node, name.strip("_") or "value")
+        return None
+
+
+class _Filled(Copying):
+    """What a function returns, with what it is given in the place of its parameters."""
+
+    def __init__(self, given: Mapping[str, ast.expr]) -> None:
+        self._given = given
+
+    def other(self, node: ast.AST) -> ast.AST | None:
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()):
+                if name == "self":
+                    raise CannotError("the object itself is read")
+                return self._given.get(name)
         return None
 
 

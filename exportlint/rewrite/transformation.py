@@ -95,6 +95,7 @@ _MODULES: Mapping[str, str] = {
     "effect-operator": "effect_operator:EffectOperator",
     "listed-in-init": "listed_in_init:ListedInInit",
     "given-as-tensors": "given_as_tensors:GivenAsTensors",
+    "number-operator": "reading_operator:NumberOperator",
     "operator-functions": "operator_functions:OperatorFunctions",
     "ordered-in-data": "ordered_in_data:OrderedInData",
     "padded-rows": "padded_rows:PaddedRows",

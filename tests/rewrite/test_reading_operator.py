@@ -176,6 +176,74 @@ class Net(nn.Module):
     assert proposed(text, "torch.rand(x.shape", "drawing-operator") == []
 
 
+OF_TENSORS = {
+    'return x * float(repr(x.sum())[7:].rstrip(")").split(",")[0])': "repr(x.sum())",
+    "return x * self.first(x)": "repr(t)",
+    'return torch.where(torch.tensor(self.text(x).startswith("-")), x, -x)': 'f"{t.mean()',
+    "import statistics\n        n = statistics.median(x.flatten().tolist())\n        n = float(n)\n        return x - n": None,
+    "n = int(statistics.median(x.flatten().tolist()) * 10)\n        return x - n": "statistics.median(x.f",
+}
+
+
+@pytest.mark.parametrize(("lines", "place"), OF_TENSORS.items())
+def test_a_number_that_python_makes_of_tensors_is_made_by_an_operator(lines: str, place: str | None) -> None:
+    text = f"""
+import re
+import statistics
+import torch
+from torch import Tensor, nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(4, 4)
+
+    def first(self, t):
+        found = re.search(r"-?[0-9]+[.][0-9]+", repr(t))
+        return float(found.group()) if found else 0.0
+
+    def text(self, t):
+        return f"{{t.mean():.1f}}"
+
+    def forward(self, x: Tensor):
+        {lines}
+"""
+    texts = proposed(text, place or "statistics.median(x.f", "number-operator")
+    if place is None:
+        assert texts == []
+        return
+    (new,) = texts
+    old, edited = _built(text)["Net"](), _built(new)["Net"]()
+    program = torch.export.export(edited, (torch.randn(3, 4),))
+    for _ in range(3):
+        x = torch.randn(3, 4, requires_grad=True)
+        for one in (edited, program.module(), program.run_decompositions().module()):
+            assert torch.equal(one(x), old(x))
+            assert torch.equal(*(torch.autograd.grad(y(x).sum(), x)[0] for y in (one, old)))
+
+
+@pytest.mark.parametrize(("lines", "place"), [
+    ("return x * float(repr(self.lin(x))[8:12])", "repr(self.lin(x))"),  # the model changes
+    ("return x * float(repr(x.add_(1))[8:12])", "repr(x.add_(1))"),
+    ("return x * float(repr(torch.rand(2))[8:12])", "repr(torch.rand(2))"),
+    ("return {repr(x): x}", "repr(x)"),
+])  # fmt: skip
+def test_what_does_more_than_to_make_a_number_is_left(lines: str, place: str) -> None:
+    text = f"""
+import torch
+from torch import Tensor, nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(4, 4)
+
+    def forward(self, x: Tensor):
+        {lines}
+"""
+    assert proposed(text, place, "number-operator") == []
+
+
 @pytest.mark.parametrize(("lines", "place"), [
     ('return x if os.environ.get(NAME, "a") in ("a", x) else -x', 'os.environ.get(NAME, "a")'),  # a tensor is in it
     ("return {os.environ[NAME]: x}", "os.environ[NAME]"),  # a text
