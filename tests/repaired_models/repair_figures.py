@@ -23,6 +23,7 @@ SETS = {
     "projects": "models as in projects, at their first opening",
     "categories": "models of all categories of failures, at their first opening",
     "domains": "models of forty domains, at their first opening",
+    "mixed": "models of all kinds of failures and many fields, at their first opening",
     "repositories": "models of public repositories",
 }
 BEFORE = {
