@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from exportlint.rewrite.transformation import Site
     from exportlint.rewrite.view import View
 
+# What a user has to know who ships the program.
+OF_FILE = "an operator of this file, which the program calls: it needs Python and this file where it runs"
 _MOVES_ELSEWHERE = (
     ast.Return, ast.Raise, ast.Assert, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await, ast.Global,
     ast.Nonlocal, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.NamedExpr,
@@ -96,7 +98,7 @@ class _Moved:
         for one in self.lines:
             self._take(one)
         self._written()
-        return Proposal("tell it by an operator that the program keeps", self.draft)
+        return Proposal(f"tell it with {OF_FILE}", self.draft)
 
     # What moves.
 

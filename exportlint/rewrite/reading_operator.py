@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from exportlint.engine.flow.def_use import changed, path_of
 from exportlint.engine.values.abstract_value import Kind
 from exportlint.rewrite.draft import Copying, changed_copy, statements
+from exportlint.rewrite.effect_operator import OF_FILE
 from exportlint.rewrite.transformation import CannotError, Proposal
 
 if TYPE_CHECKING:
@@ -57,9 +58,9 @@ _BY_FUNCTION, _BY_METHOD, _BY_ATTRIBUTE = (
     {name: kind for kind, names in table.items() for name in names.split()}
     for table in (_OF_FUNCTION, _OF_METHOD, _OF_ATTRIBUTE)
 )
-_READ = "read it with an operator that the program keeps and calls"
-_MAKE = "make the number with an operator that the program keeps and calls"
-_DRAW = "draw it with an operator that the program keeps and calls"
+_READ = f"read it with {OF_FILE}"
+_MAKE = f"make the number with {OF_FILE}"
+_DRAW = f"draw it with {OF_FILE}"
 _DRAWS = frozenset({"torch.rand", "torch.randn", "torch.randint", "torch.randperm"})
 # Of a tensor, what an operator is given alone: the tensor itself would ask it for a gradient.
 _OF_TENSOR = {"shape": "typing.Sequence[int]", "dtype": "torch.dtype", "device": "torch.device"}
