@@ -83,7 +83,8 @@ class Fix:
     """What to write instead. With no edits it is advice to read (applicability display).
 
     `tried` is "verified", "failed" or "not tried". `both_sides_of`: the line of a decision; only
-    inputs that take both of its sides can show that it is right. 0: there is none.
+    inputs that take both of its sides can show that it is right. 0: there is none. `needs_python`:
+    the program calls Python where it runs, which no target of deployment has.
 
     >>> Fix("Use `.detach()`.").tried
     'not tried'
@@ -94,6 +95,7 @@ class Fix:
     edits: tuple[Edit, ...] = ()
     tried: str = "not tried"
     both_sides_of: int = 0
+    needs_python: bool = False
 
 
 class Wanted(str, enum.Enum):

@@ -98,7 +98,7 @@ class _Moved:
         for one in self.lines:
             self._take(one)
         self._written()
-        return Proposal(f"tell it with {OF_FILE}", self.draft)
+        return Proposal(f"tell it with {OF_FILE}", self.draft, needs_python=True)
 
     # What moves.
 

@@ -492,7 +492,7 @@ class _Reading:
         return name, [value for _, value in self.arguments.values()]
 
     def proposal(self) -> Proposal:
-        return Proposal(self.how, self.draft)
+        return Proposal(self.how, self.draft, needs_python=True)
 
 
 class _Arguments(Copying):

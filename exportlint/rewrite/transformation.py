@@ -35,13 +35,15 @@ class Proposal:
     """A new version of the file. `description`: what was done, in a few words, as an order ("select with a mask").
 
     safe: right by construction, whatever the inputs are; unsafe: a run has to show it. `both_sides_of`: the line
-    of a decision; only inputs can show it that take both of its sides. 0: there is none.
+    of a decision; only inputs can show it that take both of its sides. 0: there is none. `needs_python`: the program
+    calls Python where it runs.
     """
 
     description: str
     draft: Draft
     applicability: Applicability = Applicability.UNSAFE
     both_sides_of: int = 0
+    needs_python: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,8 @@ def proposed_rewrites(
                 compile(text, str(module.path), "exec", dont_inherit=True)
             except (NoRoomError, OverlappingEditsError, SyntaxError, ValueError):
                 continue
-            yield SuspectedRewrite(proposal.description, proposal.applicability, replacements, proposal.both_sides_of)
+            how = (proposal.description, proposal.applicability, replacements)
+            yield SuspectedRewrite(*how, proposal.both_sides_of, proposal.needs_python)
 
 
 def _given(proposals: Iterator[Proposal]) -> Iterator[Proposal]:

@@ -69,6 +69,7 @@ class SuspectedRewrite:
     applicability: Applicability
     replacements: tuple[Replacement, ...]
     both_sides_of: int = 0
+    needs_python: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,8 @@ class MergedSuspicions:
 def fix_of(rewrite: SuspectedRewrite, shown: str) -> Fix:
     """As findings carry it: a rewrite of the file that is `shown` by this name."""
     edits = tuple(Edit(shown, one.start, one.end, one.text) for one in rewrite.replacements)
-    return Fix(rewrite.description, rewrite.applicability, edits, both_sides_of=rewrite.both_sides_of)
+    sides, python = rewrite.both_sides_of, rewrite.needs_python
+    return Fix(rewrite.description, rewrite.applicability, edits, both_sides_of=sides, needs_python=python)
 
 
 def _offered(advice: str, rewrites: Iterable[Fix]) -> Fix | None:

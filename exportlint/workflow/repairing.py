@@ -79,7 +79,8 @@ def mend(
                 slowest = max((stage.seconds for one in report.targets for stage in one.stages), default=0.0)
                 seconds = min(options.timeout, _TIMES_THE_SLOWEST * slowest + _SECONDS_AT_LEAST)
             with one_by_one:
-                return replace(report, findings=tuple(_of_own_files(_seen(one, edited)) for one in report.findings))
+                found = tuple(_of_own_files(_seen(one, edited)) for one in report.findings)
+                return replace(report, findings=tuple(map(_without_python, found)) if options.lower else found)
 
         done = repair(
             attempt,
@@ -187,6 +188,11 @@ def _run(before: Report) -> dict[str, set[int]]:
     for path, lines in (one for stage in stages for one in stage.data.get("run", {}).items()):
         found.setdefault(str(Path(path).resolve()), set()).update(lines)
     return found
+
+
+def _without_python(finding: Finding) -> Finding:
+    """With the rewrites alone whose program runs on a target of deployment, which has no Python."""
+    return replace(finding, rewrites=tuple(fix for fix in finding.rewrites if not fix.needs_python))
 
 
 def rewritten(findings: Sequence[Finding], *, unsafe: bool) -> tuple[Edition, list[Finding]]:

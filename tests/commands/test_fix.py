@@ -152,6 +152,21 @@ def test_a_special_case_goes_where_inputs_take_both_sides_and_agree(tmp_path):
     assert "no inputs that were tried take both sides of its test" in done.stdout
 
 
+def test_what_needs_python_where_it_runs_is_not_offered_to_a_target_of_deployment(tmp_path):
+    pytest.importorskip("executorch")
+    text = NET.replace("import torch\n", "import logging\n\nimport torch\n", 1)
+    told = '            logging.warning("bright: %.2f", x.mean())\n'
+    text = text.replace(".data  # the plain values", "").replace("            x = x * 2\n", told)
+    (tmp_path / "net.py").write_text(text, "utf-8")
+    anywhere = fix("net.py:Gate", "--unsafe", folder=tmp_path)
+    assert "it needs Python and this file where it runs" in anywhere.stdout
+    assert "+@torch.library.custom_op(" in anywhere.stdout
+    on_a_phone = fix("net.py:Gate", "--unsafe", "--lower", "executorch", folder=tmp_path)
+    assert on_a_phone.returncode == 0, on_a_phone.stdout + on_a_phone.stderr
+    assert "+        if not torch.compiler.is_exporting():" in on_a_phone.stdout
+    assert "custom_op" not in on_a_phone.stdout
+
+
 def test_other_random_numbers_are_drawn_only_where_that_is_allowed(tmp_path):
     drawn = "        x = x + random.random()\n"
     plain = NET.replace("self.scale.data", "self.scale")
