@@ -13,6 +13,7 @@ memory may be used again; one that is printed whole would be printed without the
 from __future__ import annotations
 
 import ast
+import hashlib
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -300,7 +301,7 @@ class _Moved:
             raise CannotError("the function stands in no file")
         of = self.view.cls.name if self.view.cls and self.view.function.name == "forward" else self.view.function.name
         name = self.draft.free_name(f"tell_{_in_words(of)}")
-        operator = f"{_as_namespace(self.site.module.name)}::{name}"
+        operator = f"{_as_namespace(self.site.module.name)}::{name}_{digest_of(self.draft, owner)}"
         typed = ", ".join(f"{one}: {kind}" for one, (kind, _) in self.arguments.items())
         made = statements(
             f'@torch.library.custom_op("{operator}", mutates_args=())\ndef {name}({typed}) -> None:\n    pass\n'
@@ -314,6 +315,12 @@ class _Moved:
         self.draft.move(self.lines[0], [ast.Expr(call)])
         for one in self.lines[1:]:
             self.draft.move(one, [])
+
+
+def digest_of(draft: Draft, owner: ast.stmt) -> str:
+    """A few letters that another file's class has not: torch puts an operator in the place of one of the same name, and
+    many a file is called `model.py`."""
+    return hashlib.sha256(draft.source(owner).encode()).hexdigest()[:6]
 
 
 def _with_body(function: ast.FunctionDef, body: Sequence[ast.stmt]) -> ast.FunctionDef:

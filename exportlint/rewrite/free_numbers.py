@@ -84,7 +84,7 @@ def _best(view: View, draft: Draft, call: ast.Call, name: str, asked: str, key: 
     each, made = key
     keys, order, first = (draft.free_name(one, view.flow.names) for one in ("keys", "order", "first"))
     listed = expression("torch.stack([KEY for EACH in range(len(FREE))])", KEY=made, EACH=each, FREE=name)
-    signed = f"{'-' if asked == 'max' else ''}KEYS"
+    signed = "-KEYS.double()" if asked == "max" else "KEYS"  # an unsigned number has no negative one
     text = f"""
         KEYS = LISTED
         ORDER = ({signed}).argsort(stable=True)

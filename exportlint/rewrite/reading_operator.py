@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from exportlint.engine.flow.def_use import changed, path_of
 from exportlint.engine.values.abstract_value import Kind
 from exportlint.rewrite.draft import Copying, changed_copy, statements
-from exportlint.rewrite.effect_operator import OF_FILE
+from exportlint.rewrite.effect_operator import OF_FILE, digest_of
 from exportlint.rewrite.transformation import CannotError, Proposal
 
 if TYPE_CHECKING:
@@ -251,7 +251,9 @@ def _body(reading: _Reading, _node: ast.expr) -> Proposal:
     kind = kinds.pop() if len(kinds) == 1 else None
     if any(one is None or isinstance(one, ast.Tuple | ast.List | ast.Dict | ast.JoinedStr) for one in returned):
         raise CannotError("it gives no number")
-    # Of what a file holds nothing is known; a text that is returned fails where it is tried.
+    # Of what a file holds nothing is known; a text that is returned fails where it is tried. What may be None does not.
+    if kind is None and not all(isinstance(one, ast.Subscript) for one in returned):
+        raise CannotError("it may give none")
     operator, given = reading.operator(reading.inside(lines), kind or "float")
     reading.draft.move(lines[0], [ast.Return(_call(operator, given))])
     for one in lines[1:]:
@@ -472,7 +474,7 @@ class _Reading:
         verb = {_READ: "read", _MAKE: "number_of", _DRAW: "draw"}[self.how]
         name = self.draft.free_name(f"{verb}_{re.sub('^(read|load|draw)_(?=.)', '', _in_words(of))}")
         namespace = re.sub(r"\W|^(?=\d)", "_", self.site.module.name) or "model"
-        operator = f"{namespace}::{name}"
+        operator = f"{namespace}::{name}_{digest_of(self.draft, owner)}"
         if any(type_.startswith("typing.") for type_, _ in self.arguments.values()):
             self.draft.add_import("typing")
         typed = ", ".join(f"{one}: {type_}" for one, (type_, _) in self.arguments.items())

@@ -1281,9 +1281,18 @@ def test_what_is_rounded_is_computed_as_precisely_as_in_python():
         "kept.append(x[1, order].mean())\n            order = order[1:][x[0, order[1:]] > 1]",
         "kept.append(x[0, 0] * len(order))\n            order = order[1:][x[0, order[1:]] > 1]",
         "near = x[0, order[1:]] - x[0, order[0]]\n            order = order[1:][near > near.mean()]",
+        "kept.append(order[0])\n            order = order[1:][x[0, order[1:]].softmax(0) > 0.1]",
+        "kept.append(order[0])\n            order = order[1:][x[0, order[1:]].cumsum(0) < 2]",
         "order = order[1:]\n            if order.numel() == 1:\n                break\n            order = order[x[0, order] > 1]",
     ],
-    ids=["the mean of those", "how many", "a limit that they make", "the last one is not taken"],
+    ids=[
+        "the mean of those",
+        "how many",
+        "a limit that they make",
+        "their softmax",
+        "their running sum",
+        "the last one is not taken",
+    ],
 )
 def test_those_that_are_left_are_read_for_who_stays_alone(step: str) -> None:
     """A mask in the place of a shorter list knows nothing of what all of those that are left make together."""

@@ -247,11 +247,19 @@ class Net(nn.Module):
 @pytest.mark.parametrize(("lines", "place"), [
     ('return x if os.environ.get(NAME, "a") in ("a", x) else -x', 'os.environ.get(NAME, "a")'),  # a tensor is in it
     ("return {os.environ[NAME]: x}", "os.environ[NAME]"),  # a text
+    ('return x * (json.loads(os.environ[NAME]).get("gain") or 2)', "os.environ[NAME]"),  # of any type
     ("return x * kept()", 'os.environ["EXPORTLINT_TEST_GAIN"]'),  # would keep the number of the trace
     ("return x * float(os.environ[self.prefix + self.unknown])", "os.environ[self"),
 ])  # fmt: skip
 def test_what_an_operator_cannot_read_is_left(lines: str, place: str) -> None:
     assert proposed(_with(lines), place, "reading-operator") == []
+
+
+def test_the_operators_of_two_files_of_one_name_are_two() -> None:
+    texts = [_with(f"return x * (float(os.environ[NAME]) + {number})") for number in (1, 2)]
+    made = [next(line for text in proposed(one, "os.environ[NAME]", "reading-operator") for line in text.splitlines()
+                 if '"model::' in line) for one in texts]  # fmt: skip
+    assert made[0] != made[1]
 
 
 def _with(lines: str) -> str:
