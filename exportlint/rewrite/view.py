@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import enum
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -387,12 +387,7 @@ class View:
         name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None
         if name is None:
             return node
-        found = [
-            one.value for one in ast.walk(self.module.tree)
-            if isinstance(one, ast.Assign | ast.AnnAssign) and one.value is not None
-            and any(isinstance(t, ast.Name | ast.Attribute) and (path_of(t) or "").rpartition(".")[2] == name
-                    for t in (one.targets if isinstance(one, ast.Assign) else [one.target]))
-        ]  # fmt: skip
+        found = self.module.parsed.kept(self.module.tree, _set_in_file).get(name, ())
         return _begun_with(found[0]) if len(found) == 1 else None
 
     def dims(self, node: ast.expr) -> tuple[int | None, ...] | None:
@@ -417,6 +412,18 @@ def _bound(file: Parsed, function: ast.AST) -> frozenset[str]:
 
 def _identities(_file: Parsed, function: ast.AST) -> frozenset[int]:
     return frozenset(map(id, ast.walk(function)))
+
+
+def _set_in_file(_file: Parsed, tree: ast.AST) -> Mapping[str, list[ast.expr]]:
+    """By name, or the last name of an attribute, all that statements of the file set it to."""
+    found: defaultdict[str, list[ast.expr]] = defaultdict(list)
+    for one in ast.walk(tree):
+        if isinstance(one, ast.Assign | ast.AnnAssign) and one.value is not None:
+            targets = one.targets if isinstance(one, ast.Assign) else [one.target]
+            named = {(path_of(target) or "").rpartition(".")[2] for target in targets}
+            for name in named - {""}:
+                found[name].append(one.value)
+    return found
 
 
 def _values(_file: Parsed, function: ast.AST) -> Mapping[str, ast.expr]:
