@@ -15,6 +15,7 @@ from exportlint.engine.values.extents import Extent, number
 from exportlint.engine.values.shapes import dims_of, extent_of
 from exportlint.rewrite.draft import changed_copy, expression, statements
 from exportlint.rewrite.place import Place
+from exportlint.rewrite.row_wise import puts_rows_together
 from exportlint.rewrite.straight_line import Swapped
 from exportlint.rewrite.transformation import CannotError, Proposal
 
@@ -67,6 +68,10 @@ class DeclaredDims:
             yield from _in_one_piece(site, site.view)
 
 
+# Only inputs of more than one piece can show it, and the sample may have none.
+_ONE_PIECE = "compute all pieces as one, which is right where no row needs another one"
+
+
 def _keys_named(site: Site, view: View) -> Iterator[Proposal]:
     """`dynamic_shapes` whose keys name one argument that there is not, and leave out one that there is."""
     parameters = [one for one in view.flow.parameters if one != "self"]
@@ -100,6 +105,8 @@ def _in_one_piece(site: Site, view: View) -> Iterator[Proposal]:
     pieces there are depends on the size."""
     draft = site.draft()
     for node in ast.walk(view.node):
+        if any(isinstance(one, ast.Call) and puts_rows_together(one, of_one_dim=False) for one in _each_piece(node)):
+            continue  # a row is made of the others of its piece
         match node:
             case ast.Call(args=[ast.ListComp(elt=each, generators=[made]), *_]) if (
                 view.origin(node.func) in _JOINING and not made.ifs
@@ -108,20 +115,29 @@ def _in_one_piece(site: Site, view: View) -> Iterator[Proposal]:
                 if whole is not None and isinstance(part, ast.Name):
                     parts = [one for one in ast.walk(each) if isinstance(one, ast.Name) and one.id == part.id]
                     draft.swap(node, cast("ast.expr", Swapped({id(one): whole for one in parts}).visit(each)))
-                    yield Proposal("compute it for all pieces at once", draft)
+                    yield Proposal(_ONE_PIECE, draft)
                     return
             case ast.For(target=ast.Name(id=name), iter=pieces, body=body, orelse=[]) if (
                 whole := _cut(view, pieces)
             ) is not None:
                 draft.replace(node, [*statements("NAME = WHOLE", NAME=name, WHOLE=whole), *body])
-                yield Proposal("compute it for all pieces at once", draft)
+                yield Proposal(_ONE_PIECE, draft)
                 return
             case ast.For(target=ast.Name(id=start), iter=ast.Call(func=ast.Name(id="range")) as steps, orelse=[]) if (
                 of_all := _whole(view, start, steps, node)
             ) is not None:
                 draft.replace(node, of_all)
-                yield Proposal("compute all rows as one piece, as none needs another one", draft)
+                yield Proposal(_ONE_PIECE, draft)
                 return
+
+
+def _each_piece(node: ast.AST) -> Iterator[ast.AST]:
+    """What is done with each piece, in a loop or a comprehension."""
+    match node:
+        case ast.For(body=body):
+            yield from (inner for one in body for inner in ast.walk(one))
+        case ast.Call(args=[ast.ListComp(elt=each), *_]):
+            yield from ast.walk(each)
 
 
 def _whole(view: View, start: str, steps: ast.Call, loop: ast.For) -> list[ast.stmt] | None:

@@ -28,38 +28,13 @@ from typing import TYPE_CHECKING
 from exportlint.engine.flow.def_use import path_of
 from exportlint.rewrite.draft import Copying, changed_copy, expression, stands_for
 from exportlint.rewrite.draft import statements as written
+from exportlint.rewrite.row_wise import puts_rows_together
 from exportlint.rewrite.transformation import CannotError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from exportlint.rewrite.view import View
-
-
-# What makes each row of all of them, whatever the dim: for one dim more than the rows have it would be right.
-_OF_ALL = frozenset({
-    "softmax", "log_softmax", "softmin", "cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "sort", "argsort",
-    "msort", "flip", "roll", "topk", "kthvalue", "median", "mode", "quantile", "unique", "diff", "matmul", "mm", "bmm",
-    "einsum", "cov", "corrcoef", "cdist", "bincount", "histc", "layer_norm", "batch_norm", "normalize", "conv1d",
-})  # fmt: skip
-_REDUCING = frozenset({
-    "sum", "mean", "prod", "max", "min", "amax", "amin", "std", "var", "norm", "all", "any", "argmax", "argmin",
-    "logsumexp", "nansum", "nanmean", "count_nonzero",
-})  # fmt: skip
-
-
-def puts_together(call: ast.Call) -> bool:
-    """May it make a row's value of other rows, too? A reduction does, over the first dim or over all.
-
-    >>> [puts_together(ast.parse(one, mode="eval").body) for one in ("x.sum(1)", "x.sum(0)", "torch.max(x, y)")]
-    [False, True, False]
-    """
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else path_of(call.func) or ""
-    if name not in _REDUCING:
-        return name in _OF_ALL
-    of_torch = (path_of(call.func) or "").startswith(("torch.", "F."))
-    given = [*call.args[of_torch:], *(word.value for word in call.keywords if word.arg in {"dim", "axis", "other"})]
-    return not given or any(isinstance(one, ast.Constant) and one.value == 0 for one in given)
 
 
 @dataclass(frozen=True)
@@ -179,12 +154,12 @@ class _Worklist:
                 raise CannotError("what is left is read for something else than who stays")
 
     def _by_row(self, node: ast.expr) -> None:
-        """Raises CannotError where rows are put together, as their mean and their softmax are, or where a function of
-        the file does that."""
+        """Raises CannotError where rows are put together, as their mean and their softmax are, and where nothing says
+        that they are not."""
         for one in ast.walk(node):
             match one:
                 case ast.Call() if self._reads_rows(one):
-                    together = self.view.is_single(one) or puts_together(one) or self._function_does(one)
+                    together = self.view.is_single(one) or not self._is_row_wise(one, self.view.is_data)
                 case ast.BinOp(left=left, op=ast.MatMult(), right=right):
                     together = self._reads_rows(left) and self._reads_rows(right)
                 case _:
@@ -192,12 +167,26 @@ class _Worklist:
             if together:
                 raise CannotError("rows are put together")
 
-    def _function_does(self, call: ast.Call) -> bool:
-        name = (path_of(call.func) or "").removeprefix("self.")
-        owner = self.view.cls.methods if self.view.cls is not None else {}
-        function = self.view.module.functions.get(name) or owner.get(name)
-        inner = ast.walk(function.node) if function is not None else ()
-        return any(isinstance(one, ast.Call) and puts_together(one) for one in inner)
+    def _is_row_wise(
+        self, call: ast.Call, is_data: Callable[[ast.expr], bool], within: frozenset[str] = frozenset()
+    ) -> bool:
+        """Of torch's functions and methods of tensors, and of functions of the file that do nothing else; of others
+        only the overlaps of boxes are known."""
+        path, origin = path_of(call.func) or "", self.view.origin(call.func) or ""
+        cls = self.view.cls
+        function = self.view.module.functions.get(path)
+        if function is None and cls is not None and path.startswith("self."):
+            function = cls.method(path.removeprefix("self."))
+        if path in within:
+            return True  # it calls itself: the rest of it decides
+        if function is not None:
+            inner = [one for one in ast.walk(function.node) if isinstance(one, ast.Call)]
+            products = [one for one in ast.walk(function.node) if isinstance(one, ast.MatMult)]
+            return not products and all(self._is_row_wise(one, lambda _: True, within | {path}) for one in inner)
+        is_method = isinstance(call.func, ast.Attribute) and not origin and is_data(call.func.value)
+        if origin.startswith(("torch.", "builtins.", "math.")) or (is_method and not path.startswith("self.")):
+            return not puts_rows_together(call, of_one_dim=True)
+        return origin.startswith("torchvision.ops.") and "iou" in origin
 
     def _is_rest(self, value: ast.expr) -> bool:
         match value:

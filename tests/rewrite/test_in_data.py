@@ -1283,6 +1283,7 @@ def test_what_is_rounded_is_computed_as_precisely_as_in_python():
         "near = x[0, order[1:]] - x[0, order[0]]\n            order = order[1:][near > near.mean()]",
         "kept.append(order[0])\n            order = order[1:][x[0, order[1:]].softmax(0) > 0.1]",
         "kept.append(order[0])\n            order = order[1:][x[0, order[1:]].cumsum(0) < 2]",
+        "kept.append(order[0])\n            order = order[1:][self.layers[0](x[:, order[1:]])[0] > 0]",
         "order = order[1:]\n            if order.numel() == 1:\n                break\n            order = order[x[0, order] > 1]",
     ],
     ids=[
@@ -1291,6 +1292,7 @@ def test_what_is_rounded_is_computed_as_precisely_as_in_python():
         "a limit that they make",
         "their softmax",
         "their running sum",
+        "a layer, which nobody knows",
         "the last one is not taken",
     ],
 )
