@@ -171,6 +171,15 @@ def as_value(node: ast.expr) -> ast.expr:
     return node
 
 
+def snake_case(name: str) -> str:
+    """A class's name as a function's.
+
+    >>> snake_case("ImageModel"), snake_case("_load_table")
+    ('image_model', 'load_table')
+    """
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().strip("_")
+
+
 # -- The draft ---------------------------------------------------------------------------------------------------------
 
 

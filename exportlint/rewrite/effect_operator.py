@@ -1,10 +1,9 @@
-"""An operator for an effect: what forward tells the world about data (a log record, a line of a file, a warning when a
-value is too large) is told by an operator of the file's own, which the program keeps and calls.
+"""An operator for an effect: what forward tells the world (a log record, a line of a file, a warning when a value is
+too large) is told by an operator of the file, in each call of the program.
 
-Python runs the statement once, while torch traces, and refuses it where it needs the values. Inside an operator it
-sees real tensors each time: in eager, in the exported program, after decomposition, and after it was saved and loaded
-(measured with 2.13), as long as the file that defines the operator was imported. So the statement moves there as it is,
-and what it reads of the function becomes the operator's arguments: tensors, numbers and texts.
+Python runs the statement once, while torch traces, and torch refuses it where it needs values. So the statement moves
+into the operator as it is, and what it reads of the function becomes the operator's arguments: tensors, numbers, texts.
+It is registered as one with an effect, by a name that torch 2.13 keeps private: it has no public one.
 
 It moves alone where the world is told numbers and texts. A tensor that somebody keeps would lose its gradient, and its
 memory may be used again; one that is printed whole would be printed without the function that made it.
@@ -13,25 +12,23 @@ memory may be used again; one that is printed whole would be printed without the
 from __future__ import annotations
 
 import ast
-import hashlib
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from exportlint.engine.values.abstract_value import Kind
-from exportlint.rewrite.draft import expression, statements
+from exportlint.rewrite.draft import expression
+from exportlint.rewrite.file_operator import NOTHING, OF_FILE, put_operator
 from exportlint.rewrite.interface import is_effect_alone, is_kept_and_read
 from exportlint.rewrite.transformation import CannotError, Proposal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from exportlint.rewrite.draft import Draft
     from exportlint.rewrite.transformation import Site
     from exportlint.rewrite.view import View
 
-# What a user has to know who ships the program.
-OF_FILE = "an operator of this file, which the program calls: it needs Python and this file where it runs"
 _MOVES_ELSEWHERE = (
     ast.Return, ast.Raise, ast.Assert, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await, ast.Global,
     ast.Nonlocal, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.NamedExpr,
@@ -294,45 +291,9 @@ class _Moved:
     # What is written.
 
     def _written(self) -> None:
-        tree = self.draft.tree.body
-        owner = self.view.cls.node if self.view.cls is not None else self.view.node
-        top = next((one for one in tree if one.lineno <= owner.lineno <= (one.end_lineno or 0)), None)
-        if top is None:
-            raise CannotError("the function stands in no file")
-        of = self.view.cls.name if self.view.cls and self.view.function.name == "forward" else self.view.function.name
-        name = self.draft.free_name(f"tell_{_in_words(of)}")
-        operator = f"{_as_namespace(self.site.module.name)}::{name}_{digest_of(self.draft, owner)}"
-        typed = ", ".join(f"{one}: {kind}" for one, (kind, _) in self.arguments.items())
-        made = statements(
-            f'@torch.library.custom_op("{operator}", mutates_args=())\ndef {name}({typed}) -> None:\n    pass\n'
-            f"@{name}.register_fake\ndef _({', '.join(self.arguments)}):\n    return None\n"
-            f'torch.library._register_effectful_op("{operator}", torch._library.effects.EffectType.ORDERED)\n'
-        )
-        assert isinstance(made[0], ast.FunctionDef)  # noqa: S101 - see the text
-        made[0] = _with_body(made[0], self.lines)
-        self.draft.above(top, made)
+        typed = {name: kind for name, (kind, _) in self.arguments.items()}
+        name = put_operator(self.draft, self.view, "tell", typed, self.lines, NOTHING)
         call = ast.Call(expression(name), [value for _, value in self.arguments.values()], [])
         self.draft.move(self.lines[0], [ast.Expr(call)])
         for one in self.lines[1:]:
             self.draft.move(one, [])
-
-
-def digest_of(draft: Draft, owner: ast.stmt) -> str:
-    """A few letters that another file's class has not: torch puts an operator in the place of one of the same name, and
-    many a file is called `model.py`."""
-    return hashlib.sha256(draft.source(owner).encode()).hexdigest()[:6]
-
-
-def _with_body(function: ast.FunctionDef, body: Sequence[ast.stmt]) -> ast.FunctionDef:
-    fields = {**dict(ast.iter_fields(function)), "body": list(body)}
-    return ast.copy_location(ast.FunctionDef(**fields), function)
-
-
-def _in_words(name: str) -> str:
-    """`image_model` for `ImageModel`, and without lines below in front."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().strip("_")
-
-
-def _as_namespace(module: str) -> str:
-    """The file's dotted name, as operators' names may be."""
-    return re.sub(r"\W|^(?=\d)", "_", module) or "model"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, cast
 from exportlint.engine.flow.control_flow import blocks
 from exportlint.engine.flow.def_use import changed, defined, path_of, used
 from exportlint.engine.values.abstract_value import Kind
-from exportlint.rewrite.draft import changed_copy, expression, stands_for, statements
+from exportlint.rewrite.draft import changed_copy, expression, snake_case, stands_for, statements
 from exportlint.rewrite.place import Place, around
 from exportlint.rewrite.transformation import Proposal
 from exportlint.rewrite.view import View
@@ -609,7 +609,7 @@ def _registration(cls: ClassInfo, known: str) -> str | None:
         return _node(cls.name, known, f"[{values}]", names, f"{cls.name}(*values)")
     if cls.foreign_bases or any(_has_slots(one) for one in cls.lineage):
         return None
-    made = f"_{_in_words(cls.name)}_of"
+    made = f"_{snake_case(cls.name)}_of"
     return (
         f"def {made}(keys, values):\n    made = {cls.name}.__new__({cls.name})\n"
         "    vars(made).update(zip(keys, values))\n    return made\n"
@@ -862,7 +862,7 @@ def _wrapped_method(
 ) -> Iterator[Proposal]:
     cls = _class_of(place, owner)
     spoken = cls.name if cls else owner.id if isinstance(owner, ast.Name) and owner.id != "self" else "owner"
-    part = _in_words(spoken)
+    part = snake_case(spoken)
     held = _modules_of(cls) if cls and not cls.is_module else []
     wrapper = _Wrapper(_in_capitals(f"{part}_{name}"), {part: owner}, held)
     if wrapper.calls(f"self.{part}.{name}", cls.method(name) if cls else None, values, words, is_method=True):
@@ -997,11 +997,6 @@ def _modules_of(cls: ClassInfo) -> list[str]:
     called = [path_of(one.func) or "" for one in nodes if isinstance(one, ast.Call)]
     own = [path.split(".")[1] for path in dict.fromkeys(called) if path.count(".") == 1 and path in stored]
     return [name for name in own if cls.method(name) is None]
-
-
-def _in_words(name: str) -> str:
-    """`image_model` for `ImageModel`."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().strip("_")
 
 
 def _in_capitals(name: str) -> str:

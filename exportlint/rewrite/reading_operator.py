@@ -1,15 +1,13 @@
-"""An operator that reads: what forward asks the world for in each call (the clock, the environment, a file) is asked by
-an operator of the file's own, which the program keeps and calls.
+"""Operators of the file for what no operator of torch does: to read the world, to make a number of a tensor's text, to
+draw from a seed.
 
-Python reads once, while torch traces, and the number that it finds is a literal of the program from then on. Inside an
-operator it is read each time: in eager, in the exported program, after decomposition, and after it was saved and loaded
-(measured with 2.13, both modes), as long as the file that defines the operator was imported. An operator gives tensors,
-so what is read has to end in one number; `.item()` makes it the number of Python again that the code goes on with.
-Its tag says that two calls may give two results: no compiler may make one of them.
+What forward asks the environment, a file or a clock, Python asks once, while torch traces, and the number that it finds
+is a literal of the program from then on. An operator asks in each call. It gives tensors, so what is read has to end in
+one number; `.item()` makes it the number of Python again that the code goes on with.
 
-A number that Python makes of a tensor's values (of its text, say) is made by an operator, too, which sees the values.
-A tensor that each call draws anew from the same seed is drawn by an operator, too: the program would draw it from
-torch's global generator. It gets what says how large it is, and its fake kernel is an empty tensor of that size.
+A number that Python makes of a tensor's values, of its text say, is made by an operator likewise, which sees them. A
+tensor that each call draws anew from the same seed is drawn by one, too: the program would draw it from torch's global
+generator. That operator gets what says how large the tensor is; its fake kernel is an empty one of that size.
 
 The least that ends in a number moves: an expression; the lines from the reading to the one that sets a number; the body
 of the function that reads, where that returns one. Names of the function and attributes of self become arguments.
@@ -18,6 +16,7 @@ of the function that reads, where that returns one. Names of the function and at
 from __future__ import annotations
 
 import ast
+import enum
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -25,7 +24,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from exportlint.engine.flow.def_use import changed, path_of
 from exportlint.engine.values.abstract_value import Kind
 from exportlint.rewrite.draft import Copying, changed_copy, statements
-from exportlint.rewrite.effect_operator import OF_FILE, digest_of
+from exportlint.rewrite.file_operator import OF_FILE, put_operator
 from exportlint.rewrite.transformation import CannotError, Proposal
 
 if TYPE_CHECKING:
@@ -58,9 +57,6 @@ _BY_FUNCTION, _BY_METHOD, _BY_ATTRIBUTE = (
     {name: kind for kind, names in table.items() for name in names.split()}
     for table in (_OF_FUNCTION, _OF_METHOD, _OF_ATTRIBUTE)
 )
-_READ = f"read it with {OF_FILE}"
-_MAKE = f"make the number with {OF_FILE}"
-_DRAW = f"draw it with {OF_FILE}"
 _DRAWS = frozenset({"torch.rand", "torch.randn", "torch.randint", "torch.randperm"})
 # Of a tensor, what an operator is given alone: the tensor itself would ask it for a gradient.
 _OF_TENSOR = {"shape": "typing.Sequence[int]", "dtype": "torch.dtype", "device": "torch.device"}
@@ -74,6 +70,22 @@ _LEAVES = (
 )  # fmt: skip
 
 
+class _Purpose(enum.Enum):
+    """What an operator is for: the first word of its name, and what is said of the rewrite."""
+
+    READ = "read", "read it"
+    MAKE = "number_of", "make the number"
+    DRAW = "draw", "draw it"
+
+    @property
+    def verb(self) -> str:
+        return self.value[0]
+
+    @property
+    def in_words(self) -> str:
+        return f"{self.value[1]} with {OF_FILE}"
+
+
 class ReadingOperator:
     """`x * float(os.environ.get("GAIN", "1"))`."""
 
@@ -83,7 +95,7 @@ class ReadingOperator:
             return
         for moved in (_expression, _lines, _body):
             try:
-                yield moved(_Reading(site, view, site.draft(), _READ), site.node)
+                yield moved(_Reading(site, view, site.draft(), _Purpose.READ), site.node)
             except CannotError:
                 continue
             return
@@ -99,7 +111,7 @@ class NumberOperator:
             return
         for moved in (_expression, _lines, _body, _at_caller):
             try:
-                yield moved(_Reading(site, view, site.draft(), _MAKE), site.node)
+                yield moved(_Reading(site, view, site.draft(), _Purpose.MAKE), site.node)
             except CannotError:
                 continue
             return
@@ -117,7 +129,7 @@ class DrawingOperator:
         for draw in draws:
             for moved in (_from_generator, _from_fork, _behind_seed):
                 try:
-                    yield moved(_Reading(site, view, site.draft(), _DRAW), draw)
+                    yield moved(_Reading(site, view, site.draft(), _Purpose.DRAW), draw)
                 except CannotError:
                     continue
                 break
@@ -185,7 +197,7 @@ def _behind_seed(reading: _Reading, draw: ast.Call) -> Proposal:
     calls = [one for one in ast.walk(block[place]) if isinstance(one, ast.Call)]
     if [one for one in calls if origin(one.func) not in _DRAWLESS] != [draw]:
         raise CannotError("other calls may draw, too")
-    reading.drawn(draw, [above])
+    reading.drawn(draw, [above], moves_generator=True)
     reading.draft.move(above, [])
     return reading.proposal()
 
@@ -210,8 +222,7 @@ def _expression(reading: _Reading, node: ast.expr) -> Proposal:
     found, kind = best
     draft = reading.draft
     (moved,) = reading.inside([found])
-    operator, given = reading.operator(ast.parse(f"return {ast.unparse(moved)}").body, kind)
-    draft.swap(found, _call(operator, given))
+    draft.swap(found, reading.called(ast.parse(f"return {ast.unparse(moved)}").body, kind))
     return reading.proposal()
 
 
@@ -229,8 +240,8 @@ def _lines(reading: _Reading, node: ast.expr) -> Proposal:
         if kind is None:
             continue
         (name,) = read
-        operator, given = reading.operator([*reading.inside(lines), *ast.parse(f"return {name}").body], kind)
-        draft.move(lines[0], [ast.Assign([ast.Name(name, ast.Store())], _call(operator, given), lineno=0)])
+        read_here = reading.called([*reading.inside(lines), *ast.parse(f"return {name}").body], kind)
+        draft.move(lines[0], [ast.Assign([ast.Name(name, ast.Store())], read_here, lineno=0)])
         for one in lines[1:]:
             draft.move(one, [])
         return reading.proposal()
@@ -240,7 +251,7 @@ def _lines(reading: _Reading, node: ast.expr) -> Proposal:
 def _body(reading: _Reading, _node: ast.expr) -> Proposal:
     """All of a function that reads, and that its callers ask for a number."""
     function = reading.view.node
-    lines = [one for one in function.body if not _is_docstring(one)]
+    lines = _lines_of(function)
     nodes = [one for line in lines for one in ast.walk(line)]
     returned = [one.value for one in nodes if isinstance(one, ast.Return)]
     if function.name == "forward" or any(map(reading.needs_data, lines)) or any(isinstance(n, _LEAVES) for n in nodes):
@@ -254,8 +265,7 @@ def _body(reading: _Reading, _node: ast.expr) -> Proposal:
     # Of what a file holds nothing is known; a text that is returned fails where it is tried. What may be None does not.
     if kind is None and not all(isinstance(one, ast.Subscript) for one in returned):
         raise CannotError("it may give none")
-    operator, given = reading.operator(reading.inside(lines), kind or "float")
-    reading.draft.move(lines[0], [ast.Return(_call(operator, given))])
+    reading.draft.move(lines[0], [ast.Return(reading.called(reading.inside(lines), kind or "float"))])
     for one in lines[1:]:
         reading.draft.move(one, [])
     return reading.proposal()
@@ -264,7 +274,7 @@ def _body(reading: _Reading, _node: ast.expr) -> Proposal:
 def _at_caller(reading: _Reading, _node: ast.expr) -> Proposal:
     """A text, say, that a function of one line returns, and the one place that calls it makes a number of."""
     function, cls = reading.view.node, reading.view.cls
-    match [one for one in function.body if not _is_docstring(one)]:
+    match _lines_of(function):
         case [ast.Return(value=ast.expr() as returned)]:
             pass
         case _:
@@ -281,7 +291,7 @@ def _at_caller(reading: _Reading, _node: ast.expr) -> Proposal:
     if len(call.args) != len(names) or call.keywords or any(isinstance(one, ast.Starred) for one in call.args):
         raise CannotError("nothing says what it is given")
     inlined = call, returned, dict(zip(names, call.args, strict=True))
-    return _expression(_Reading(reading.site, view, reading.site.draft(), reading.how, inlined=inlined), call)
+    return _expression(_Reading(reading.site, view, reading.site.draft(), reading.purpose, inlined=inlined), call)
 
 
 @dataclass
@@ -295,7 +305,7 @@ class _Reading:
     site: Site
     view: View
     draft: Draft
-    how: str
+    purpose: _Purpose
     arguments: dict[str, tuple[str, ast.expr]] = field(default_factory=dict)
     inlined: tuple[ast.Call, ast.expr, dict[str, ast.expr]] | None = None
 
@@ -303,7 +313,7 @@ class _Reading:
 
     def needs_data(self, part: ast.AST) -> bool:
         """Is a tensor in it, or a call of something that may change with the model?"""
-        takes_data = self.how == _MAKE
+        takes_data = self.purpose is _Purpose.MAKE
         if not takes_data and self.view.holds_data(part):
             return True
         if takes_data and set(changed(part)) - _stored([part]):
@@ -421,7 +431,7 @@ class _Reading:
         """The name of the argument that the operator is given it as."""
         value = self.view.value(node)
         kind = self.number(node) or self.size(node)
-        if self.how == _MAKE and value.certain and value.is_tensor and not value.maybe_none:
+        if self.purpose is _Purpose.MAKE and value.certain and value.is_tensor and not value.maybe_none:
             kind = "torch.Tensor"
         if kind is None and value.certain and value.kind is Kind.SCALAR and value.container == "str":
             kind = "str"
@@ -436,8 +446,9 @@ class _Reading:
         self.arguments[name] = kind, ast.parse(text, mode="eval").body
         return ast.Name(name, ast.Load())
 
-    def drawn(self, draw: ast.Call, lines: Sequence[ast.stmt]) -> None:
-        """Puts an operator in the place of the draw; `lines` come before, or hold it as their last."""
+    def drawn(self, draw: ast.Call, lines: Sequence[ast.stmt], *, moves_generator: bool = False) -> None:
+        """Puts an operator in the place of the draw; `lines` come before, or hold it as their last. `moves_generator`:
+        torch's own generator goes on from there, so that every call of the operator counts."""
         name = (self.view.origin(draw.func) or "").rpartition(".")[2]
         if any(isinstance(one, ast.Starred) for one in draw.args) or any(word.arg is None for word in draw.keywords):
             raise CannotError("nothing says what it is given")
@@ -456,45 +467,26 @@ class _Reading:
                 lines = [changed_copy(fork, body=[*body, *result])]
             case _:
                 lines = [*(one for one in before if isinstance(one, ast.stmt)), *result]
-        operator, given = self.operator(lines, ast.unparse(ast.fix_missing_locations(made)))
-        self.draft.swap(draw, ast.Call(ast.Name(operator, ast.Load()), given, []))
+        fake_text = ast.unparse(ast.fix_missing_locations(made))
+        self.draft.swap(draw, self._operator(lines, fake_text, varies=moves_generator))
 
     # What is written.
 
-    def operator(self, body: Sequence[ast.stmt], kind: str) -> tuple[str, list[ast.expr]]:
-        """Puts the operator above the class; its name, and what it is called with. `kind`: the type of a number that
-        the body returns, or the empty tensor that is like what it returns."""
-        tree, view = self.draft.tree.body, self.view
-        owner = view.cls.node if view.cls is not None else view.node
-        top = next((one for one in tree if one.lineno <= owner.lineno <= (one.end_lineno or 0)), None)
-        if top is None:
-            raise CannotError("the function stands in no file")
-        plain = view.cls is not None and view.function.name in {"forward", "__call__", "read", "load", "draw", "sample"}
-        of = view.cls.name if view.cls is not None and plain else view.function.name
-        verb = {_READ: "read", _MAKE: "number_of", _DRAW: "draw"}[self.how]
-        name = self.draft.free_name(f"{verb}_{re.sub('^(read|load|draw)_(?=.)', '', _in_words(of))}")
-        namespace = re.sub(r"\W|^(?=\d)", "_", self.site.module.name) or "model"
-        operator = f"{namespace}::{name}_{digest_of(self.draft, owner)}"
-        if any(type_.startswith("typing.") for type_, _ in self.arguments.values()):
-            self.draft.add_import("typing")
-        typed = ", ".join(f"{one}: {type_}" for one, (type_, _) in self.arguments.items())
-        # What is made of tensors, or drawn from a seed, is the same for the same arguments; what is read is not.
-        tags = ", tags=(torch.Tag.nondeterministic_seeded,)" if self.how == _READ else ""
-        made = statements(
-            f'@torch.library.custom_op("{operator}", mutates_args=(){tags})\n'
-            f"def {name}({typed}) -> torch.Tensor:\n    pass\n"
-            f"@{name}.register_fake\ndef _({', '.join(self.arguments)}):\n"
-            f"    return {f'torch.empty((), dtype={_DTYPES[kind]})' if kind in _DTYPES else kind}\n"
-        )
-        function = made[0]
-        assert isinstance(function, ast.FunctionDef)  # noqa: S101 - see the text
-        returning = _Returning(_DTYPES[kind]) if kind in _DTYPES else None
-        function.body = [cast("ast.stmt", returning.visit(one)) if returning else one for one in body]
-        self.draft.above(top, made)
-        return name, [value for _, value in self.arguments.values()]
+    def called(self, body: Sequence[ast.stmt], number: str) -> ast.expr:
+        """Puts an operator above the class whose lines return a number of this type; a call that reads it."""
+        returning = _Returning(_DTYPES[number])
+        lines = [cast("ast.stmt", returning.visit(one)) for one in body]
+        varies = self.purpose is _Purpose.READ
+        call = self._operator(lines, f"torch.empty((), dtype={_DTYPES[number]})", varies=varies)
+        return ast.Call(ast.Attribute(call, "item", ast.Load()), [], [])
+
+    def _operator(self, body: Sequence[ast.stmt], fake: str, *, varies: bool) -> ast.expr:
+        typed = {name: type_ for name, (type_, _) in self.arguments.items()}
+        name = put_operator(self.draft, self.view, self.purpose.verb, typed, body, fake, varies=varies)
+        return ast.Call(ast.Name(name, ast.Load()), [value for _, value in self.arguments.values()], [])
 
     def proposal(self) -> Proposal:
-        return Proposal(self.how, self.draft, needs_python=True)
+        return Proposal(self.purpose.in_words, self.draft, needs_python=True)
 
 
 class _Arguments(Copying):
@@ -548,10 +540,6 @@ class _Returning(Copying):
         return None
 
 
-def _call(operator: str, given: list[ast.expr]) -> ast.expr:
-    return ast.Call(ast.Attribute(ast.Call(ast.Name(operator, ast.Load()), given, []), "item", ast.Load()), [], [])
-
-
 def _stored(lines: Sequence[ast.AST]) -> set[str]:
     return {one.id for line in lines for one in ast.walk(line)
             if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)}  # fmt: skip
@@ -577,10 +565,6 @@ def _annotated(node: ast.expr | None) -> str | None:
     return node.id if isinstance(node, ast.Name) and node.id in _DTYPES else None
 
 
-def _is_docstring(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-
-
-def _in_words(name: str) -> str:
-    """`image_model` for `ImageModel`, and without lines below in front."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().strip("_")
+def _lines_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.stmt]:
+    """Without what only says what it does."""
+    return function.body[ast.get_docstring(function, clean=False) is not None :]

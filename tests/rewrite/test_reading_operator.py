@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import io
+import itertools
 import linecache
+import re
+import sys
+import types
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -56,6 +60,9 @@ class Net(nn.Module):
 
     def forward(self, x: Tensor, scale: float = 2.0):
 """
+
+
+_COUNT = itertools.count()
 READ = {
     "return x * (float(os.environ[NAME]) + self.base)": (
         "os.environ[NAME]",
@@ -87,10 +94,12 @@ def test_the_program_reads_in_each_call(
     x = torch.randn(3, 4)
     world("1.5")
     old, edited = _built(text)["Net"](), _built(new)["Net"]()
-    exported, saved = torch.export.export(edited, (x,)), io.BytesIO()
-    torch.export.save(exported, saved)
-    saved.seek(0)
-    programs = [exported.module(), exported.run_decompositions().module(), torch.export.load(saved).module()]
+    programs = []
+    for strict in (False, True):
+        exported, saved = torch.export.export(edited, (x,), strict=strict), io.BytesIO()
+        torch.export.save(exported, saved)
+        saved.seek(0)
+        programs += [exported.module(), exported.run_decompositions().module(), torch.export.load(saved).module()]
     seen = []
     for value in ("1.5", "2.5", "12.75"):
         world(value)
@@ -180,13 +189,12 @@ OF_TENSORS = {
     'return x * float(repr(x.sum())[7:].rstrip(")").split(",")[0])': "repr(x.sum())",
     "return x * self.first(x)": "repr(t)",
     'return torch.where(torch.tensor(self.text(x).startswith("-")), x, -x)': 'f"{t.mean()',
-    "import statistics\n        n = statistics.median(x.flatten().tolist())\n        n = float(n)\n        return x - n": None,
     "n = int(statistics.median(x.flatten().tolist()) * 10)\n        return x - n": "statistics.median(x.f",
 }
 
 
 @pytest.mark.parametrize(("lines", "place"), OF_TENSORS.items())
-def test_a_number_that_python_makes_of_tensors_is_made_by_an_operator(lines: str, place: str | None) -> None:
+def test_a_number_that_python_makes_of_tensors_is_made_by_an_operator(lines: str, place: str) -> None:
     text = f"""
 import re
 import statistics
@@ -208,11 +216,7 @@ class Net(nn.Module):
     def forward(self, x: Tensor):
         {lines}
 """
-    texts = proposed(text, place or "statistics.median(x.f", "number-operator")
-    if place is None:
-        assert texts == []
-        return
-    (new,) = texts
+    (new,) = proposed(text, place, "number-operator")
     old, edited = _built(text)["Net"](), _built(new)["Net"]()
     program = torch.export.export(edited, (torch.randn(3, 4),))
     for _ in range(3):
@@ -256,10 +260,19 @@ def test_what_an_operator_cannot_read_is_left(lines: str, place: str) -> None:
 
 
 def test_the_operators_of_two_files_of_one_name_are_two() -> None:
-    texts = [_with(f"return x * (float(os.environ[NAME]) + {number})") for number in (1, 2)]
-    made = [next(line for text in proposed(one, "os.environ[NAME]", "reading-operator") for line in text.splitlines()
-                 if '"model::' in line) for one in texts]  # fmt: skip
-    assert made[0] != made[1]
+    plain = _with("return x * gain()")
+    texts = [
+        _with("return x * (float(os.environ[NAME]) + 1)"),
+        _with("return x * (float(os.environ[NAME]) + 2)"),
+        plain,
+        plain.replace('NAME = "EXPORTLINT_TEST_GAIN"', 'NAME = "EXPORTLINT_TEST_LOSS"'),  # what the body reads
+    ]
+    places = ["os.environ[NAME]"] * 2 + ['os.environ.get(NAME, "1")'] * 2
+    made = [re.findall(r'"model::(\w+)"', text) for one, place in zip(texts, places, strict=True)
+            for text in proposed(one, place, "reading-operator")]  # fmt: skip
+    assert len({name for (name,) in made}) == len(texts)
+    (again,) = proposed("# a comment\n" + plain, places[-1], "reading-operator")
+    assert made[2][0] in again
 
 
 def _with(lines: str) -> str:
@@ -267,7 +280,9 @@ def _with(lines: str) -> str:
 
 
 def _built(text: str) -> dict[str, Any]:
-    linecache.cache["reading.py"] = len(text), None, text.splitlines(keepends=True), "reading.py"
-    names: dict[str, Any] = {"__name__": "reading"}
-    exec(compile(text, "reading.py", "exec"), names)  # noqa: S102 - it is ours
-    return names
+    """As a module of its own name: strict mode imports by name the module of what it traces."""
+    name = f"reading_{next(_COUNT)}"
+    linecache.cache[f"{name}.py"] = len(text), None, text.splitlines(keepends=True), f"{name}.py"
+    module = sys.modules[name] = types.ModuleType(name)
+    exec(compile(text, f"{name}.py", "exec"), vars(module))  # noqa: S102 - it is ours
+    return vars(module)
