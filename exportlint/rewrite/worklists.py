@@ -260,10 +260,9 @@ class _Worklist:
         sets = [one for one in rest if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name)]
         if len(sets) != len(rest) or any(one.targets[0].id in live for one in sets):  # type: ignore[attr-defined]  # `sets` are those of names
             raise CannotError("a step does something that nobody does for the last one")
-        first = f"{name}[{-1 if self.backwards else 0}]"
-        texts = [[ast.unparse(one).replace(f"{name}.item()", f"{first}.item()") for one in side]
-                 for side in (before, node.orelse)]  # fmt: skip
-        if before and texts[0] != texts[1]:
+        the_last = _OfOne(name, expression(f"{name}[{-1 if self.backwards else 0}]"))
+        sides = [[ast.dump(the_last.visit(one)) for one in side] for side in (before, node.orelse)]
+        if before and sides[0] != sides[1]:
             raise CannotError("something else is done for the last one")
         return [new for one in node.orelse for new in self._statement(place, one)]
 
@@ -307,6 +306,20 @@ class _Worklist:
                 raise CannotError("how many are left is asked")
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="item" | "tolist")) if name in self.taken:
                 raise CannotError("how many are left has to be known")
+        return None
+
+
+class _OfOne(Copying):
+    """`order[0].item()` for the `order.item()` of a tensor of one number."""
+
+    def __init__(self, name: str, entry: ast.expr) -> None:
+        self._name = name
+        self._entry = entry
+
+    def other(self, node: ast.AST) -> ast.AST | None:
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr="item") if name == self._name:
+                return ast.Attribute(self._entry, "item", ast.Load())
         return None
 
 
