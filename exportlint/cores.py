@@ -1,14 +1,35 @@
-"""How many things this process can do at the same time."""
+"""What this process can do at the same time: how many things, and how it waits for them."""
 
 from __future__ import annotations
 
 import math
 import os
+from concurrent.futures import Future, wait
+from typing import TypeVar
+
+_T = TypeVar("_T")
+_SECONDS = 0.2
 
 
 def cores() -> int:
     """The processor cores that this process may use, which in a container are fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def result_of(future: Future[_T]) -> _T:
+    """The result, waited for in the main thread so that Ctrl-C and SIGTERM are heard meanwhile.
+
+    A wait without end is not left for a signal that came right before it began, or that another thread was given:
+    Python runs the handler when the main thread goes on, which may be minutes later.
+
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> with ThreadPoolExecutor(1) as pool:
+    ...     result_of(pool.submit(max, 1, 2))
+    2
+    """
+    while not wait([future], timeout=_SECONDS).done:
+        pass
+    return future.result()
 
 
 def free_cores() -> int:

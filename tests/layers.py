@@ -190,7 +190,7 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.reference",
         "exportlint.registry",
     },
-    "exportlint.trial.ladder": {"exportlint.trial.protocol", "exportlint.trial.findings"},
+    "exportlint.trial.ladder": {"exportlint.cores", "exportlint.trial.protocol", "exportlint.trial.findings"},
     "exportlint.trial.discovery": {"exportlint.trial.protocol"},
     "exportlint.trial.run": {
         "exportlint.cores",

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from exportlint.cores import free_cores
+from exportlint.cores import free_cores, result_of
 from exportlint.edited_source import OverlappingEditsError
 from exportlint.repair.edition import THIS_CONFIGURATION, Edition
 from exportlint.repair.improvement import (
@@ -253,7 +253,7 @@ class _Rounds(Generic[T]):
             others = [pool.submit(self._tried, *one, edition) for one in several[1:]]
             yield self._tried(*several[0], edition)
             for one in others:
-                yield one.result()
+                yield result_of(one)
         finally:  # nobody waits for those that are not needed any more: a rewrite helped, or somebody asked to end
             pool.shutdown(wait=False, cancel_futures=True)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from exportlint.cores import result_of
 from exportlint.trial.findings.wording.difference_messages import NOTHING_COMPILED, support_line
 from exportlint.trial.findings.wording.finding_messages import stage_detail
 from exportlint.trial.findings.wording.size_messages import sentences, shapes_text
@@ -134,7 +135,7 @@ class LadderRun:
         try:
             for several in self._in_steps(stages):
                 for done in [pool.submit(self._do, stage) for stage in several]:
-                    done.result()
+                    result_of(done)
         finally:  # after an interrupt nobody waits for the threads: their processes are ended
             pool.shutdown(wait=False, cancel_futures=True)
         self.results = {stage.name: self.results[stage.name] for stage in stages}

@@ -9,7 +9,7 @@ from functools import partial
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
-from exportlint.cores import cores
+from exportlint.cores import cores, result_of
 from exportlint.trial.ladder import LadderRun, Stop
 from exportlint.trial.parent import TrialUnavailable
 from exportlint.trial.parent.scripts import run_script
@@ -99,7 +99,7 @@ def _side_by_side(work: list[Callable[[], TargetReport]], jobs: int) -> list[Tar
         return [one() for one in work]
     pool = ThreadPoolExecutor(jobs)
     try:
-        return [future.result() for future in [pool.submit(one) for one in work]]
+        return [result_of(future) for future in [pool.submit(one) for one in work]]
     finally:
         # After an interrupt nobody waits for the threads: the session ends their processes, and so them.
         pool.shutdown(wait=False, cancel_futures=True)

@@ -131,7 +131,9 @@ def leave_after(run: Callable[[], None]) -> NoReturn:
 
 
 def exit_code_of(pid: int, line: socket.socket) -> int:
-    """The exit code of the fork. When who asked for it is gone, the fork goes too, and this process."""
+    """The exit code of the fork. When who asked for it is gone, the fork goes too, and then this process: the run's end
+    waits for what it finds, and would not find a fork without its parent, which may take a while to give back memory.
+    """
     while True:
         try:
             done, status = os.waitpid(pid, os.WNOHANG)
@@ -141,6 +143,7 @@ def exit_code_of(pid: int, line: socket.socket) -> int:
             return os.waitstatus_to_exitcode(status)
         if select.select([line], [], [], 0.02)[0] and not line.recv(1, socket.MSG_PEEK):
             os.killpg(pid, signal.SIGKILL)
+            wait(pid)
             leave(1)
 
 
