@@ -54,7 +54,8 @@ def put_operator(
         raise CannotError("the function stands in no file")
     of = view.cls.name if view.cls is not None and view.function.name in _PLAIN else view.function.name
     name = draft.free_name(f"{verb}_{snake_case(of).removeprefix(f'{verb}_')}")
-    namespace = re.sub(r"\W|^(?=\d)", "_", view.module.name) or "model"
+    # The file's own name and no package's: the same file gives the same operator wherever it is installed.
+    namespace = re.sub(r"\W|^(?=\d)", "_", view.module.name.rpartition(".")[2]) or "model"
     operator = f"{namespace}::{name}_{_digest(draft.tree, body)}"
     typed = ", ".join(f"{one}: {type_}" for one, type_ in arguments.items())
     if "typing." in typed:

@@ -65,8 +65,13 @@ class RewrittenClass:
 
 
 def _placeless(edit: Edit) -> str:
-    """Its text with the file as a module at the top: in an installed exportlint it stands in a package."""
-    return re.sub(rf"[\w.]+\.(?={re.escape(Path(edit.path).stem)}\.)", "", edit.text)
+    """Its text with the file as a module at the top: in an installed exportlint it stands in a package.
+
+    Where the file is named, also without white space: how long the package's name is decides where lines are broken.
+    """
+    file = re.escape(Path(edit.path).stem)
+    text, named = re.subn(rf"(?:\w+\.)*{file}\.", f"{file}.", edit.text)
+    return "".join(text.split()) if named else text
 
 
 def rewritten_classes(fixture: Path, torch: str) -> list[RewrittenClass]:
