@@ -94,11 +94,7 @@ def drawn_by_torch(site: Site, view: View) -> Iterator[Proposal]:
         whole: ast.expr = node
         while (above := _converting(draft, view, whole)) is not None:
             whole = above
-        made, new = draft.parent(whole), drawn
-        match made:
-            case ast.Call(func=func, args=[given], keywords=[_, *_]) if given is whole and view.origin(func) in _AROUND:
-                # `torch.tensor(draw, dtype=…)`
-                new, whole = ast.Call(ast.Attribute(drawn, "to", ast.Load()), [], made.keywords), made
+        whole, new = _retyped(draft, view, whole, drawn)
         draft.swap(whole, new)
         statement = draft.parent(whole)
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
@@ -113,8 +109,22 @@ def _read_as_tensor(draft: Draft, view: View, name: str) -> None:
             whole: ast.expr = one
             while (above := _converting(draft, view, whole)) is not None:
                 whole = above
+            whole, new = _retyped(draft, view, whole, one)
             if whole is not one:
-                draft.swap(whole, one)
+                draft.swap(whole, new)
+
+
+def _retyped(draft: Draft, view: View, whole: ast.expr, drawn: ast.expr) -> tuple[ast.expr, ast.expr]:
+    """What is written of a draw, and in the place of what: `torch.tensor(draw, dtype=…)` and `sorted(draw)` are
+    methods of what torch draws."""
+    match made := draft.parent(whole):
+        case ast.Call(func=func, args=[given], keywords=[_, *_]) if given is whole and view.origin(func) in _AROUND:
+            return made, ast.Call(ast.Attribute(drawn, "to", ast.Load()), [], made.keywords)
+        case ast.Call(func=func, args=[given], keywords=[]) if (
+            given is whole and view.origin(func) == "builtins.sorted"
+        ):
+            return made, expression("DRAWN.sort().values", DRAWN=drawn)
+    return whole, drawn
 
 
 def _drawn(view: View, node: ast.AST) -> Iterator[ast.expr]:

@@ -70,6 +70,11 @@ _CASES = [
         "fs = [torch.sin, torch.exp]\n        random.shuffle(fs)\n        return fs[0](fs[1](x))", "random.shuffle",
         "fs = [fs[i] for i in torch.randperm(len(fs))]",
     ),
+    ("return x[sorted(random.sample(range(4), 2))]", "random.sample", "torch.randperm(len(range(4)))[:2]].sort().values]"),
+    (
+        "u = np.random.uniform(size=tuple(x.shape))\n        return x * torch.tensor(u, dtype=x.dtype)",
+        "np.random.uniform", "return x * u.to(dtype=x.dtype)",
+    ),
     ("return x * np.random.gumbel(size=(4,))[0]", "np.random.gumbel(size=(4,))", "torch.log(-torch.log1p(-torch.rand((4,))))"),
 ]  # fmt: skip
 
