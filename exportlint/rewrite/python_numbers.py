@@ -300,10 +300,17 @@ class _Forms:
         """`torch.tensor(row)` of a name that holds a list of tensors."""
         match self.called():
             case ("torch.tensor", ast.Call(args=[ast.Name(id=name) as row], keywords=[]) as call):
+                held = self.view.value(row)
+                grown = held.container == "list" and held.element is not None and held.element.is_tensor
                 match self.view.only_value(name):
                     case ast.List(elts=elements) if elements and all(self.view.value(e).is_tensor for e in elements):
-                        self.draft.swap(call, expression("torch.stack(ROW).detach()", ROW=row))
-                        return "stack the tensors"
+                        pass
+                    case None | ast.List(elts=[]) if grown:
+                        pass
+                    case _:
+                        return ""
+                self.draft.swap(call, expression("torch.stack(ROW).detach()", ROW=row))
+                return "stack the tensors"
         return ""
 
     # -- Asked -----------------------------------------------------------------------------------------------------

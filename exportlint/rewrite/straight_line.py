@@ -17,6 +17,7 @@ step of the loop.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
@@ -49,6 +50,7 @@ GROWS = "make every entry of the list and choose those that are there"
 OPERATOR = "loop with the operator `while_loop`"
 _EXITS = (ast.Return, ast.Break, ast.Continue)
 _LOOPS = (ast.For, ast.While)
+_DISPLAYS = (ast.Tuple, ast.List, ast.Dict, ast.Set)
 _MOST_ROUNDS = 5
 _DEEPEST = 16  # blocks in each other: the time that it takes grows with the third power
 # Methods that only tell somebody something.
@@ -196,7 +198,7 @@ class StraightLine:
 
     def _structured(self, block: list[ast.stmt]) -> list[ast.stmt]:
         """The block, in which exits that data decides on are the last statements of the blocks that they stand in."""
-        block = [new for node in block for new in self._plainer(node)]
+        block = [new for node in block for plain in self._plainer(node) for new in self._appended_once(plain)]
         for place, node in enumerate(block):
             if isinstance(node, ast.If) and self._exits_by_data(node):
                 rest = block[place + 1 :]
@@ -242,6 +244,30 @@ class StraightLine:
         if isinstance(node, ast.Try) and (self._is_wanted(node) or any(map(self._is_wanted, node.body))):
             return self._told_by_info(node) or self._told_by_values(node) or [node]
         return [node]
+
+    def _appended_once(self, node: ast.stmt) -> list[ast.stmt]:
+        """Where each side appends one entry to the same list, the entry is chosen, and appended behind: the list is as
+        long as it was, and so is what is made of it."""
+        if not isinstance(node, ast.If) or not self.decides(node.test) or not self._is_wanted(node):
+            return [node]
+        sides = [[new for one in side for new in self._appended_once(one)] for side in (node.body, node.orelse)]
+        entries = [_entries_by_list(side) for side in sides]
+        behind: list[ast.stmt] = []
+        for name in (one for one in entries[0] if one in entries[1]):
+            known = [found[name][1] for found in entries if path_of(found[name][1]) in self.made]
+            chosen = ast.unparse(known[0]) if known else self.fresh(f"next_{name}")
+            for number, found in enumerate(entries):
+                line, entry = found[name]
+                at = next(place for place, one in enumerate(sides[number]) if one is line)
+                is_set = ast.unparse(entry) == chosen  # by a decision in this side
+                news = [] if is_set else [stands_for(ast.Assign([ast.Name(chosen, ast.Store())], entry), line)]
+                sides[number] = [*sides[number][:at], *news, *sides[number][at + 1 :]]
+            behind.append(
+                stands_for(ast.Expr(expression("LIST.append(ENTRY)", LIST=name, ENTRY=chosen)), entries[0][name][0])
+            )
+        if not behind:
+            return [node]
+        return [changed_copy(node, body=sides[0], orelse=sides[1]), *behind]
 
     def _with_loops(self, block: list[ast.stmt]) -> list[ast.stmt]:
         """The block, in which lists that data filters are made by loops."""
@@ -1862,6 +1888,17 @@ def _surely_sets(node: ast.stmt, name: str) -> bool:
         case ast.For() | ast.While() | ast.Try() | ast.AugAssign():
             return False
     return name in set(_sets_here(node))
+
+
+def _entries_by_list(side: Sequence[ast.stmt]) -> dict[str, tuple[ast.stmt, ast.expr]]:
+    """The lists to which the side appends one entry and with which it does nothing else: the statement, and the entry.
+
+    An entry that is no value of its own, as a tuple is, is chosen by nobody.
+    """
+    found = [(one, *pair) for one in side if (pair := appended(one)) is not None]
+    named = Counter(inner.id for one in side for inner in ast.walk(one) if isinstance(inner, ast.Name))
+    plain = (entry for entry in found if not isinstance(entry[2], _DISPLAYS) and named[entry[1]] == 1)
+    return {name: (line, entry) for line, name, entry in plain}
 
 
 def names_set(node: ast.stmt) -> Iterator[str]:

@@ -655,6 +655,37 @@ TABLE = [
         """,
     ),
     (
+        "a list to which every side appends",
+        """
+        best, where = [], []
+        for row in x:
+            if row.sum() > 5:
+                best.append(row.amax())
+                where.append(row.argmax())
+            elif row.sum() > 0:
+                place = row.argmin()
+                best.append(row[2])
+                where.append(place)
+            else:
+                best.append(0.0)
+                where.append(-1)
+        return torch.stack([torch.as_tensor(one) for one in best]).sum() + len(where)
+        """,
+        "row.sum() > 5",
+        """
+        best, where = [], []
+        for row in x:
+            chosen_2 = row.sum() > 5
+            chosen = row.sum() > 0
+            place = row.argmin()
+            next_best = torch.where(chosen_2, row.amax(), torch.where(chosen, row[2], 0.0))
+            next_where = torch.where(chosen_2, row.argmax(), torch.where(chosen, place, -1))
+            best.append(next_best)
+            where.append(next_where)
+        return torch.stack([one for one in best]).sum() + len(where)
+        """,
+    ),
+    (
         "shares of rows as long as data says, and the first of them",
         """
         n = (y[:, 0] > -9).sum().item()
