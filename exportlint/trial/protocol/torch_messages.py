@@ -295,6 +295,11 @@ def graph_break_id(text: str, gb_type: str | None = None) -> str | None:
     return _gb_types().get(gb_type or text.strip().partition("\n")[0])
 
 
+def graph_break_ids(text: str) -> list[str]:
+    """The ids of the breaks that it links, or names: "GB0170"."""
+    return list(dict.fromkeys(found.upper() for found in re.findall(r"\bgb\d{4}\b", text, re.IGNORECASE)))
+
+
 @cache
 def _gb_types() -> Mapping[str, str]:
     registry = package_folder("torch") / "_dynamo" / "graph_break_registry.json"
