@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.metadata import entry_points
@@ -101,6 +102,17 @@ def all_rules() -> Mapping[str, RuleInfo]:
             "no rules are installed, so nothing can be judged: pip install exportlint, or -e . in a checkout"
         )
     return dict(sorted(found.items()))
+
+
+def rules_that_know(text: str) -> list[str]:
+    """The rules that know torch's message by its words: the longest match, which is the most exact one, first."""
+    found = [(-len(match[0]), name) for name, pattern in _torch_says() if (match := pattern.search(text))]
+    return list(dict.fromkeys(name for _, name in sorted(found, key=lambda pair: pair[0])))
+
+
+@cache
+def _torch_says() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple((name, re.compile(pattern)) for name, info in all_rules().items() for pattern in info.cls.torch_says)
 
 
 def _package_of(point: EntryPoint) -> ModuleType:

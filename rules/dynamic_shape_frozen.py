@@ -45,7 +45,7 @@ _TO_ROWS = frozenset(
 class DynamicShapeFrozen(Rule):
     mended_by = ("declared-dims", "decide-in-data", "loop-in-data", "numbers-stay-tensors")
     words = r"\b(shape|size|len|for|list|unbind)\b"
-    torch_says = (r"Constraints violated", r"Guard failed: .*size\(\)\[\d+\]")
+    torch_says = (r"Constraints violated", r"Guard failed: .*size\(\)\[\d+\]", r"draft_export\.GUARD_ADDED_ON_SIZES")
     checks = ("frozen-dim", "narrowed-dim", "sizes")
     shown_by = ("sizes",)
     cases: ClassVar = {

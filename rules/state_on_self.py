@@ -1,9 +1,10 @@
 """State that outlives the call is kept on the module, outside of buffers.
 
-Why: an exported program knows parameters, buffers and inputs. A counter, a flag, a list or a plain tensor attribute
-is read once, while tracing, and is a constant from then on: the program gives the first call's answer to every call,
-and torch says nothing. A buffer that is replaced instead of written (`self.mean = …`) loses its new value in strict
-mode. Attributes that nothing reads again, and those that every call sets before it reads them, do no harm.
+Why: an exported program knows parameters, buffers and inputs. A counter, a flag, a list or a plain tensor attribute,
+such as the KV cache of a decoder, is read once, while tracing, and is a constant from then on: the program gives the
+first call's answer to every call, and torch says nothing. A buffer that is replaced instead of written
+(`self.mean = …`) loses its new value in strict mode. Attributes that nothing reads again, and those that every call
+sets before it reads them, do no harm.
 
 Instead: a registered buffer that is written in place, or state that comes in as an argument and goes out as a result.
 

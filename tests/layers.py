@@ -232,6 +232,8 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.registry",
         "exportlint.truth",
         "exportlint.output",
+        "tabulate",
+        "rapidfuzz",
     },
     "exportlint.config": {
         "exportlint.errors",

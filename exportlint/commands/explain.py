@@ -1,6 +1,8 @@
-"""`exportlint explain`: what a rule, an ExportDB case, a tag or a graph break means."""
+"""`exportlint explain`: what a rule, an ExportDB case, a tag, a graph break or a message of torch means."""
 
 from __future__ import annotations
+
+import sys
 
 import click
 
@@ -8,10 +10,15 @@ from exportlint.commands.reporting import write
 
 
 @click.command("explain")
-@click.argument("word", metavar="RULE|CASE|TAG|GBnnnn")
-def command(word: str) -> int:
-    """Say what a rule, an ExportDB case or tag, or a graph-break id means. Works offline."""
+@click.argument("words", metavar="RULE|CASE|TAG|GBnnnn|WORDS…|MESSAGE|-", nargs=-1, required=True)
+def command(words: tuple[str, ...]) -> int:
+    """Say what a rule, an ExportDB case or tag, or a graph-break id means. Works offline.
+
+    Other words are searched for. An error message of torch, a whole traceback too, is given in quotes, or as standard
+    input with `-`.
+    """
     from exportlint.pages.explanation import explain  # noqa: PLC0415 (the reference is read only when it is asked for)
 
-    write(explain(word))
+    text = sys.stdin.read() if words == ("-",) else " ".join(words)
+    write(explain(text))
     return 0

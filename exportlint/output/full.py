@@ -73,7 +73,7 @@ def _print_part(console: Console, report: Report, part: Part, links: set[tuple[s
     for cause in part.causes:
         _print_cause(console, report, cause, links)
     more = "" if report.also.coverage else " (--coverage shows them)"
-    told = [breaks_in_words(part.breaks)] if part.breaks else []
+    told = [breaks_in_words(part)] if part.breaks else []
     told += [f"{never_ran_in_words(len(part.never_ran))}{more}"] if part.never_ran else []
     for sentence in told:
         _print_hanging(console, "", Text(sentence))
@@ -304,7 +304,7 @@ def _graph_facts(graph: Mapping[str, Any]) -> Iterator[tuple[str, Iterable[str]]
     yield "mutated", (f"{kind} {name}{_at(place)}" for kind, name, place in graph["mutated"])
     replaced = ((old, f"becomes {new}" if new else "is not needed", place) for old, new, place in graph["functional"])
     yield "functional", (f"{old} {what}{_at(place)}" for old, what, place in replaced)
-    yield "returns", (_typed(*item) for item in graph["outputs"])
+    yield "returns", (" ".join(filter(None, (key, _typed(name, type_)))) for name, type_, key in graph["outputs"])
 
 
 def _typed(name: str, type_: str) -> str:

@@ -38,7 +38,7 @@ def _blocks(report: Report) -> Iterator[str]:
             yield f"### {BESIDE}"
         yield from _findings(part.causes, report, kept)
         if part.breaks:
-            yield breaks_in_words(part.breaks)
+            yield breaks_in_words(part)
         if part.never_ran:
             yield never_ran_in_words(len(part.never_ran))
     if more := len(report.shown[MOST:]):

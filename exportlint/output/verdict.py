@@ -7,9 +7,11 @@ fails early before what fails late, which it hides.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exportlint.finding import Evidence, Finding, Severity
@@ -27,7 +29,7 @@ from exportlint.trial.protocol.outcomes import (
 from exportlint.trial.protocol.stages import EAGER, LOAD, NEVER_RAN, StageKind, stage_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from exportlint.output.report import Report
     from exportlint.trial.protocol.result import StageResult, TargetReport
@@ -191,16 +193,29 @@ def causes(findings: Iterable[Finding], target: TargetReport) -> list[list[Findi
     return sorted(groups, key=lambda group: _weight(group[0], target))
 
 
-def breaks_in_words(breaks: Sequence[Finding]) -> str:
-    """Of the breaks that are no cause: each place, with the id that `exportlint explain` takes."""
-    number = len(breaks)
+def breaks_in_words(part: Part) -> str:
+    """Each place of the breaks that are no cause, with the id that `exportlint explain` takes.
+
+    Others stand above, at lines that are refused; they are counted here too, as the ladder counts them.
+    """
     shown = []
-    for one in breaks[:_MOST_PLACES]:
+    for one in part.breaks[:_MOST_PLACES]:
         ids = [link.id for link in one.links if link.kind == "graph-break"]
         shown.append(f"{one.path}:{one.line}" + (f" ({', '.join(ids)})" if ids else ""))
-    places = ", ".join(shown)
-    more = ", … (--output-format concise lists them)" if number > _MOST_PLACES else ""
-    return f"torch.compile would break the graph at {number} place{'' if number == 1 else 's'}: {places}{more}"
+    causes = {(finding.path, finding.line) for cause in part.causes for finding in cause.findings}
+    above = len(_break_places(part.target) & causes)
+    number = len({(one.path, one.line) for one in part.breaks} - causes) + above
+    told = f"{above} of them stand{'s' if above == 1 else ''} above; " if above else ""
+    more = ", … (--output-format concise lists them)" if len(part.breaks) > _MOST_PLACES else ""
+    places = f"{number} place{'' if number == 1 else 's'}: {told}{', '.join(shown)}{more}"
+    return f"torch.compile would break the graph at {places}"
+
+
+def _break_places(target: TargetReport | None) -> set[tuple[str, int]]:
+    """Where torch.compile breaks the graph, as findings name places."""
+    stages = (stage for stage in (target.stages if target else ()) if stage.row.kind is StageKind.INFORM)
+    seen = (one for stage in stages for one in stage.observations if one.kind == "graph-break" and one.user)
+    return {(Path(os.path.relpath(str(one.user_path))).as_posix(), one.user_line or 0) for one in seen}
 
 
 def never_ran_in_words(number: int) -> str:

@@ -1,11 +1,13 @@
-"""What a rule, an ExportDB case, a tag or a graph-break id means; offline, as plain text."""
+"""What a rule, an ExportDB case, a tag, a graph-break id or a message of torch means; offline, as plain text."""
 
 from __future__ import annotations
 
 import textwrap
 from typing import TYPE_CHECKING
 
-from exportlint.errors import UserError, nearest
+from tabulate import tabulate
+
+from exportlint.errors import UserError
 from exportlint.pages.catalogue import lowered, measured, repaired, source, versions
 from exportlint.reference import lookup
 from exportlint.reference.stored import stored
@@ -19,29 +21,55 @@ if TYPE_CHECKING:
     from exportlint.reference.torch_sources import ExportDBCase, GraphBreak
 
 
-def explain(word: str) -> str:
-    """The page for `word`. UserError with the nearest word when there is none."""
-    rule = all_rules().get(word.replace("_", "-"))
-    case = lookup.exportdb_case(word)
-    gap = lookup.graph_break(word)
-    if rule:
-        blocks = _rule(rule)
-    elif case:
-        blocks = _case(case)
-    elif gap:
-        blocks = _graph_break(gap)
-    elif cases := lookup.cases_by_tag(word):
-        blocks = _tag(word, cases)
-    else:
-        raise UserError(
-            f"nothing is called `{word}`{nearest(word, _words())}; "
-            "`explain` knows rules, ExportDB cases and tags, and graph-break ids such as GB0170"
-        )
+def explain(text: str) -> str:
+    """The page of what is called so; for other words and for a message of torch, what they may belong to.
+
+    UserError where nothing fits.
+    """
+    blocks = _called(text.strip()) or _found(text)
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-def _words() -> list[str]:
-    return [*all_rules(), *stored().cases, *lookup.tags(), *stored().graph_breaks]
+def _called(word: str) -> Iterator[str] | None:
+    name = word.lower()
+    if rule := all_rules().get(name.replace("_", "-")):
+        return _rule(rule)
+    if case := lookup.exportdb_case(name):
+        return _case(case)
+    if gap := lookup.graph_break(name):
+        return _graph_break(gap)
+    if cases := lookup.cases_by_tag(name):
+        return _tag(name, cases)
+    return None
+
+
+def _found(text: str) -> Iterator[str]:
+    """The nearest in a line each; the page of the first, where torch's own words name it."""
+    from exportlint.pages.search import By, search  # noqa: PLC0415 (the index, which a name does not need)
+
+    found = search(text)
+    if not found:
+        raise UserError(
+            f"nothing fits {_quoted(text)}; `explain` knows rules, ExportDB cases and tags, graph-break ids such as "
+            "GB0170, and torch's messages about them"
+        )
+    known = found[0].by is By.NAMED
+    if len(found) > 1 or not known:
+        rows = [[one.name, one.kind, one.summary] for one in found]
+        table = tabulate(rows, tablefmt="plain", disable_numparse=True, maxcolwidths=[None, None, 60])
+        said = found[0].by.value
+        yield f"{said[0].upper()}{said[1:]}; nearest first:"
+        yield textwrap.indent(table, "  ")
+    if known:
+        yield from _called(found[0].name) or ()
+    else:
+        yield f"`exportlint explain {found[0].name}` shows the first of them."
+
+
+def _quoted(text: str) -> str:
+    """What was typed, or the last line of what was pasted, where Python writes the exception."""
+    line = text.strip().splitlines()[-1] if text.strip() else ""
+    return f"`{textwrap.shorten(line, 80, placeholder='…')}`"
 
 
 def _rule(info: RuleInfo) -> Iterator[str]:

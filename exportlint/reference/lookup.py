@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from exportlint.finding import Link
@@ -35,9 +36,18 @@ def tags() -> tuple[str, ...]:
     return tuple(sorted({tag for case in stored().cases.values() for tag in case.tags}))
 
 
+_ID = re.compile(r"gb[ _-]?(\d{1,4})", re.IGNORECASE)
+
+
+def is_graph_break_id(text: str) -> bool:
+    """Has it the form of one, in the registry or not?"""
+    return _ID.fullmatch(text) is not None
+
+
 def graph_break(gb_id: str) -> GraphBreak | None:
-    """The entry of an id such as GB0170, in any case; None when the registry has no such id."""
-    wanted = gb_id.upper()
+    """The entry of an id such as GB0170, `gb170` too; None when the registry has no such id."""
+    found = _ID.fullmatch(gb_id)
+    wanted = f"GB{int(found[1]):04}" if found else gb_id.upper()
     return next((r.graph_breaks[wanted] for r in _references() if wanted in r.graph_breaks), None)
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from exportlint.engine.source.parsed import FileStore
+    from exportlint.finding import Link
     from exportlint.rule.suspicion import SuspectedRewrite, Suspicion
     from exportlint.static.judgement import Judgement
 
@@ -33,6 +34,9 @@ class CaseJudge(Protocol):
 
     def lowerings(self, case: str) -> dict[str, str]:
         """Target of deployment -> outcome."""
+
+    def graph_breaks(self, case: str) -> tuple[str, ...] | None:
+        """The ids under which torch refused it; None: it was not measured, so any of the rule's may be it."""
 
     def shown_by(self, case: str) -> dict[str, tuple[str, ...]]:
         """Mode -> what a trial has to run to show the harm."""
@@ -90,13 +94,23 @@ class MergedSuspicions:
             severity,
             f"{suspicion.message}: {measured.sentence(suspicion.case)}",
             effect=measured.effect(suspicion.case),
-            links=suspicion.links,
+            links=_of_this_break(suspicion.links, measured.graph_breaks(suspicion.case)),
             fix=_offered(advice, rewrites),
             fingerprint=fingerprint(suspicion.rule, shown, line, seen[same_line] - 1),
             shown_by=measured.shown_by(suspicion.case),
             lowerings=measured.lowerings(suspicion.case),
             rewrites=rewrites,
         )
+
+
+def _of_this_break(links: tuple[Link, ...], measured: tuple[str, ...] | None) -> tuple[Link, ...]:
+    """The pages of the rule, without those of breaks that other code of its kind makes."""
+    if measured is None:
+        return links
+    from exportlint.reference.lookup import link_for_graph_break  # noqa: PLC0415 (only for files with findings)
+
+    cases, docs = ([link for link in links if link.kind == kind] for kind in ("exportdb", "docs"))
+    return (*cases, *(link for gb_id in measured if (link := link_for_graph_break(gb_id))), *docs)
 
 
 def fix_of(rewrite: SuspectedRewrite, shown: str) -> Fix:

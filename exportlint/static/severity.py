@@ -63,6 +63,12 @@ class MeasuredCases:
         """The rule's own."""
         return text
 
+    def graph_breaks(self, case: str) -> tuple[str, ...] | None:
+        """The ids of torch's registry under which a mode refused it; None where nothing was measured."""
+        records = self._measured(case)[1]
+        found = {str(record["graph_break"]) for record in records.values() if record.get("graph_break")}
+        return tuple(sorted(found)) if records else None
+
     def shown_by(self, case: str) -> dict[str, tuple[str, ...]]:
         """Mode -> what a trial has to run to show the harm of the case: what showed it when the case was measured, and
         what the rule names besides. Empty where nothing was measured, or no harm in any mode."""
@@ -196,6 +202,10 @@ class LoweredCases:
     def effect(self, case: str) -> dict[str, str]:  # noqa: ARG002 - the same of every case
         """Torch exports it in either mode, which is nothing to tell."""
         return {}
+
+    def graph_breaks(self, case: str) -> tuple[str, ...]:  # noqa: ARG002 - as above
+        """None: torch exports it."""
+        return ()
 
     def shown_by(self, case: str) -> dict[str, tuple[str, ...]]:  # noqa: ARG002 - as above
         """No mode shows it: the stages of the targets do."""

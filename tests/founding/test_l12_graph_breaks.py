@@ -66,3 +66,30 @@ def test_each_break_has_its_id_and_its_page(breaks: list[dict[str, Any]]) -> Non
 def test_the_report_lists_places_and_ids(say: Callable[..., str]) -> None:
     report = " ".join(say("trial", PICKER).split())
     assert "torch.compile would break the graph at 3 places: net.py:6 (GB" in report
+
+
+REFUSED = """
+import torch
+from torch import nn
+
+
+class Judge(nn.Module):
+    def forward(self, marks):
+        if marks.sum() > 0:
+            marks = marks * 2
+        least = marks.min().item()
+        return marks - least
+
+
+model = Judge()
+example_args = (torch.ones(3),)
+"""
+
+
+def test_the_text_counts_the_breaks_that_the_ladder_counts(say: Callable[..., str]) -> None:
+    """A break at a line that is refused is told there."""
+    report = " ".join(say("trial", REFUSED).split())
+    assert " 2 graph breaks " in report
+    assert "break the graph at 2 places: 1 of them stands above; net.py:10 (GB0124)" in report
+    assert "graph-break GB0170 " in report
+    assert "graph-break GB0035 " not in report, "another break of the same rule"

@@ -75,3 +75,25 @@ def test_what_became_an_input_of_the_graph(graph: str) -> None:
 @pytest.mark.clause("or mutated")
 def test_what_a_call_leaves_changed(graph: str) -> None:
     assert "mutated buffer level at net.py:13 input sink at net.py:14" in graph
+
+
+HEADS = """
+import torch
+from torch import nn
+
+
+class Heads(nn.Module):
+    def forward(self, batch):
+        pixels = batch["pixels"] * 2
+        return {"logits": pixels, "aux": (pixels.sum(), pixels.mean(0))}
+
+
+model = Heads()
+example_args = ({"pixels": torch.ones(3, 4)},)
+"""
+
+
+@pytest.mark.clause("outputs by their keys")
+def test_what_a_dict_returns_is_called_by_its_keys(say: Callable[..., str]) -> None:
+    graph = " ".join(say("trial", HEADS, "--mode", "non-strict", "--show", "graph").split())
+    assert "returns ['logits'] mul: float32[3, 4] ['aux'][0] sum_1: float32[] ['aux'][1] mean: float32[4]" in graph

@@ -101,7 +101,7 @@ def test_a_graph_is_shown_line_by_line_of_the_source(tmp_path: Path) -> None:
             ["", [[here, "y = torch.cond(p, …)", [["cond", "(float32[s0, 3])", "cond(p, true_graph_0)", False]]]]],
             ["true_graph_0", [[None, "", [["add_", "float32[]", "aten.add_.Tensor(seen, 1)", True]]]]],
         ],
-        "outputs": [["getitem", "float32[s0, 3]"]],
+        "outputs": [["getitem", "float32[s0, 3]", ""]],
         "ranges": ["s0: 2 to 64"],
     }
     targets = (replace(TARGET, graph=graph),)

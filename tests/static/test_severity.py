@@ -104,3 +104,10 @@ def test_what_changed_between_versions_is_told_as_it_was_measured(
     verdicts = MeasuredCases(all_rules()[rule], torch, ("non-strict",))
     assert verdicts.severity(case) is severity
     assert says in verdicts.sentence(case)
+
+
+def test_a_suspicion_has_the_breaks_that_its_case_makes_and_no_others() -> None:
+    measured = MeasuredCases(all_rules()["data-dependent-branch"], "2.13.0", ("non-strict",))
+    assert measured.graph_breaks("BadIf") == ("GB0170",)
+    assert measured.graph_breaks("BadAllclose") == ("GB0033",)
+    assert measured.graph_breaks("BadNeverMeasured") is None

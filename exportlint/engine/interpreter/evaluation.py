@@ -273,7 +273,7 @@ class Expressions:
             case Tensor():
                 return self.index_tensor(owner, node.slice, index)
             case Shape():
-                return self.index_shape(owner, node.slice, index)
+                return self.index_shape(owner, node, index)
             case Unknown() if index.is_tensor and index.boolean:
                 return ROWS
             case Instance(cls=cls) | Module(cls=cls) if cls and (method := cls.method("__getitem__")):
@@ -618,12 +618,14 @@ class Expressions:
             return extent_of(found) or UNCLEAR
         return None
 
-    def index_shape(self, owner: Shape, node: ast.expr, index: Value) -> Value:
-        if isinstance(node, ast.Slice):
-            return exactly(Shape(self._data_dim_of_slice(owner.data_dim, node), self._dims_of_slice(owner.dims, node)))
+    def index_shape(self, owner: Shape, node: ast.Subscript, index: Value) -> Value:
+        if isinstance(node.slice, ast.Slice):
+            return exactly(
+                Shape(self._data_dim_of_slice(owner.data_dim, node.slice), self._dims_of_slice(owner.dims, node.slice))
+            )
         place = extent_of(index)
         if owner.data_dim is not None and place is not None and place.number == owner.data_dim:
-            return UNBACKED.because(f"`{ast.unparse(node)}` of `.shape[…]`", node.lineno)
+            return UNBACKED.because(f"`{ast.unparse(node)[:40]}`", node.lineno)
         if owner.dims is None or place is None or place.number is None:
             return SIZE
         return sized(owner.dims[place.number]) if -len(owner.dims) <= place.number < len(owner.dims) else SIZE

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from exportlint.finding import Link, Severity
 from exportlint.reference.lookup import link_for_case, link_for_graph_break
-from exportlint.registry import all_rules
+from exportlint.registry import all_rules, rules_that_know
 from exportlint.trial.findings.trial_finding import TrialFinding
 from exportlint.trial.findings.wording.difference_messages import literals_in_words
 from exportlint.trial.findings.wording.finding_messages import (
@@ -230,20 +230,11 @@ def rule_of(seen: Observation) -> str | None:
     by_check = _rules_by_check().get(str(named))
     if seen.kind == "note" or (seen.kind not in ("exception", "graph-break", "warning") and by_check is None):
         return by_check
-    by_words = list(_by_words(seen.text)) or list(_by_words(f"{seen.error_class}: {seen.first_line}"))
-    if by_words:  # the longest match is the most exact one
-        return max(by_words, key=lambda pair: pair[0])[1]
+    by_words = rules_that_know(seen.text) or rules_that_know(f"{seen.error_class}: {seen.first_line}")
+    if by_words:
+        return by_words[0]
     by_id = [name for name, info in all_rules().items() if seen.gb_id and seen.gb_id in info.cls.graph_breaks]
     return by_check or (by_id[0] if len(by_id) == 1 else None)
-
-
-def _by_words(text: str) -> Iterator[tuple[int, str]]:
-    return ((len(found[0]), name) for name, pattern in _patterns() if (found := pattern.search(text)))
-
-
-@cache
-def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return tuple((name, re.compile(pattern)) for name, info in all_rules().items() for pattern in info.cls.torch_says)
 
 
 @cache

@@ -22,6 +22,7 @@ from exportlint.trial.protocol.target import TargetKind
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from exportlint.finding import Link
     from exportlint.trial.protocol.result import TargetReport
 
 
@@ -255,11 +256,18 @@ def _confirmed(static: Finding, found: TrialFinding) -> Finding:
         effect={**(static.effect if static.evidence is Evidence.CONFIRMED else {}), **tried.effect},
         target=static.target or tried.target,
         stage=static.stage or tried.stage,
-        links=tuple(dict.fromkeys((*static.links, *tried.links))),
+        links=_links_of_both(static, tried),
         fix=found.advice(static.fix.description)
         if static.fix and (found.remedy or found.code)
         else static.fix or tried.fix,
     )
+
+
+def _links_of_both(static: Finding, tried: Finding) -> tuple[Link, ...]:
+    """The break that was met here is the one to read of; before that it could be any that such code makes."""
+    met = any(link.kind == "graph-break" for link in tried.links) and static.evidence is not Evidence.CONFIRMED
+    kept = (link for link in static.links if not (met and link.kind == "graph-break"))
+    return tuple(dict.fromkeys((*kept, *tried.links)))
 
 
 def _spared(confirmed: Finding, static: Finding, modes: Sequence[str], *, sure: bool) -> Finding:

@@ -126,8 +126,10 @@ class TrialFinding:
 
 
 def united(first: TrialFinding, other: TrialFinding) -> TrialFinding:
-    """One finding of two stages: the earlier words, unless only the later ones are known to a rule."""
-    named, plain = (other, first) if first.rule is None and other.rule is not None else (first, other)
+    """One finding of two stages: the earlier words, unless only the later ones are known to a rule, or the earlier ones
+    are those of a report, which tells a guard where the later ones tell what it does."""
+    gives_way = first.rule is None or (first.stage.reports_on and not other.stage.reports_on)
+    named, plain = (other, first) if gives_way and other.rule is not None else (first, other)
     words = replace(named.words, suggestion=named.words.suggestion or plain.words.suggestion)
     return replace(
         named,

@@ -284,6 +284,45 @@ def is_of_shared_dim(expr: str) -> bool:
     return re.fullmatch(r"Eq\(s\d+, s\d+\)", expr) is not None
 
 
+class _AsPython(ast.NodeTransformer):
+    """Of torch's expressions: its functions as Python's operators, its symbols by their names."""
+
+    _OPERATORS: Mapping[str, ast.operator | ast.cmpop] = {
+        "Mod": ast.Mod(), "PythonMod": ast.Mod(), "FloorDiv": ast.FloorDiv(), "Eq": ast.Eq(), "Ne": ast.NotEq()
+    }  # fmt: skip
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return ast.parse(self._names.get(node.id, node.id), mode="eval").body
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        function = node.func.id if isinstance(node.func, ast.Name) else ""
+        args = [self.visit(one) for one in node.args]
+        match self._OPERATORS.get(function), args:
+            case ast.cmpop() as relation, [left, right]:
+                return ast.Compare(left, [relation], [right])
+            case ast.operator() as operator, [left, right]:
+                return ast.BinOp(left, operator, right)
+        return ast.Call(node.func, args, node.keywords)
+
+
+def condition(expr: str, sources: Mapping[str, str]) -> str:
+    """A condition on sizes as Python says it, of a guard in torch's symbols; as it is, where that cannot be read.
+
+    >>> condition("Eq(Mod(s17*s98, 4), 0)", {"s17": "L['x'].size()[0]", "s98": "L['y']['a'].size()[1]"})
+    "x.shape[0] * y['a'].shape[1] % 4 == 0"
+    """
+    names = {
+        symbol: re.sub(r"\bL\['(\w+)'\]", r"\1", text).replace(".size()", ".shape") for symbol, text in sources.items()
+    }
+    try:
+        return ast.unparse(_AsPython(names).visit(ast.parse(expr, mode="eval")))
+    except SyntaxError:
+        return expr
+
+
 # Graph breaks.
 _GB_URL = re.compile(r"\bgb/(gb\d{4})\.html", re.IGNORECASE)
 
@@ -293,6 +332,11 @@ def graph_break_id(text: str, gb_type: str | None = None) -> str | None:
     if found := _GB_URL.search(text):
         return found[1].upper()
     return _gb_types().get(gb_type or text.strip().partition("\n")[0])
+
+
+def graph_break_ids(text: str) -> list[str]:
+    """The ids of the breaks that it links, or names: "GB0170"."""
+    return list(dict.fromkeys(found.upper() for found in re.findall(r"\bgb\d{4}\b", text, re.IGNORECASE)))
 
 
 @cache

@@ -215,7 +215,7 @@ def test_a_guard_that_a_target_dropped_is_a_note(tmp_path: Path) -> None:
             "draft",
             Observation("exception", details={"draft": "GUARD_ADDED", "subject": "Eq(s0, 3)"}),
             False,
-            snapshot("guard added: Eq(s0, 3)"),
+            snapshot("the code goes on only where `Eq(s0, 3)`"),
             None,
         ),
         (

@@ -135,3 +135,9 @@ def _read(module: ast.Module) -> Iterator[str]:
 def _is_text(node: ast.expr) -> bool:
     """The words of an observation."""
     return any(isinstance(one, ast.Attribute) and one.attr in {"text", "first_line"} for one in ast.walk(node))
+
+
+def test_a_guard_is_said_as_python_with_the_names_of_the_inputs() -> None:
+    sources = {"s17": "L['x'].size()[0]", "s98": "L['y']['a'].size()[1]"}
+    assert said.condition("Eq(Mod(s17*s98, 4), 0)", sources) == "x.shape[0] * y['a'].shape[1] % 4 == 0"
+    assert said.condition("s17 < <", sources) == "s17 < <"

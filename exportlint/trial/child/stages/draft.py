@@ -14,7 +14,7 @@ from exportlint.trial.child.torch_private.tensors import real_parameters
 from exportlint.trial.protocol.observation import Observation, of_exception
 from exportlint.trial.protocol.outcomes import CRASHED, PASSED, REFUSED, SKIPPED
 from exportlint.trial.protocol.shortening import short
-from exportlint.trial.protocol.torch_messages import is_of_shared_dim
+from exportlint.trial.protocol.torch_messages import condition, is_of_shared_dim
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,11 +48,18 @@ _MOST = 500  # characters of each field of an issue
 
 
 def _failures(program: Any) -> Iterator[Observation]:
+    decided = set[str]()
     for issue in issues(program):
-        data = issue.data
-        if issue.kind == "GUARD_ADDED" and is_of_shared_dim(str(data.get("expr"))):
-            continue
+        data, kind = issue.data, issue.kind
         subject = str(data.get("expr") or data.get("op") or data.get("reason") or "")
+        if kind == "DATA_DEPENDENT_ERROR":
+            decided.add(subject)
+        # A Dim that is shared; and the sample's answer to what was refused just before.
+        elif kind == "GUARD_ADDED" and (is_of_shared_dim(subject) or subject in decided):
+            continue
         given = {key: str(value)[:_MOST] for key, value in data.items() if "stack" not in key}
-        details = {"draft": issue.kind, "subject": subject, "data": given}
-        yield Observation("exception", error_class=f"draft_export.{issue.kind}", details=details).at(issue.frames)
+        sizes = data.get("symbol_to_sources") or {}
+        of_sizes = kind == "GUARD_ADDED" and bool(sizes)
+        details = {"draft": kind, "subject": condition(subject, sizes) if of_sizes else subject, "data": given}
+        name = f"draft_export.{kind}{'_ON_SIZES' if of_sizes else ''}"
+        yield Observation("exception", error_class=name, details=details).at(issue.frames)

@@ -10,7 +10,7 @@ functional  operators in place, and the one of the same name that stands there w
             [operator, operator, place]
 graphs      [name, blocks]: the program itself is called "", the others are branches and bodies of its operators.
             A block is [place, source text, operations], an operation [name, type, call, is it in place]
-outputs     [name, type]
+outputs     [name, type, where it is in what forward returns: `['logits'][0]`; "" where that has no keys]
 ranges      of the sizes that are free, as sentences
 
 A place is [path, line], or None where the graph has none.
@@ -56,7 +56,10 @@ def run(request: StageRequest, program: Any) -> StageAnswer:
         "functional": _replaced(program, functional.get("operators", [])),
         "graphs": [[name, list(_blocks(module))] for name, module in _graphs(program.graph_module)],
         "ranges": [f"{name}: {limits.lower} to {limits.upper}" for name, limits in program.range_constraints.items()],
-        "outputs": [[_name(arg), types.get(_name(arg), "")] for arg in outputs],
+        "outputs": [
+            [_name(arg), types.get(_name(arg), ""), key]
+            for arg, key in zip(outputs, _keys(program, len(outputs)), strict=True)
+        ],
     }
     return StageAnswer(PASSED, "", {"graph": graph})
 
@@ -67,6 +70,17 @@ def _given(spec: Any) -> bool:
 
 def _name(arg: Any) -> str:
     return str(getattr(arg, "name", None) or getattr(arg, "value", arg))
+
+
+def _keys(program: Any, count: int) -> list[str]:
+    """Where each output is in what forward returns; "" for all where it is one tensor or a row of them."""
+    try:
+        returned = pytree.tree_unflatten(list(range(count)), program.call_spec.out_spec)
+        paths = [path for path, _ in pytree.tree_flatten_with_path(returned)[0]]
+    except Exception:  # noqa: BLE001 - a class of the model's own is made anew, of numbers, or has no keys
+        return [""] * count
+    named = any(not isinstance(key, pytree.SequenceKey) for path in paths for key in path)
+    return [pytree.keystr(path) for path in paths] if named and len(paths) == count else [""] * count
 
 
 def _lifted(program: Any, types: dict[str, str]) -> Iterator[list[Any]]:

@@ -10,6 +10,7 @@ from torch.utils import _pytree
 from torch.utils._pytree import (
     BUILTIN_TYPES,
     SUPPORTED_NODES,
+    SequenceKey,
     TreeSpec,
     keystr,
     tree_flatten,
@@ -24,6 +25,7 @@ from torch.utils._pytree import (
 __all__ = [
     "BUILTIN_TYPES",
     "SUPPORTED_NODES",
+    "SequenceKey",
     "TreeSpec",
     "by_parameter",
     "keystr",

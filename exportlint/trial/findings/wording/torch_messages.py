@@ -124,6 +124,7 @@ _ISSUES: dict[str, tuple[str, str | None]] = {
         _SELECT,
     ),
     "MISMATCHED_FAKE_KERNEL": ("the fake kernel of the custom operator `{subject}` does not agree with it", None),
+    "GUARD_ADDED": ("the code goes on only where `{subject}`", None),
     "CONSTRAINT_VIOLATION_ERROR": ("the code narrows a dimension that was declared dynamic: `{subject}`", None),
 }
 
