@@ -84,7 +84,8 @@ class Fix:
 
     `tried` is "verified", "failed" or "not tried". `both_sides_of`: the line of a decision; only
     inputs that take both of its sides can show that it is right. 0: there is none. `needs_python`:
-    the program calls Python where it runs, which no target of deployment has.
+    the program calls Python where it runs, which no target of deployment has. `kernel`: a fake kernel
+    that the description holds, as Python.
 
     >>> Fix("Use `.detach()`.").tried
     'not tried'
@@ -96,6 +97,7 @@ class Fix:
     tried: str = "not tried"
     both_sides_of: int = 0
     needs_python: bool = False
+    kernel: str = ""
 
 
 class Wanted(str, enum.Enum):

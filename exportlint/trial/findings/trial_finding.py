@@ -98,7 +98,7 @@ class TrialFinding:
         """What was seen to help, then the `usual` advice."""
         if self.code:
             how = self.remedy or "write a fake kernel that gives what the operator gave in this trial"
-            return Fix(f"{how}:\n\n{self.code}", tried="verified" if self.remedy else "not tried")
+            return Fix(f"{how}:\n\n{self.code}", tried="verified" if self.remedy else "not tried", kernel=self.code)
         if self.remedy:
             return Fix(f"{self.remedy}; or {usual}" if usual else self.remedy, tried="verified")
         return Fix(usual) if usual else None
