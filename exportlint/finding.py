@@ -122,6 +122,7 @@ class Finding:
                   it right has nothing to show; empty: nobody knows
     target        the target of the trial that found, confirmed or refuted it, and `stage` where
     fingerprint   stays the same when the line moves
+    case          which case of its rule it is; empty: a trial alone found it
     rewrites      all that its rule knows to write instead, the best one first, whether it was tried or not
 
     >>> finding = Finding("tensor-data-access", "net.py", 7, 12, 7, 18, Severity.ERROR, "`x.data` reads past autograd")
@@ -147,6 +148,7 @@ class Finding:
     shown_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
     lowerings: Mapping[str, str] = field(default_factory=dict)
     rewrites: tuple[Fix, ...] = field(default=(), compare=False)
+    case: str = field(default="", compare=False)
 
     @property
     def sort_key(self) -> tuple[str, int, int, int, str, str]:

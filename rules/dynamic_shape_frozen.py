@@ -56,7 +56,7 @@ class DynamicShapeFrozen(Rule):
         "BadRounded": Case("`{code}` makes a constant of dim {dim}, which is declared dynamic", _SYMBOLIC),
         "BadBranch": Case("`{code}` decides by dim {dim}, which is declared dynamic; one way is kept", _BOTH),
         "BadAssert": Case("`{code}` narrows dim {dim}, which is declared dynamic", "declare the dim with this range"),
-        "BadWhile": Case("`{code}` counts down dim {dim}, which is declared dynamic", _WHOLE),
+        "BadWhile": Case("`{code}` loops as often as dim {dim} says, which is declared dynamic", _WHOLE),
         "BadIteration": Case("`{code}` takes one step for every row of dim {dim}, which is declared dynamic", _WHOLE),
         "BadRange": Case("`{code}` takes one step for every index of dim {dim}, which is declared dynamic", _WHOLE),
         "BadUnbind": Case("`{code}` makes one tensor for every row of dim {dim}, which is declared dynamic", _WHOLE),
