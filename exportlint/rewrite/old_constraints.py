@@ -122,6 +122,11 @@ class _File:
             ):
                 self.draft.swap(node, changed_copy(node, attr="range_constraints"))
                 said["read `range_constraints`"] = None
+        for call in calls:  # what the old exporter gave was called itself
+            made = self.place(call).value_of(call.func)
+            old = isinstance(made, ast.Call) and self.origin(made.func) in _EXPORTERS - {"torch.export.export"}
+            if old and isinstance(call.func, ast.Name):
+                self.draft.swap(call.func, expression("PROGRAM.module()", PROGRAM=call.func))
         self._imports()
         return list(said) or ["import what there is"]
 
