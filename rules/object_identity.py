@@ -33,7 +33,7 @@ _ASKS = _STORAGE | {"id", "hash", "data_ptr", "storage_offset", "is_set_to"}
 
 
 class ObjectIdentity(Rule):
-    mended_by = ("cloned-first", "templates", "state-in-buffers", "made-once", "interface")
+    mended_by = ("cloned-first", "computed-anew", "templates", "state-in-buffers", "made-once", "interface")
     exportdb = ("type_reflection_method",)
     graph_breaks = ("GB0141", "GB0176", "GB0191", "GB5976")
     torch_says = (r"Cannot access data pointer of Tensor", r"call_id\(\) with", r"Data pointer comparison")

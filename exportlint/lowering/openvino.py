@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +29,7 @@ from exportlint.lowering.converters import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Generator, Iterable, Sequence
     from pathlib import Path
 
     import torch
@@ -74,6 +76,25 @@ _FAILED = re.compile(r"during conversion of operation ([^\s/]+)/(\S+) with schem
 _FAILURE = re.compile(r"Conversion is failed for: (.+)")
 
 
+# On import and in each conversion it tells its makers over the network that it is used, from a process that outlives
+# this one where there is no network. Not where this is set.
+_IN_CI = {"CI": "true"}
+
+
+@contextmanager
+def _telling_nobody() -> Generator[None]:
+    """For what uses OpenVINO where the environment is the model's, which is left as it was."""
+    before = os.environ.get("CI")
+    os.environ.update(_IN_CI)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["CI"]
+        else:
+            os.environ["CI"] = before
+
+
 class OpenVINO(Lowering):
     """Weights and kernels in float32, as the model has them: as exact as any compiled kernel (1e-6 on values near 1).
 
@@ -88,6 +109,7 @@ class OpenVINO(Lowering):
     packages = ("torch", "openvino")
     modules = ("openvino",)
     runtime = ("openvino", "numpy")
+    environment = _IN_CI
     install = "pip install 'exportlint[openvino]'"
     script = SCRIPT
     keeps_state = False
@@ -97,9 +119,9 @@ class OpenVINO(Lowering):
 
     def operators(self, program: torch.export.ExportedProgram) -> Iterable[OperatorUse]:
         """Its frontend has no list to ask: the graph is converted as far as it goes, which takes milliseconds."""
-        from openvino.frontend import FrontEndManager  # noqa: PLC0415 - see the module `backend`
+        with quiet(), _telling_nobody():
+            from openvino.frontend import FrontEndManager  # noqa: PLC0415 - see the module `backend`
 
-        with quiet():
             decoder = self._decoded(program)
             frontend = FrontEndManager().load_by_framework("pytorch")
             partial = frontend.convert_partially(frontend.load(decoder))
@@ -121,9 +143,9 @@ class OpenVINO(Lowering):
 
     def compile(self, program: torch.export.ExportedProgram, folder: Path) -> Path:
         """As `model.xml` and `model.bin`. What `convert_model` makes first of a program is there from the dry run."""
-        import openvino  # noqa: PLC0415 - see the module `backend`
+        with quiet(), _telling_nobody():
+            import openvino  # noqa: PLC0415 - see the module `backend`
 
-        with quiet():
             model = openvino.convert_model(self._decoded(program))
         path = folder / "model.xml"
         openvino.save_model(model, str(path), compress_to_fp16=self.settings["compress_to_fp16"])

@@ -12,7 +12,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.control_flow import blocks
-from exportlint.engine.values.abstract_value import Kind
+from exportlint.engine.values.abstract_value import Container, Kind, Module
 from exportlint.rewrite.draft import expression, statements
 from exportlint.rewrite.transformation import Proposal
 
@@ -94,11 +94,7 @@ def drawn_by_torch(site: Site, view: View) -> Iterator[Proposal]:
         whole: ast.expr = node
         while (above := _converting(draft, view, whole)) is not None:
             whole = above
-        made, new = draft.parent(whole), drawn
-        match made:
-            case ast.Call(func=func, args=[given], keywords=[_, *_]) if given is whole and view.origin(func) in _AROUND:
-                # `torch.tensor(draw, dtype=…)`
-                new, whole = ast.Call(ast.Attribute(drawn, "to", ast.Load()), [], made.keywords), made
+        whole, new = _retyped(draft, view, whole, drawn)
         draft.swap(whole, new)
         statement = draft.parent(whole)
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
@@ -113,8 +109,22 @@ def _read_as_tensor(draft: Draft, view: View, name: str) -> None:
             whole: ast.expr = one
             while (above := _converting(draft, view, whole)) is not None:
                 whole = above
+            whole, new = _retyped(draft, view, whole, one)
             if whole is not one:
-                draft.swap(whole, one)
+                draft.swap(whole, new)
+
+
+def _retyped(draft: Draft, view: View, whole: ast.expr, drawn: ast.expr) -> tuple[ast.expr, ast.expr]:
+    """What is written of a draw, and in the place of what: `torch.tensor(draw, dtype=…)` and `sorted(draw)` are
+    methods of what torch draws."""
+    match made := draft.parent(whole):
+        case ast.Call(func=func, args=[given], keywords=[_, *_]) if given is whole and view.origin(func) in _AROUND:
+            return made, ast.Call(ast.Attribute(drawn, "to", ast.Load()), [], made.keywords)
+        case ast.Call(func=func, args=[given], keywords=[]) if (
+            given is whole and view.origin(func) == "builtins.sorted"
+        ):
+            return made, expression("DRAWN.sort().values", DRAWN=drawn)
+    return whole, drawn
 
 
 def _drawn(view: View, node: ast.AST) -> Iterator[ast.expr]:
@@ -133,8 +143,24 @@ def _drawn(view: View, node: ast.AST) -> Iterator[ast.expr]:
         if parts is not None:
             if "SIZE" in parts and name == "numpy.random.randint":
                 parts["SIZE"] = _shape(view, parts["SIZE"])
-            yield from (expression(text, **parts) for text in texts)
+            of_numbers = _holds_numbers(view, parts["SEQ"]) if texts is _ONE_OF else None
+            if name == "numpy.random.permutation":
+                of_numbers = view.value(parts["X"]).kind in {Kind.SCALAR, Kind.SIZE} or None
+            chosen = texts if of_numbers is None else texts[:1] if of_numbers else texts[1:]
+            yield from (expression(text, **parts) for text in chosen)
             return
+
+
+def _holds_numbers(view: View, node: ast.expr) -> bool | None:
+    """Does the list hold numbers? None where nobody knows."""
+    made = view.literal(node)
+    if isinstance(made, ast.List | ast.Tuple) and made.elts:
+        return all(isinstance(one, ast.Constant) and isinstance(one.value, int | float) for one in made.elts)
+    value = view.value(node)
+    lead = value.lead
+    parts = (lead.items or (lead.element,)) if isinstance(lead, Container | Module) else ()
+    kinds = {one.kind for one in parts if one is not None} - {Kind.UNKNOWN}
+    return kinds <= {Kind.SCALAR, Kind.SIZE} if kinds else False if value.kind is Kind.MODULE else None
 
 
 def _given(call: ast.Call, parameters: str) -> dict[str, ast.expr] | None:
@@ -200,15 +226,19 @@ def _shuffled(site: Site, view: View, call: ast.Call) -> Iterator[Proposal]:
     match call:
         case ast.Call(args=[ast.Name(id=name)], keywords=[]):
             shuffled = expression(_OF_LIST, SEQ=name)
+            of_numbers = _holds_numbers(view, call.args[0])
             block = next(one for one in blocks(cast("ast.stmt", draft.parent(statement))) if statement in one)
             match block[: block.index(statement)][-1:]:
                 case [ast.Assign(targets=[ast.Name(id=made)], value=value) as line] if made == name:
                     if (count := _counted(view, value)) is not None:
                         shuffled = expression("torch.randperm(N)", N=count)
                         draft.replace(line, [])
+                        of_numbers = True
             draft.replace(statement, statements("NAME = SHUFFLED", NAME=name, SHUFFLED=shuffled))
             _read_as_tensor(draft, view, name)
             yield Proposal(_SAY, draft)
+            if of_numbers:
+                return
             draft = site.draft()
             index = next(one for one in ("i", "index", "place") if one not in view.flow.names)
             of_things = "NAME = [NAME[INDEX] for INDEX in torch.randperm(len(NAME))]"

@@ -91,6 +91,7 @@ _MODULES: Mapping[str, str] = {
     "made-once": "made_once:MadeOnce",
     "interface": "interface:Interface",
     "cloned-first": "cloned_first:ClonedFirst",
+    "computed-anew": "computed_anew:ComputedAnew",
     "declared-dims": "declared_dims:DeclaredDims",
     "eager-side": "eager_side:EagerSide",
     "drawing-operator": "reading_operator:DrawingOperator",

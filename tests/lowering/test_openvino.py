@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
 import pytest
 import small_models
 import torch
 from live_models import line, made, printed_by_script
 from torch import nn
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 
@@ -43,6 +51,29 @@ class Wide(nn.Module):
 
     def forward(self, x):
         return self.layers(x)
+
+
+COMPILES = """
+import multiprocessing
+import os
+import sys
+from pathlib import Path
+
+import torch
+from exportlint.lowering.openvino import OpenVINO
+
+multiprocessing.Process.start = lambda self: print("started", self)
+program = torch.export.export(torch.nn.Linear(2, 2), (torch.ones(1, 2),))
+OpenVINO({**OpenVINO.defaults}).compile(program, Path(sys.argv[1]))
+print(sorted({"CI"} & os.environ.keys()), sys.modules["openvino_telemetry"].__name__)
+"""
+
+
+def test_nobody_is_told_that_it_is_used(tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "CI"}
+    command = [sys.executable, "-c", COMPILES, str(tmp_path)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["[]", "openvino_telemetry"]
 
 
 @pytest.mark.parametrize(

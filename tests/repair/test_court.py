@@ -118,6 +118,27 @@ def test_a_number_that_became_a_buffer_is_set_there():
     assert (found.why_not, found.settings.why) == ("", None)
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "is_right"),
+    [
+        ("return x * random.randrange(3 + self.steps)", "return x * torch.randint(3 + self.steps, ())", True),
+        ("return x * random.randrange(3 + self.steps)", "return x * torch.randint(4, ())", False),
+        ("order = [0, 1, 2]\nrandom.shuffle(order)\nreturn x[:, order] * self.steps",
+         "return x[:, torch.randperm(3)] * self.steps", True),
+        ("return x[:, random.sample(range(3), self.steps)]", "return x[:, torch.randperm(3)[: self.steps]]", True),
+        ("return x * self.steps * random.choices([1, 2], weights=[0.2, 0.8])[0]",
+         "return x * self.steps * (torch.multinomial(torch.tensor([0.2, 0.8]), 1)[0] + 1)", True),
+        ("return x * self.steps * random.choices([1, 2], weights=[0.2, 0.8])[0]",
+         "return x * self.steps * (torch.multinomial(torch.tensor([0.8, 0.2]), 1)[0] + 1)", False),
+    ],
+    ids=["number", "of the sample alone", "order", "sample", "by weight", "by other weights"],
+)  # fmt: skip
+def test_draws_of_the_same_numbers_are_the_same_under_other_settings_too(before, after, is_right):
+    before, after = (f"import random\n{of(one, PLAIN)}" for one in (before, after))
+    found = verdict(before, after, unsafe=True)
+    assert (found.why_not == "" and not (found.settings and found.settings.differs)) is is_right
+
+
 LENGTHS = """
 class Net(nn.Module):
     def forward(self, x, lengths):

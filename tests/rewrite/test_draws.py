@@ -70,6 +70,11 @@ _CASES = [
         "fs = [torch.sin, torch.exp]\n        random.shuffle(fs)\n        return fs[0](fs[1](x))", "random.shuffle",
         "fs = [fs[i] for i in torch.randperm(len(fs))]",
     ),
+    ("return x[sorted(random.sample(range(4), 2))]", "random.sample", "torch.randperm(len(range(4)))[:2]].sort().values]"),
+    (
+        "u = np.random.uniform(size=tuple(x.shape))\n        return x * torch.tensor(u, dtype=x.dtype)",
+        "np.random.uniform", "return x * u.to(dtype=x.dtype)",
+    ),
     ("return x * np.random.gumbel(size=(4,))[0]", "np.random.gumbel(size=(4,))", "torch.log(-torch.log1p(-torch.rand((4,))))"),
 ]  # fmt: skip
 
@@ -137,3 +142,15 @@ def test_a_function_of_the_file_draws_with_torch_too() -> None:
     """
     (new, *_) = proposed(text, "random.uniform(", "made-once")
     assert "return x * (torch.rand(()) * (1.1 - 0.9) + 0.9)" in new
+
+
+@pytest.mark.parametrize(
+    ("listed", "ways"),
+    [("[1, 2]", ["torch.tensor([1, 2])["]), ("self.layers", ["self.layers["]), ("x", ["torch.tensor(x)[", "x[torch."])],
+)
+def test_one_of_a_list_is_drawn_as_what_the_list_holds(listed: str, ways: list[str]) -> None:
+    texts = proposed(
+        _NET.format(body=f"one = random.choice({listed})\n        return x"), "random.choice(", "made-once"
+    )
+    assert len(texts) == len(ways)
+    assert all(f"one = {way}" in text for way, text in zip(ways, texts, strict=True))

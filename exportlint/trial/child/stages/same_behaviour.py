@@ -314,15 +314,20 @@ def _named_as(before: Behaviour, now: Behaviour) -> Behaviour:
 
 
 def _other_settings(loaded: Loaded, kept: Sequence[Behaviour]) -> Iterator[str]:
-    """The first one under which the edited model computes something else."""
+    """The first one under which the edited model computes something else, from the same numbers too."""
     for before in kept:
         if before.setting and is_gone(loaded.eager(), made(loaded, before.draw), before.setting):
             continue
-        now = _behaviour(loaded, before.draw, setting=before.setting, limit=_PATIENCE, beside=before)
-        exit_if_forked_copy()
-        if before.setting and _first_difference(before, now) is not None:
+        ways: list[Around] = [nullcontext, *(partial(given_draws, one) for one in generators())]
+        if before.setting and all(_differs(loaded, before, around) for around in ways):
             yield f"it is right for this configuration only, and computes something else with {before.setting.in_words}"
             return
+
+
+def _differs(loaded: Loaded, before: Behaviour, around: Around) -> bool:
+    now = _behaviour(loaded, before.draw, around, setting=before.setting, limit=_PATIENCE, beside=before)
+    exit_if_forked_copy()
+    return _first_difference(before, now) is not None
 
 
 def _other_gradients(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
