@@ -84,7 +84,8 @@ class Fix:
 
     `tried` is "verified", "failed" or "not tried". `both_sides_of`: the line of a decision; only
     inputs that take both of its sides can show that it is right. 0: there is none. `needs_python`:
-    the program calls Python where it runs, which no target of deployment has.
+    the program calls Python where it runs, which no target of deployment has. `kernel`: a fake kernel
+    that the description holds, as Python.
 
     >>> Fix("Use `.detach()`.").tried
     'not tried'
@@ -96,6 +97,7 @@ class Fix:
     tried: str = "not tried"
     both_sides_of: int = 0
     needs_python: bool = False
+    kernel: str = ""
 
 
 class Wanted(str, enum.Enum):
@@ -120,6 +122,7 @@ class Finding:
                   it right has nothing to show; empty: nobody knows
     target        the target of the trial that found, confirmed or refuted it, and `stage` where
     fingerprint   stays the same when the line moves
+    case          which case of its rule it is; empty: a trial alone found it
     rewrites      all that its rule knows to write instead, the best one first, whether it was tried or not
 
     >>> finding = Finding("tensor-data-access", "net.py", 7, 12, 7, 18, Severity.ERROR, "`x.data` reads past autograd")
@@ -145,6 +148,7 @@ class Finding:
     shown_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
     lowerings: Mapping[str, str] = field(default_factory=dict)
     rewrites: tuple[Fix, ...] = field(default=(), compare=False)
+    case: str = field(default="", compare=False)
 
     @property
     def sort_key(self) -> tuple[str, int, int, int, str, str]:

@@ -56,6 +56,14 @@ _TOUCHES = {
 }
 
 
+# What torch says of each, by which a refusal is known to be of one case and not of another at the same call.
+_PREDICATE, _CONTENTS = r"Expected pred", r"Expect\w* `?operands`? to be"
+_ARITY = r"[Aa]rgument mismatch|bind arguments|positional arg"
+_ALIAS, _WRITES = r"\baliasing\b", r"[Ss]ide effect|\bmutation\b"
+_STRUCTURE = r"differing branch outputs|Unmatched output spec|different number|same pytree"
+_META = r"When merging two branches|Unmatched output spec"
+
+
 class CondMisuse(BranchRule):
     mended_by = ("operator-functions", "decide-in-data")
     words = r"cond\b(?<!\wcond)"
@@ -85,28 +93,43 @@ class CondMisuse(BranchRule):
             "the predicate `{code}` has more than one element",
             "reduce it to one, as in `({code}).all()` or `({code}).any()`;"
             " to choose element by element, use `torch.where`",
+            torch_says=_PREDICATE,
         ),
-        "BadPredString": Case("the predicate `{code}` is neither a bool nor a tensor", "give a one-element tensor"),
-        "BadOperandNumber": Case("the operand `{code}` is a Python value, not a tensor", _TENSORS),
-        "BadOperandString": Case("the operand `{code}` is a string, not a tensor", _TENSORS),
-        "BadOperandSize": Case("the operand `{code}` is a size, not a tensor", _TENSORS),
-        "BadOperandNone": Case("the operand `{code}` is None, not a tensor", _TENSORS),
-        "BadOperandModule": Case("the operand `{code}` is a module, not a tensor", "close over the module instead"),
-        "BadOperandBare": Case("the operands `{code}` are one tensor, not a tuple", "write `({code},)`"),
-        "BadOperandViews": Case("the operand `{code}` is a view of another operand", "take the view in the branches"),
-        "BadArity": Case("the branch takes {takes}, and {given} given", "pass one operand per argument"),
+        "BadPredString": Case(
+            "the predicate `{code}` is neither a bool nor a tensor", "give a one-element tensor", torch_says=_PREDICATE
+        ),
+        "BadOperandNumber": Case(
+            "the operand `{code}` is a Python value, not a tensor", _TENSORS, torch_says=_CONTENTS
+        ),
+        "BadOperandString": Case("the operand `{code}` is a string, not a tensor", _TENSORS, torch_says=_CONTENTS),
+        "BadOperandSize": Case("the operand `{code}` is a size, not a tensor", _TENSORS, torch_says=_CONTENTS),
+        "BadOperandNone": Case("the operand `{code}` is None, not a tensor", _TENSORS, torch_says=_CONTENTS),
+        "BadOperandModule": Case(
+            "the operand `{code}` is a module, not a tensor", "close over the module instead", torch_says=_CONTENTS
+        ),
+        "BadOperandBare": Case(
+            "the operands `{code}` are one tensor, not a tuple", "write `({code},)`", torch_says=_CONTENTS
+        ),
+        "BadOperandViews": Case(
+            "the operand `{code}` is a view of another operand", "take the view in the branches", torch_says=_ALIAS
+        ),
+        "BadArity": Case(
+            "the branch takes {takes}, and {given} given", "pass one operand per argument", torch_says=_ARITY
+        ),
         "BadBranchTensor": Case("the branch `{code}` is a tensor, not a function", "write `lambda: {code}`"),
         "BadClosureItem": Case("the branch reads `{name}`, a number that was read from a tensor", "pass the tensor"),
-        "BadIdentity": Case("the branch returns its operand `{name}` itself", _CLONE),
-        "BadAliasView": Case("the branch returns a view of its operand: `{name}`", _CLONE),
-        "BadAliasTo": Case("where it has nothing to convert, `{name}` is the operand itself", _CLONE),
-        "BadAliasClosure": Case("the branch returns `{name}`, a tensor from outside", _CLONE),
-        "BadSameTwice": Case("the branch returns `{name}` twice", _CLONE),
-        "BadMutateInput": Case("the branch writes into its operand: `{name}`", _PURE),
-        "BadMutateBuffer": Case("the branch writes into a tensor from outside: `{name}`", _PURE),
-        "BadMutateAttribute": Case("the branch sets `{name}`", _PURE),
-        "BadMutateList": Case("the branch changes a container from outside: `{name}`", _PURE),
-        "BadNonlocal": Case("the branch rebinds a name from outside: `{name}`", _PURE),
+        "BadIdentity": Case("the branch returns its operand `{name}` itself", _CLONE, torch_says=_ALIAS),
+        "BadAliasView": Case("the branch returns a view of its operand: `{name}`", _CLONE, torch_says=_ALIAS),
+        "BadAliasTo": Case(
+            "where it has nothing to convert, `{name}` is the operand itself", _CLONE, torch_says=_ALIAS
+        ),
+        "BadAliasClosure": Case("the branch returns `{name}`, a tensor from outside", _CLONE, torch_says=_ALIAS),
+        "BadSameTwice": Case("the branch returns `{name}` twice", _CLONE, torch_says=_ALIAS),
+        "BadMutateInput": Case("the branch writes into its operand: `{name}`", _PURE, torch_says=_WRITES),
+        "BadMutateBuffer": Case("the branch writes into a tensor from outside: `{name}`", _PURE, torch_says=_WRITES),
+        "BadMutateAttribute": Case("the branch sets `{name}`", _PURE, torch_says=_WRITES),
+        "BadMutateList": Case("the branch changes a container from outside: `{name}`", _PURE, torch_says=_WRITES),
+        "BadNonlocal": Case("the branch rebinds a name from outside: `{name}`", _PURE, torch_says=_WRITES),
         "BadBranchRaise": Case("the branch raises", "use `torch._assert_async`, and return a tensor"),
         "BadOutputFloat": Case("the branch returns the float `{name}`", _OUT),
         "BadOutputNone": Case("the branch returns None", _OUT),
@@ -117,11 +140,13 @@ class CondMisuse(BranchRule):
             "the branch makes a tensor of Python numbers: `{name}`",
             "make it before the call and close over it, or use `torch.full(…)`",
         ),
-        "BadOutputStructure": Case("one branch returns {one}, the other {other}", _FIT),
-        "BadOutputCount": Case("the branches return different numbers of results, {one} and {other}", _FIT),
-        "BadOutputDictKeys": Case("the branches return dicts with different keys", _FIT),
-        "BadOutputShape": Case("the branches return results of different rank", _FIT),
-        "BadOutputDtype": Case("the branches return results of different dtype", _FIT),
+        "BadOutputStructure": Case("one branch returns {one}, the other {other}", _FIT, torch_says=_STRUCTURE),
+        "BadOutputCount": Case(
+            "the branches return different numbers of results, {one} and {other}", _FIT, torch_says=_STRUCTURE
+        ),
+        "BadOutputDictKeys": Case("the branches return dicts with different keys", _FIT, torch_says=_STRUCTURE),
+        "BadOutputShape": Case("the branches return results of different rank", _FIT, torch_says=_META),
+        "BadOutputDtype": Case("the branches return results of different dtype", _FIT, torch_says=_META),
     }
 
     def __init__(self, code: Code) -> None:

@@ -6,7 +6,8 @@ fails with "Constraints violated"; with `Dim.AUTO` or `Dim.DYNAMIC` the export m
 other sizes when it runs.
 
 Instead: hand sizes to operators as they are, compute with `//`, `*`, `+` and `torch.sym_max`/`sym_min`, and work on
-whole tensors or with `torch.vmap`. Where two ways are needed, `torch.where` on `torch.tensor(x.shape[0]) > 4`.
+whole tensors or with `torch.vmap`, or row by row with `functorch.experimental.control_flow.map`. Where two ways are
+needed, `torch.where` on `torch.tensor(x.shape[0]) > 4`.
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 
 _SYMBOLIC = "hand the size to operators as it is: `x.shape[{dim}]` may be multiplied, divided by `//` and added"
 _WHOLE = "work on the whole tensor, or use `torch.vmap`"
+_ROWS = (
+    f"{_WHOLE}; or, where the steps know nothing of each other, `functorch.experimental.control_flow.map(f, x)`, in"
+    " which `torch.cond` may stand"
+)
 _BOTH = "compute both ways and select with `torch.where`, or declare the dim with the narrower range"
 _DIM = re.compile(r"\b(Dim|dims)\b")
 _TO_NUMBER = {
@@ -56,10 +61,10 @@ class DynamicShapeFrozen(Rule):
         "BadRounded": Case("`{code}` makes a constant of dim {dim}, which is declared dynamic", _SYMBOLIC),
         "BadBranch": Case("`{code}` decides by dim {dim}, which is declared dynamic; one way is kept", _BOTH),
         "BadAssert": Case("`{code}` narrows dim {dim}, which is declared dynamic", "declare the dim with this range"),
-        "BadWhile": Case("`{code}` counts down dim {dim}, which is declared dynamic", _WHOLE),
-        "BadIteration": Case("`{code}` takes one step for every row of dim {dim}, which is declared dynamic", _WHOLE),
-        "BadRange": Case("`{code}` takes one step for every index of dim {dim}, which is declared dynamic", _WHOLE),
-        "BadUnbind": Case("`{code}` makes one tensor for every row of dim {dim}, which is declared dynamic", _WHOLE),
+        "BadWhile": Case("`{code}` loops as often as dim {dim} says, which is declared dynamic", _WHOLE),
+        "BadIteration": Case("`{code}` takes one step for every row of dim {dim}, which is declared dynamic", _ROWS),
+        "BadRange": Case("`{code}` takes one step for every index of dim {dim}, which is declared dynamic", _ROWS),
+        "BadUnbind": Case("`{code}` makes one tensor for every row of dim {dim}, which is declared dynamic", _ROWS),
         "BadList": Case("`{code}` makes one tensor for every row of dim {dim}, which is declared dynamic", _WHOLE),
         "BadRepeatedList": Case("`{code}` makes a Python list as long as dim {dim}, which is declared dynamic", _WHOLE),
         "BadText": Case(

@@ -89,7 +89,7 @@ _FACTORIES = ("torch.rand", "torch.ones", "torch.zeros", "torch.tensor", "torch.
 
 
 class OldExportApi(ScriptRule):
-    mended_by = ("declared-dims", "templates")
+    mended_by = ("old-constraints", "templates")
     words = (
         r"export\b|dynamic_dim|constrain_as|equality_constraints|_check_is_size|export_for_|capture_pre_autograd|dynamo_export"
         r"|quantize_pt2e|quantizer|pt2e|torch\.(map|scan|associative_scan)\b|higher_order\.map\b"

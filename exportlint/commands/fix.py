@@ -16,9 +16,10 @@ from exportlint.config.settings import CommandLine, load_config
 from exportlint.errors import UserError
 from exportlint.finding import Wanted
 from exportlint.output.repair_text import diff_text, ladders_text, left_text, rejected_text
-from exportlint.repair.improvement import failed, is_shown
+from exportlint.repair.improvement import failed, is_shown, runs
 from exportlint.repair.rounds import Stopped
 from exportlint.trial.protocol.frames import is_installed
+from exportlint.trial.protocol.stages import LOAD
 from exportlint.version import __version__
 from exportlint.workflow.progress import say
 
@@ -110,6 +111,10 @@ def _tried(targets: Sequence[Target], config: Config, options: dict[str, Any]) -
     except Stopped as stop:
         say(f"the run was stopped by {_signal_in_words(stop.number)} before anything was found")
         return SIGNALLED + stop.number
+    if (files := _files_not_loaded(done)) and not done.edition.texts:
+        say_problems(done.after.problems)
+        say("a target that does not load cannot be compared: what follows of its file was not tried")
+        return max(FINDINGS, _by_construction(files, config, options))
     left = [one for one in done.after.findings if is_shown(one)]
     if not options["writes"]:  # the lines of what a person has before the eyes
         left = [replace(one, line=done.edition.line_before(one.path, one.line)) for one in left]
@@ -119,6 +124,15 @@ def _tried(targets: Sequence[Target], config: Config, options: dict[str, Any]) -
     say_problems(done.after.problems)
     shown = _shown(done.edition, left, options, done)
     return _ended(done, options, shown)
+
+
+def _files_not_loaded(done: Repaired[Report]) -> list[str]:
+    """The files of the project at whose lines no target loads."""
+    if any(map(runs, done.before.targets)):
+        return []
+    stages = [stage for one in done.before.targets for stage in one.stages if stage.name == LOAD.name]
+    places = [one.user for stage in stages for one in stage.observations if one.user is not None]
+    return sorted({one.path for one in places if not is_installed(one.path)})
 
 
 def _ended(done: Repaired[Report], options: dict[str, Any], shown: int) -> int:

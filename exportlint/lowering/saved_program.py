@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -106,10 +107,37 @@ def _registering(cls: type) -> str:
 
 
 def _of_operators(program: torch.export.ExportedProgram) -> Iterator[str]:
+    """Those that `torch.library.custom_op` made say which module did it; of others the dispatcher keeps the file."""
+    import torch  # noqa: PLC0415 - see the module `backend`
     from torch._library.custom_ops import OPDEFS  # noqa: PLC0415 - no public name
 
-    for node in program.graph.nodes:
-        schema = getattr(node.target, "_schema", None)
-        function = getattr(OPDEFS.get(getattr(schema, "name", "")), "_init_fn", None)
+    schemas = {getattr(node.target, "_schema", None) for node in program.graph.nodes if node.op == "call_function"}
+    for name in sorted({str(schema.name) for schema in schemas if schema is not None}):
+        function = getattr(OPDEFS.get(name), "_init_fn", None)
         if function is not None:
             yield str(function.__module__)
+            continue
+        told = torch._C._dispatch_dump(name)  # noqa: SLF001 - nothing else tells it
+        if found := re.search(r"^debug: registered at (.+\.py):\d+", told, re.MULTILINE):
+            yield from _modules_of(found[1], name)
+
+
+def _modules_of(file: str, operator: str) -> Iterator[str]:
+    """The module of a file; where that is torch's own, which define an operator for others, those that name it."""
+    import torch  # noqa: PLC0415 - see the module `backend`
+
+    own = str(Path(torch.__file__).parent)
+    for name, module in list(sys.modules.items()):
+        path = getattr(module, "__file__", None) or ""
+        if name == "__main__" or not path.endswith(".py") or path.startswith(own):
+            continue
+        if path == file or (file.startswith(own) and "site-packages" not in path and _names(path, operator)):
+            yield name
+
+
+def _names(path: str, operator: str) -> bool:
+    try:
+        text = Path(path).read_text("utf-8")
+    except (OSError, ValueError):
+        return False
+    return f'"{operator}' in text or f"'{operator}" in text

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from exportlint.finding import Evidence, Severity
 from exportlint.trial.protocol.outcomes import DIFFERS, FAILED, PASSED, REFUSED, SKIPPED
-from exportlint.trial.protocol.stages import EAGER, LOAD, SAME_BEHAVIOUR, SAME_PROGRAM, StageKind
+from exportlint.trial.protocol.stages import EAGER, FURTHER, LOAD, SAME_BEHAVIOUR, SAME_PROGRAM, StageKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,6 +113,21 @@ def has_less(before: Attempted, now: Attempted) -> bool:
     """Is something gone that was shown, and nothing there that was not?"""
     was, left = (Counter(one.rule for one in tried.findings if is_shown(one)) for tried in (before, now))
     return left < was
+
+
+def refused_further(tried: Attempted) -> bool:
+    """Are there lines that are refused behind the first one?"""
+    lines = {(one.path, one.line) for one in tried.findings if is_shown(one) and REFUSED in one.effect.values()}
+    return len(lines) > 1 and any(status(one, FURTHER.name) == REFUSED for one in tried.targets)
+
+
+def looked_further(before: Attempted, now: Attempted) -> bool:
+    """Did the stage that goes on after the first refusal come to its end, where it did before?"""
+    return all(
+        status(new, FURTHER.name) in (PASSED, REFUSED)
+        for old, new in zip(before.targets, now.targets, strict=True)
+        if status(old, FURTHER.name) == REFUSED
+    )
 
 
 def _is_better(old: TargetReport, new: TargetReport) -> bool:

@@ -21,6 +21,8 @@ from exportlint.repair.improvement import (
     failed,
     has_less,
     is_well,
+    looked_further,
+    refused_further,
     runs,
     status,
     why_not,
@@ -274,7 +276,7 @@ class _Rounds(Generic[T]):
         why = why_not(before, tried)
         if why is None and any(map(self._fails_in, [edited] * len(tried.targets), before.targets, tried.targets)):
             why = AT_OWN_LINE
-        if why == AS_BEFORE and not any(ended) and has_less(before, tried):
+        if why == AS_BEFORE and not any(ended) and looked_further(before, tried) and has_less(before, tried):
             why = None
         if why is None and is_well(tried):
             why = wrong_program(tried)
@@ -291,11 +293,12 @@ class _Rounds(Generic[T]):
         return any(one.user is not None and written(one.user.path, one.user.line) for one in seen)
 
     def _is_worth_more(self, before: T, proposal: Proposal, now: TargetReport) -> bool:
-        """Are the stages behind the exports worth it? Not where it is refused as before."""
+        """Are the stages behind the exports worth it? Not where it is refused as before, unless several lines were
+        refused: of those one may be less, and the first still there."""
         same = now.stage(SAME_BEHAVIOUR.name)
         if same is None or not same.passed:
             return False
-        if proposal.is_safe or exports(before, self.modes) or len(before.targets) > 1:
+        if proposal.is_safe or exports(before, self.modes) or len(before.targets) > 1 or refused_further(before):
             return True
         return why_not(_Attempt((), before.targets), _Attempt((), (now,))) is None
 

@@ -453,7 +453,8 @@ def _is_written(node: ast.AST, place: Place) -> bool:
 
 
 def _holds(condition: str, match: _Match, place: Place) -> bool:
-    """`X data`, `X not data`; of the place `alone`, `used`, `unnamed`, `written`, `read`, `method` and more."""
+    """`X data`, `X not data`; of the place `alone`, `used`, `unnamed`, `written`, `read`, `method` and more; of a call
+    `without NAME` that it is given no argument of that name."""
     if condition in _ABOVE:
         return isinstance(place.draft.parent(match.node), _ABOVE[condition][0]) == _ABOVE[condition][1]
     if condition in {"written", "read"}:
@@ -471,6 +472,8 @@ def _holds(condition: str, match: _Match, place: Place) -> bool:
         saves = [one.args[0] for one in calls if place.origin(one.func) == "torch.save"]
         return any(_is_made_by(*_PROGRAMS)(place, one) or _is_module_of_program(place, one) for one in saves)
     name, _, kind = condition.partition(" ")
+    if name == "without":
+        return all(one.arg != kind for one in getattr(match.node, "keywords", ()))
     part = match.bound.get(name)
     if part is None:
         return True

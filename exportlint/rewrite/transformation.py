@@ -99,6 +99,7 @@ _MODULES: Mapping[str, str] = {
     "listed-in-init": "listed_in_init:ListedInInit",
     "given-as-tensors": "given_as_tensors:GivenAsTensors",
     "number-operator": "reading_operator:NumberOperator",
+    "old-constraints": "old_constraints:OldConstraints",
     "operator-functions": "operator_functions:OperatorFunctions",
     "ordered-in-data": "ordered_in_data:OrderedInData",
     "padded-rows": "padded_rows:PaddedRows",

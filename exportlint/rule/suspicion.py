@@ -28,6 +28,7 @@ class Case:
     message: str
     suggestion: str
     shown_in: str = ""
+    torch_says: str = ""
 
 
 @dataclass(frozen=True, slots=True)

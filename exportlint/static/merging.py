@@ -100,6 +100,7 @@ class MergedSuspicions:
             shown_by=measured.shown_by(suspicion.case),
             lowerings=measured.lowerings(suspicion.case),
             rewrites=rewrites,
+            case=suspicion.case,
         )
 
 

@@ -1,5 +1,7 @@
-"""Rewrites of what only a trial found: the rule whose failure it is suspected nothing there, so the engine knows
-nothing of the values. What may be a tensor by its syntax is taken for one; a trial tells whether that was right.
+"""Rewrites that a trial leads to: a fake kernel that it drafted, and those of what it alone found.
+
+The rule whose failure that is suspected nothing there, so the engine knows nothing of the values. What may be a tensor
+by its syntax is taken for one; a trial tells whether that was right.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from exportlint.engine.source.symbols import Project
 from exportlint.engine.values.abstract_value import Belief, span_of
 from exportlint.finding import Evidence
 from exportlint.registry import all_rules
+from exportlint.rewrite.drafted_kernel import pasted_below
 from exportlint.rewrite.transformation import proposed_rewrites
 from exportlint.static.merging import fix_of
 
@@ -34,6 +37,7 @@ _GENERAL = (
     "eager-side",
     "given-as-tensors",
     "templates",
+    "old-constraints",
     "declared-dims",
     "effect-operator",
     "decide-in-data",
@@ -59,6 +63,19 @@ def with_rewrites(finding: Finding, path: Path, text: str) -> Finding:
     except (SyntaxError, ValueError, RecursionError):
         return finding
     return replace(finding, rewrites=tuple(fix_of(way, finding.path) for way in ways))
+
+
+def with_drafted_kernel(finding: Finding, path: Path, text: str) -> Finding:
+    """The finding; one for which the trial drafted a fake kernel, with that as the first of its rewrites."""
+    if finding.fix is None or not finding.fix.kernel:
+        return finding
+    try:
+        module = Project().add(path, Parsed(ast.parse(text), text))
+    except (SyntaxError, ValueError, RecursionError):
+        return finding
+    way = pasted_below(module, finding.line, finding.fix.kernel)
+    own = () if way is None else (fix_of(way, finding.path),)
+    return replace(finding, rewrites=(*own, *finding.rewrites))
 
 
 @dataclass(frozen=True)

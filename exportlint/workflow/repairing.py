@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 from exportlint.files import Collected, SourceError, decode
 from exportlint.finding import Applicability, Evidence, Wanted
 from exportlint.repair.edition import Edition
-from exportlint.repair.proposals import compatible
+from exportlint.repair.proposals import Proposal, compatible
 from exportlint.repair.rounds import OtherSettings, Stopped, repair
 from exportlint.repair.settings_read import settings_read
-from exportlint.static.unforeseen_rewrites import with_rewrites
+from exportlint.repair.wellformed import what_is_broken
+from exportlint.static.unforeseen_rewrites import with_drafted_kernel, with_rewrites
 from exportlint.trial.parent.session import kept_session
 from exportlint.trial.parent.stage_runner import StageRunner
 from exportlint.trial.protocol.frames import is_installed
@@ -152,12 +153,13 @@ def _compared(server: Server, target: Target, options: TrialOptions, **asked: An
 
 
 def _seen(finding: Finding, edited: Mapping[str, str]) -> Finding:
-    """With the rewrites of what no rule foresaw."""
-    if finding.evidence is not Evidence.DISCOVERED:
+    """With the rewrites of what no rule foresaw, and with the fake kernel that the trial drafted."""
+    if finding.evidence is not Evidence.DISCOVERED and not (finding.fix and finding.fix.kernel):
         return finding
     path = Path(finding.path).resolve()
     try:
-        return with_rewrites(finding, path, edited.get(str(path)) or decode(path.read_bytes()))
+        text = edited.get(str(path)) or decode(path.read_bytes())
+        return with_drafted_kernel(with_rewrites(finding, path, text), path, text)
     except (OSError, SourceError):
         return finding
 
@@ -201,9 +203,17 @@ def rewritten(findings: Sequence[Finding], *, unsafe: bool) -> tuple[Edition, li
     ways = [
         (one, fix) for one in findings for fix in [fix for fix in one.rewrites if _is_offered(fix, unsafe=unsafe)][:1]
     ]
-    proposal = compatible(ways)
-    taken = {id(finding) for finding, _ in proposal.parts}
-    return proposal.applied(Edition()), [one for one in findings if id(one) not in taken]
+    proposal, edition = compatible(ways), Edition()
+    if _breaks(whole := proposal.applied(edition)):
+        proposal = compatible(one for one in ways if not _breaks(Proposal((one,)).applied(edition)))
+        whole = proposal.applied(edition)
+    taken = {fix.edits for _, fix in proposal.parts}  # several findings may have the same rewrite
+    mended = {id(finding) for finding, fix in ways if fix.edits in taken}
+    return whole, [one for one in findings if id(one) not in mended]
+
+
+def _breaks(edition: Edition) -> bool:
+    return what_is_broken(edition.found, edition.texts) is not None
 
 
 def _is_offered(fix: Fix, *, unsafe: bool) -> bool:

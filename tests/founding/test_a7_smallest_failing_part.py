@@ -63,3 +63,38 @@ def test_the_smallest_part_that_is_refused_by_itself_is_named(report: str) -> No
 def test_the_line_in_it_that_is_the_cause_is_named_once(report: str) -> None:
     assert report.count("[tensor-data-access]") == 1
     assert "net.py:8:9" in report
+
+
+SCRIPTED = """\
+import torch
+from torch import nn
+
+
+class Gate(nn.Module):
+    def forward(self, x):
+        if x.sum() > 0:
+            return x * 2
+        return x
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(4, 4)
+        self.gate = torch.jit.script(Gate())
+
+    def forward(self, x):
+        return self.gate(self.head(x)) + 1
+
+
+model = Net()
+example_args = (torch.randn(2, 4),)
+"""
+
+
+@pytest.mark.clause("with a scripted block the block is the cause")
+def test_a_scripted_block_is_the_cause_where_it_is_called(say: Callable[..., str]) -> None:
+    lines = say("trial", SCRIPTED, "--output-format", "concise").splitlines()
+    (error,) = (line for line in lines if " error[" in line)
+    assert error.startswith("net.py:16:21: error[torchscript-remnant]")
+    assert "tried (line 19): the TorchScript module `Gate` is called here" in error

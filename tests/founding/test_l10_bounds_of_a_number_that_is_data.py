@@ -73,3 +73,27 @@ def test_a_size_is_bounded_at_the_line_that_makes_it(say: Callable[..., str]) ->
 @pytest.mark.clause("not where the number chooses between two ways, of which a bound would cut off one")
 def test_a_branch_with_two_ways_is_not_cut(say: Callable[..., str]) -> None:
     assert "write `torch._check" not in say("trial", TWO_WAYS)
+
+
+GRID = """\
+import torch
+from torch import nn
+
+
+class Grid(nn.Module):
+    def forward(self, cells, rows):
+        n = rows.item()
+        return cells.unflatten(0, (n, -1)).sum(1)
+
+
+model = Grid()
+example_args = (torch.randn(12, 3), torch.tensor(6))
+"""
+
+
+@pytest.mark.clause("where the line itself decides nothing, the bound is all the advice")
+def test_an_operation_that_asks_is_not_told_to_compute_both_sides(say: Callable[..., str]) -> None:
+    found = " ".join(say("trial", GRID).split())
+    assert "an operation asks about a number here (`Ne(u0, 0)`)" in found
+    assert "write `torch._check(n > 0)` behind `n = rows.item()` (line 7)" in found
+    assert "both sides" not in found

@@ -150,7 +150,7 @@ def test_each_operator_is_one_finding_however_often_it_is_called(report: str) ->
 def test_a_fake_kernel_is_offered_with_the_sizes_that_follow_from_the_arguments(report: str) -> None:
     assert '@torch.library.register_fake("warehouse::strongest")' in report
     assert "def _(scores, width):" in report
-    assert "return scores.new_empty((scores.shape[0], width))" in report
+    assert "return scores.new_empty((scores.shape[0], min(scores.shape[1], width)))" in report
 
 
 @pytest.mark.clause("`new_dynamic_size()` where an output size depends on data")
@@ -235,3 +235,48 @@ def test_an_operator_that_writes_into_an_argument_must_say_so(untrue: str) -> No
     found = " ".join(untrue.split())
     assert "warning[trial-soundness] the operator `scales::tared` changes its argument `x`, and its schema" in found
     assert "net.py:15:1" in found
+
+
+ORCHARD = """\
+import torch
+from torch import nn
+
+torch.library.define("orchard::in_boxes", "(Tensor x, int width=10) -> Tensor")
+
+
+@torch.library.impl("orchard::in_boxes", "cpu")
+def in_boxes(x, width=10):
+    rows = [list(row)[:width] + [0.0] * (width - len(row)) for row in x.tolist()]
+    return torch.tensor(rows)
+
+
+@torch.library.custom_op("orchard::pick", mutates_args=())
+def pick(apples: torch.Tensor, keep: int = 10, *, scale: float = 2.0) -> tuple[torch.Tensor, torch.Tensor]:
+    best, where = apples.topk(min(keep, apples.shape[-1]))
+    return best * scale, where
+
+
+class Orchard(nn.Module):
+    def forward(self, apples):
+        best, where = pick(apples)
+        return best.sum(-1) + torch.ops.orchard.in_boxes(where.float()).mean(-1)
+
+
+model = Orchard()
+example_args = (torch.rand(5, 20),)
+"""
+
+
+@pytest.mark.clause(
+    "fix writes the fake kernel that the trial drafted, with the schema's defaults and no sample's size"
+)
+def test_the_drafted_kernel_is_what_is_written(say: Callable[..., str], tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(ORCHARD, "utf-8")
+    said = say("fix", file, "--write")
+    written = file.read_text("utf-8")
+    assert said.count("register the fake kernel that the trial drafted (tried)") == 2
+    assert "def _(x, width=10):\n    return x.new_empty((x.shape[0], width))" in written
+    assert "def _(apples, keep=10, *, scale=2.0):" in written
+    assert "apples.new_empty((apples.shape[0], min(apples.shape[1], keep)))" in written
+    assert re.search(r"save-load +skipped +passed", said)  # read where the file that registers them is imported

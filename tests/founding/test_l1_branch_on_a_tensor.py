@@ -87,3 +87,35 @@ def test_the_selection_is_tried_on_both_sides(say: Callable[..., str]) -> None:
     assert "[data-dependent-branch] compute both sides and select (tried on both sides)" in tried
     ladder = [line.split()[1:] for line in tried.splitlines() if line.startswith("  export-")]
     assert ladder == [["refused", "passed"], ["refused", "passed"]]
+
+
+TRIAGE = """\
+import torch
+from torch import nn
+
+
+class Triage(nn.Module):
+    def forward(self, vitals, age):
+        if vitals.sum() > 10:
+            level = "high"
+        else:
+            level = "low"
+        weight = 2.0 if age.float().mean() > 60 else 1.0
+        if vitals.min() < 0:
+            vitals = vitals.clamp(min=0)
+        return vitals * weight, level
+
+
+model = Triage()
+example_args = (torch.rand(5), torch.tensor([30, 50]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.clause("several decisions in one forward are mended one by one, those that can be")
+def test_what_can_be_mended_is_beside_a_decision_that_cannot(say: Callable[..., str]) -> None:
+    said = say("fix", TRIAGE)
+    assert "+        weight = torch.where(age.float().mean() > 60, 2.0, 1.0)\n" in said
+    assert "+        vitals = torch.where(vitals.min() < 0, vitals.clamp(min=0), vitals)\n" in said
+    assert "net.py:7: error[data-dependent-branch]" in said
+    assert '-            level = "high"' not in said

@@ -98,3 +98,35 @@ def test_what_torch_takes_is_silent(say: Callable[..., str]) -> None:
         return torch.cond(x.sum() > 0, yes, lambda t: self.scale(t) - len(own), (x,))
 """
     assert "Found nothing" in say("check", HEAD + NET.format(name="Net") + body, "--mode", "both")
+
+
+KETTLE = """\
+import torch
+from torch import nn
+
+
+def heat(water, amount):
+    return water
+
+
+def cool(water):
+    return water - 1.0
+
+
+class Kettle(nn.Module):
+    def forward(self, water):
+        return torch.cond(water.mean() > 0, heat, cool, [water])
+
+
+model = Kettle()
+example_args = (torch.randn(3),)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.clause("of several broken rules at one call the one that torch speaks of is the one that is confirmed")
+def test_a_wrong_number_of_arguments_is_not_confirmed_as_an_alias(say: Callable[..., str]) -> None:
+    said = say("trial", KETTLE, "--output-format", "concise").splitlines()
+    tried = [line for line in said if "[cond-misuse]" in line and "tried: refused in either mode" in line]
+    assert len(tried) == 1
+    assert "the branch takes 2 arguments, and 1 operand is given" in tried[0]

@@ -51,3 +51,49 @@ def test_the_spelling_that_is_offered_is_silent_and_its_branches_are_judged(say:
 @pytest.mark.slow
 def test_the_spelling_that_is_offered_exports_and_agrees(say: Callable[..., str]) -> None:
     assert "agrees with eager" in say("trial", EXISTING, "--mode", "both")
+
+
+LOOP = """\
+import torch
+from torch import nn
+from torch.export import Dim
+
+
+class PerSample(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(4, 3)
+        self.other = nn.Linear(4, 3)
+
+    def forward(self, batch):
+        rows = []
+        for row in batch:
+            if row.sum() > 0:
+                y = self.lin(row)
+            else:
+                y = self.other(row)
+            rows.append(y)
+        return torch.stack(rows)
+
+
+model = PerSample()
+example_args = (torch.randn(5, 4),)
+dynamic_shapes = {"batch": {0: Dim("n", min=2, max=64)}}
+"""
+MAPPED = """\
+        def one(row):
+            return torch.cond(row.sum() > 0, self.lin, self.other, (row,))
+
+        return map(one, batch)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.clause("map offered for a loop over rows where it is right")
+def test_a_loop_over_rows_is_told_of_map_which_takes_any_number_of_them(say: Callable[..., str]) -> None:
+    assert "`functorch.experimental.control_flow.map(f, x)`" in " ".join(say("check", LOOP).split())
+    head, _, rest = LOOP.partition("        rows = []\n")
+    mapped = "from functorch.experimental.control_flow import map\n" + head + MAPPED + rest.partition("(rows)\n")[2]
+    found = say("trial", mapped)
+    assert "agrees with eager" in found
+    assert "agrees for n 2," in found

@@ -54,3 +54,60 @@ def test_both_values_stand_in_the_finding(report: dict[int, str]) -> None:
     assert re.search(rf"traced once it is {NUMBER}, traced again {NUMBER}", report[10])
     assert re.search(rf"traced once it is {NUMBER}, traced again {NUMBER} \(line 12\)", report[11])
     assert re.search(rf"traced once it is \[{NUMBER}, 2\], traced again \[{NUMBER}, 2\]", report[13])
+
+
+APART = """\
+import os
+import time
+
+import torch
+from torch import nn
+
+
+class Ledger(nn.Module):
+    def forward(self, x):
+        salt = id(self) / 1e9
+        tag = os.getpid()
+        now = time.time()
+        y = (x + tag) * salt
+        return y, now, x - (salt + tag)
+
+
+model = Ledger()
+example_args = (torch.randn(3, 2),)
+"""
+
+
+@pytest.mark.clause("a trial shows the baked literal and its line")
+def test_each_number_is_told_of_what_gave_it(say: Callable[..., str]) -> None:
+    lines = say("trial", APART, "--output-format", "concise").splitlines()
+    said = {int(found[1]): line for line in lines if (found := re.match(r"net\.py:(\d+):", line))}
+    assert re.search(
+        rf"\(line 13\).*traced once it is {NUMBER}, traced again {NUMBER} \(an argument of aten\.mul", said[10]
+    )
+    assert "aten.mul" not in said[11]
+    assert re.search(rf"traced once it is \d{{10}}\.{NUMBER}, traced again \d{{10}}\.{NUMBER} \(line 14\)", said[12])
+    either = [line for line in lines if "it comes from `id(self)` (line 10) or `os.getpid()` (line 11)" in line]
+    assert len(either) == 1
+    assert "net.py:14:" in either[0]
+
+
+HASHED = """\
+import torch
+from torch import nn
+
+
+class Named(nn.Module):
+    def forward(self, x):
+        return x * (hash("kitchen") % 1000)
+
+
+model = Named()
+example_args = (torch.randn(3, 2),)
+"""
+
+
+def test_a_hash_of_a_text_is_not_explained_by_the_order_of_sets(say: Callable[..., str]) -> None:
+    found = " ".join(say("trial", HASHED).split())
+    assert "`hash()` of a text is another number (PYTHONHASHSEED)" in found
+    assert "sets" not in found

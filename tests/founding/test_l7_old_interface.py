@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 OLD = """\
 import torch
@@ -91,17 +94,98 @@ def test_the_code_of_today_exports_in_both_modes(say: Callable[..., str]) -> Non
 def test_dims_and_bounds_are_declared_as_today(say: Callable[..., str]) -> None:
     written = say("fix", OLD, "--unsafe")
     assert "+        torch._check(times >= 2)\n+        torch._check(times <= 8)\n" in written
-    assert 'dynamic_shapes=({0: torch.export.Dim("x_0", max=8)}, None))' in written
+    assert 'dynamic_shapes=({0: Dim("x_0", max=8)}, None))' in written
+    assert "+    print(program.range_constraints)\n" in written
+
+
+GATHERED = """\
+import torch
+import torch.export as te
+from torch import nn
+
+ROWS = 64
+
+
+class Match(nn.Module):
+    def forward(self, left, right, *, scale):
+        rows = te.constrain_as_value(scale.item(), 1, 3)
+        return (left * right).sum(-1) * rows
+
+
+def main():
+    inputs = (torch.randn(6, 8), torch.randn(6, 8))
+    batch = te.dynamic_dim(inputs[0], 0)
+    limits = [batch >= 2]
+    limits.append(batch < ROWS)
+    limits += [te.dynamic_dim(inputs[1], 0) == batch]
+    return te.export(Match(), args=inputs, kwargs={"scale": torch.tensor(2)}, constraints=limits)
+
+
+if __name__ == "__main__":
+    print(main().range_constraints)
+"""
+IN_A_DICT = """\
+import torch
+from torch import nn
+from torch._export import dynamic_dim
+
+
+class Sum(nn.Module):
+    def forward(self, batch):
+        return batch["a"] + batch["b"]
+
+
+a, b = torch.randn(5, 3), torch.randn(5, 3)
+program = torch.export.export(
+    Sum(), ({"a": a, "b": b},), constraints=[dynamic_dim(a, 0) == dynamic_dim(b, 0), 2 <= dynamic_dim(a, 0), dynamic_dim(b, 0) <= 9]
+)
+print(program.range_constraints)
+"""
+
+
+@pytest.mark.clause("what is written parses, imports and runs, and keeps the bounds")
+@pytest.mark.parametrize(("old", "bounds"), [(GATHERED, "VR[2, 63]"), (IN_A_DICT, "VR[2, 9]")])
+def test_a_script_of_old_runs_again_with_its_bounds(
+    say: Callable[..., str], tmp_path: Path, old: str, bounds: str
+) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(old, "utf-8")
+    assert "old-export-api" in say("fix", file, "--unsafe", "--write")
+    done = subprocess.run([sys.executable, file.name], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout.count(bounds) == 1, done.stderr
+
+
+def test_a_file_that_does_not_load_gets_what_is_right_untried(say: Callable[..., str]) -> None:
+    target = TODAY.replace("Dim, export", "Dim, constrain_as_size").replace(
+        "torch._check(times >= 2)", "constrain_as_size(times, 2, 8)"
+    )
+    written = say("fix", target, "--unsafe")
+    assert "+from torch.export import Dim\n" in written
+    assert "+        torch._check(times >= 2)\n" in written
+
+
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        "[dynamic_dim(x, 0) <= 8 for x in xs]",
+        "limits_of(x)",
+        "[dynamic_dim(z, 0) <= 8]",
+        "[dynamic_dim(x, 0) % 2 == 0]",
+    ],
+)
+def test_what_cannot_be_said_today_is_left(say: Callable[..., str], constraints: str) -> None:
+    head = "import torch\nfrom torch.export import dynamic_dim, export\n\n"
+    assert "+++" not in say("fix", f"{head}export(Net(), (x, y), constraints={constraints})\n", "--unsafe")
 
 
 @pytest.mark.parametrize(
     ("constraints", "shapes"),
     [
-        ("2 <= dynamic_dim(x, 0), dynamic_dim(x, 1) < 9", '{0: DIM("x_0", min=2), 1: DIM("x_1", max=8)}, None'),
-        ("dynamic_dim(x, 0) == dynamic_dim(y, 0)", '{0: DIM("x_0")}, {0: DIM("x_0")}'),
+        ("2 <= dynamic_dim(x, 0), dynamic_dim(x, 1) < 9", '{0: Dim("x_0", min=2), 1: Dim("x_1", max=8)}, None'),
+        ("dynamic_dim(x, 0) == dynamic_dim(y, 0)", "{0: x_0}, {0: x_0}"),
     ],
 )
 def test_what_is_declared_stays_the_same(say: Callable[..., str], constraints: str, shapes: str) -> None:
     head = "import torch\nfrom torch.export import dynamic_dim, export\n\n"
     old = f"{head}export(Net(), (x, y), constraints=[{constraints}])\n"
-    assert f"dynamic_shapes=({shapes.replace('DIM', 'torch.export.Dim')}))" in say("fix", old, "--unsafe")
+    assert f"dynamic_shapes=({shapes}))" in say("fix", old, "--unsafe")

@@ -98,3 +98,27 @@ for rows, inner in ((2, 1), (12, 9)):
     given = torch.randn(rows, inner), torch.randn(inner, 5)
     torch.testing.assert_close(program(*given), model(*given))
 """
+
+
+MIX = """\
+import torch
+from torch import nn
+from torch.export import Dim
+
+
+class Mix(nn.Module):
+    def forward(self, a, b):
+        return a @ b
+
+
+model = Mix()
+example_args = (torch.randn(4, 6), torch.randn(6, 5))
+dynamic_shapes = {"a": {1: Dim("k", min=8, max=64)}, "b": {0: Dim("k", min=8, max=64)}}
+"""
+
+
+@pytest.mark.clause("a sample outside of its range: which number to change, and a proposal with all sizes allowed")
+def test_the_number_to_change_is_named_and_what_holds_is_proposed(say: Callable[..., str]) -> None:
+    found = flat(say("trial", MIX))
+    assert "give a sample with 8 or more instead of 6 there, or declare a range that has 6" in found
+    assert "dynamic_shapes = { 'a': {1: a_1}, 'b': {0: a_1}, }" in found

@@ -117,7 +117,7 @@ def test_bounds_that_are_left_out_make_no_check() -> None:
         def main(n):
             torch._constrain_as_value(n, max=7)
     """
-    (text,) = proposed(script, "torch._constrain", "templates")
+    (text,) = proposed(script, "torch._constrain", "old-constraints")
     assert "torch._check(n <= 7)" in text
     assert ">=" not in text
 

@@ -107,7 +107,11 @@ def _difference(where: StageContext, seen: Observation, changed: str | None) -> 
     # What the target alone does is not what the exported program does wrong already, and is not hidden behind it.
     family = f"lowered {check}" if seen.details.get("step") == "compare" and not seen.is_as_exported else check
     sized = seen.is_about_a_size
-    return _finding(where, seen, family, words, severity, Outcome.DIFFERS, about_a_size=sized, literals=literals)
+    rest: dict[str, Any] = {"about_a_size": sized, "literals": literals}
+    if literals:
+        details = seen.details
+        rest |= {"literal_of": str(details.get("operator", "")), "output": tuple(details.get("output_of", (0, 0)))}
+    return _finding(where, seen, family, words, severity, Outcome.DIFFERS, **rest)
 
 
 # Notes that show how to read the other observations of a trial, and are no findings.
@@ -176,6 +180,7 @@ def _finding(
         read_at=_read_at(seen, where.root),
         code=str(seen.details.get("fake_kernel", "")),
         inside=_inside(seen, at) + _called_at(seen, where.root),
+        torch_says=seen.text,
         **rest,
     )
 

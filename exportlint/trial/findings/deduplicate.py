@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from exportlint.finding import Severity
 from exportlint.trial.findings.classify import StageContext, classify
 from exportlint.trial.findings.trial_finding import BESIDE_EXPORT, TRAINING_MODE, TrialFinding, united
+from exportlint.trial.findings.wording.torch_messages import STATE_WHAT_HOLDS, decides
 from exportlint.trial.protocol.frames import is_installed
 from exportlint.trial.protocol.outcomes import MODES, STRICT, Outcome
 from exportlint.trial.protocol.remedies import (
@@ -23,7 +24,7 @@ from exportlint.trial.protocol.remedies import (
     operator_without_fake_kernel,
 )
 from exportlint.trial.protocol.stages import EAGER, LOAD
-from exportlint.trial.protocol.torch_messages import is_about_inputs, is_about_outputs
+from exportlint.trial.protocol.torch_messages import is_about_inputs, is_about_outputs, names_scripted_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -45,7 +46,7 @@ def _joined(report: TargetReport, root: Path) -> Iterator[TrialFinding]:
         for plain, changed in _at_changing_lines(result, report):
             if repeats_wrong_kernel(plain, report):
                 continue
-            seen = at_operator(plain, report)
+            seen = of_scripted_part(at_operator(plain, report), report)
             path, line = place_of(seen, report)
             where = StageContext(
                 report.name, result.row, root, path and str(Path(path).resolve()), line, report.exported
@@ -61,7 +62,7 @@ def _key(found: TrialFinding) -> tuple[object, ...]:
     refused_later = not found.of_export and found.family == "refused"
     stage = found.stage.name if refused_later else found.stage.lowering is not None
     rule = found.name if found.family in BESIDE_EXPORT else ""
-    return found.path, found.line, found.family, stage, rule
+    return found.path, found.line, found.family, stage, rule, found.literal_of, found.output
 
 
 def without_repetitions(found: Sequence[TrialFinding]) -> Iterator[TrialFinding]:
@@ -145,7 +146,7 @@ def place_of(seen: Observation, report: TargetReport) -> tuple[str | None, int |
     name = seen.details.get("input")
     if name in places["parameters"]:
         return places["path"], places["parameters"][name]
-    if is_about_outputs(seen.text) and places["returns"]:
+    if (is_about_outputs(seen.text) or "output_of" in seen.details) and places["returns"]:
         return places["path"], places["returns"][0]
     return places["path"], places["forward" if is_about_inputs(seen.text) else "class"]
 
@@ -164,6 +165,19 @@ def at_operator(seen: Observation, report: TargetReport) -> Observation:
         return drafted
     called = {"called_at": [seen.user.path, seen.user.line]} if seen.user else {}
     return replace(drafted.with_details(**called), frames=draft.frames, user=draft.user)
+
+
+# Where a scripted part is called, it is the cause, whatever a mode that runs it says of what it did.
+
+
+def of_scripted_part(seen: Observation, report: TargetReport) -> Observation:
+    """A refusal at a line that decides nothing itself, and at which Dynamo met a TorchScript module: with its words."""
+    if seen.kind != "exception" or seen.user is None or decides(seen.user.text) or names_scripted_part(seen.text):
+        return seen
+    here = (seen.user_path, seen.user_line)
+    others = (one for stage in report.stages for one in stage.observations if (one.user_path, one.user_line) == here)
+    met = next((one for one in others if names_scripted_part(one.text)), None)
+    return seen if met is None else replace(seen, text=met.text)
 
 
 def repeats_wrong_kernel(seen: Observation, report: TargetReport) -> bool:
@@ -217,7 +231,10 @@ def with_remedy(found: TrialFinding, report: TargetReport, modes: Sequence[str] 
     refused = [mode for mode, outcome in found.effect.items() if outcome == Outcome.REFUSED.value]
     if all(mode not in refused and report.agrees(mode) for mode in modes):
         return found
-    return replace(found, remedy=_remedy(refused, report))
+    remedy = _remedy(refused, report)
+    if remedy and found.words.suggestion == STATE_WHAT_HOLDS:
+        found = replace(found, words=replace(found.words, suggestion=None))  # what holds is what the remedy says
+    return replace(found, remedy=remedy)
 
 
 def _remedy(refused: list[str], report: TargetReport) -> str:

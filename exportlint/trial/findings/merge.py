@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ast
+import linecache
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exportlint.finding import Evidence, Finding, Severity
+from exportlint.registry import all_rules
 from exportlint.trial.findings.classify import shown
 from exportlint.trial.findings.deduplicate import findings_of
 from exportlint.trial.findings.never_ran import NOTHING_IS_KNOWN, coverage_findings, lines_of
+from exportlint.trial.findings.reaching import function_around, literal_sources, named_at, reaching_lines, set_at
 from exportlint.trial.findings.trial_finding import TRAINING_MODE, TrialFinding, united
 from exportlint.trial.protocol.outcomes import MODES, NON_STRICT, REFUSED, Outcome
 from exportlint.trial.protocol.shown_by import BESIDE_VALUES, OTHER_LENGTH
@@ -20,7 +23,7 @@ from exportlint.trial.protocol.stages import lowering
 from exportlint.trial.protocol.target import TargetKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from exportlint.finding import Link
     from exportlint.trial.protocol.result import TargetReport
@@ -72,7 +75,14 @@ class _MergedEvidence:
     def add(self, found: TrialFinding, executed: ExecutedLines, report: TargetReport) -> None:
         """Join what a trial of a target found to the suspicion it is about, or keep it for itself."""
         is_about_mode = found.family == TRAINING_MODE
-        index = self._of_its_call(found, report) if is_about_mode else self._suspected(found, executed)
+        index = None
+        if (sources := self._giving_literal(found)) is None:
+            index = self._of_its_call(found, report) if is_about_mode else self._suspected(found, executed)
+        elif len(sources) == 1:
+            index, found = sources[0], replace(found, placed=True)
+        elif sources:  # each may be it, so none is said to be
+            either = " or ".join(f"`{self._code(one)}` (line {self.static[one].line})" for one in sources)
+            found = replace(found, within=f"it comes from {either}")
         if index is not None:
             self.confirmed[index] = _confirmed(self.confirmed.get(index, self.static[index]), found)
             return
@@ -88,9 +98,34 @@ class _MergedEvidence:
             return index
         if found.placed:
             index = self._at_place(found)
-            return self._above(found) if index is None else index
+            index = self._above(found) if index is None else index
+            return self._where_made(found) if index is None else index
         index = self._at_call(found)
         return self._by_elimination(found, executed) if index is None else index
+
+    def _giving_literal(self, found: TrialFinding) -> list[int] | None:
+        """The suspicions that may have given a number of the program, by what its operation is written with: the
+        nearest, of each place one. None where that does not tell; empty where it was none of them."""
+        places = found.literal_of and literal_sources(
+            str(self.root / found.path), found.line, found.literal_of, found.output
+        )
+        if not places:
+            return None
+        for far, spans in enumerate(places):
+            here = dict[tuple[int, int], int]()
+            for index, static in enumerate(self.static):
+                could = static.path == found.path and not static.lowerings and (not far or _predicts_any(static, found))
+                if could and any(span.holds(static.line, static.column) for span in spans):
+                    here.setdefault((static.line, static.column), index)
+            if here:
+                return list(here.values())
+        return [] if found.placed else None
+
+    def _code(self, index: int) -> str:
+        """What a suspicion marks, as it is written; of several lines the first."""
+        static = self.static[index]
+        line = linecache.getline(str(self.root / static.path), static.line).rstrip()
+        return line[static.column - 1 : static.end_column - 1 if static.end_line == static.line else None]
 
     def _at_lowering(self, found: TrialFinding) -> int | None:
         """What is suspected at its line of the very target of deployment that failed."""
@@ -127,14 +162,17 @@ class _MergedEvidence:
         return None
 
     def _at_place(self, found: TrialFinding) -> int | None:
-        """The static finding at the same place; of several, the one of the same rule, then the most severe. What no
-        export shows, such as a refusal to decompose, is of its own rule alone."""
+        """The static finding at the same place; of several, the one of the same rule, then one of whose case torch
+        speaks, then the most severe. What no export shows, such as a refusal to decompose, is of its own rule alone;
+        and of cases of which torch has other words none is."""
         here = [
-            (static.rule != found.name, static.severity.rank, index)
+            (static.rule != found.name, not says, static.severity.rank, index)
             for index, static in enumerate(self.static)
-            if _is_at_lines(static, found) and (static.rule == found.name or (found.of_export and not static.lowerings))
+            if _is_at_lines(static, found)
+            and (static.rule == found.name or (found.of_export and not static.lowerings))
+            and (says := _speaks_of_case(static, found)) is not False
         ]
-        return min(here)[2] if here else None
+        return min(here)[3] if here else None
 
     def _above(self, found: TrialFinding) -> int | None:
         """A line that no rule knows: the nearest suspicion that predicts it, of those that reach the line."""
@@ -143,9 +181,18 @@ class _MergedEvidence:
         for line in reaching_lines(str(self.root / found.path), found.line):
             for index, static in enumerate(self.static):
                 here = static.path == found.path and static.line == line
-                if here and any(static.effect.get(mode) == outcome for mode, outcome in found.measured.items()):
+                if here and _predicts_any(static, found):
                     return index
         return None
+
+    def _where_made(self, found: TrialFinding) -> int | None:
+        """What its own rule suspects where an attribute is made that the line uses, in another method."""
+        used = set(named_at(str(self.root / found.path), found.line)) if found.rule is not None else set()
+        own = [
+            (index, one) for index, one in enumerate(self.static) if one.rule == found.rule and one.path == found.path
+        ]
+        here = [index for index, one in own if used & set(set_at(str(self.root / one.path), one.line))]
+        return here[0] if found.of_export and len(here) == 1 else None
 
     def _by_elimination(self, found: TrialFinding, executed: ExecutedLines) -> int | None:
         """Torch names no line: the one suspicion among the lines that ran which could be it."""
@@ -238,6 +285,22 @@ def _could_be(static: Finding, found: TrialFinding) -> bool:
     return static.rule == found.name
 
 
+def _speaks_of_case(static: Finding, found: TrialFinding) -> bool | None:
+    """Do torch's words tell of this case of the rule that they are of, or, False, of another one? None where they do
+    not say, or nothing was refused."""
+    info = all_rules().get(static.rule)
+    if info is None or found.family != "refused" or static.rule != found.rule:
+        return None
+    told = {
+        name for name, one in info.cls.cases.items() if one.torch_says and re.search(one.torch_says, found.torch_says)
+    }
+    return static.case in told if told else None
+
+
+def _predicts_any(static: Finding, found: TrialFinding) -> bool:
+    return any(static.effect.get(mode) == outcome for mode, outcome in found.measured.items())
+
+
 def _predicts(static: Finding, found: TrialFinding) -> bool:
     return all(static.effect.get(mode) == outcome for mode, outcome in found.measured.items())
 
@@ -320,62 +383,3 @@ def _span(node: ast.Call, lines: list[str]) -> tuple[int, int, int, int]:
 def _model(call: ast.Call) -> str | None:
     given = [*call.args[:1], *(one.value for one in call.keywords if one.arg == "mod")]
     return given[0].id if given and isinstance(given[0], ast.Name) else None
-
-
-# Find the lines of a function that reach another: the cause of a failure often stands above the line that shows it.
-
-
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-
-
-def reaching_lines(path: str, line: int) -> list[int]:
-    """The lines above, in the same function, that assign what the line uses, and what those use; the nearest first."""
-    function = function_around(path, line)
-    if function is None:
-        return []
-    statements = [one for one in ast.walk(function) if isinstance(one, ast.stmt) and one is not function]
-    wanted: set[str] = set()
-    found: list[int] = []
-    for statement in sorted(statements, key=lambda one: -one.lineno):
-        here = _header(statement)
-        if statement.lineno <= line <= (statement.end_lineno or line) and here.start <= line < here.stop:
-            wanted |= set(_names(statement, ast.Load))
-        elif statement.lineno < line and wanted & set(_names(statement, ast.Store)):
-            found.append(statement.lineno)
-            wanted |= set(_names(statement, ast.Load))
-    return found
-
-
-def _header(statement: ast.stmt) -> range:
-    """The lines of the statement without those of its body."""
-    body = getattr(statement, "body", None)
-    last = body[0].lineno - 1 if body else (statement.end_lineno or statement.lineno)
-    return range(statement.lineno, max(last, statement.lineno) + 1)
-
-
-def _names(statement: ast.stmt, context: type[ast.expr_context]) -> Iterator[str]:
-    """Names and `self.attribute`s that the statement itself, its body left out, reads or writes."""
-    body = {id(inner) for part in ("body", "orelse", "finalbody", "handlers") for inner in getattr(statement, part, ())}
-    waiting: list[ast.AST] = [statement]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, context):
-            yield ast.unparse(node)
-        if isinstance(node, ast.AugAssign):
-            yield ast.unparse(node.target)
-        waiting += [child for child in ast.iter_child_nodes(node) if id(child) not in body]
-
-
-def function_around(path: str, line: int) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    """The innermost function that holds the line."""
-    holding = [one for one in _functions(path) if one.lineno <= line <= (one.end_lineno or 0)]
-    return max(holding, key=lambda one: one.lineno, default=None)
-
-
-@cache
-def _functions(path: str) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, ...]:
-    try:
-        tree = ast.parse(Path(path).read_bytes())
-    except (OSError, SyntaxError, ValueError):
-        return ()
-    return tuple(node for node in ast.walk(tree) if isinstance(node, _FUNCTIONS))

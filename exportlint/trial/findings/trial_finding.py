@@ -36,6 +36,8 @@ class TrialFinding:
     code       what to write, ready to paste; with a remedy, what the trial wrote
     within     names the submodule that is refused by itself; a refusal at the same line takes it over
     literals   the values that two traces gave, in words; another observation at the line does not show them
+    torch_says torch's own words, which tell the cases of a rule apart
+    literal_of the operator that holds a number of the moment, or `output`; `output`: which one, of how many
     read_at    where the number was read that torch does not know; inside: the line of the library that is called there
     """
 
@@ -58,6 +60,9 @@ class TrialFinding:
     about_a_size: bool = False
     remedy: str = ""
     literals: str = ""
+    literal_of: str = ""
+    torch_says: str = ""
+    output: tuple[int, int] = (0, 0)
     code: str = ""
 
     @property
@@ -98,7 +103,7 @@ class TrialFinding:
         """What was seen to help, then the `usual` advice."""
         if self.code:
             how = self.remedy or "write a fake kernel that gives what the operator gave in this trial"
-            return Fix(f"{how}:\n\n{self.code}", tried="verified" if self.remedy else "not tried")
+            return Fix(f"{how}:\n\n{self.code}", tried="verified" if self.remedy else "not tried", kernel=self.code)
         if self.remedy:
             return Fix(f"{self.remedy}; or {usual}" if usual else self.remedy, tried="verified")
         return Fix(usual) if usual else None

@@ -66,6 +66,14 @@ def reorders_every_set(files: Iterable[Path], seed: str, python: Path | None) ->
     return all(a != b for a, b in pairs)
 
 
+def what_follows_seed(files: Iterable[Path]) -> list[str]:
+    """What in the files another seed changes: `sets`, which it orders, `hash`, which it computes."""
+    nodes = [node for file in files if (tree := _tree(file)) is not None for node in ast.walk(tree)]
+    named = {node.id for node in nodes if isinstance(node, ast.Name)}
+    sets = any(isinstance(node, (ast.Set, ast.SetComp)) for node in nodes) or bool(named & {"set", "frozenset"})
+    return [*(["sets"] if sets else []), *(["hash"] if "hash" in named else [])]
+
+
 def _displays(nodes: Iterable[ast.AST]) -> Iterator[ast.Set]:
     return (node for node in nodes if isinstance(node, ast.Set))
 

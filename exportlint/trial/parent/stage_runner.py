@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.parent import TrialUnavailable
 from exportlint.trial.parent.connection import last_stack
-from exportlint.trial.parent.hash_seed import hash_seed, other_hash_seed, reorders_every_set
+from exportlint.trial.parent.hash_seed import hash_seed, other_hash_seed, reorders_every_set, what_follows_seed
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.outcomes import CRASHED, DIFFERS, REFUSED
 from exportlint.trial.protocol.result import KeptModel, StageResult
@@ -120,7 +120,7 @@ class StageRunner:
         if seed is None or self._process is None or not self.fresh(stage, keep=True).passed:
             return None
         certain = reorders_every_set(files, seed, self.options.python)
-        asked = {**options, "home": str(self._process.folder), "certain": certain}
+        asked = {**options, "home": str(self._process.folder), "certain": certain, "follows": what_follows_seed(files)}
         found = self._in_server(seed, stage, asked)
         if found is not None and found.status == DIFFERS:
             same = self._in_server(hash_seed(), stage, asked)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from exportlint.trial.protocol.outcomes import MODES, NON_STRICT, PASSED, REFUSED
 from exportlint.trial.protocol.remedies import worth_trying
 from exportlint.trial.protocol.shown_by import DECOMPOSE, EXPORT, SAVE
-from exportlint.trial.protocol.torch_messages import violates_declared_sizes
+from exportlint.trial.protocol.torch_messages import is_outside_declared_range, violates_declared_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -406,8 +406,9 @@ SOUNDNESS = Stage(
 
 
 def _violated(so_far: SoFar) -> bool:
-    """Did torch refuse what is declared of sizes?"""
-    return any(violates_declared_sizes(seen.text) for stage in _EXPORTS.values() for seen in so_far.observations(stage))
+    """Did torch refuse what is declared of sizes, of the code or of the sample?"""
+    texts = (seen.text for stage in _EXPORTS.values() for seen in so_far.observations(stage))
+    return any(violates_declared_sizes(text) or is_outside_declared_range(text) for text in texts)
 
 
 def _a_program_or_wrong_declaration(so_far: SoFar) -> str | None:

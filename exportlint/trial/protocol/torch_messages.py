@@ -41,6 +41,7 @@ _REFUSALS = tuple(
         ("output-class", r"unrecognized type (?:UserDefined\w+\()?(?P<dotted>\w+?)(?:Variable\(\))?\)? at output"),
         ("input-class", r"(?:Unsupported input type|one of the inputs with type) `?<class '(?P<dotted>[^']+)'>"),
         ("no-module", r"Expected `mod` to be an instance of `torch.nn.Module`, got <class '(?P<dotted>[^']+)'>"),
+        ("script-part", r"torch\.jit\.script/freeze modules unsupported(?:.*?original_name=(?P<name>\w+))?"),
         ("script-module", r"Exporting a ScriptModule is not supported"),
         ("missing-argument", r"missing a required (?:keyword-only )?argument: '(?P<name>\w+)'"),
         ("unexpected-argument", r"got an unexpected keyword argument '(?P<name>\w+)'"),
@@ -85,6 +86,12 @@ def refusal(text: str) -> Refusal | None:
                 parts["expr"] = parts["expr"] or parts.pop("symbol")
             return Refusal(kind, parts)
     return None
+
+
+def names_scripted_part(text: str) -> bool:
+    """Does Dynamo say that it met a TorchScript module inside of the model?"""
+    found = refusal(text)
+    return found is not None and found.kind == "script-part"
 
 
 _UNKNOWN_CLASS = re.compile(

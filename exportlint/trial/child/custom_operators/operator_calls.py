@@ -124,9 +124,14 @@ def observed_calls(call: OperatorCall) -> Iterator[tuple[Arguments, Observed]]:
 
 
 def by_name(call: OperatorCall) -> Arguments:
-    """Those that are given, positional or not."""
-    names = [argument.name for argument in schema_of(call.operator).arguments]
-    return {**dict(zip(names, call.args, strict=False)), **call.kwargs}
+    """Those that are given, positional or not, then those that are left to their default: torch leaves out what equals
+    it, and a size may follow from it."""
+    schema = schema_of(call.operator).arguments
+    given = {**dict(zip([argument.name for argument in schema], call.args, strict=False)), **call.kwargs}
+    defaults = {
+        one.name: one.default_value for one in schema if one.has_default_value() and one.default_value is not None
+    }
+    return {**given, **{name: value for name, value in defaults.items() if name not in given}}
 
 
 def called(operator: Any, arguments: Arguments) -> Any:
@@ -238,7 +243,7 @@ def _other_sizes(arguments: Arguments) -> Iterator[Arguments]:
             together[size].append((path, dim))
     alone = [(size, [one]) for size, several in together.items() for one in several if len(several) > 1]
     for size, dims in (*together.items(), *alone):
-        for new in dict.fromkeys((size * 2, size + 1, size + 2, size * 3, size - 1)):
+        for new in dict.fromkeys((size * 2, size + 1, size + 2, size * 3, size - 1, size // 3)):
             if new > 1 and new != size:
                 yield _resized(arguments, set(dims), new)
 
@@ -269,13 +274,16 @@ def _mapped(arguments: Arguments, change: Any) -> Arguments:
     }
 
 
+_FAR = (29,)  # where a size and a number have a smallest or largest, the other one shows
+
+
 def _other_numbers(arguments: Arguments) -> Iterator[Arguments]:
     for name, value in arguments.items():
         if isinstance(value, (list, tuple)) and value and isinstance(value[0], torch.Tensor):
             yield {**arguments, name: type(value)([*value, value[-1]])}
     plain = [path for path, value in _leaves(arguments) if isinstance(value, int) and not isinstance(value, bool)]
     for path in plain:
-        for step in (-1, 1, 2):
+        for step in (-1, 1, 2, *_FAR):
             yield _mapped(
                 arguments, lambda where, value, path=path, step=step: value + step if where == path else value
             )

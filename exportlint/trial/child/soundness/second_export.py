@@ -68,9 +68,10 @@ def changed_literals(ours: Mapping[str, Any], second: Mapping[str, Any]) -> Iter
     if len(ours["nodes"]) != len(second["nodes"]) or any(a[0] != b[0] for a, b in pairs):
         return  # another graph is no longer a question of literals
     for (operator, first, place), (_, other, _) in pairs:
-        for a, b in zip(first, other, strict=False):
+        for number, (a, b) in enumerate(zip(first, other, strict=False)):
             if a != b:
-                yield _baked(place, operator=operator, ours=a, theirs=b)
+                output = {"output_of": ours["outputs"][number]} if operator == "output" else {}
+                yield _baked(place, operator=operator, ours=a, theirs=b, **output)
     for name, value in ours["constants"].items():
         if second["constants"].get(name, value) != value:
             yield _baked(
@@ -97,7 +98,26 @@ def literals(program: Any) -> dict[str, Any]:
     shown = {name: _brief(value) for name, value in program.constants.items()}
     places = {name: [list(frame) for frame in constant_place(program, name)] for name in constants}
     text = [str(node.format_node()) for node in program.graph.nodes]
-    return {"nodes": nodes, "text": text, "constants": constants, "shown": shown, "places": places}
+    return {
+        "nodes": nodes,
+        "text": text,
+        "constants": constants,
+        "shown": shown,
+        "places": places,
+        "outputs": _outputs(program),
+    }
+
+
+def _outputs(program: torch.export.ExportedProgram) -> list[tuple[int, int]]:
+    """Of each number among the outputs: which of those that forward returns it is, and how many these are."""
+    specs = program.graph_signature.output_specs
+    (returned,) = next(node.args for node in program.graph.nodes if node.op == "output")
+    own = [one.kind is torch.export.graph_signature.OutputKind.USER_OUTPUT for one in specs]
+    return [
+        (sum(own[:at]), sum(own))
+        for at, (value, is_own) in enumerate(zip(returned, own, strict=False))
+        for _ in (_numbers(value) if is_own else ())
+    ]
 
 
 _FEW = 4  # numbers that a person reads in a sentence

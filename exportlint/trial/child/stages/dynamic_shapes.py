@@ -12,6 +12,7 @@ from exportlint.trial.child.dynamic_shapes.declarations import (
     asked_ranges,
     constants,
     narrowed,
+    range_of,
     static_equals,
     within,
 )
@@ -208,9 +209,14 @@ class _SizesOfTarget:
         ]
 
     def propose_instead(self) -> None:
-        """Of what torch refused, what could be declared: with the static dims that a declared one must equal."""
+        """Of what torch refused, what could be declared: with the static dims that a declared one must equal, and any
+        sizes for a dim of which the sample has one that the declaration does not allow."""
         loaded, mode = self.request.loaded, self.request.mode
-        declared = {(tensor.label, dim): what for tensor in self.tensors for dim, what in tensor.asked().items()}
+        declared = {
+            (tensor.label, dim): what if _allows(what, tensor.value.shape[dim]) else None
+            for tensor in self.tensors
+            for dim, what in tensor.asked().items()
+        }
         trace = traced(loaded, self.inputs, mode, declared)
         static = static_equals(loaded, trace) if trace else {}
         self.propose(declared | {place: declared[one] for one, places in static.items() for place in places})
@@ -263,6 +269,11 @@ class _SizesOfTarget:
         inside[0]["agrees"] = None if tried.refused else tried.right
         if tried.wrong:
             self.found.append(_difference([("the other inputs", 1)], tried, self.request.mode))
+
+
+def _allows(what: Any, size: int) -> bool:
+    low, high = range_of(what)
+    return low <= size <= (high or size)
 
 
 def _declared_facts(trace: SymbolicTrace, smaller: Collection[Any]) -> list[Fact]:

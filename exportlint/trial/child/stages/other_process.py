@@ -31,7 +31,8 @@ _SAMPLE = (0,)
 
 def run(request: StageRequest) -> StageAnswer:
     """Options: `home`, the folder of the trial's own process; `mode`, that of its second export; `modes`, all that gave
-    a program, which is bound to the one order in each; `certain`, whether every set has another order here.
+    a program, which is bound to the one order in each; `certain`, whether every set has another order here;
+    `follows`, what in the files another seed changes.
 
     Without a home this is that process, and keeps the weights of its model for the other.
     """
@@ -52,7 +53,7 @@ def run(request: StageRequest) -> StageAnswer:
         return StageAnswer(PASSED, "", {"shown": dict.fromkeys(request.options["modes"], shown)})
     place = _first_other_line(request, home)
     for mode in request.options["modes"]:
-        request.emit(_difference(found, mode).at(place))
+        request.emit(_difference(found, mode).with_details(follows=request.options["follows"]).at(place))
     return StageAnswer(DIFFERS, "")
 
 

@@ -174,7 +174,8 @@ def literals_in_words(seen: Observation) -> str:
 def _baked(seen: Observation) -> str:
     details = seen.details
     if "operator" in details:
-        return f"{literals_in_words(seen)} (an argument of {details['operator']})"
+        where = "returned" if details["operator"] == "output" else f"an argument of {details['operator']}"
+        return f"{literals_in_words(seen)} ({where})"
     if details["ours"] == details["theirs"]:  # they differ further on
         return f"the constant {details['constant']!r} has other values in every export"
     return f"{literals_in_words(seen)} (the constant {details['constant']!r})"
@@ -182,7 +183,10 @@ def _baked(seen: Observation) -> str:
 
 def _other_process(seen: Observation) -> str:
     values = _at_its_path(seen.details, "there")
-    return f"in a process whose sets have another order (PYTHONHASHSEED) eager gives other values: {values}"
+    follows = seen.details.get("follows", ["sets"])
+    other = {"sets": "sets have another order", "hash": "`hash()` of a text is another number"}
+    why = " and ".join(other[one] for one in follows)
+    return f"in a process where {why} (PYTHONHASHSEED) eager gives other values: {values}"
 
 
 def _gradients(seen: Observation) -> str:

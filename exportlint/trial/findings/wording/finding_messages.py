@@ -30,11 +30,14 @@ _MESSAGES = {
 }
 _INSTEAD = {
     "state": "keep what must outlive a call in a buffer (`register_buffer`), or return it",
-    "other-process": "take the names in an order of their own: `sorted(…)`, a tuple or a dict",
     "gradients": "write it with operations that have the gradient that is meant, such as "
     "`x + (x.round() - x).detach()`; a `backward` of one's own is lost where the forward is traced",
 }
 _EVAL = "call `.eval()` before the export; torch.export keeps the mode of the moment for good"
+_IN_EVERY_PROCESS = {
+    "sets": "take the names in an order of their own: `sorted(…)`, a tuple or a dict",
+    "hash": "take a number that is the same in every process: of a table, or `zlib.crc32(text.encode())`",
+}
 _OF_NOTES = {
     "training-mode": _EVAL,
     "undeclared-write": "name what it changes in `mutates_args`, or let it work on a copy",
@@ -87,7 +90,10 @@ def difference_words(stage: Stage, seen: Observation, changed: str | None = None
         return Words(message, wrong_declaration(facts[0])[1])
     if stage.lowering:
         return Words(message, seen.details.get("suggestion") or OF_CAUSES.get(str(seen.details.get("cause"))))
-    return Words(message, seen.details.get("suggestion") or _INSTEAD.get(str(seen.check)))
+    instead = seen.details.get("suggestion") or _INSTEAD.get(str(seen.check))
+    if seen.check == "other-process":
+        instead = "; or ".join(_IN_EVERY_PROCESS[one] for one in seen.details.get("follows", ["sets"]))
+    return Words(message, instead)
 
 
 def warning_words(seen: Observation) -> Words:

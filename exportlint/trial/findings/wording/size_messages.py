@@ -247,7 +247,13 @@ def _unequal(fact: Fact) -> tuple[str, str]:
 def _outside(fact: Fact) -> tuple[str, str]:
     declared = f"declared dynamic as `{fact['declared']}` {span(*fact['asked'])}"
     message = f"the sample's {dim_in_words(fact['dim'])} is {fact['sample']}, {declared}"
-    return message, "give a sample within the range, or declare a wider one"
+    (low, high), size = fact["asked"], fact["sample"]
+    return message, f"give a sample with {_instead_of(size, low, high)} there, or declare a range that has {size}"
+
+
+def _instead_of(size: int, low: int, high: int | None) -> str:
+    """The nearest size that is declared."""
+    return f"{low} or more instead of {size}" if size < low else f"{high} or less instead of {size}"
 
 
 def _other_inputs(fact: Fact) -> tuple[str, str]:

@@ -37,7 +37,7 @@ class Words:
 
 
 _SELECT = "compute both sides and select with `torch.where`, or keep both in the program with `torch.cond`"
-_CHECK = "state what holds with `torch._check(…)`, or compute with the tensor instead of a Python number"
+STATE_WHAT_HOLDS = "state what holds with `torch._check(…)`, or compute with the tensor instead of a Python number"
 _REGISTER = (
     "return or take tensors, lists, tuples and dicts, or register the class before the export: "
     '`torch.export.register_dataclass({name}, serialized_type_name="{dotted}")` for a dataclass, else '
@@ -59,7 +59,7 @@ _SYMBOL = " (`{expr}`)"
 
 # By the kind of the refusal. `{groups}` are its parts.
 _REFUSED: Mapping[str, tuple[str, str | None]] = {
-    "number": ("Python needs a number here (`{expr}`) that is known only when the program runs", _CHECK),
+    "number": ("Python needs a number here (`{expr}`) that is known only when the program runs", STATE_WHAT_HOLDS),
     "size": (
         "the size of a tensor decides here (`{expr}`), and that size depends on data",
         "state what holds of the size with `torch._check(…)`, or do without the test",
@@ -72,6 +72,10 @@ _REFUSED: Mapping[str, tuple[str, str | None]] = {
     "output-class": ("the model returns `{name}`, a class that torch.export cannot take apart into tensors", _REGISTER),
     "input-class": ("an input is a `{name}`, a class that torch.export cannot take apart into tensors", _REGISTER),
     "no-module": ("what is exported is a `{name}`, and torch.export takes a `torch.nn.Module` only", _WRAP),
+    "script-part": (
+        "the TorchScript module `{name}` is called here, and torch cannot trace what it does",
+        "keep the module that it was made from, and export with that",
+    ),
     "script-module": ("what is exported is a TorchScript module", "export the module that it was made from"),
     "missing-argument": (
         "the example inputs give no value for the argument `{name}` of forward",
@@ -109,13 +113,30 @@ def torch_words(seen: Observation) -> Words:
     if violates_declared_sizes(text):
         return _constraints(violation(text))
     if found := refusal(text):
-        message, suggestion = _REFUSED[found.kind]
+        inside = found.kind == "value" and "read" in seen.details and seen.user and not decides(seen.user.text)
+        message, suggestion = _ASKED_INSIDE if inside else _REFUSED[found.kind]
         known = message if "read" in seen.details else message.replace(_SYMBOL, "")
         return _filled(found.parts, seen, known, suggestion)
     if broken := graph_break(text):
         return _graph_break(broken)
     return Words(f"{_bare(seen.error_class)}{one_line(seen.first_line or text)}")
 
+
+# The author's line decides nothing: an operation that it calls does.
+_DECIDES = re.compile(
+    r"\b(if|elif|while|and|or|not|in|is|assert|match|case|bool|any|all|min|max|sorted)\b|[<>=!]=|[<>]"
+)
+
+
+def decides(line: str) -> bool:
+    """Does the author's line ask something, as `if` or a comparison do?"""
+    return _DECIDES.search(line) is not None
+
+
+_ASKED_INSIDE = (
+    "an operation asks about a number here (`{expr}`) that is known only when the program runs",
+    STATE_WHAT_HOLDS,
+)
 
 # Issues of draft_export, by their type; `{subject}` is the expression or the operator.
 _ISSUES: dict[str, tuple[str, str | None]] = {
