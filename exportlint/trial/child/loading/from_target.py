@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from exportlint.trial.child.loading.as_first import AsFirst
 from exportlint.trial.child.loading.loaded import Loaded, Make, as_args, as_kwargs, copied, of_values
 from exportlint.trial.child.loading.module_wrapper import is_called_with_arguments, wrapped
 from exportlint.trial.child.loading.seeding import seed
@@ -125,7 +126,8 @@ def _model_maker(found: Any) -> Make:
     # A method of a module, or what needs arguments, is what somebody wants to export, not a maker of models.
     is_method = isinstance(getattr(found, "__self__", None), torch.nn.Module)
     if isinstance(found, torch.nn.Module) or is_method or is_called_with_arguments(found):
-        return lambda: wrapped(copied(found))
+        fresh = AsFirst(found)
+        return lambda: wrapped(fresh())
 
     def make() -> Any:
         seed(0)

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from exportlint.trial.child.loading.as_first import AsFirst
 from exportlint.trial.child.loading.module_wrapper import wrapped
 from exportlint.trial.child.torch_private import pytree
 from exportlint.trial.protocol.target import Target, TargetError
@@ -44,10 +45,10 @@ class Loaded:
 
 def of_values(target: Target, model: Any, args: Any, kwargs: dict[str, Any], shapes: Any) -> Loaded:
     """A target whose parts live in this process already."""
-    given = _detached((args, kwargs))
+    given, fresh = _detached((args, kwargs)), AsFirst(model)
     return Loaded(
         target,
-        model=lambda: wrapped(copied(model)),
+        model=lambda: wrapped(fresh()),
         args=lambda: as_args("args", copied(given)[0]),
         kwargs=lambda: copied(given)[1],
         dynamic_shapes=lambda: shapes,
