@@ -19,11 +19,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, ClassVar
 
-import libcst as cst
-
-from exportlint import Case, Misfit, Rule, Scope, size_written, specifications
+from exportlint import Case, Misfit, Rule, Scope, Severity, size_written, specifications
 
 if TYPE_CHECKING:
+    import libcst as cst
+
     from exportlint import Code, Specification
 
 _FITTING = "write `{fitting}`"
@@ -72,7 +72,7 @@ class DynamicShapesMisfit(Rule):
             "{what} is collected by `{instead}`, of which torch takes no `dynamic_shapes`",
             "give forward a parameter of that name",
         ),
-        "BadSampleOfOne": Case("{what} is {size} in the sample, and is declared dynamic as {instead}", _TWO),
+        "BadSampleOfOne": Case("{what} {is} {size} in the sample, and declared dynamic as {instead}", _TWO),
         "BadOutside": Case(
             "{what} is {size} in the sample, and is declared as {instead}",
             "give a sample within the range, or declare a wider one",
@@ -97,11 +97,20 @@ class DynamicShapesMisfit(Rule):
     def _judge(self, specification: Specification) -> None:
         fitting = specification.fitting()
         told = " ".join(ast.unparse(fitting).split()) if fitting is not None else "the structure of the arguments"
-        for misfit in specification.misfits():
+        misfits = specification.misfits()
+        constant = [one for one in misfits if one.kind is Misfit.CONSTANT_SIZE]
+        for misfit in (one for one in misfits if one not in constant[1:]):
             node = misfit.node
             if misfit.kind in _OF_SIZES:
                 node = size_written(self.code.module, specification.call, misfit) or node
-            texts = {"what": misfit.what, "instead": misfit.instead, "size": str(misfit.size), "fitting": told}
+            what = " and ".join(one.what for one in constant) if misfit in constant else misfit.what
+            texts = {
+                "what": what,
+                "is": "is" if misfit not in constant or len(constant) == 1 else "are",
+                "instead": misfit.instead,
+                "size": str(misfit.size),
+                "fitting": told,
+            }
             self._wanted.setdefault(self._start(node), (_CASES[misfit.kind], texts))
 
     def _start(self, node: ast.expr) -> tuple[int, int]:
@@ -114,7 +123,7 @@ class DynamicShapesMisfit(Rule):
         place = self.code.place(node)
         case, texts = self._wanted.pop((place.line, place.column - 1), ("", {}))
         if case:
-            self.report(node, case, **texts)
+            self.report(node, case, at_most=Severity.ERROR, because=None, **texts)
 
     def visit_Dict(self, node: cst.Dict) -> None:
         self._seen(node)

@@ -27,13 +27,15 @@ if TYPE_CHECKING:
 _DIM = "torch.export.Dim"
 _HINTS = frozenset({f"{_DIM}.{name}" for name in ("AUTO", "DYNAMIC", "STATIC")})
 _CONSTANT_SIZES = frozenset({0, 1})
-_FACTORIES = frozenset(
-    {f"torch.{name}" for name in ("randn", "rand", "zeros", "ones", "empty", "randint")}
-)
+_FACTORIES = frozenset({f"torch.{name}" for name in ("randn", "rand", "zeros", "ones", "empty", "randint")})
 
 
 class Misfit(enum.Enum):
-    """In which way a part of a specification does not fit."""
+    """In which way a part of a specification does not fit.
+
+    >>> Misfit.RANK.value
+    'the tensor has more or fewer dims'
+    """
 
     NAMES = "the names are not those of the arguments that are given"
     NUMBER = "there are more or fewer of them"
@@ -65,7 +67,20 @@ class Misfitting:
 
 @dataclass
 class Specification:
-    """A specification that is written down as a literal, of an export call whose arguments are known."""
+    """A specification that is written down as a literal, of an export call whose arguments are known.
+
+    >>> from exportlint.testing import code_of
+    >>> code = code_of('''
+    ... import torch
+    ... class Scale(torch.nn.Module):
+    ...     def forward(self, x, factor=None): ...
+    ... batch = torch.export.Dim("batch")
+    ... torch.export.export(Scale(), (torch.ones(1, 8),), dynamic_shapes={"y": {0: batch}})
+    ... ''')
+    >>> (one,) = specifications(code.module, code.exports)
+    >>> [(misfit.kind.name, misfit.what) for misfit in one.misfits()], ast.unparse(one.fitting())
+    ([('NAMES', '`x` is missing and `y` is not given')], "{'x': {0: batch}}")
+    """
 
     node: ast.expr
     call: ExportCall
@@ -164,9 +179,9 @@ class Specification:
                     yield from self._sizes_of(inner, part, item, f"{name}[{i}]", (*path, i))
         elif value.container == "dict" and value.certain:
             for key, inner in (_entries(node) or {}).items():
-                part, item = spec.field(str(key)), value.field(str(key))
-                if part is not None and item is not None:
-                    yield from self._sizes_of(inner, part, item, f"{name}[{key!r}]", (*path, key))
+                said, given = spec.field(str(key)), value.field(str(key))
+                if said is not None and given is not None:
+                    yield from self._sizes_of(inner, said, given, f"{name}[{key!r}]", (*path, key))
 
     def _dims(
         self, node: ast.expr, spec: Value, value: Value, name: str, path: tuple[int | str, ...]
@@ -201,7 +216,19 @@ class Specification:
 
 
 def specifications(module: ModuleInfo, calls: Sequence[ExportCall]) -> Iterator[Specification]:
-    """Those that stand in the file as literals, of models whose forward is known."""
+    """Those that stand in the file as literals, of models whose forward is known.
+
+    >>> from exportlint.testing import code_of
+    >>> code = code_of('''
+    ... import torch
+    ... class Scale(torch.nn.Module):
+    ...     def forward(self, x, factor=None): ...
+    ... batch = torch.export.Dim("batch")
+    ... torch.export.export(Scale(), (torch.ones(1, 8),), dynamic_shapes={"x": {0: batch}})
+    ... ''')
+    >>> [ast.unparse(one.node) for one in specifications(code.module, code.exports)]
+    ["{'x': {0: batch}}"]
+    """
     if any(_sets_forward(node) for node in ast.walk(module.tree)):
         return  # what is called then has other parameters
     seen = set[int]()
@@ -263,7 +290,21 @@ def samples_written(module: ModuleInfo, call: ExportCall) -> ast.expr | None:
 
 
 def size_written(module: ModuleInfo, call: ExportCall, misfit: Misfitting) -> ast.expr | None:
-    """Where the sample's size is written, as the 1 of `torch.randn(1, 8)`; None where it comes from elsewhere."""
+    """Where the sample's size is written, as the 1 of `torch.randn(1, 8)`; None where it comes from elsewhere.
+
+    >>> from exportlint.testing import code_of
+    >>> code = code_of('''
+    ... import torch
+    ... class Scale(torch.nn.Module):
+    ...     def forward(self, x, factor=None): ...
+    ... batch = torch.export.Dim("batch")
+    ... torch.export.export(Scale(), (torch.ones(1, 8),), dynamic_shapes={"x": {0: batch}})
+    ... ''')
+    >>> (one,) = specifications(code.module, code.exports)
+    >>> (misfit,) = one.misfits()
+    >>> misfit.kind.name, ast.unparse(size_written(code.module, one.call, misfit))
+    ('CONSTANT_SIZE', '1')
+    """
     node = samples_written(module, call)
     for step in misfit.argument:
         if isinstance(node, ast.Dict):
@@ -366,9 +407,7 @@ def _structure(node: ast.expr, value: Value, name: str) -> Iterator[Misfitting]:
         else:
             for key, inner in (entries or {}).items():
                 yield from _structure(inner, value.field(str(key)) or UNKNOWN, f"{name}[{key!r}]")
-    elif (value.kind is Kind.NONE or value.container in {"float", "str"}) and not _is_none(node):
-        yield Misfitting(node, Misfit.NO_TENSOR, name)
-    elif value.container in {"int", "bool"} and isinstance(node, ast.Dict | ast.Tuple | ast.List):
+    elif not _is_none(node) and (value.kind is Kind.NONE or value.container in {"float", "str", "int", "bool"}):
         yield Misfitting(node, Misfit.NO_TENSOR, name)
 
 
@@ -433,9 +472,7 @@ def _fitted_arguments(given: Mapping[str, Value], node: ast.expr, forward: Funct
             if len(written) > len(given) and not all(map(_is_none, written[len(given) :])):
                 raise _CannotFitError
             names = list(given)
-            parts = [
-                _fitted(given[name], written[i] if i < len(written) else None) for i, name in enumerate(names)
-            ]
+            parts = [_fitted(given[name], written[i] if i < len(written) else None) for i, name in enumerate(names)]
             return type(node)(parts, ast.Load())
     raise _CannotFitError
 
@@ -482,7 +519,9 @@ def _fitted_tensor(value: Value, node: ast.expr) -> ast.expr:
         case ast.Tuple(elts=written) | ast.List(elts=written) if rank and all(map(_is_none, written[rank:])):
             return type(node)(written[:rank], ast.Load())
         case ast.Dict(keys=keys, values=values):
-            numbers = [int(key.value) for key in keys if isinstance(key, ast.Constant) and str(key.value).isdigit()]
+            numbers = [
+                int(str(key.value)) for key in keys if isinstance(key, ast.Constant) and str(key.value).isdigit()
+            ]
             if len(numbers) == len(keys) and all(number < rank or not rank for number in numbers):
                 return ast.Dict([ast.Constant(number) for number in numbers], values)
     raise _CannotFitError

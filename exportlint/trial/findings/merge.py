@@ -102,7 +102,12 @@ class _MergedEvidence:
 
     def _at_call(self, found: TrialFinding) -> int | None:
         """Torch names no line, so it stands at the call of a script: what its own rule suspects there."""
-        here = [i for i, static in enumerate(self.static) if static.rule == found.rule and _covers(static, found)]
+        own = [(i, one) for i, one in enumerate(self.static) if one.rule == found.rule and one.path == found.path]
+        here = [i for i, one in own if _covers(one, found)]
+        if not here and found.about_declaration and len({one.message for _, one in own}) == 1:
+            here = [
+                own[0][0]
+            ]  # it stands where the specification or the sample is written, which may be above the call
         return here[0] if found.of_export and len(here) == 1 else None
 
     def _of_its_call(self, found: TrialFinding, report: TargetReport) -> int | None:
@@ -283,7 +288,8 @@ def _tried(static: Finding, found: TrialFinding) -> str:
         return f"; {news}" if news and news not in static.message else ""
     says = found.message if above or found.rule != static.rule else found.beside_its_rule
     at_call = found.rule == static.rule and _covers(static, found)
-    return f"; tried{above}: {says}" + ("" if found.placed or found.family == TRAINING_MODE or at_call else _ONLY)
+    is_known = found.placed or found.family == TRAINING_MODE or at_call or found.about_declaration
+    return f"; tried{above}: {says}" + ("" if is_known else _ONLY)
 
 
 # Read in the source which name a call of export is given as its model.

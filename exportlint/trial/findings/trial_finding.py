@@ -36,6 +36,7 @@ class TrialFinding:
     code       what to write, ready to paste; with a remedy, what the trial wrote
     within     names the submodule that is refused by itself; a refusal at the same line takes it over
     literals   the values that two traces gave, in words; another observation at the line does not show them
+    about_declaration  it is the `dynamic_shapes` that does not fit the sample, whatever the model does
     read_at    where the number was read that torch does not know; inside: the line of the library that is called there
     """
 
@@ -58,6 +59,7 @@ class TrialFinding:
     about_a_size: bool = False
     remedy: str = ""
     literals: str = ""
+    about_declaration: bool = False
     code: str = ""
 
     @property
@@ -100,7 +102,8 @@ class TrialFinding:
             how = self.remedy or "write a fake kernel that gives what the operator gave in this trial"
             return Fix(f"{how}:\n\n{self.code}", tried="verified" if self.remedy else "not tried")
         if self.remedy:
-            return Fix(f"{self.remedy}; or {usual}" if usual else self.remedy, tried="verified")
+            other = None if self.about_declaration else usual
+            return Fix(f"{self.remedy}; or {other}" if other else self.remedy, tried="verified")
         return Fix(usual) if usual else None
 
     def finding(self) -> Finding:
