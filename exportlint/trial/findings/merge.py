@@ -118,7 +118,9 @@ class _MergedEvidence:
         if not here and report.path and report.target and report.target.kind is TargetKind.MODULE:
             path = shown(str(Path(report.path).resolve()), self.root)
             named = ((index, given_model(str(self.root / path), one)) for index, one in own if one.path == path)
-            here = [index for index, name in named if name == "model"]
+            here = [index for index, name in named if name == "model"] or [
+                index for index, one in own if one.path == path and _keeps_model(str(self.root / path), one)
+            ]
         return here[0] if len(here) == 1 else None
 
     def _inside(self, found: TrialFinding) -> int | None:
@@ -306,6 +308,18 @@ def given_model(path: str, call: Finding) -> str | None:
     marked = (call.line, call.column, call.end_line, call.end_column)
     calls = (node for node in nodes if isinstance(node, ast.Call) and _span(node, lines) == marked)
     return next(map(_model, calls), None)
+
+
+def _keeps_model(path: str, made: Finding) -> bool:
+    """Does the finding mark what the file's `model` is made of?"""
+    try:
+        text = Path(path).read_text("utf-8")
+        nodes = ast.parse(text).body
+    except (OSError, SyntaxError, ValueError):
+        return False
+    lines, marked = text.split("\n"), (made.line, made.column, made.end_line, made.end_column)
+    kept = (one.value for one in nodes if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "model")
+    return any(isinstance(one, ast.Call) and _span(one, lines) == marked for one in kept)
 
 
 def _span(node: ast.Call, lines: list[str]) -> tuple[int, int, int, int]:
