@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from exportlint.engine.source.symbols import ClassInfo, FunctionInfo, ModuleInfo
     from exportlint.engine.values.abstract_value import Kind, Source, Value
     from exportlint.engine.values.extents import Declaration
+    from exportlint.engine.values.program_calls import calls_with_other_sizes
     from exportlint.engine.values.shape_specification import Misfit, Specification, size_written, specifications
     from exportlint.engine.values.shapes import Demand, Need, dims_of, extent_of, has_several_elements
     from exportlint.errors import UserError
@@ -56,6 +57,7 @@ _NAMES_OF_MODULES = {
     "engine.source.symbols": "ClassInfo FunctionInfo ModuleInfo",
     "engine.values.abstract_value": "Kind Source Value",
     "engine.values.extents": "Declaration",
+    "engine.values.program_calls": "calls_with_other_sizes",
     "engine.values.shape_specification": "Misfit Specification size_written specifications",
     "engine.values.shapes": "Demand Need dims_of extent_of has_several_elements",
     "errors": "UserError",
@@ -130,6 +132,7 @@ __all__ = [
     "argument",
     "asked_for_truth",
     "called",
+    "calls_with_other_sizes",
     "demands_of",
     "diagnose",
     "dims_of",

@@ -1,6 +1,7 @@
 """A `dynamic_shapes` that does not fit its arguments, in their structure: `{"x": …}` as `{"x": …, "start": None}`.
 
-And a sample whose size torch takes for a constant, or that is outside of what is declared, with another size.
+And a sample whose size torch takes for a constant, or that is outside of what is declared, with another size; and an
+export that declares the dim in which its program is called with another size.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from exportlint.engine.values.abstract_value import span_of
+from exportlint.engine.values.program_calls import calls_with_other_sizes
 from exportlint.engine.values.shape_specification import Misfit, size_written, specifications
+from exportlint.rewrite.draft import changed_copy, expression
 from exportlint.rewrite.transformation import Proposal
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ class FittingShapes:
     """At a part of a specification, or at a size of its sample."""
 
     def proposals(self, site: Site) -> Iterator[Proposal]:
+        yield from _declared(site)
         for one in specifications(site.module, site.belief.exports):
             sizes = dict[int, ast.expr]()
             for misfit in one.misfits():
@@ -42,6 +46,29 @@ class FittingShapes:
                     draft = site.draft()
                     draft.swap(one.node, fitting)
                     yield Proposal("declare the sizes in the structure of the arguments", draft)
+
+
+def _declared(site: Site) -> Iterator[Proposal]:
+    """At a call of a program with another size: the export that declares the dim."""
+    others = [*calls_with_other_sizes(site.module, site.belief.exports)]
+    here = next((one for one in others if one.call is site.node), None)
+    if here is None or any(word.arg == "dynamic_shapes" for word in here.export.keywords):
+        return
+    draft = site.draft()
+    dims = {one.name: one.dim for one in others if one.export is here.export}
+    parts = [_dim(dims[name]) if name in dims else ast.Constant(None) for name in here.names]
+    shapes = ast.Dict([ast.Constant(name) for name in here.names], parts)
+    draft.add_import("torch")
+    draft.swap(
+        here.export,
+        changed_copy(here.export, keywords=[*here.export.keywords, ast.keyword("dynamic_shapes", shapes)]),
+    )
+    yield Proposal("declare the dim with `dynamic_shapes=`", draft)
+
+
+def _dim(dim: int) -> ast.expr:
+    name = "batch" if dim == 0 else f"dim_{dim}"
+    return ast.Dict([ast.Constant(dim)], [expression("torch.export.Dim(NAME)", NAME=ast.Constant(name))])
 
 
 def _covers(node: ast.AST, part: ast.AST) -> bool:

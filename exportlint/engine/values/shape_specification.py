@@ -314,21 +314,43 @@ def size_written(module: ModuleInfo, call: ExportCall, misfit: Misfitting) -> as
         else:
             return None
         if isinstance(node, ast.Name):
-            node = _set_once(module, node.id, node)
+            node = set_once(module, node.id, node)
+    sizes = _sizes_in(module, node)
+    if sizes is None or misfit.dim >= len(sizes):
+        return None
+    found: ast.expr | None = sizes[misfit.dim]
+    if isinstance(found, ast.Name):
+        found = set_once(module, found.id, found)
+    match found:
+        case ast.Constant(value=int(number)) if number == misfit.size:
+            return found
+    return None
+
+
+def _sizes_in(module: ModuleInfo, node: ast.expr | None) -> Sequence[ast.expr] | None:
+    """The sizes that a call such as `torch.randn(1, 8)` names."""
     if not isinstance(node, ast.Call) or module.dotted(node.func) not in _FACTORIES:
         return None
     sizes: Sequence[ast.expr] = node.args[2:] if (module.dotted(node.func) or "").endswith("randint") else node.args
     sizes = [word.value for word in node.keywords if word.arg == "size"] or sizes
     if len(sizes) == 1 and isinstance(sizes[0], ast.Tuple | ast.List):
         sizes = sizes[0].elts
-    if misfit.dim >= len(sizes) or any(isinstance(one, ast.Starred) for one in sizes):
-        return None
-    found: ast.expr | None = sizes[misfit.dim]
-    if isinstance(found, ast.Name):
-        found = _set_once(module, found.id, found)
-    match found:
-        case ast.Constant(value=int(number)) if number == misfit.size:
-            return found
+    return None if any(isinstance(one, ast.Starred) for one in sizes) else sizes
+
+
+def written_sizes(module: ModuleInfo, node: ast.expr) -> list[int | None] | None:
+    """The sizes of a tensor that is made by such a call, names followed; None for one that is not a number."""
+    made = set_once(module, node.id, node) if isinstance(node, ast.Name) else node
+    sizes = _sizes_in(module, made)
+    return [_number(module, one) for one in sizes] if sizes else None
+
+
+def _number(module: ModuleInfo, node: ast.expr | None) -> int | None:
+    if isinstance(node, ast.Name):
+        node = set_once(module, node.id, node)
+    match node:
+        case ast.Constant(value=int(number)) if not isinstance(number, bool):
+            return number
     return None
 
 
@@ -344,7 +366,7 @@ def literal_of(module: ModuleInfo, node: ast.expr | None) -> ast.expr | None:
             case ast.Dict() | ast.Tuple() | ast.List():
                 return node
             case ast.Name(id=name):
-                node = _set_once(module, name, node)
+                node = set_once(module, name, node, unchanged=True)
             case ast.Call(func=ast.Name(id=name), args=[], keywords=[]) if name in module.functions:
                 return _returned(module, module.functions[name])
             case _:
@@ -352,8 +374,9 @@ def literal_of(module: ModuleInfo, node: ast.expr | None) -> ast.expr | None:
     return None
 
 
-def _set_once(module: ModuleInfo, name: str, use: ast.expr) -> ast.expr | None:
-    """The one assignment of a name in the innermost function around its use, else in the file."""
+def set_once(module: ModuleInfo, name: str, use: ast.expr, *, unchanged: bool = False) -> ast.expr | None:
+    """The one assignment of a name in the innermost function around its use, else in the file. `unchanged`: None for
+    what may be changed after that, by items that are set or methods that are called."""
     for scope in _scopes(module.tree, use):
         found, changed = list[ast.expr](), False
         for one in ast.walk(scope):
@@ -363,9 +386,9 @@ def _set_once(module: ModuleInfo, name: str, use: ast.expr) -> ast.expr | None:
                 case ast.AnnAssign(target=ast.Name(id=target), value=ast.expr() as value) if target == name:
                     found.append(value)
                 case ast.Subscript(value=ast.Name(id=owner), ctx=ast.Store() | ast.Del()) if owner == name:
-                    changed = True
+                    changed = changed or unchanged
                 case ast.Call(func=ast.Attribute(value=ast.Name(id=owner))) if owner == name:
-                    changed = True
+                    changed = changed or unchanged
                 case ast.AugAssign(target=ast.Name(id=owner)) | ast.arg(arg=owner) if owner == name:
                     changed = True
         stored = [

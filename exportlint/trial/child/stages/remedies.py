@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from exportlint.trial.child.custom_operators.examined_operators import Draft, drafts_of_missing, registered
-from exportlint.trial.child.execution.call_record import kept_records, record_calls
 from exportlint.trial.child.dynamic_shapes.conditions import FROM
 from exportlint.trial.child.dynamic_shapes.input_tensors import declared_code, fitting, input_tensors
 from exportlint.trial.child.dynamic_shapes.other_sizes import resized
+from exportlint.trial.child.execution.call_record import kept_records, record_calls
 from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.export_call import export
