@@ -2,7 +2,7 @@
 
 Why: while a model is exported, inputs, parameters and modules are stand-ins for the real ones, and a program has no
 objects at all. `id()` and `hash()` (of text, too) become a number that was true once; `is` between two inputs and a
-cache keyed by tensors are decided for the sample inputs and stay so: exported without a word, wrong for other objects. In
+cache keyed by tensors are decided for the sample inputs and stay so: exported without a word, wrong for others. In
 non-strict mode an input is a FakeTensor, so `type(x) is torch.Tensor` is False, and the name of the type another.
 `data_ptr()` is refused, except on parameters in strict mode. `is` between modules and `is None` are Python and fine.
 

@@ -98,3 +98,40 @@ def test_what_torch_takes_is_silent(say: Callable[..., str]) -> None:
         return torch.cond(x.sum() > 0, yes, lambda t: self.scale(t) - len(own), (x,))
 """
     assert "Found nothing" in say("check", HEAD + NET.format(name="Net") + body, "--mode", "both")
+
+
+FLAGS = """\
+import torch
+from torch import nn
+
+
+class Gate(nn.Module):
+    def forward(self, x):
+        flags = torch.stack([x.sum() > 0, x.max() > 1])
+        return torch.cond(flags, lambda t: t.sin(), lambda t: t.cos(), (x,))
+"""
+MARKS = """\
+import torch
+from torch import nn
+
+
+class Valve(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("marks", torch.tensor([0.2, 0.7]))
+
+    def forward(self, x):
+        return torch.cond(self.marks < x.mean(), lambda t: t.sin(), lambda t: t.cos(), (x,))
+"""
+ONE = FLAGS.replace("torch.cond(flags,", "torch.cond(flags.any(),")
+
+
+@pytest.mark.parametrize(
+    ("source", "place"), [(FLAGS, "net.py:8:27"), (MARKS, "net.py:11:27")], ids=["stack", "buffer"]
+)
+@pytest.mark.clause("a predicate of two elements is found in the source, without a sample")
+def test_a_predicate_of_two_elements_is_found_without_a_sample(
+    say: Callable[..., str], source: str, place: str
+) -> None:
+    assert f"{place}: error[cond-misuse] the predicate" in say("check", source, "--output-format", "concise")
+    assert "cond-misuse" not in say("check", ONE, "--output-format", "concise")

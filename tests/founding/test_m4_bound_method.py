@@ -248,7 +248,7 @@ if __name__ == "__main__":
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "told"),
-    [(MONITOR, "net.py:19:15: error[export-of-non-module] `entry`"), (PROPOSER, "net.py:20:12: error[export-of-non")],
+    [(MONITOR, "net.py:19:15: error[export-of-non-module] `entry`"), (PROPOSER, "net.py:21:12: error[export-of-non")],
     ids=["of a plain object", "of a model, in a function"],
 )
 @pytest.mark.clause("found statically at the export call, and the wrapper written into the script, under an alias too")
