@@ -109,7 +109,7 @@ def test_a_model_that_the_file_keeps_is_an_error_where_it_is_made(
 
 @pytest.mark.clause("a trial of it confirms the one finding")
 def test_a_trial_of_a_model_that_the_file_keeps_confirms_it(say: Callable[..., str]) -> None:
-    report = say("trial", KEPT, "--quick", "--output-format", "concise").splitlines()
+    report = say("trial", KEPT, "--output-format", "concise").splitlines()
     (about,) = (line for line in report if "train" in line and line.startswith("net.py"))
     assert about.startswith("net.py:16:9: error[export-in-train-mode]")
     assert "tried: exported in training mode: norm, dropout" in about
