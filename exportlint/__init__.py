@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from exportlint.engine.source.symbols import ClassInfo, FunctionInfo, ModuleInfo
     from exportlint.engine.values.abstract_value import Kind, Source, Value
     from exportlint.engine.values.extents import Declaration
+    from exportlint.engine.values.program_calls import calls_with_other_sizes
+    from exportlint.engine.values.shape_specification import Misfit, Specification, size_written, specifications
     from exportlint.engine.values.shapes import Demand, Need, dims_of, extent_of, has_several_elements
     from exportlint.errors import UserError
     from exportlint.finding import Applicability, Edit, Finding, Fix, Link, Severity
@@ -55,6 +57,8 @@ _NAMES_OF_MODULES = {
     "engine.source.symbols": "ClassInfo FunctionInfo ModuleInfo",
     "engine.values.abstract_value": "Kind Source Value",
     "engine.values.extents": "Declaration",
+    "engine.values.program_calls": "calls_with_other_sizes",
+    "engine.values.shape_specification": "Misfit Specification size_written specifications",
     "engine.values.shapes": "Demand Need dims_of extent_of has_several_elements",
     "errors": "UserError",
     "finding": "Applicability Edit Finding Fix Link Severity",
@@ -101,6 +105,7 @@ __all__ = [
     "FunctionInfo",
     "Kind",
     "Link",
+    "Misfit",
     "ModuleInfo",
     "Need",
     "OperatorRule",
@@ -115,6 +120,7 @@ __all__ = [
     "Severity",
     "Sketch",
     "Source",
+    "Specification",
     "Touch",
     "TruthRule",
     "Use",
@@ -126,6 +132,7 @@ __all__ = [
     "argument",
     "asked_for_truth",
     "called",
+    "calls_with_other_sizes",
     "demands_of",
     "diagnose",
     "dims_of",
@@ -147,6 +154,8 @@ __all__ = [
     "outlives_calls",
     "path_on_self",
     "root_name",
+    "size_written",
+    "specifications",
     "text_argument",
     "use_of",
     "written_in_place",

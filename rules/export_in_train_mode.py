@@ -40,11 +40,12 @@ _CHAINED = frozenset(
     {"to", "cpu", "cuda", "float", "half", "double", "bfloat16", "requires_grad_", "to_empty", "type", "train"}
 )
 _MODES = frozenset({"eval", "train"})
+_MAKER = "get_model"
 
 
 class ExportInTrainMode(ScriptRule):
     mended_by = ("interface",)
-    words = r"torch\.export|from torch import .*\bexport\b"
+    words = r"torch\.export|from torch import .*\bexport\b|\b(example_args|get_(example_)?inputs|example_inputs)\b"
     checks = ("training-mode",)
     cases: ClassVar = {
         "BadDropout": Case("`{target}` is exported in train mode and holds {part}: it stays on", _EVAL),
@@ -53,8 +54,14 @@ class ExportInTrainMode(ScriptRule):
         "BadUnseen": Case("`{target}` may still be in train mode: no `eval()` is seen on the way", _EVAL),
     }
 
+    @classmethod
+    def concerns(cls, code: Code) -> bool:
+        """Is a model exported, or kept with its inputs for an exporter elsewhere?"""
+        return super().concerns(code) or _is_kept(code)
+
     def __init__(self, code: Code) -> None:
         super().__init__(code)
+        self._functions: list[str] = []
         self._switches: dict[int, list[_Switch]] = {}
         self._touched: set[int] = set()
         self._later: list[tuple[cst.Call, cst.BaseExpression]] = []
@@ -67,6 +74,19 @@ class ExportInTrainMode(ScriptRule):
             self._later.append((node, target))
         else:
             self._judge(node, target)
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        super().visit_FunctionDef(node)
+        self._functions.append(node.name.value)
+
+    def leave_FunctionDef(self, original_node: cst.FunctionDef) -> None:
+        super().leave_FunctionDef(original_node)
+        self._functions.pop()
+
+    def visit_Return(self, node: cst.Return) -> None:
+        """`def get_model(): return Net()`, beside the inputs that are kept for it."""
+        if self._functions == [_MAKER] and node.value is not None and _is_kept(self.code):
+            self._kept(node.value, node.value)
 
     def leave_Call(self, original_node: cst.Call) -> None:
         """`model.stem.eval()` is remembered, and that a function was given the model that may switch it."""
@@ -97,6 +117,11 @@ class ExportInTrainMode(ScriptRule):
     def leave_Module(self, original_node: cst.Module) -> None:
         """A model of the file that a function exports: the mode may be set below the function, and before the call."""
         del original_node
+        kept = cst.Name("model")
+        if "model" in self._scopes[0] and _is_kept(self.code):
+            origin, _ = self.unchained(kept)
+            if isinstance(origin, cst.Call):
+                self._kept(origin, kept)
         for node, target in self._later:
             if not any(_mode(step) == "eval" for step in self.unchained(target)[1]):
                 self._judge(node, target)
@@ -122,7 +147,12 @@ class ExportInTrainMode(ScriptRule):
                 return True
         return False
 
-    def _judge(self, node: cst.Call, target: cst.BaseExpression) -> None:
+    def _kept(self, node: cst.BaseExpression, target: cst.BaseExpression) -> None:
+        """A model that a file keeps with its inputs; one that is put into train mode in so many words is meant so."""
+        if not any(_mode(step) for step in self.unchained(target)[1]):
+            self._judge(node, target)
+
+    def _judge(self, node: cst.BaseExpression, target: cst.BaseExpression) -> None:
         origin, steps = self.unchained(target)
         if not isinstance(origin, cst.Call) or id(origin) in self._touched:
             return
@@ -131,7 +161,7 @@ class ExportInTrainMode(ScriptRule):
         own = [replace(switch, at=switch.at - 0.5) for switch in self._switches.get(id(origin), ())]
         switches = sorted([*switches, *own], key=lambda switch: switch.at)
         parts = [part for part in self._parts(origin) if part.in_train_mode(switches)]
-        text = self.code.text(target)
+        text = target.value if isinstance(target, cst.Name) else self.code.text(target)
         if parts:
             part = min(parts, key=lambda one: not one.certain)
             told = "BadTrainCalled" if modes and modes[-1][1] == "train" else part.case
@@ -170,6 +200,11 @@ class ExportInTrainMode(ScriptRule):
         calls = (node.func for node in ast.walk(function.node) if isinstance(node, ast.Call))
         classes = (self._class_named(func, function.module) for func in calls)
         return any(cls is not None and cls.is_module for cls in classes)
+
+
+def _is_kept(code: Code) -> bool:
+    """Does the file keep a model with its inputs, and export it nowhere itself?"""
+    return bool(code.exports) and all(one.place is None for one in code.exports)
 
 
 @dataclass(frozen=True, slots=True)

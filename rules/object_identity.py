@@ -1,8 +1,8 @@
 """The result depends on which Python object it is, not on its value.
 
 Why: while a model is exported, inputs, parameters and modules are stand-ins for the real ones, and a program has no
-objects at all. `id()` and `hash()` become a number that was true once; `is` between two inputs and a cache keyed
-by tensors are decided for the sample inputs and stay so: exported without a word, wrong for other objects. In
+objects at all. `id()` and `hash()` (of text, too) become a number that was true once; `is` between two inputs and a
+cache keyed by tensors are decided for the sample inputs and stay so: exported without a word, wrong for others. In
 non-strict mode an input is a FakeTensor, so `type(x) is torch.Tensor` is False, and the name of the type another.
 `data_ptr()` is refused, except on parameters in strict mode. `is` between modules and `is None` are Python and fine.
 
@@ -43,6 +43,10 @@ class ObjectIdentity(Rule):
         "BadIdSelf": Case(_ADDRESS, _BUILD),
         "BadHash": Case("`{code}` is made of an address, and becomes a constant of the program", _VALUES),
         "BadHashModule": Case("`{code}` is made of an address, and becomes a constant of the program", _BUILD),
+        "BadHashText": Case(
+            "`{code}` is another number in each process, and becomes a constant of the program",
+            "compute a number of your own once, in `__init__`, as `zlib.crc32(text.encode())` is",
+        ),
         "BadIs": Case("`{code}` asks whether two tensors are one object; the sample inputs decide for good", _VALUES),
         "BadTypeIs": Case(
             "`{code}` asks for the exact type of a tensor, which is FakeTensor while it is traced",
@@ -136,7 +140,9 @@ class ObjectIdentity(Rule):
     def _address(self, node: cst.Call, name: str, of: cst.BaseExpression) -> None:
         value = self.code.value(of)
         cased = "BadHash" if name.endswith("hash") else "BadId"
-        if isinstance(of, cst.Name) and of.value == "self":
+        if cased == "BadHash" and _is_of_text(value):
+            self.report(node, "BadHashText")
+        elif isinstance(of, cst.Name) and of.value == "self":
             self.report(node, "BadHashModule" if cased == "BadHash" else "BadIdSelf")
         elif value.kind is Kind.MODULE:
             self.report(node, f"{cased}Module")
@@ -210,6 +216,14 @@ class ObjectIdentity(Rule):
             index = node.slice[0].slice
             if isinstance(index, cst.Index) and self.code.value(index.value).is_tensor:
                 self.report(node, "BadCacheKey", because=self.code.value(index.value))
+
+
+def _is_of_text(value: Value) -> bool:
+    """Is it text or bytes, whose hash Python seeds anew in each process, or a tuple that holds some?"""
+    if value.kind is Kind.SCALAR:
+        return value.container in {"str", "bytes"} and value.certain
+    holds = value.container in {"tuple", "frozenset"} and value.certain
+    return holds and any(map(_is_of_text, value.items or ()))
 
 
 def _is_type_of_tensor(value: Value) -> bool:

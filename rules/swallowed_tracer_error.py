@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Asked, Case, Code, Kind, Severity, TruthRule, called
+from exportlint import Asked, Case, Code, Kind, Severity, TruthRule, called, functions_below
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from exportlint import Sketch, Value
+    from exportlint import FunctionInfo, Sketch, Value
 
 _BRANCH = "write the data-dependent part with `torch.where` or `torch.cond`, and catch the one exception that is meant"
 _EX = "use an operation that reports instead of raising (`cholesky_ex`, `inv_ex`, `pinv`), and `torch.where`"
@@ -46,12 +46,16 @@ _CHECKS = frozenset({"_check", "_check_value", "_check_index", "_check_is_size"}
 
 @dataclass(slots=True)
 class _Tried:
-    """What stands in a try body: the first data-dependent thing, what may raise for some values, what is called."""
+    """What stands in a try body: the first data-dependent thing, what may raise for some values, what is called.
+
+    helper    a function that may decide by data; `decided`: what it surely decides by
+    """
 
     data: Value | None = None
     asserts: Value | None = None
     ops: dict[str, str] = field(default_factory=dict)
     helper: bool = False
+    decided: Value | None = None
 
 
 class SwallowedTracerError(TruthRule):
@@ -118,8 +122,8 @@ class SwallowedTracerError(TruthRule):
         self._tried.append(_Tried())
         node.body.visit(self)
         tried = self._tried.pop()
-        if tried.data:
-            self.report(broad[0], "BadSuppress", because=tried.data)
+        if tried.data or tried.decided:
+            self.report(broad[0], "BadSuppress", because=tried.data or tried.decided)
         return False
 
     def _catches(self, args: Sequence[cst.Arg]) -> set[str]:
@@ -139,7 +143,8 @@ class SwallowedTracerError(TruthRule):
             at_most = Severity.ERROR if case in {"BadCholesky", "BadMultinomial"} else Severity.WARNING
             self.report(place, case, at_most=at_most, name=name, op=op)
         elif broad and tried.helper:
-            self.report(place, "BadHelper", at_most=Severity.WARNING, name=name)
+            at_most = Severity.ERROR if tried.decided else Severity.WARNING
+            self.report(place, "BadHelper", at_most=at_most, because=tried.decided, name=name)
 
     def asked(self, asked: Asked) -> None:
         value = self.code.value(asked.node)
@@ -177,7 +182,39 @@ class SwallowedTracerError(TruthRule):
             if any(arg.keyword for arg in node.args):
                 tried.ops["keyword"] = "BadMissingKwarg"
         elif function.function is not None and tensor:
-            tried.helper = tried.helper or _decides(function.function.node)
+            tried.decided = tried.decided or self._decided_in(function.function)
+            tried.helper = tried.helper or tried.decided is not None or _decides(function.function.node)
+
+    def _decided_in(self, helper: FunctionInfo) -> Value | None:
+        """The data by which a function, or one that it calls, decides, as far as they stand in this file."""
+        value = self.code.sketch.value
+        for function in functions_below([helper]):
+            if function.module is self.code.module:
+                for part in _asked_in(function.node):
+                    if value(part).is_data:
+                        return value(part)
+        return None
+
+
+def _asked_in(function: ast.AST) -> Iterator[ast.expr]:
+    """What a function asks for its truth, a test taken apart; and what it makes a number of."""
+    for node in ast.walk(function):
+        match node:
+            case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test) | ast.Assert(test=test):
+                yield from _asked_parts(test)
+            case ast.Call(func=ast.Name(id="bool" | "int" | "float"), args=[given]):
+                yield given
+
+
+def _asked_parts(test: ast.expr) -> Iterator[ast.expr]:
+    match test:
+        case ast.BoolOp(values=values):
+            for one in values:
+                yield from _asked_parts(one)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            yield from _asked_parts(operand)
+        case _:
+            yield test
 
 
 def _decides(function: ast.AST) -> bool:

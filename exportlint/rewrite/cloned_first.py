@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 
 _ALWAYS = "copy it always, also where nothing else has its memory"
+_CONVERSIONS = frozenset(
+    {"to", "type", "type_as", "float", "double", "half", "bfloat16", "long", "int", "short", "bool"}
+)
 _COPYING = frozenset({"clone", "copy", "deepcopy"})
 
 
@@ -41,17 +44,43 @@ class ClonedFirst:
                 pass
             case ast.AugAssign(target=ast.Subscript(value=written)) | ast.AugAssign(target=written):
                 pass
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr=method) as func, args=[written, *_])) if (
+                method.endswith("_") and site.view is not None and site.view.origin(func) is not None
+            ):  # `nn.init.zeros_(ids)`
+                pass
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=written, attr=method))) if method.endswith("_"):
                 pass
+            case _ if (inside := _written_by(site.node)) is not None:
+                written = inside
             case _:
                 return
+        if isinstance(written, ast.Call) and _is_conversion(written):  # `x.float().mul_(2)`
+            draft.swap(written, expression("MADE.clone()", MADE=written))
+            yield Proposal("write into a clone", draft)
+            return
+        if site.view is not None and site.view.origin(written) is not None:
+            return  # a function of a library that is called by its module
         while isinstance(written, ast.Subscript) or (
             isinstance(written, ast.Call) and isinstance(written.func, ast.Attribute)
         ):  # a view of what is written: `ids[0].view(-1).fill_(0)`
             written = written.value if isinstance(written, ast.Subscript) else written.func.value  # type: ignore[attr-defined] # see the loop's test
-        if path_of(written) is not None and not (site.view and site.view.value(written).container):
+        known = site.view is not None and site.view.value(written).container is not None
+        if statement is not None and path_of(written) is not None and not known:
             draft.above(statement, statements("OWN = OWN.clone()", OWN=written))
             yield Proposal("write into a clone", draft)
+
+
+def _written_by(node: ast.AST) -> ast.expr | None:
+    """What a call writes in place, in the middle of an expression."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=written, attr=method)) if method.endswith("_"):
+            return written
+    return None
+
+
+def _is_conversion(node: ast.Call) -> bool:
+    """Does it give a tensor of another kind, and no view of one that is written, too?"""
+    return isinstance(node.func, ast.Attribute) and node.func.attr in _CONVERSIONS
 
 
 _Decision = ast.If | ast.IfExp | ast.Assert

@@ -44,6 +44,7 @@ class Interface:
             ways = [*_exported_module(site, site.node), *_own_samples(site, site.node)]
             yield from ways or _in_eval_mode(site, site.node)
             return
+        yield from _kept_in_eval_mode(site)
         yield from _made_module(site)
         yield from _run_once(site)
         yield from _repeated_sample(site, site.draft(), site.node)
@@ -1013,6 +1014,22 @@ def _in_eval_mode(site: Site, call: ast.Call) -> Iterator[Proposal]:
         case _:
             draft.swap(target, expression("MODEL.eval()", MODEL=target))
     yield Proposal("call `.eval()` before the export", draft)
+
+
+def _kept_in_eval_mode(site: Site) -> Iterator[Proposal]:
+    """`model = Net()`, or what `get_model` returns, of a file that keeps a model with its inputs."""
+    draft = site.draft()
+    made = any(one.place is None for one in site.belief.exports)
+    match draft.parent(site.node):
+        case ast.Assign(targets=[ast.Name(id="model")], value=value) if made and value is site.node:
+            pass
+        case ast.Return(value=ast.expr() as value) if made and value is site.node:
+            if getattr(around(draft, value), "name", "") != "get_model":
+                return
+        case _:
+            return
+    draft.swap(value, expression("MODEL.eval()", MODEL=value))
+    yield Proposal("put the model into eval mode", draft)
 
 
 def _own_samples(site: Site, call: ast.Call) -> Iterator[Proposal]:

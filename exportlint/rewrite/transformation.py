@@ -97,6 +97,7 @@ _MODULES: Mapping[str, str] = {
     "drawing-operator": "reading_operator:DrawingOperator",
     "effect-operator": "effect_operator:EffectOperator",
     "listed-in-init": "listed_in_init:ListedInInit",
+    "fitting-shapes": "fitting_shapes:FittingShapes",
     "given-as-tensors": "given_as_tensors:GivenAsTensors",
     "number-operator": "reading_operator:NumberOperator",
     "old-constraints": "old_constraints:OldConstraints",

@@ -13,11 +13,11 @@ from exportlint.rule.suspicion import Place
 from exportlint.rule.syntax.walk import Walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from exportlint.engine.source.parsed import Parsed
     from exportlint.engine.source.symbols import ClassInfo, FunctionInfo, ModuleInfo
-    from exportlint.engine.values.abstract_value import Belief, Span
+    from exportlint.engine.values.abstract_value import Belief, ExportCall, Span
 
 
 class Code(Protocol):
@@ -55,6 +55,10 @@ class Code(Protocol):
     @property
     def declares_dims(self) -> bool:
         """Does a sample that leads here say by `dynamic_shapes` which dims are dynamic?"""
+
+    @property
+    def exports(self) -> Sequence[ExportCall]:
+        """What the file exports, or keeps for an exporter elsewhere, where the engine knows the inputs."""
 
     def value(self, node: cst.CSTNode) -> Value:
         """What the expression is; UNKNOWN where the engine has no belief."""
@@ -148,6 +152,10 @@ class CodePiece:
     @property
     def declares_dims(self) -> bool:
         return self.belief.declares_dims
+
+    @property
+    def exports(self) -> Sequence[ExportCall]:
+        return self.belief.exports
 
     @cached_property
     def text_of_piece(self) -> str:

@@ -36,6 +36,7 @@ from exportlint.trial.protocol.stages import (
     tolerates_refusals,
 )
 from exportlint.trial.protocol.target import TargetKind
+from exportlint.trial.protocol.torch_messages import misfit_of_shapes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -245,7 +246,7 @@ class LadderRun:
         parts = [data.get(name, {}) for name in ("called", "called_with_other_sizes")]
         called = {path: frozenset(line for part in parts for line in part.get(path, ())) for path in parts[0]}
         found = data.get("dynamic_shapes")
-        shapes = shapes_text(found) if found else data.get("declared_shapes")
+        shapes = shapes_text(found) if found else self._declared(data.get("declared_shapes"))
         return TargetReport(
             self.target.name,
             self.target.path,
@@ -259,6 +260,13 @@ class LadderRun:
             graph=self.graph,
             called=called,
         )
+
+    def _declared(self, declared: str | None) -> str | None:
+        """What the target declares; where that does not fit its inputs, what was tried in its place and exports."""
+        seen = [one for result in self.results.values() for one in result.observations]
+        if not any(one.kind == "exception" and misfit_of_shapes(one.text) for one in seen):
+            return declared
+        return next((str(one.details["shapes"]) for one in seen if "shapes" in one.details), None)
 
 
 def _united(parts: Sequence[StageResult]) -> StageResult:

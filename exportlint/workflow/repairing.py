@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exportlint.files import Collected, SourceError, decode
-from exportlint.finding import Applicability, Evidence, Wanted
+from exportlint.finding import Applicability, Evidence, Severity, Wanted
 from exportlint.repair.edition import Edition
+from exportlint.repair.improvement import AS_BEFORE, why_not
 from exportlint.repair.proposals import Proposal, compatible
 from exportlint.repair.rounds import OtherSettings, Stopped, repair
 from exportlint.repair.settings_read import settings_read
@@ -90,8 +91,39 @@ def mend(
             budget,
             partial(caveats_of, targets, options),
         )
+        if options.unsafe and config.torch and not done.stopped:
+            _take_for_older_torch(done, attempt, config.torch, options)
         done.edition = done.edition.with_sides(*_sides(done.before)).with_lines_not_run(_run(done.before))
         return done
+
+
+def _take_for_older_torch(
+    done: Repaired[Report], attempt: Callable[[Mapping[str, str]], Report], wanted: str, options: TrialOptions
+) -> None:
+    """What is written for a torch older than the one that tries, which shows no harm and can show no cure: taken where
+    the model computes what it did, and no stage is worse."""
+    with kept_session(options.python) as server:
+        installed = str(server.facts["torch"])
+    if _release(wanted) >= _release(installed):
+        return
+    unshown = (Evidence.SUSPECTED, Evidence.CLEARED)
+    both = (*done.after.findings, *done.after.cleared)  # cleared by a torch that it is not written for
+    left = [one for one in both if one.evidence in unshown and one.severity is not Severity.NOTE]
+    ways = [(one, one.rewrites[0]) for one in left if one.rewrites and not one.rewrites[0].both_sides_of]
+    if not ways:
+        return
+    edition = compatible(ways).applied(done.edition)
+    tried = attempt(edition.texts)
+    if why_not(done.after, tried) in (None, AS_BEFORE):
+        old, new = (".".join(map(str, _release(version))) for version in (wanted, installed))
+        told = f"for torch {old}, which did not run here; torch {new} computes the same with it"
+        done.edition, done.after = edition.with_caveats_since(done.edition, [told]), tried
+
+
+def _release(version: str) -> tuple[int, int]:
+    """(2, 6) of "2.6.0"."""
+    major, minor, *_ = version.split(".")
+    return int(major), int(minor)
 
 
 @contextlib.contextmanager

@@ -74,3 +74,42 @@ def test_a_declared_model_has_one_finding_too(say: Callable[..., str]) -> None:
     (about,) = (line for line in report if "train" in line and line.startswith("net.py"))
     assert about.startswith("net.py:20:5: error[export-in-train-mode]")
     assert "tried: exported in training mode: norm, dropout" in about
+
+
+KEPT = (
+    EXPORTS.partition("if __name__")[0]
+    + """\
+model = Encoder()
+example_args = (torch.randn(8, 4),)
+"""
+)
+MADE = (
+    EXPORTS.partition("if __name__")[0]
+    + """\
+def get_model():
+    torch.manual_seed(0)
+    return Encoder()
+
+
+def get_inputs():
+    return (torch.randn(8, 4),)
+"""
+)
+
+
+@pytest.mark.parametrize(("source", "place"), [(KEPT, "net.py:16:9"), (MADE, "net.py:18:12")], ids=["kept", "made"])
+@pytest.mark.clause("a declared model in train mode is an error, as at a call")
+def test_a_model_that_the_file_keeps_is_an_error_where_it_is_made(
+    say: Callable[..., str], source: str, place: str
+) -> None:
+    assert f"{place}: error[export-in-train-mode]" in say("check", source, "--output-format", "concise")
+    for before, after in (("Encoder()\n", "Encoder().eval()\n"), ("Encoder()\n", "Encoder().train()\n")):
+        assert "train-mode" not in say("check", source.replace(before, after), "--output-format", "concise")
+
+
+@pytest.mark.clause("a trial of it confirms the one finding")
+def test_a_trial_of_a_model_that_the_file_keeps_confirms_it(say: Callable[..., str]) -> None:
+    report = say("trial", KEPT, "--output-format", "concise").splitlines()
+    (about,) = (line for line in report if "train" in line and line.startswith("net.py"))
+    assert about.startswith("net.py:16:9: error[export-in-train-mode]")
+    assert "tried: exported in training mode: norm, dropout" in about

@@ -130,3 +130,40 @@ def test_a_wrong_number_of_arguments_is_not_confirmed_as_an_alias(say: Callable[
     tried = [line for line in said if "[cond-misuse]" in line and "tried: refused in either mode" in line]
     assert len(tried) == 1
     assert "the branch takes 2 arguments, and 1 operand is given" in tried[0]
+
+
+FLAGS = """\
+import torch
+from torch import nn
+
+
+class Gate(nn.Module):
+    def forward(self, x):
+        flags = torch.stack([x.sum() > 0, x.max() > 1])
+        return torch.cond(flags, lambda t: t.sin(), lambda t: t.cos(), (x,))
+"""
+MARKS = """\
+import torch
+from torch import nn
+
+
+class Valve(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("marks", torch.tensor([0.2, 0.7]))
+
+    def forward(self, x):
+        return torch.cond(self.marks < x.mean(), lambda t: t.sin(), lambda t: t.cos(), (x,))
+"""
+ONE = FLAGS.replace("torch.cond(flags,", "torch.cond(flags.any(),")
+
+
+@pytest.mark.parametrize(
+    ("source", "place"), [(FLAGS, "net.py:8:27"), (MARKS, "net.py:11:27")], ids=["stack", "buffer"]
+)
+@pytest.mark.clause("a predicate of two elements is found in the source, without a sample")
+def test_a_predicate_of_two_elements_is_found_without_a_sample(
+    say: Callable[..., str], source: str, place: str
+) -> None:
+    assert f"{place}: error[cond-misuse] the predicate" in say("check", source, "--output-format", "concise")
+    assert "cond-misuse" not in say("check", ONE, "--output-format", "concise")

@@ -111,3 +111,58 @@ def test_a_hash_of_a_text_is_not_explained_by_the_order_of_sets(say: Callable[..
     found = " ".join(say("trial", HASHED).split())
     assert "`hash()` of a text is another number (PYTHONHASHSEED)" in found
     assert "sets" not in found
+
+
+# `hash()` of text is another number in each process.
+
+STATION = """\
+import torch
+from torch import nn
+
+
+class Bucket(nn.Module):
+    def __init__(self, station="north-7"):
+        super().__init__()
+        self.station = station
+        self.table = nn.Parameter(torch.linspace(0, 1, 64).reshape(16, 4))
+
+    def forward(self, x):
+        slot = hash(self.station) % 16
+        return x + self.table[slot]
+
+
+model = Bucket().eval()
+example_args = (torch.randn(2, 4),)
+"""
+SALTED = """\
+import torch
+from torch import nn
+
+
+class Salted(nn.Module):
+    def slot(self, key):
+        return hash(key) % 16
+
+    def forward(self, x):
+        return x * (hash((x.dim(), "salt")) % 7 + 1) + self.slot(f"{x.dim()}d") + hash(3)
+
+
+model = Salted().eval()
+example_args = (torch.randn(2, 4),)
+"""
+
+
+@pytest.mark.clause("flag: `hash()` of text, in a helper and in a tuple too")
+def test_the_hash_of_text_is_flagged(say: Callable[..., str]) -> None:
+    assert "net.py:12:16: error[object-identity] `hash(self.station)`" in say(
+        "check", STATION, "--output-format", "concise"
+    )
+    found = say("check", SALTED, "--output-format", "concise")
+    assert re.findall(r"net\.py:(\d+):\d+: error\[object-identity\]", found) == ["7", "10"]
+
+
+@pytest.mark.clause("a trial shows it in a process with other hashes")
+def test_a_trial_confirms_the_hash_of_text_at_its_line(say: Callable[..., str]) -> None:
+    (line,) = (one for one in say("trial", STATION, "--output-format", "concise").splitlines() if "error[" in one)
+    assert line.startswith("net.py:12:16: error[object-identity]")
+    assert "PYTHONHASHSEED" in line

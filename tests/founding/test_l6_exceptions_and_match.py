@@ -79,3 +79,72 @@ def test_a_trial_shows_the_difference(say: Callable[..., str]) -> None:
     found = say("trial", SWALLOWED)
     assert "error[swallowed-tracer-error]" in found
     assert "confirmed: target net.py" in found
+
+
+# In a helper, and under `contextlib.suppress`.
+
+IN_HELPER = """\
+import torch
+from torch import nn
+
+
+class Denoise(nn.Module):
+    def limit(self, h):
+        if bool((h > 0).any()):
+            return h / h.max()
+        return h
+
+    def forward(self, h):
+        try:
+            h = self.limit(h)
+        except Exception:
+            h = torch.zeros_like(h)
+        return h
+
+
+model = Denoise()
+example_args = (torch.tensor([2.0, 3.0]),)
+"""
+SUPPRESSED = """\
+from contextlib import suppress
+
+import torch
+from torch import nn
+
+
+def scaled(h):
+    peak = h.abs().max().item()
+    if peak > 1.0:
+        return h / peak
+    return h
+
+
+class Level(nn.Module):
+    def forward(self, h):
+        out = h * 0
+        with suppress(RuntimeError, ValueError):
+            out = scaled(h)
+        return out
+
+
+model = Level()
+example_args = (torch.tensor([2.0, 3.0]),)
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "place"), [(IN_HELPER, "net.py:14:16"), (SUPPRESSED, "net.py:17:14")], ids=["helper", "suppress"]
+)
+@pytest.mark.clause("loud for the broad `except` or `suppress` around a helper that decides by data")
+def test_what_a_helper_decides_below_a_broad_handler_is_an_error(
+    say: Callable[..., str], source: str, place: str
+) -> None:
+    assert f"{place}: error[swallowed-tracer-error]" in say("check", source, "--output-format", "concise")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", [IN_HELPER, SUPPRESSED], ids=["helper", "suppress"])
+def test_a_trial_shows_what_the_helper_lost(say: Callable[..., str], source: str) -> None:
+    found = say("trial", source)
+    assert "error[swallowed-tracer-error]" in found
+    assert "confirmed: target net.py" in found

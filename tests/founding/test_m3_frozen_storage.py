@@ -85,3 +85,50 @@ def test_a_trial_on_this_torch_exports_it_and_finds_nothing(say: Callable[..., s
     assert "agrees with eager" in tried
     assert "frozen-storage-write" not in tried
     assert "plain-tensor-write" not in tried
+
+
+EVENTS = """\
+import torch
+from torch import nn
+
+
+class EventHead(nn.Module):
+    def forward(self, codes):
+        ids = codes.long()
+        ids[:, 0] = 1
+        return torch.nn.functional.one_hot(ids, 6).float().mean(1)
+
+
+model = EventHead().eval()
+example_args = (torch.randint(0, 5, (2, 4), dtype=torch.int32),)
+"""
+FORMS = """\
+import torch
+from torch import nn
+
+
+class Codec(nn.Module):
+    def forward(self, frames: torch.Tensor):
+        mask = frames.float()
+        nn.init.zeros_(mask)
+        quiet = frames.half()
+        loud = quiet.mul_(2)
+        return frames.double().add_(1) + loud + mask
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.clause("repair inserts the clone, also where the torch that tries it shows no harm")
+def test_the_clone_for_an_older_torch_is_offered_though_this_one_clears_the_line(say: Callable[..., str]) -> None:
+    fixed = say("fix", EVENTS, "--unsafe", "--torch", "2.6")
+    assert "+        ids = ids.clone()\n         ids[:, 0] = 1" in fixed
+    assert "for torch 2.6, which did not run here; torch 2.13 computes the same with it" in fixed
+    assert "clone" not in say("fix", EVENTS, "--unsafe")
+
+
+@pytest.mark.clause("repair inserts the clone, whatever writes")
+def test_the_clone_stands_before_each_form_of_a_write(say: Callable[..., str]) -> None:
+    fixed = say("fix", FORMS, "--unsafe", "--torch", "2.6")
+    for line in ("        mask = mask.clone()", "        quiet = quiet.clone()"):
+        assert f"+{line}" in fixed
+    assert "+        return frames.double().clone().add_(1) + loud + mask" in fixed

@@ -190,3 +190,73 @@ def test_a_flag_that_is_fixed_in_the_program_stands_at_its_branch(say: Callable[
     found = " ".join(say("trial", STEERED, "--output-format", "concise").split())
     assert "net.py:12:" in found
     assert "the argument `multimask_output` decides this branch, and its value `True` is fixed in the program" in found
+
+
+# Under another name.
+
+MONITOR = """\
+import torch
+from torch import nn
+
+
+class HeartRate:
+    def __init__(self):
+        self.filter = nn.Conv1d(1, 4, 5, padding=2)
+        self.readout = nn.Linear(4, 1)
+
+    def rate(self, ecg):
+        h = torch.relu(self.filter(ecg)).mean(-1)
+        return self.readout(h)
+
+
+if __name__ == "__main__":
+    monitor = HeartRate()
+    entry = monitor.rate
+    ecg = torch.randn(2, 1, 64)
+    program = torch.export.export(entry, (ecg,))
+    print(program.module()(ecg).shape)
+"""
+PROPOSER = """\
+import torch
+from torch import nn
+from torch.export import export
+
+
+class Segmenter(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.enc = nn.Conv2d(3, 4, 3, padding=1)
+
+    def forward(self, x):
+        return self.enc(x)
+
+    def propose(self, x, threshold: float = 0.5):
+        return (torch.sigmoid(self.enc(x)) > threshold).float()
+
+
+def main():
+    model = Segmenter().eval()
+    fn = model.propose
+    return export(fn, args=(torch.randn(1, 3, 8, 8),))
+
+
+if __name__ == "__main__":
+    print(main())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [(MONITOR, "net.py:19:15: error[export-of-non-module] `entry`"), (PROPOSER, "net.py:21:12: error[export-of-non")],
+    ids=["of a plain object", "of a model, in a function"],
+)
+@pytest.mark.clause("found statically at the export call, and the wrapper written into the script, under an alias too")
+def test_an_alias_is_found_and_the_script_with_the_wrapper_runs(
+    say: Callable[..., str], tmp_path: Path, source: str, told: str
+) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(source, "utf-8")
+    assert told in say("check", file, "--output-format", "concise")
+    say("fix", file, "--unsafe", "--write")
+    runpy.run_path(str(file), run_name="__main__")

@@ -21,6 +21,7 @@ from exportlint.engine.source.symbols import FunctionInfo, ModuleInfo
 from exportlint.engine.values.abstract_value import (
     UNKNOWN,
     Container,
+    ExportCall,
     Instance,
     Kind,
     Module,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
     from exportlint.engine.entry.declared_target import DeclaredTarget
     from exportlint.engine.source.symbols import ClassInfo, Project
+    from exportlint.engine.values.abstract_value import Span
     from exportlint.engine.values.extents import Dims
 
 
@@ -51,12 +53,16 @@ TAKERS = frozenset(
     for name in ("export.export", "export.draft_export", "onnx.export", "jit.trace", "export.export_for_training")
 )
 
+# Of them, those whose `dynamic_shapes` are torch.export's own.
+_WITH_SHAPES = frozenset({"torch.export.export", "torch.export.draft_export", "torch.export.export_for_training"})
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:
     """A model with the inputs that it is given.
 
     exported   it is what is exported; else one call of the model among others, which shows what may arrive
+    place      of the call that exports it; None where none in the file does
     """
 
     model: Value
@@ -64,6 +70,7 @@ class Sample:
     keywords: dict[str, Value] = field(default_factory=dict)
     exported: bool = True
     dynamic_shapes: Value | None = None
+    place: Span | None = None
 
     def given(self, parameters: Sequence[str]) -> tuple[tuple[Value, ...], dict[str, Value]]:
         """The inputs as forward meets them: those by place, and those by name. What is exported has their sizes."""
@@ -72,6 +79,11 @@ class Sample:
         by_place = tuple(as_input(value, _spec_of(spec, i, names[i]), names[i]) for i, value in enumerate(self.args))
         by_name = {name: as_input(value, _spec_of(spec, None, name), name) for name, value in self.keywords.items()}
         return by_place, by_name
+
+    @property
+    def export_call(self) -> ExportCall:
+        """What is given to the exporter, as rules about the call see it."""
+        return ExportCall(self.place, self.model, self.args, self.keywords, self.dynamic_shapes)
 
     @property
     def declares_dims(self) -> bool:
@@ -96,7 +108,9 @@ def named_sample(names: dict[str, Value]) -> Iterator[Sample]:
         yield from _samples_given(model, args, keywords, names.get("dynamic_shapes"))
 
 
-def sample_of_call(function: Value, args: tuple[Value, ...], keywords: dict[str, Value]) -> Iterator[Sample]:
+def sample_of_call(
+    function: Value, args: tuple[Value, ...], keywords: dict[str, Value], place: Span | None = None
+) -> Iterator[Sample]:
     """What a call shows: one of torch.export names a model and its inputs, one of a model is given inputs."""
     if function.name not in TAKERS:
         called = any(isinstance(option, Module) and option.cls for option in function.options)
@@ -108,10 +122,13 @@ def sample_of_call(function: Value, args: tuple[Value, ...], keywords: dict[str,
     given = given or keywords.get("args")
     if model and given:
         by_name = args[2] if len(args) > 2 and function.name != "torch.onnx.export" else keywords.get("kwargs")  # noqa: PLR2004 - the third
-        yield from _samples_given(model, given, by_name, keywords.get("dynamic_shapes"))
+        shapes = keywords.get("dynamic_shapes")
+        yield from _samples_given(model, given, by_name, shapes, place if function.name in _WITH_SHAPES else None)
 
 
-def _samples_given(model: Value, given: Value, keywords: Value | None, shapes: Value | None) -> Iterator[Sample]:
+def _samples_given(
+    model: Value, given: Value, keywords: Value | None, shapes: Value | None, place: Span | None = None
+) -> Iterator[Sample]:
     """Nothing where the inputs are unknown, or some that no forward of the model takes."""
     by_name = dict(keywords.fields) if keywords else {}
     if given.items is not None:
@@ -124,7 +141,7 @@ def _samples_given(model: Value, given: Value, keywords: Value | None, shapes: V
         return
     forwards = [o.cls.method("forward") for o in model.options if isinstance(o, Module) and o.cls]
     if all(forward is None or _takes(forward, args, by_name) for forward in forwards):
-        yield Sample(model, args, by_name, dynamic_shapes=shapes)
+        yield Sample(model, args, by_name, dynamic_shapes=shapes, place=place)
 
 
 def _takes(forward: FunctionInfo, args: tuple[Value, ...], keywords: dict[str, Value]) -> bool:

@@ -202,6 +202,7 @@ class Engine(Interpreter):
         `targets` are those that the project's configuration names.
         """
         samples = self._samples_of(module, targets)
+        self.beliefs[module.path].exports = tuple(sample.export_call for sample in samples if sample.exported)
         for sample in samples:
             if sample.exported:
                 self._judge(module, sample)
@@ -271,10 +272,12 @@ class Engine(Interpreter):
             self._watched = None
         return env.names, self._samples
 
-    def watch(self, function: Value, args: tuple[Value, ...], keywords: dict[str, Value], env: Environment) -> None:
+    def watch(
+        self, function: Value, args: tuple[Value, ...], keywords: dict[str, Value], env: Environment, node: ast.Call
+    ) -> None:
         """Note a call that gives a model inputs, where samples are looked for."""
         if env is self._watched:
-            self._samples += sample_of_call(function, args, keywords)
+            self._samples += sample_of_call(function, args, keywords, span_of(node))
 
     # Calls.
 

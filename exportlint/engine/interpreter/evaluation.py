@@ -125,7 +125,9 @@ class Interpreter(Protocol):
     ) -> Value | None:
         """Run a method of the object under construction; what it sets on self is set in `env`."""
 
-    def watch(self, function: Value, args: tuple[Value, ...], keywords: dict[str, Value], env: Environment) -> None:
+    def watch(
+        self, function: Value, args: tuple[Value, ...], keywords: dict[str, Value], env: Environment, node: ast.Call
+    ) -> None:
         """Note a call that gives a model inputs, where samples are looked for."""
 
     def before_export(self, function: FunctionInfo, node: ast.expr) -> Value:

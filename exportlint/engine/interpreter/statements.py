@@ -270,7 +270,7 @@ class FunctionRun(Expressions):
                 return UNKNOWN if found is None else found
         if node is self.dropped and self.engine.silent and function.function is not None:
             return UNKNOWN  # nobody takes the value, and what the callee sets is not seen here
-        self.engine.watch(function, args, keywords, self.env)
+        self.engine.watch(function, args, keywords, self.env, node)
         return super().result(function, args, keywords, node)
 
     def _method_of_self(self, function: Value, node: ast.Call) -> FunctionInfo | None:

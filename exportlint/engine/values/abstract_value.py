@@ -20,7 +20,7 @@ from exportlint.engine.values import extents
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from exportlint.engine.source.symbols import ClassInfo, FunctionInfo
     from exportlint.engine.values.extents import Dims, Extent
@@ -618,6 +618,20 @@ def _if_same(a: str | None, b: str | None) -> str | None:
 Span = tuple[int, int, int, int]
 
 
+@dataclass(frozen=True, slots=True)
+class ExportCall:
+    """What a file exports: the model with the inputs and the `dynamic_shapes` that it is given.
+
+    place   of the call; None where the file only keeps them, for an exporter elsewhere
+    """
+
+    place: Span | None
+    model: Value
+    args: tuple[Value, ...]
+    keywords: Mapping[str, Value]
+    dynamic_shapes: Value | None
+
+
 @dataclass(slots=True)
 class Belief:
     """What is known about one file: values by span (ast's byte columns), functions that ran, what never ran."""
@@ -629,6 +643,7 @@ class Belief:
     runs: dict[Span, int] = field(default_factory=dict)  # span of a function -> contexts
     called: set[Span] = field(default_factory=set)  # functions that ran otherwise than for an operator (`torch.cond`)
     declares_dims: bool = False  # did it run for a sample whose `dynamic_shapes` say something?
+    exports: tuple[ExportCall, ...] = ()  # what the file exports, or keeps for an exporter elsewhere
 
 
 def span_of(node: ast.AST) -> Span | None:

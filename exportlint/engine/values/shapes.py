@@ -168,6 +168,13 @@ _MAKERS = frozenset({"zeros", "ones", "empty", "rand", "randn", "full", "randint
 _OTHER_NAMES = {"axis": "dim", "keepdims": "keepdim", "axis0": "dim0", "axis1": "dim1"}
 
 
+# Without a dim, they give one element.
+_TO_ONE = frozenset({
+    "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "max", "mean", "median", "min", "nanmean",
+    "nansum", "norm", "prod", "std", "sum", "var", "vector_norm",
+})  # fmt: skip
+
+
 def effect(name: str, args: tuple[Value, ...], keywords: Mapping[str, Value]) -> Effect:
     """Of a function or method of torch, by its last name; `args[0]` is the tensor of a method.
 
@@ -182,6 +189,8 @@ def effect(name: str, args: tuple[Value, ...], keywords: Mapping[str, Value]) ->
         return Effect(_made(name, given))
     if name == "arange":
         return Effect(_arange(given))
+    if name in _TO_ONE and len(given.args) == 1 and given.keywords.keys() <= {"dtype"}:
+        return Effect(())  # of whatever it is taken
     known = _OPERATIONS.get(name)
     if known is None or not given.args:
         return Effect()

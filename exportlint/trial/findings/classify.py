@@ -25,6 +25,7 @@ from exportlint.trial.findings.wording.finding_messages import (
 )
 from exportlint.trial.protocol.frames import Frame, is_installed
 from exportlint.trial.protocol.outcomes import MODES, OUTCOME_OF, Outcome
+from exportlint.trial.protocol.size_facts import OF_THE_SAMPLE
 from exportlint.trial.protocol.target import TARGET_ERROR
 from exportlint.trial.protocol.torch_messages import exportdb_cases, warns_of_the_model
 
@@ -181,6 +182,7 @@ def _finding(
         code=str(seen.details.get("fake_kernel", "")),
         inside=_inside(seen, at) + _called_at(seen, where.root),
         torch_says=seen.text,
+        about_declaration=seen.is_about_declaration,
         **rest,
     )
 
@@ -233,6 +235,9 @@ def rule_of(seen: Observation) -> str | None:
     """The rule that declares these words, this check or this note as its own, or, alone among all, this graph break."""
     named = seen.check if seen.kind == "difference" else seen.details.get("note")
     by_check = _rules_by_check().get(str(named))
+    facts = {str(fact["fact"]) for fact in seen.details.get("sizes", ())}
+    if facts and facts <= OF_THE_SAMPLE:
+        return _rules_by_check().get(min(facts))
     if seen.kind == "note" or (seen.kind not in ("exception", "graph-break", "warning") and by_check is None):
         return by_check
     by_words = rules_that_know(seen.text) or rules_that_know(f"{seen.error_class}: {seen.first_line}")

@@ -18,6 +18,8 @@ from exportlint.trial.protocol.remedies import (
     CHECKS,
     EVAL,
     FAKE_KERNEL,
+    FITTING_SHAPES,
+    LARGER_SAMPLE,
     NO_GRAD,
     NO_VALIDATION,
     operator_name,
@@ -135,9 +137,11 @@ def _changing(report: TargetReport, check: str) -> list[Observation]:
 
 
 def place_of(seen: Observation, report: TargetReport) -> tuple[str | None, int | None]:
-    """An input stands at forward's parameter, an output at its return, the mode of the model at the call that a script
-    gives it to, all else at the class; where the code is not the project's own, all stands where the target does."""
-    if seen.details.get("note") == TRAINING_MODE and report.target and report.target.given_to:
+    """An input stands at forward's parameter, an output at its return, the mode of the model and its `dynamic_shapes`
+    at the call that a script gives them to, all else at the class; where the code is not the project's own, all stands
+    where the target does."""
+    about_call = seen.details.get("note") == TRAINING_MODE or seen.is_about_declaration
+    if about_call and report.target and report.target.given_to:
         return report.path, report.line
     load = report.stage(LOAD.name)
     places = load.data.get("places") if load else None
@@ -220,6 +224,7 @@ _WORDS = {
     "`torch.distributions.Distribution.set_default_validate_args(False)` before the export",
     EVAL: "call `.eval()` before the export",
     FAKE_KERNEL: "register a fake kernel",
+    LARGER_SAMPLE: "use a sample of 2 or more there",
 }
 
 
@@ -259,6 +264,13 @@ def _in_words(helped: Mapping[str, Any], mode: str, report: TargetReport) -> str
             f"write {written}, as this trial did: it then exports and agrees with eager in {mode} mode, and "
             f"refuses inputs for which that does not hold{_cut(helped['checks'], report)}"
         )
+    if helped["remedy"] == FITTING_SHAPES:
+        shapes = str(helped["shapes"]).rpartition("\n")[2]
+        return (
+            f"write `{shapes}`, as this trial did: it then exports and agrees with eager on the sample in {mode} mode"
+        )
+    if helped["remedy"] == LARGER_SAMPLE:
+        return f"{_WORDS[LARGER_SAMPLE]}, as this trial did: with 2 it exports and agrees with eager in {mode} mode"
     result = "exports" if helped["remedy"] == EVAL else "exports and agrees with eager on the sample"
     return f"{_WORDS[helped['remedy']]}, as this trial did: it then {result} in {mode} mode"
 

@@ -138,7 +138,12 @@ class _MergedEvidence:
 
     def _at_call(self, found: TrialFinding) -> int | None:
         """Torch names no line, so it stands at the call of a script: what its own rule suspects there."""
-        here = [i for i, static in enumerate(self.static) if static.rule == found.rule and _covers(static, found)]
+        own = [(i, one) for i, one in enumerate(self.static) if one.rule == found.rule and one.path == found.path]
+        here = [i for i, one in own if _covers(one, found)]
+        if not here and found.about_declaration and len({one.message for _, one in own}) == 1:
+            here = [
+                own[0][0]
+            ]  # it stands where the specification or the sample is written, which may be above the call
         return here[0] if found.of_export and len(here) == 1 else None
 
     def _of_its_call(self, found: TrialFinding, report: TargetReport) -> int | None:
@@ -149,7 +154,9 @@ class _MergedEvidence:
         if not here and report.path and report.target and report.target.kind is TargetKind.MODULE:
             path = shown(str(Path(report.path).resolve()), self.root)
             named = ((index, given_model(str(self.root / path), one)) for index, one in own if one.path == path)
-            here = [index for index, name in named if name == "model"]
+            here = [index for index, name in named if name == "model"] or [
+                index for index, one in own if one.path == path and _keeps_model(str(self.root / path), one)
+            ]
         return here[0] if len(here) == 1 else None
 
     def _inside(self, found: TrialFinding) -> int | None:
@@ -354,7 +361,8 @@ def _tried(static: Finding, found: TrialFinding) -> str:
         return f"; {news}" if news and news not in static.message else ""
     says = found.message if above or found.rule != static.rule else found.beside_its_rule
     at_call = found.rule == static.rule and _covers(static, found)
-    return f"; tried{above}: {says}" + ("" if found.placed or found.family == TRAINING_MODE or at_call else _ONLY)
+    is_known = found.placed or found.family == TRAINING_MODE or at_call or found.about_declaration
+    return f"; tried{above}: {says}" + ("" if is_known else _ONLY)
 
 
 # Read in the source which name a call of export is given as its model.
@@ -371,6 +379,18 @@ def given_model(path: str, call: Finding) -> str | None:
     marked = (call.line, call.column, call.end_line, call.end_column)
     calls = (node for node in nodes if isinstance(node, ast.Call) and _span(node, lines) == marked)
     return next(map(_model, calls), None)
+
+
+def _keeps_model(path: str, made: Finding) -> bool:
+    """Does the finding mark what the file's `model` is made of?"""
+    try:
+        text = Path(path).read_text("utf-8")
+        nodes = ast.parse(text).body
+    except (OSError, SyntaxError, ValueError):
+        return False
+    lines, marked = text.split("\n"), (made.line, made.column, made.end_line, made.end_column)
+    kept = (one.value for one in nodes if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "model")
+    return any(isinstance(one, ast.Call) and _span(one, lines) == marked for one in kept)
 
 
 def _span(node: ast.Call, lines: list[str]) -> tuple[int, int, int, int]:

@@ -38,6 +38,7 @@ class TrialFinding:
     literals   the values that two traces gave, in words; another observation at the line does not show them
     torch_says torch's own words, which tell the cases of a rule apart
     literal_of the operator that holds a number of the moment, or `output`; `output`: which one, of how many
+    about_declaration  it is the `dynamic_shapes` that does not fit the sample, whatever the model does
     read_at    where the number was read that torch does not know; inside: the line of the library that is called there
     """
 
@@ -63,6 +64,7 @@ class TrialFinding:
     literal_of: str = ""
     torch_says: str = ""
     output: tuple[int, int] = (0, 0)
+    about_declaration: bool = False
     code: str = ""
 
     @property
@@ -105,7 +107,8 @@ class TrialFinding:
             how = self.remedy or "write a fake kernel that gives what the operator gave in this trial"
             return Fix(f"{how}:\n\n{self.code}", tried="verified" if self.remedy else "not tried", kernel=self.code)
         if self.remedy:
-            return Fix(f"{self.remedy}; or {usual}" if usual else self.remedy, tried="verified")
+            other = None if self.about_declaration else usual
+            return Fix(f"{self.remedy}; or {other}" if other else self.remedy, tried="verified")
         return Fix(usual) if usual else None
 
     def finding(self) -> Finding:

@@ -69,7 +69,8 @@ from exportlint.trial.protocol.frames import (
     summary_frames,
 )
 from exportlint.trial.protocol.shortening import without_tensors
-from exportlint.trial.protocol.torch_messages import graph_break_id, is_about_a_size
+from exportlint.trial.protocol.size_facts import OF_THE_SAMPLE
+from exportlint.trial.protocol.torch_messages import graph_break_id, is_about_a_size, misfit_of_shapes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -141,6 +142,13 @@ class Observation:
     def is_about_a_size(self) -> bool:
         """Does the program raise at a size of its inputs, of which the export made a constant?"""
         return self.check == "raises" and is_about_a_size(self.text)
+
+    @property
+    def is_about_declaration(self) -> bool:
+        """Does a `dynamic_shapes` not fit the sample, whatever the model does?"""
+        facts = self.details.get("sizes", ())
+        of_sample = bool(facts) and all(fact["fact"] in OF_THE_SAMPLE for fact in facts)
+        return of_sample or (self.kind == "exception" and misfit_of_shapes(self.text) is not None)
 
     @property
     def is_as_exported(self) -> bool:

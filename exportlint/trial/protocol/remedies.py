@@ -8,6 +8,7 @@ from exportlint.trial.protocol.torch_messages import (
     asks_for_a_check,
     is_about_gradients,
     is_in_distributions,
+    misfit_of_shapes,
     needs_a_value,
     operator_without_fake,
 )
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 
 NO_GRAD, NO_VALIDATION, EVAL, FAKE_KERNEL, CHECKS = "no-grad", "no-validation", "eval", "fake-kernel", "checks"
+FITTING_SHAPES, LARGER_SAMPLE = "fitting-shapes", "larger-sample"
 
 
 def is_about_distributions(seen: Observation) -> bool:
@@ -58,6 +60,12 @@ def worth_trying(refusals: Iterable[Observation], *, exports: bool) -> Iterator[
     seen = list(refusals)
     if any(map(operator_without_fake_kernel, seen)):
         yield FAKE_KERNEL
+        return
+    if any(misfit_of_shapes(one.text) for one in seen):
+        yield FITTING_SHAPES
+        return
+    if any(fact["fact"] == "special" for one in seen for fact in one.details.get("sizes", ())):
+        yield LARGER_SAMPLE
         return
     if any(map(is_about_distributions, seen)):
         yield NO_VALIDATION

@@ -44,5 +44,7 @@ from __future__ import annotations
 from typing import Any
 
 Fact = dict[str, Any]
+# Of a declaration that the sample itself breaks, whatever the model does.
+OF_THE_SAMPLE = frozenset({"special", "outside"})
 # What may be declared: {"facts": [Fact, …], "code": the Python that declares it}.
 ShapesFound = dict[str, Any]

@@ -94,6 +94,24 @@ def names_scripted_part(text: str) -> bool:
     return found is not None and found.kind == "script-part"
 
 
+# What is compared before anything is traced: the structure of a `dynamic_shapes` and that of the arguments.
+_MISFIT = re.compile(
+    r"its top-level keys must be the arg names (?P<names>\[[^]]*\]) of `inputs`, but here they are (?P<keys>\[[^]]*\])"
+    r"|Detected mismatch between the structure of `inputs` and `dynamic_shapes`: (?P<structure>[^\n]+)"
+    r"|(?P<rank>Expected dynamic shape spec [^\n]+ to have the same length as the actual tensor shape[^\n]*)"
+    r"|(?P<number>Cannot associate shape [^\n]+ to non-tensor type[^\n]*)"
+    r"|(?P<sizes>Unexpected input tensor shape [^\n]+ specified at `dynamic_shapes[^\n]*)"
+    r"|(?P<whole>expected dynamic_shape to be None, int, or _DimHint[^\n]*)"
+    r"|(?P<spare>Must provide a tree_name when there might be a mismatch)"
+)
+
+
+def misfit_of_shapes(text: str) -> Mapping[str, str] | None:
+    """In which way a `dynamic_shapes` does not have the structure of the arguments; None where that is not said."""
+    found = _MISFIT.search(text)
+    return {name: part for name, part in found.groupdict().items() if part} if found else None
+
+
 _UNKNOWN_CLASS = re.compile(
     r"Found <class '(?P<dotted>[\w.<>]+)'> in (?:output|input)"
     r"|unrecognized type UserDefinedObjectVariable\((?P<name>\w+)\)"
@@ -256,7 +274,7 @@ def violates_declared_sizes(text: str) -> bool:
 
 def is_outside_declared_range(text: str) -> bool:
     """Is it the sample that does not keep to what is declared?"""
-    return " not in range [" in text
+    return " not in range [" in text or "export 0/1 specialized due to hint of" in text
 
 
 def violated_names(text: str) -> frozenset[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exportlint.trial.child.dynamic_shapes.conditions import FROM, sentence
 from exportlint.trial.child.dynamic_shapes.free_export import traced
-from exportlint.trial.child.dynamic_shapes.input_tensors import DimPlace, input_tensors
+from exportlint.trial.child.dynamic_shapes.input_tensors import DimPlace, hint, input_tensors
 from exportlint.trial.child.dynamic_shapes.size_facts import declared_as, dims_of, names
 from exportlint.trial.child.dynamic_shapes.symbolic_trace import read_trace
 from exportlint.trial.child.execution.inputs.input_sets import inputs_of
@@ -146,6 +146,16 @@ def outside(tensors: Iterable[InputTensor]) -> Iterator[BrokenDeclaration]:
                 yield BrokenDeclaration({"fact": "outside", **about, "sample": size, "asked": [low, high]})
 
 
+def constant_samples(tensors: Iterable[InputTensor]) -> Iterator[BrokenDeclaration]:
+    """Samples of 0 or 1 where that is declared to be dynamic, whatever the model does."""
+    for tensor in tensors:
+        for dim, what in tensor.asked().items():
+            size = int(tensor.value.shape[dim])
+            if size < FROM and hint(what) != "AUTO":
+                about = {"dim": [tensor.label, dim], "declared": declared_as(what)}
+                yield BrokenDeclaration({"fact": "special", **about, "sample": size})
+
+
 # Find static dims that must equal a dim declared dynamic, which they make a constant.
 
 
@@ -177,7 +187,7 @@ def violations(loaded: Loaded, decisions: ShapeDecisions, refusal: Observation) 
     """The refusal once for each line that breaks a declaration, with the facts; as it is where none is known."""
     tensors = input_tensors(loaded.model(), inputs_of(loaded, 0), loaded.dynamic_shapes())
     trace = read_trace(decisions, tensors)
-    found = list(outside(tensors))
+    found = list(constant_samples(tensors)) or list(outside(tensors))
     if trace and not found:
         found = [
             *constants(trace, static_equals(loaded, trace)),

@@ -139,6 +139,50 @@ def _tree(value: Any, path: str, give: Callable[[str, torch.Tensor], Any]) -> An
     return type(flat)(parts) if isinstance(flat, (list, tuple)) else parts
 
 
+def fitting(model: Any, inputs: Inputs, declared: Any) -> Any:
+    """What a declaration says, in the structure of the inputs; None where it cannot be said there.
+
+    A name that no argument has stands for the one argument that is not named; what is not named stays as it is.
+    """
+    given = pytree.by_parameter(model, *inputs)
+    if isinstance(declared, dict) and len(given) == 1:
+        (inner,) = given.values()
+        declared = (
+            {next(iter(given)): declared} if isinstance(inner, dict) and declared.keys() <= inner.keys() else declared
+        )
+    elif isinstance(declared, (tuple, list)) and len(given) == 1 < len(declared):
+        (inner,) = given.values()
+        declared = [declared] if isinstance(inner, (tuple, list)) and len(inner) == len(declared) else declared
+    top = _top(model, inputs, declared, list(given))
+    spare, left = [name for name in top if name not in given], [name for name in given if name not in top]
+    if len(spare) == len(left) == 1:
+        top = {left[0] if name == spare[0] else name: spec for name, spec in top.items()}
+    elif any(top[name] is not None for name in spare):
+        return None
+    said = {
+        f"{name}{path}": spec
+        for name, value in given.items()
+        for path, _, spec in _walk(value, _spread(value, top.get(name)), "")
+    }
+    found = tree_of(model, inputs, lambda label, tensor: _of_rank(said.get(label), tensor))
+    return found if any(tensor.asked() for tensor in input_tensors(model, inputs, found)) else None
+
+
+def _spread(value: Any, spec: Any) -> Any:
+    """The sizes of one tensor, declared for a list of several, are those of each."""
+    of_one = isinstance(spec, dict) and spec and all(isinstance(key, int) for key in spec)
+    return [spec] * len(value) if of_one and isinstance(value, (tuple, list)) else spec
+
+
+def _of_rank(spec: Any, tensor: torch.Tensor) -> Any:
+    """A declaration of a tensor, as far as it is one."""
+    if isinstance(spec, dict):
+        return {dim: what for dim, what in spec.items() if isinstance(dim, int) and -tensor.dim() <= dim < tensor.dim()}
+    if isinstance(spec, (tuple, list)):
+        return {dim: what for dim, what in enumerate(spec) if dim < tensor.dim() and is_dynamic(what)}
+    return None
+
+
 # Write the declaration that a target has as code. Torch's own text of a Dim leaves out a `min` of 2.
 
 

@@ -1,4 +1,6 @@
-"""remedies: a refused export once more, each time with one thing changed that leaves what the model computes."""
+"""remedies: a refused export once more, each time with one thing changed that leaves what the model computes.
+
+That may be the specification, in the structure of the inputs, or the size of the sample where it is one."""
 
 from __future__ import annotations
 
@@ -15,17 +17,30 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from exportlint.trial.child.custom_operators.examined_operators import Draft, drafts_of_missing, registered
+from exportlint.trial.child.dynamic_shapes.conditions import FROM
+from exportlint.trial.child.dynamic_shapes.input_tensors import declared_code, fitting, input_tensors
+from exportlint.trial.child.dynamic_shapes.other_sizes import resized
 from exportlint.trial.child.execution.call_record import kept_records, record_calls
+from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.export_call import export
 from exportlint.trial.child.loading.edited_files import source_of
+from exportlint.trial.child.loading.loaded import copied
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.child.soundness.differences import differences, in_results
 from exportlint.trial.child.torch_private.symbolic_shapes import recorded_decisions
 from exportlint.trial.protocol.frames import Frame, is_installed, is_user_path
 from exportlint.trial.protocol.observation import Observation, of_exception
 from exportlint.trial.protocol.outcomes import PASSED
-from exportlint.trial.protocol.remedies import CHECKS, EVAL, FAKE_KERNEL, NO_GRAD, NO_VALIDATION
+from exportlint.trial.protocol.remedies import (
+    CHECKS,
+    EVAL,
+    FAKE_KERNEL,
+    FITTING_SHAPES,
+    LARGER_SAMPLE,
+    NO_GRAD,
+    NO_VALIDATION,
+)
 from exportlint.trial.protocol.torch_messages import asked
 
 if TYPE_CHECKING:
@@ -52,6 +67,7 @@ def run(request: StageRequest) -> StageAnswer:
             if checks or (name != CHECKS and _helps_in_fork(request, mode, name, remedies[name])):
                 known = checks or known
                 details = {"note": "remedy", "remedy": name, "mode": mode, "checks": [asdict(one) for one in checks]}
+                details |= {"shapes": _fitting_code(request.loaded)} if name == FITTING_SHAPES else {}
                 request.emit(Observation("note", details=details))
                 helped.append(f"{name} in {mode} mode")
                 break
@@ -79,7 +95,10 @@ def _helps(request: StageRequest, mode: str, name: str, remedy: Remedy) -> bool:
         exported = export(loaded, mode)
         if name == EVAL:
             return True  # eager was called in training mode
-        eager, again = kept_records(request.folder.parent)
+        if name == LARGER_SAMPLE:  # eager was called with the sample as it was
+            eager = again = record_calls(loaded, loaded.eager(), _SAMPLE)
+        else:
+            eager, again = kept_records(request.folder.parent)
         theirs = record_calls(loaded, exported.module(), _SAMPLE)
     return not any(map(in_results, differences(eager, again, theirs)))
 
@@ -109,7 +128,33 @@ def _eval(loaded: Loaded) -> Iterator[Loaded | None]:
     yield replace(loaded, model=lambda: loaded.model().eval()) if training else None
 
 
+@contextlib.contextmanager
+def _fitting_shapes(loaded: Loaded) -> Iterator[Loaded | None]:
+    shapes = _fitting(loaded)
+    yield replace(loaded, dynamic_shapes=lambda: shapes) if shapes is not None else None
+
+
+def _fitting(loaded: Loaded) -> Any:
+    return fitting(loaded.model(), inputs_of(loaded, 0), loaded.dynamic_shapes())
+
+
+def _fitting_code(loaded: Loaded) -> str:
+    return declared_code(_fitting(loaded))
+
+
+@contextlib.contextmanager
+def _larger_sample(loaded: Loaded) -> Iterator[Loaded | None]:
+    """Two where the sample has one, in every dim that is declared; what is there is repeated."""
+    inputs = inputs_of(loaded, 0)
+    tensors = input_tensors(loaded.model(), inputs, loaded.dynamic_shapes())
+    sizes = {(one.label, dim): FROM for one in tensors for dim in one.asked() if one.value.shape[dim] == 1}
+    args, kwargs = resized(inputs, tensors, sizes)
+    yield replace(loaded, args=lambda: copied(args), kwargs=lambda: copied(kwargs)) if sizes else None
+
+
 _REMEDIES: dict[str, Remedy] = {
+    FITTING_SHAPES: _fitting_shapes,
+    LARGER_SAMPLE: _larger_sample,
     NO_GRAD: _no_grad,
     NO_VALIDATION: _no_validation,
     EVAL: _eval,

@@ -134,6 +134,8 @@ def stage_detail(result: StageResult) -> tuple[str, str | None]:
     raised = [seen for seen in result.observations if seen.kind == "exception"]
     if raised:
         last = replace(raised[-1], details={k: v for k, v in raised[-1].details.items() if k != "read"})
+        if facts := last.details.get("sizes"):
+            return short("; ".join(dict.fromkeys(wrong_declaration(fact)[0] for fact in facts))), last.error_class
         bare = f"{(last.error_class or '').rpartition('.')[2]}: "
         return short(torch_words(last).message.removeprefix(bare)), last.error_class
     return (short(_with_mode(result, result.observations[0])) if result.observations else ""), None

@@ -12,6 +12,7 @@ from exportlint.trial.protocol.torch_messages import (
     depends_on_data,
     graph_break,
     is_about_numpy,
+    misfit_of_shapes,
     refusal,
     violates_declared_sizes,
     violation,
@@ -110,6 +111,8 @@ def torch_words(seen: Observation) -> Words:
         return Words(_NO_FAKE_KERNEL.format(operator), "register one with `torch.library.register_fake`")
     if kind := seen.details.get("draft"):
         return _issue(str(kind), str(seen.details["subject"]))
+    if misfit := misfit_of_shapes(text):
+        return Words(_misfit(misfit), "write it in the structure of the arguments")
     if violates_declared_sizes(text):
         return _constraints(violation(text))
     if found := refusal(text):
@@ -185,6 +188,16 @@ def _register(dotted: str) -> str:
     if dotted.endswith("Cache"):
         return _NO_CACHE
     return _PLAIN if dotted.startswith("torch.") or ("." not in dotted and dotted.islower()) else _REGISTER
+
+
+def _misfit(found: Mapping[str, str]) -> str:
+    """How a `dynamic_shapes` differs from the arguments, in torch's own words where they are short."""
+    if "names" in found:
+        names = f"has the names {found['keys']}, and the arguments that are given are {found['names']}"
+        return f"the `dynamic_shapes` {names}"
+    if "spare" in found:
+        return "the arguments that `**` collects take no `dynamic_shapes`"
+    return f"the `dynamic_shapes` does not fit the arguments: {one_line(next(iter(found.values())))}"
 
 
 def _constraints(found: Violation) -> Words:
