@@ -117,6 +117,7 @@ class StraightLine:
         self.flags_set: set[str] = set()  # flags of loops, which sides of decisions set
         self.copied: dict[int, ast.stmt] = {}  # copies, by identity, with what they were made of
         self.given: dict[str, None] = {}  # what was done before the first round
+        self.data_given = frozenset(self.view.data)  # of parameters too, which held something else before
         self.begun = self._with_loops(list(self.view.body))
         self.lists = GrownLists(self.view, self.begun, self.decides, self.form.finish)
         self.flags: dict[int, str] = {}  # of loops that keep a result: the name of the flag that says so
@@ -190,11 +191,29 @@ class StraightLine:
 
     def _is_wanted(self, node: ast.stmt) -> bool:
         origin = getattr(node, "origin", node)
-        return self.wanted is None or id(origin) in self.wanted or self._has_news(node)
+        return self.wanted is None or id(origin) in self.wanted or self._has_news_there(node)
 
     def _has_news(self, node: ast.AST) -> bool:
         """Does it use a name that holds something else than before?"""
         return bool(self.view.data) and any(path_of(one) in self.view.data for one in ast.walk(node))
+
+    def _has_news_there(self, node: ast.stmt) -> bool:
+        """Likewise, where the name does: not above the statements that make it hold that."""
+        return self._has_news(node) and any(
+            path in self.view.data and not self._is_as_given(path, one)
+            for one in statements([node])
+            for path in map(path_of, ast.walk(one))
+            if path is not None
+        )
+
+    def _is_as_given(self, name: str, at: ast.stmt) -> bool:
+        """Is it a parameter that nothing has set on the way to the statement?"""
+        return (
+            name in self.view.flow.parameters
+            and name not in self.data_given
+            and id(at) in self.flow.flow.step_of
+            and not self.flow.definitions(name, at)
+        )
 
     def _structured(self, block: list[ast.stmt]) -> list[ast.stmt]:
         """The block, in which exits that data decides on are the last statements of the blocks that they stand in."""

@@ -180,10 +180,7 @@ def test_an_unmeasured_torch_version_is_said_once(project: Path) -> None:
         (["--outptu-file", "x", "."], "--outptu-file"),
         (["-", "bad.py"], "`-` reads one source from stdin"),
         (["--timeout", "2", "."], "--timeout belongs to trials: add --trial"),
-        (
-            ["explain", "tensor-data-acess"],
-            "nothing is called `tensor-data-acess`; the nearest is `tensor-data-access`",
-        ),
+        (["explain", "kubernetes ingress controller"], "`kubernetes ingress controller`"),
         (["trial"], "there is no target: name a file"),
         (["trial", "--model", "m.py:make"], "--model needs --args beside it"),
         (["trial", "--target", "nte"], "pyproject.toml names no target `nte`"),

@@ -50,7 +50,7 @@ TYPED = {
     ".item()": {"tensor-as-python-number"},
     "tolist": {"tensor-as-python-number", "numpy-number"},
     "dynamic shape": {"dynamic-shape-frozen"},
-    "dynamic shapes": {"dynamic-shape-frozen"},
+    "dynamic shapes": {"dynamic-shapes-misfit", "dynamic-shape-frozen"},
     "GuardOnDataDependentSymNode": {"data-dependent-branch"},
     "torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode": {"data-dependent-branch"},
     "DynamicOutputShapeException": {"unsupported-operator"},

@@ -88,6 +88,7 @@ SEEN: dict[str, str] = dict.fromkeys(
         "torch.utils._pytree",
         "torch.utils._pytree.BUILTIN_TYPES",
         "torch.utils._pytree.SUPPORTED_NODES",
+        "torch.utils._pytree.SequenceKey",
         "torch.utils._pytree.TreeSpec",
         "torch.utils._pytree.keystr",
         "torch.utils._pytree.tree_flatten",
