@@ -343,7 +343,9 @@ def _row(entry: RuleInfo | ExportDBCase | GraphBreak) -> tuple[str, str, Sequenc
             models=" ".join(f"{name} {_CAPITAL.sub(' ', name)} {caption}" for name, caption in models),
             messages=" ".join(f"{case.message} {case.suggestion}" for case in entry.cls.cases.values()),
             page=entry.page,
-            said=" ".join({word for rule, _, error in _measured() if rule == entry.name for word in _words(error)}),
+            said=" ".join(
+                dict.fromkeys(word for rule, _, error in _measured() if rule == entry.name for word in _words(error))
+            ),
         ),
     )
 
