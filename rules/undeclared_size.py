@@ -29,6 +29,7 @@ class UndeclaredSize(Rule):
     mended_by = ("fitting-shapes",)
     words = r"\.module\(\)"
     shown_by = ("sizes",)
+    checks = ("other-size",)
     docs = (("torch.export.Dim", "https://docs.pytorch.org/docs/stable/export.html"),)
     cases: ClassVar = {
         "BadOtherBatch": Case(

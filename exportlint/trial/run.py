@@ -16,6 +16,7 @@ from exportlint.trial.parent.scripts import run_script
 from exportlint.trial.parent.session import kept_session, session
 from exportlint.trial.parent.stage_runner import StageRunner
 from exportlint.trial.protocol.result import Event, TargetReport
+from exportlint.trial.protocol.shown_by import OTHER_SIZE
 from exportlint.trial.protocol.stages import LOWERINGS
 from exportlint.trial.protocol.target import TargetKind
 
@@ -59,8 +60,16 @@ def run_trials(
                     continue
                 report, found = run_script(server, target, options, listener)
                 work.append(partial(_with_torch, server, report))
-            work += [partial(_tried, server, one, options, lowerings, listener, waiting, goes_on) for one in found]
+            how = options
+            if target.kind is TargetKind.SCRIPT and _wants_other_sizes(report):
+                how = replace(options, dynamic=options.dynamic or "auto")
+            work += [partial(_tried, server, one, how, lowerings, listener, waiting, goes_on) for one in found]
         return _side_by_side(work, options.jobs)
+
+
+def _wants_other_sizes(report: TargetReport) -> bool:
+    """Did the script give a program a size that it was not exported for? Then what could be declared is looked for."""
+    return any(seen.check == OTHER_SIZE for stage in report.stages for seen in stage.observations)
 
 
 def _session(options: TrialOptions, stop: Stop | None) -> AbstractContextManager[Server]:

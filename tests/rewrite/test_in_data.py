@@ -498,7 +498,7 @@ TABLE = [
         """
         kind = (y > 0).any().long() + 1
         scale, offset = torch.tensor(list(self.options.curves.values()))[
-            (torch.tensor(list(self.options.curves)) == kind.reshape(())).nonzero()[0]
+            (torch.tensor(list(self.options.curves)) == kind).nonzero()[0]
         ].squeeze(0)
         return x * scale + offset
         """,
@@ -628,7 +628,7 @@ TABLE = [
         """,
         "int(x.sum().abs())",
         """
-        layer = x.sum().abs().reshape(()).long() % 3
+        layer = x.sum().abs().long() % 3
         return torch.stack([each(y) for each in self.layers])[layer.reshape(1)].squeeze(0) + 1
         """,
     ),

@@ -33,7 +33,10 @@ from exportlint.trial.child.torch_private.dynamo import called_one_further_away,
 from exportlint.trial.child.torch_private.module_names import COMPILED_MODULE, PACKAGE
 from exportlint.trial.protocol.frames import is_installed, is_user_path
 from exportlint.trial.protocol.observation import of_exception
+from exportlint.trial.protocol.outcomes import NON_STRICT, STRICT
+from exportlint.trial.protocol.shown_by import OTHER_SIZE
 from exportlint.trial.protocol.target import Target, TargetKind
+from exportlint.trial.protocol.torch_messages import is_about_a_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,7 +65,11 @@ class Parameters(NamedTuple):
 
 
 class CapturedCall(NamedTuple):
-    """One call of the script: what it was given, in the form that torch.export.export takes, and the user's line."""
+    """One call of the script: what it was given, in the form that torch.export.export takes, and the user's line.
+
+    mode      of export that the call asks for; None where it is no export
+    compiled  is what it was given what torch.compile had made? `model` is what that was made of
+    """
 
     call: str
     site: CallSite
@@ -70,20 +77,44 @@ class CapturedCall(NamedTuple):
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = {}
     dynamic_shapes: Any = None
+    mode: str | None = None
+    compiled: bool = False
 
 
 def captured_call(call: str, site: CallSite, given: Mapping[str, Any], names: Parameters) -> CapturedCall:
     """The call's arguments, in the one form that torch.export.export takes."""
     model, args, kwargs, shapes = (given.get(name) for name in names)
+    mode = (STRICT if given.get("strict") else NON_STRICT) if call in _IN_A_MODE else None
     if isinstance(model, torch.export.ExportedProgram):
         args, kwargs = model.example_inputs or ((), {})
-        return CapturedCall(call, site, _module_of(model), tuple(args), dict(kwargs))
+        return CapturedCall(call, site, _module_of(model), tuple(args), dict(kwargs), mode=mode)
     if isinstance(args, dict):
         args, kwargs = (), args
     args = (args,) if isinstance(args, torch.Tensor) else tuple(args or ())
     if call == "torch.onnx.export" and not kwargs and args and isinstance(args[-1], dict):
         args, kwargs = args[:-1], args[-1]  # what it makes of a dict at the end itself
-    return CapturedCall(call, site, uncompiled(model), args, dict(kwargs or {}), shapes)
+    plain = uncompiled(model)
+    if call == "torch.onnx.export" and shapes is None:
+        shapes = _shapes_of_axes(plain, given.get("dynamic_axes"), given.get("input_names"), args, kwargs or {})
+    return CapturedCall(call, site, plain, args, dict(kwargs or {}), shapes, mode, compiled=plain is not model)
+
+
+def _shapes_of_axes(
+    model: Any, axes: Any, names: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Mapping[str, Any] | None:
+    """The `dynamic_shapes` that the old `dynamic_axes` of torch.onnx.export declare; None where they name no input, or
+    an input is no plain tensor, of which torch takes leaf by leaf."""
+    parameters = bound(inspect.signature(getattr(model, "forward", model)), args, kwargs)
+    if not isinstance(axes, Mapping) or not all(isinstance(one, torch.Tensor) for one in parameters.values()):
+        return None
+    called = dict(zip(parameters, names or parameters, strict=False))
+    declared = {
+        parameter: dict.fromkeys(axes[called.get(parameter, parameter)], torch.export.Dim.DYNAMIC)
+        if called.get(parameter, parameter) in axes
+        else None
+        for parameter in parameters
+    }
+    return declared if any(declared.values()) else None
 
 
 def _module_of(program: Any) -> Any:
@@ -130,6 +161,8 @@ _WITH_INPUTS = {
     "torch.export.save": Parameters("ep"),
     PACKAGE: Parameters("exported_program"),
 }
+# Those that trace in one mode; torch.onnx.export asks for no other than the default, unless it is the old one.
+_IN_A_MODE = ("torch.export.export", "torch.export.draft_export")
 _PREPARING = {"torch.compile": "model", "torch.jit.script": "obj"}
 _PREPARED = (COMPILED_MODULE, "torch.jit.RecursiveScriptModule")
 
@@ -152,6 +185,7 @@ class CallWatcher:
         self.on_call = on_call
         self.waiting: dict[int, Prepared] = {}  # holds what it waits for, so that no id is given twice
         self._programs: dict[int, tuple[Any, CapturedCall]] = {}
+        self.refused: tuple[BaseException, CapturedCall] | None = None  # the last call that raised
         self._pid = process_id()
         self._inside = threading.local()
 
@@ -160,10 +194,15 @@ class CallWatcher:
         return process_id() != self._pid or getattr(self._inside, "depth", 0) > 0
 
     @contextmanager
-    def unwatched(self) -> Iterator[None]:
+    def unwatched(self, seen: CapturedCall | None = None) -> Iterator[None]:
+        """While torch does what the call that was `seen` asks of it."""
         self._inside.depth = getattr(self._inside, "depth", 0) + 1
         try:
             yield
+        except BaseException as exc:
+            if seen is not None:
+                self.refused = exc, seen
+            raise
         finally:
             self._inside.depth -= 1
 
@@ -182,7 +221,7 @@ class CallWatcher:
             else:
                 seen = captured_call(call, call_site(), given, names)
             self.on_call(seen)
-            with self.unwatched():
+            with self.unwatched(seen):
                 made = original(*args, **kwargs)
             if isinstance(made, torch.export.ExportedProgram):
                 self._programs[id(made)] = made, seen
@@ -221,8 +260,9 @@ class CallWatcher:
         prepared = None if self.is_unwatched() else self.waiting.pop(id(made), None)
         if prepared is None:
             return run(*args, **kwargs)
-        self.on_call(prepared.seen(args, kwargs))
-        with self.unwatched():
+        seen = prepared.seen(args, kwargs)
+        self.on_call(seen)
+        with self.unwatched(seen):
             return run(*args, **kwargs)
 
     def prepared(self, original: Any) -> Any:
@@ -295,7 +335,12 @@ def run_script(request: Mapping[str, Any], line: socket.socket, hold: Hold) -> N
         end["code"] = _exit_code(exc.code)
     except BaseException as exc:  # noqa: BLE001 - the script's own failure is an answer
         traceback.print_exception(type(exc), exc, _from_script(exc.__traceback__, path))
-        end |= {"code": 1, "raised": of_exception(exc).to_dict()}
+        refused = watcher.refused[1] if watcher.refused and watcher.refused[0] is exc else None
+        details = {"during": refused.call, "target": finder.name_of(refused)} if refused else {}
+        raised = of_exception(exc, **details)
+        if not refused and is_about_a_size(raised.text):
+            raised = raised.with_details(check=OTHER_SIZE)
+        end |= {"code": 1, "raised": raised.to_dict()}
     never = [{"call": prepared.call, "line": prepared.site.line} for prepared in watcher.waiting.values()]
     line.send(json.dumps({"ended": end, "never_called": never[:5], "left_out": finder.left_out}).encode())
 
@@ -331,13 +376,18 @@ class _Finder:
     def on_call(self, seen: CapturedCall) -> None:
         inputs = snapshot((seen.args, dict(seen.kwargs)))
         if known := next((name for name, other, before in self.found if _same(seen, inputs, other, before)), None):
-            self._send({"again": known, "call": seen.call})
+            self._send({"again": known, "call": seen.call, "mode": seen.mode})
         elif len(self.found) == MOST:
             self.left_out += 1
         else:
             name = self._name(seen.site)
             self.found.append((name, seen, inputs))
             self._fork(name, seen)
+
+    def name_of(self, seen: CapturedCall) -> str | None:
+        """The target that stands for a call."""
+        inputs = snapshot((seen.args, dict(seen.kwargs)))
+        return next((name for name, other, before in self.found if _same(seen, inputs, other, before)), None)
 
     def _name(self, site: CallSite) -> str:
         place = f"{os.path.relpath(site.path, self.start)}:{site.line}" if site.path else self.script.source
@@ -364,7 +414,15 @@ class _Finder:
             folder = self.folder / f"target-{len(self.found)}"
             folder.mkdir()
             os.setsid()
-            target = replace(self.script, name=name, path=seen.site.path, line=seen.site.line, given_to=seen.call)
+            target = replace(
+                self.script,
+                name=name,
+                path=seen.site.path,
+                line=seen.site.line,
+                given_to=seen.call,
+                asked_modes=(seen.mode,) if seen.mode else (),
+                compiled=seen.compiled,
+            )
             ours, theirs = socket.socketpair()
             self._send({"target": target.to_dict(), "pid": process_id(), "folder": str(folder)}, theirs.fileno())
             theirs.close()

@@ -25,6 +25,7 @@ from exportlint.trial.findings.wording.finding_messages import (
 )
 from exportlint.trial.protocol.frames import Frame, is_installed
 from exportlint.trial.protocol.outcomes import MODES, OUTCOME_OF, Outcome
+from exportlint.trial.protocol.shown_by import OTHER_SIZE
 from exportlint.trial.protocol.size_facts import OF_THE_SAMPLE
 from exportlint.trial.protocol.target import TARGET_ERROR
 from exportlint.trial.protocol.torch_messages import exportdb_cases, warns_of_the_model
@@ -233,6 +234,8 @@ def _in_package(path: str) -> str:
 
 def rule_of(seen: Observation) -> str | None:
     """The rule that declares these words, this check or this note as its own, or, alone among all, this graph break."""
+    if seen.check == OTHER_SIZE:
+        return _rules_by_check().get(OTHER_SIZE)
     named = seen.check if seen.kind == "difference" else seen.details.get("note")
     by_check = _rules_by_check().get(str(named))
     facts = {str(fact["fact"]) for fact in seen.details.get("sizes", ())}

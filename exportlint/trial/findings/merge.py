@@ -19,7 +19,7 @@ from exportlint.trial.findings.reaching import function_around, literal_sources,
 from exportlint.trial.findings.trial_finding import TRAINING_MODE, TrialFinding, united
 from exportlint.trial.protocol.outcomes import MODES, NON_STRICT, REFUSED, Outcome
 from exportlint.trial.protocol.shown_by import BESIDE_VALUES, OTHER_LENGTH
-from exportlint.trial.protocol.stages import lowering
+from exportlint.trial.protocol.stages import SCRIPT, lowering
 from exportlint.trial.protocol.target import TargetKind
 
 if TYPE_CHECKING:
@@ -43,15 +43,31 @@ def merge(
     """
     root = (root or Path.cwd()).resolve()
     modes = MODES if mode == "both" else (mode,)
-    evidence = _MergedEvidence(findings, root)
+    evidence = _MergedEvidence(findings, root, modes)
     for report in reports:
-        executed = _by_shown_path(report.executed, root)
-        for found in findings_of(report, root, modes):
-            evidence.add(found, executed, report)
-        evidence.clear(report, [mode for mode in modes if report.agrees(mode)], executed)
+        if report.stage(SCRIPT.name) is None:
+            executed, own = _by_shown_path(report.executed, root), _modes_of(report, modes)
+            for found in findings_of(report, root, own):
+                evidence.add(found, executed, report)
+            evidence.clear(report, [mode for mode in own if report.agrees(mode)], executed)
+    for report in reports:  # once it is known what the targets of the script do
+        if (script := report.stage(SCRIPT.name)) is not None:
+            for found in findings_of(report, root, modes):
+                evidence.add_of_script(found, script.observations[0].details.get("target"))
     unrun = coverage_findings(reports, root)
-    joined = evidence.result(modes, lines_of(unrun))
+    joined = evidence.result(lines_of(unrun))
     return sorted([*joined, *unrun], key=lambda finding: finding.sort_key)
+
+
+def _modes_of(report: TargetReport, modes: tuple[str, ...]) -> tuple[str, ...]:
+    """Those that severity follows: what the script's own calls of export ask for, where nobody chose another."""
+    asked = report.target.asked_modes if report.target else ()
+    return asked if asked and modes == (NON_STRICT,) else modes
+
+
+def _is_only_compiled(report: TargetReport) -> bool:
+    """Is there no call but `torch.compile` that the script gives the model to?"""
+    return report.target is not None and report.target.calls == ("torch.compile",)
 
 
 def _by_shown_path(lines: ExecutedLines, root: Path) -> ExecutedLines:
@@ -63,17 +79,29 @@ def _by_shown_path(lines: ExecutedLines, root: Path) -> ExecutedLines:
 class _MergedEvidence:
     """Static findings by index, as they are confirmed, or cleared mode by mode; and what only trials found.
 
+    modes     those that severity follows, and `modes_of` a finding, by index, where its target's are others
     cleared   index -> mode -> the target that cleared it
+    exported  the indices of what a target shows that is not only compiled
+    failing   the targets that have an error of export
     """
 
     static: Sequence[Finding]
     root: Path
+    modes: tuple[str, ...]
+    modes_of: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    exported: set[int] = field(default_factory=set)
+    failing: set[str] = field(default_factory=set)
     confirmed: dict[int, Finding] = field(default_factory=dict)
     cleared: dict[int, dict[str, str]] = field(default_factory=dict)
     discovered: dict[tuple[str, int, str, str], TrialFinding] = field(default_factory=dict)
 
     def add(self, found: TrialFinding, executed: ExecutedLines, report: TargetReport) -> None:
         """Join what a trial of a target found to the suspicion it is about, or keep it for itself."""
+        only_compiled = found.of_export and _is_only_compiled(report)
+        if only_compiled:
+            found = replace(found, severity=max(found.severity, Severity.WARNING, key=lambda one: one.rank))
+        elif found.of_export and found.severity is Severity.ERROR:
+            self.failing.add(report.name)
         is_about_mode = found.family == TRAINING_MODE
         index = None
         if (sources := self._giving_literal(found)) is None:
@@ -85,10 +113,34 @@ class _MergedEvidence:
             found = replace(found, within=f"it comes from {either}")
         if index is not None:
             self.confirmed[index] = _confirmed(self.confirmed.get(index, self.static[index]), found)
+            self.modes_of[index] = (*self.modes_of.get(index, ()), *_modes_of(report, self.modes))
+            self.exported |= set() if only_compiled else {index}
             return
         key = (found.path, found.line, found.name, found.family)
         known = self.discovered.get(key)
         self.discovered[key] = united(known, found) if known else found
+
+    def add_of_script(self, found: TrialFinding, target: str | None) -> None:
+        """What a script failed of. It makes an error of what its targets have shown at its line; it is told already
+        where it is the failure of a call for whose `target` there is an error; else it is what is suspected at its
+        line, or stands for itself."""
+        here = [index for index, one in self.confirmed.items() if _is_at_lines(one, found)]
+        there = [key for key, one in self.discovered.items() if one.of_export and key[:2] == (found.path, found.line)]
+        for index in here:
+            one = self.confirmed[index]
+            if one.severity is not Severity.ERROR or index not in self.exported:
+                self.confirmed[index] = replace(one, severity=Severity.ERROR, message=f"{one.message}{_ENDS_HERE}")
+            self.exported.add(index)
+        for key in there:
+            self.discovered[key] = replace(self.discovered[key], severity=Severity.ERROR)
+        if here or there or target in self.failing:
+            return
+        suspected = self._at_place(found) if found.placed else None
+        if suspected is not None and (target or self.static[suspected].rule == found.rule):
+            self.confirmed[suspected] = _confirmed(self.static[suspected], found)
+            self.exported.add(suspected)
+        else:
+            self.discovered[found.path, found.line, found.name, found.family] = found
 
     def _suspected(self, found: TrialFinding, executed: ExecutedLines) -> int | None:
         """The static finding that it confirms, if any."""
@@ -223,16 +275,21 @@ class _MergedEvidence:
                 shown = {mode: report.name for mode in modes if _would_show(report, mode, static, repeated)}
                 self.cleared[index] = shown | self.cleared.get(index, {})
 
-    def result(self, modes: Sequence[str], unrun: ExecutedLines) -> list[Finding]:
-        """Every finding once; `modes` are those that count, `unrun` the lines that the samples never ran."""
-        joined = [self._final(index, static, modes, unrun) for index, static in enumerate(self.static)]
+    def result(self, unrun: ExecutedLines) -> list[Finding]:
+        """Every finding once; `unrun`: the lines that the samples never ran."""
+        joined = [self._final(index, static, unrun) for index, static in enumerate(self.static)]
         return [*joined, *(found.finding() for found in self.discovered.values())]
 
-    def _final(self, index: int, static: Finding, modes: Sequence[str], unrun: ExecutedLines) -> Finding:
+    def _final(self, index: int, static: Finding, unrun: ExecutedLines) -> Finding:
         cleared = self.cleared.get(index, {})
+        modes = tuple(dict.fromkeys(self.modes_of.get(index, self.modes)))
         harmed = [mode for mode in modes if static.effect.get(mode) != _EXPORTS] or modes
         if index in self.confirmed:
             confirmed = self.confirmed[index]
+            if index not in self.exported and confirmed.severity is Severity.ERROR:
+                confirmed = replace(
+                    confirmed, severity=Severity.WARNING, message=f"{confirmed.message}{_ONLY_COMPILED}"
+                )
             return _spared(confirmed, static, modes, sure=all(mode in cleared for mode in harmed))
         if all(mode in cleared for mode in harmed):
             return replace(static, evidence=Evidence.CLEARED, target=cleared[harmed[0]])
@@ -312,6 +369,8 @@ def _predicts(static: Finding, found: TrialFinding) -> bool:
     return all(static.effect.get(mode) == outcome for mode, outcome in found.measured.items())
 
 
+_ONLY_COMPILED = "; the script only compiles it, and that did not fail"
+_ENDS_HERE = "; here the script itself raises"
 _ONLY = "; torch names no line, and of those that ran only this one is suspected of it"
 
 

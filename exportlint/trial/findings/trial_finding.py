@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from exportlint.finding import Evidence, Finding, Fix, Link, Severity, fingerprint
 from exportlint.trial.findings.wording.finding_messages import effect_in_words
-from exportlint.trial.protocol.stages import LADDER, LOAD, LOWERINGS, NEVER_RAN, lowering
+from exportlint.trial.protocol.stages import LADDER, LOAD, LOWERINGS, NEVER_RAN, SCRIPT, lowering
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -158,6 +158,6 @@ def united(first: TrialFinding, other: TrialFinding) -> TrialFinding:
 @cache
 def trial_rule_names() -> tuple[str, ...]:
     """Each name that a trial can give, lowerings of installed packages included."""
-    stages = [stage for stage in LADDER if stage != LOAD]
+    stages = [SCRIPT, *(stage for stage in LADDER if stage != LOAD)]
     lowerings = [lowering(point.name) for point in sorted(entry_points(group=LOWERINGS), key=lambda p: p.name)]
     return (*(stage.rule for stage in (*stages, *lowerings)), NEVER_RAN)

@@ -33,10 +33,10 @@ def run_script(
     reply = server.script(target, options.limits, options.edited)
     found = _found(reply)
     ended = next((message["ended"] for message in reply.messages if "ended" in message), None)
-    status, text = _how_it_ended(reply, ended)
+    status, text, seen = _how_it_ended(reply, ended)
     data = {"output": reply.output, "exit_code": ended["code"] if ended else None}
     detail = " ".join(f"{text}{_what_it_gave(reply, found)}".split())
-    stage = StageResult(SCRIPT.name, status, reply.seconds, detail, data=data)
+    stage = StageResult(SCRIPT.name, status, reply.seconds, detail, seen, data=data)
     on_event(Event(target.name, stage.name, stage.status, stage.seconds, detail))
     broken = None if found else f"{text}, and {_why_nothing(reply.messages)}"
     return TargetReport(target.name, target.path, 1, (stage,), {}, broken=broken, target=target), found
@@ -47,8 +47,9 @@ def _found(reply: Reply) -> list[Target]:
     targets = {message["target"]["name"]: Target.from_dict(message["target"]) for message in reply.targets}
     for message in reply.messages:
         if target := targets.get(message.get("again", "")):
-            calls = dict.fromkeys((*(target.given_to or "").split(", "), message["call"]))
-            targets[target.name] = replace(target, given_to=", ".join(calls))
+            calls = dict.fromkeys((*target.calls, message["call"]))
+            modes = dict.fromkeys((*target.asked_modes, *filter(None, [message["mode"]])))
+            targets[target.name] = replace(target, given_to=", ".join(calls), asked_modes=tuple(modes))
     return list(targets.values())
 
 
@@ -58,18 +59,23 @@ def _what_it_gave(reply: Reply, found: list[Target]) -> str:
     return gave + (f", {left_out} more left out" if left_out else "")
 
 
-def _how_it_ended(reply: Reply, ended: dict[str, Any] | None) -> tuple[str, str]:
-    """Status, and a sentence."""
+def _how_it_ended(reply: Reply, ended: dict[str, Any] | None) -> tuple[str, str, tuple[Observation, ...]]:
+    """Status, a sentence, and what the script failed of; nothing where it was ended from outside, which says nothing
+    of what it hands to torch."""
     if reply.overrun:
-        return reply.overrun.status, f"the script was {reply.overrun.text}"
+        return reply.overrun.status, f"the script was {reply.overrun.text}", ()
     if ended is None:
-        return CRASHED, reply.end_in_words("the script")
+        text = reply.end_in_words("the script")
+        return CRASHED, text, (Observation("exception", text, details={"ended": CRASHED}),)
     if "raised" in ended:
         seen = Observation.from_dict(ended["raised"])
         at = f" at {Path(seen.user_path).name}:{seen.user_line}" if seen.user_path else ""
         words = shorten(seen.first_line, _MOST, placeholder=" …")
-        return CRASHED, f"the script raised {seen.error_class}{at}: {words}"
-    return CRASHED if ended["code"] else PASSED, f"the script ended with exit code {ended['code']}"
+        return CRASHED, f"the script raised {seen.error_class}{at}: {words}", (seen,)
+    text = f"the script ended with exit code {ended['code']}"
+    if not ended["code"]:
+        return PASSED, text, ()
+    return CRASHED, text, (Observation("exception", text, details={"ended": CRASHED}),)
 
 
 def _why_nothing(messages: list[dict[str, Any]]) -> str:

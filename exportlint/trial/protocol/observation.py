@@ -8,8 +8,9 @@ exception    something raised, or ended the process. `text` is torch's whole mes
              does not know, where another line uses it), "gb_type", "cause" {error_class, text}, "draft" (the type of
              an issue of draft_export, with its "subject"), "class" (one that export cannot flatten; with "built" the
              frames lead to the line that builds the object), "sizes" (facts about declared sizes that do not hold),
-             "submodule" with "class_name" and "inputs" (refused by itself), "ended" (crashed or timed-out) and "output"
-             (the last words of the process)
+             "during" (the call of a script that raised, and its "target"), "check" (other-size, of a script that gives
+             a program a size that it was not exported for), "submodule" with "class_name" and "inputs" (refused by
+             itself), "ended" (crashed or timed-out) and "output" (the last words of the process)
 graph-break  one break of `torch._dynamo.explain`, each place once
 difference   the exported program and eager disagree. `details["check"]` names in what, see below
 warning      a Python warning raised during export: `error_class` is its category

@@ -20,6 +20,8 @@ SHOWN_BY_OTHER_SIZES = (SIZES, "static-dim")
 SHOWN_BY_DECLARED = ("frozen-dim", "narrowed-dim")
 # The line of the suspicion ran another number of times than with the sample, and the program agreed.
 OTHER_LENGTH = "other-length"
+# A script gives a program a size that it was not exported for.
+OTHER_SIZE = "other-size"
 # Inputs that the target names beside its sample: other numbers, words or flags, which are never made up.
 OWN_INPUTS = "own-inputs"
 # Checks of harm that the values of the same calls do not show; a rule names the one that shows its own.

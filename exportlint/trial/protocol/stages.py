@@ -249,7 +249,12 @@ _TO_COMPARE = (*_TO_RUN, _eager_beside)
 
 
 SCRIPT = Stage(
-    "script", StageKind.SCRIPT, "", "run the script that was given, and see what it hands to torch", repro=False
+    "script",
+    StageKind.SCRIPT,
+    "",
+    "run the script that was given, and see what it hands to torch",
+    of_export=True,
+    repro=False,
 )
 
 LOAD = Stage(
@@ -288,7 +293,7 @@ _EXPORTS = {
 
 
 def _is_traced(so_far: SoFar) -> bool:
-    return "torch.jit.trace" in (so_far.target.given_to or "").split(", ")
+    return "torch.jit.trace" in so_far.target.calls
 
 
 JIT_TRACE = Stage(

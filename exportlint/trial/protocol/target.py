@@ -39,8 +39,9 @@ TARGET_ERROR = f"{TargetError.__module__}.{TargetError.__qualname__}"
 class Target:
     """`source` is FILE_OR_MODULE for a module target or a script, else FILE_OR_MODULE:NAME; so are the other parts.
 
-    `arguments` are a script's own; `given_to` is the call that a script handed the model to. `search`
-    lists further folders to import from; `zoo` is the module that builds LIBRARY:MODEL.
+    `arguments` are a script's own; `given_to` are the calls that a script handed the model to, `asked_modes` those of
+    export that they asked for, and `compiled` says that it was what `torch.compile` had made. `search` lists further
+    folders to import from; `zoo` is the module that builds LIBRARY:MODEL.
     """
 
     name: str
@@ -56,10 +57,17 @@ class Target:
     given_to: str | None = None
     search: tuple[str, ...] = ()
     zoo: str | None = None
+    asked_modes: tuple[str, ...] = ()
+    compiled: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data."""
         return {**asdict(self), "kind": self.kind.value}
+
+    @property
+    def calls(self) -> tuple[str, ...]:
+        """The calls that a script handed the model to."""
+        return tuple((self.given_to or "").split(", ")) if self.given_to else ()
 
     @property
     def command_line(self) -> str:
@@ -73,7 +81,7 @@ class Target:
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any]) -> Target:
         known = {f.name: raw[f.name] for f in fields(cls) if f.name in raw}
-        lists = {name: tuple(raw.get(name, ())) for name in ("arguments", "search")}
+        lists = {name: tuple(raw.get(name, ())) for name in ("arguments", "search", "asked_modes")}
         return cls(**{**known, **lists, "kind": TargetKind(raw["kind"])})
 
 

@@ -42,7 +42,10 @@ def run(request: StageRequest) -> StageAnswer:
         try:
             traced = _traced(loaded, sample)
         except Exception as exc:  # noqa: BLE001 - torch lets anything through
-            request.emit(of_exception(exc))
+            seen = of_exception(exc)
+            if loaded.target.compiled:  # the script's own call failed of it, and tells it
+                return StageAnswer(REFUSED, seen.first_line)
+            request.emit(seen)
             return StageAnswer(REFUSED, None)
     both = [
         in_fork(partial(_called, call, sample), request.folder) for call in (loaded.eager(), loaded.eager(), traced)
@@ -79,7 +82,10 @@ def _traced(loaded: Loaded, sample: Inputs) -> Any:
     args, kwargs = copied(sample)
     seed(0)
     named = {"example_kwarg_inputs": kwargs} if kwargs and not args else {}
-    return torch.jit.trace(loaded.eager(), None if named else args, check_trace=False, strict=False, **named)
+    model = loaded.eager()
+    if loaded.target.compiled:  # which torch.jit.trace refuses, so that what is compiled alone would not show it
+        model = torch.compile(model)
+    return torch.jit.trace(model, None if named else args, check_trace=False, strict=False, **named)
 
 
 def _called(model: Callable[..., Any], inputs: Inputs) -> Leaves:

@@ -10,7 +10,8 @@ from exportlint.trial.findings.wording.size_messages import wrong_declaration
 from exportlint.trial.findings.wording.torch_messages import Words, advised, one_line, torch_words
 from exportlint.trial.protocol.outcomes import DIFFERS, MODES, SKIPPED, Outcome
 from exportlint.trial.protocol.shortening import short
-from exportlint.trial.protocol.stages import EAGER
+from exportlint.trial.protocol.shown_by import OTHER_SIZE
+from exportlint.trial.protocol.stages import EAGER, SCRIPT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,14 +45,24 @@ _OF_NOTES = {
     "dropped-guard": "lower one program for each value that callers give",
     "steering-input": "export one program for each value that callers give, or decide it when the model is built",
 }
+_DECLARE = (
+    "export with a `dynamic_shapes` that declares the dim; what could be declared, and what fixes a size, stands at the"
+    " target"
+)
 _INPUTS = "give example inputs that the model accepts"
 
 
 def exception_words(stage: Stage, seen: Observation, *, known: bool) -> Words:
     """Of what torch refused, or of what ended a stage. `known`: a rule knows it as its own."""
+    if stage == SCRIPT and seen.details.get("ended"):
+        return Words(one_line(seen.text))
     if ended := seen.details.get("ended"):
         return Words(f"{stage.name} {str(ended).replace('-', ' ')}: {one_line(seen.text)}")
     words = torch_words(seen)
+    if stage == SCRIPT:
+        call = seen.details.get("during")
+        instead = _DECLARE if seen.check == OTHER_SIZE else words.suggestion
+        return Words(f"the script's {f'`{call}`' if call else 'run'} raises here: {words.message}", instead)
     if stage == EAGER:
         return Words(f"eager itself raises: {words.message}", words.suggestion or (None if known else _INPUTS))
     if facts := seen.details.get("sizes"):
