@@ -63,6 +63,7 @@ def command(paths: tuple[str, ...], names: tuple[str, ...], **options: Any) -> i
 
     With a target (a file with `model` and `example_args`, FILE.py:CLASS, LIBRARY:MODEL, --model and --args, --target),
     each rewrite is tried: it stays if the model computes in eager what it computed before, and gets further.
+    A script that hands its model to torch is run, as `exportlint trial` runs it, and is tried likewise.
     Other files get the rewrites that are right whatever the inputs are.
     """
     asked = CommandLine(flat(options["select"]), flat(options["ignore"]), options["mode"], options["torch"])
@@ -74,8 +75,9 @@ def command(paths: tuple[str, ...], names: tuple[str, ...], **options: Any) -> i
 
 
 def _targets(paths: Sequence[str], names: Sequence[str], options: dict[str, Any], config: Config) -> list[Target]:
-    """Those that the arguments name; a file that declares none is no script to run."""
-    from exportlint.trial.protocol.target import TargetKind  # noqa: PLC0415 (the trial's modules, when they are needed)
+    """Those that the arguments name; a file that declares none is run if it hands a model to torch."""
+    from exportlint.trial.discovery import hands_a_model_to_torch  # noqa: PLC0415 (the trial's modules, when needed)
+    from exportlint.trial.protocol.target import TargetKind  # noqa: PLC0415 (as above)
     from exportlint.workflow.target_choice import chosen  # noqa: PLC0415 (as above)
 
     if not paths and not names and not options["model"] and not config.targets:
@@ -84,8 +86,9 @@ def _targets(paths: Sequence[str], names: Sequence[str], options: dict[str, Any]
     if folders and not (names or options["model"]) and len(folders) == len(paths):
         return []
     found = chosen(paths, options, names, config)
-    targets = [target for target in found if target.kind is not TargetKind.SCRIPT]
-    if targets and (rest := [*folders, *(one.name for one in found if one.kind is TargetKind.SCRIPT)]):
+    plain = [one for one in found if one.kind is TargetKind.SCRIPT and not hands_a_model_to_torch(Path(one.source))]
+    targets = [target for target in found if target not in plain]
+    if targets and (rest := [*folders, *(one.name for one in plain)]):
         raise UserError(
             f"{rest[0]} is no target, and the others are tried as targets: run `exportlint fix {rest[0]}` by itself"
         )
@@ -111,6 +114,10 @@ def _tried(targets: Sequence[Target], config: Config, options: dict[str, Any]) -
     except Stopped as stop:
         say(f"the run was stopped by {_signal_in_words(stop.number)} before anything was found")
         return SIGNALLED + stop.number
+    if not done.before.targets:
+        say_problems(done.after.problems)
+        say("a script that gives nothing to try is mended as any other file: what follows was not tried")
+        return max(FINDINGS, _by_construction([one.source for one in targets], config, options))
     if (files := _files_not_loaded(done)) and not done.edition.texts:
         say_problems(done.after.problems)
         say("a target that does not load cannot be compared: what follows of its file was not tried")
@@ -191,6 +198,8 @@ def _shown(
             say(f"wrote {path}; the diff, given to `patch -R {path}`, brings the old text back")
     elif lines and options["output_format"] == "full":
         say("nothing is written yet: --write does")
+    if not lines and not left and options["output_format"] == "full":
+        say("nothing to do")
     return FINDINGS if left else CLEAN
 
 

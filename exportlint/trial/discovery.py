@@ -78,6 +78,54 @@ def from_text(text: str, arguments: Sequence[str] | None = None) -> list[Target]
     return [Target(text, TargetKind.SCRIPT, text, path=text, line=1, arguments=tuple(arguments or ()))]
 
 
+# The calls that a script hands its model to, by their last names.
+_HANDED_TO = frozenset({"export", "draft_export", "compile", "trace", "script"})
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def hands_a_model_to_torch(path: Path) -> bool:
+    """Does running the file export, compile or trace something, as far as can be read?
+
+    What it runs is at its top level, or in the functions of the file that this calls.
+    """
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return False
+    imported = dict(_imported(tree))
+    functions = {one.name: one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)}
+    todo: list[ast.AST] = [one for one in tree.body if not isinstance(one, _DEFINITIONS)]
+    met: set[str] = set()
+    while todo:
+        for node in ast.walk(todo.pop()):
+            name = _dotted(node.func, imported) if isinstance(node, ast.Call) else ""
+            if name.startswith("torch.") and name.rpartition(".")[2] in _HANDED_TO:
+                return True
+            if name in functions.keys() - met:
+                met.add(name)
+                todo.append(functions[name])
+    return False
+
+
+def _imported(tree: ast.AST) -> Iterator[tuple[str, str]]:
+    """Names with what they are imported from: `export` -> `torch.export.export`."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from ((one.asname, one.name) for one in names if one.asname)
+            case ast.ImportFrom(module=str(module), names=names, level=0):
+                yield from ((one.asname or one.name, f"{module}.{one.name}") for one in names)
+
+
+def _dotted(called: ast.expr, imported: Mapping[str, str]) -> str:
+    match called:
+        case ast.Attribute(value=owner, attr=name) if home := _dotted(owner, imported):
+            return f"{home}.{name}"
+        case ast.Name(id=name):
+            return imported.get(name, name)
+    return ""
+
+
 def from_zoo(text: str, zoos: Mapping[str, str]) -> Target | None:
     """LIBRARY:MODEL or LIBRARY:MODEL,OPTION=VALUE…, where `zoos` has the library; None when it is something else."""
     library, _, model = text.partition(":")

@@ -22,10 +22,14 @@ from exportlint.repair.rounds import OtherSettings, Stopped, repair
 from exportlint.repair.settings_read import settings_read
 from exportlint.repair.wellformed import what_is_broken
 from exportlint.static.unforeseen_rewrites import with_drafted_kernel, with_rewrites
+from exportlint.trial.parent.scripts import run_script
 from exportlint.trial.parent.session import kept_session
 from exportlint.trial.parent.stage_runner import StageRunner
 from exportlint.trial.protocol.frames import is_installed
-from exportlint.trial.protocol.stages import SAME_BEHAVIOUR
+from exportlint.trial.protocol.outcomes import CRASHED
+from exportlint.trial.protocol.result import StageResult
+from exportlint.trial.protocol.stages import LOAD, SAME_BEHAVIOUR, SCRIPT
+from exportlint.trial.protocol.target import TargetKind
 from exportlint.workflow.progress import PATIENCE, say
 from exportlint.workflow.report_building import build_report
 from exportlint.workflow.trials import Candidate, examine
@@ -40,7 +44,7 @@ if TYPE_CHECKING:
     from exportlint.repair.rounds import Repaired
     from exportlint.trial.parent.server import Server
     from exportlint.trial.protocol.options import TrialOptions
-    from exportlint.trial.protocol.result import StageResult, TargetReport
+    from exportlint.trial.protocol.result import TargetReport
     from exportlint.trial.protocol.target import Target
 
 
@@ -63,6 +67,7 @@ def mend(
         options = replace(options, behaviour=Path(folder), keep=True)
         one_by_one = threading.Lock()  # several rewrites may be tried at once
 
+        first: list[TargetReport] = []  # the targets of the unedited source
         seconds = options.timeout  # for a stage of an edited model: a loop that was rewritten may have no end
 
         def attempt(
@@ -77,6 +82,8 @@ def mend(
                 targets, none, config, how, cache=not edited, candidate=Candidate(goes_on, what), rewrites=Wanted.ALL
             )
             report = build_report(examined.gathered, examined.config)
+            with one_by_one:
+                report = _with_targets(report, first)
             if not edited:
                 slowest = max((stage.seconds for one in report.targets for stage in one.stages), default=0.0)
                 seconds = min(options.timeout, _TIMES_THE_SLOWEST * slowest + _SECONDS_AT_LEAST)
@@ -95,6 +102,22 @@ def mend(
             _take_for_older_torch(done, attempt, config.torch, options)
         done.edition = done.edition.with_sides(*_sides(done.before)).with_lines_not_run(_run(done.before))
         return done
+
+
+def _with_targets(report: Report, first: list[TargetReport]) -> Report:
+    """The report with the same targets as the `first` one, which is filled where it is empty. The run of a script is no
+    target, and where it ends before it gives what it gave at first, that is missing."""
+    given = [one for one in report.targets if one.stage(SCRIPT.name) is None]
+    first.extend(() if first else given)
+    now = {one.target.identity: one for one in given if one.target is not None}
+    ended = next((one.full_detail for target in report.targets if (one := target.stage(SCRIPT.name)) is not None), "")
+    same = [
+        now.get(old.target.identity)
+        or replace(old, stages=(StageResult(LOAD.name, CRASHED, detail=ended),), executed={})
+        for old in first
+        if old.target is not None
+    ]
+    return replace(report, targets=tuple(same))
 
 
 def _take_for_older_torch(
@@ -153,13 +176,17 @@ def under_other_settings(targets: Sequence[Target], options: TrialOptions, editi
         return OtherSettings()
     differs = ""
     with kept_session(options.python) as server:
-        for target in targets:
+        kept: set[Path] = set()
+        for target in _each(server, targets, options):
             file = options.behaviour_of(target, repr(read))
-            if not file.exists():
-                kept = _compared(server, target, options, file=str(file), keep=True, read=read)
-                if kept is None or not kept.passed:
-                    continue  # it does not run under other settings, or not in time
-            now = _compared(server, target, replace(options, edited=edition.texts), file=str(file), unsafe=True)
+            done = None if file.exists() else _compared(server, target, options, file=str(file), keep=True, read=read)
+            kept |= {file} if file.exists() and (done is None or done.passed) else set()
+        edited = replace(options, edited=edition.texts)
+        for target in _each(server, targets, edited):
+            file = options.behaviour_of(target, repr(read))
+            if file not in kept:
+                continue  # it does not run under other settings, or not in time
+            now = _compared(server, target, edited, file=str(file), unsafe=True)
             if now is None or not now.passed:
                 return OtherSettings(f"under other settings: {now.full_detail if now else 'it does not load'}")
             differs = differs or "; ".join(now.data.get("caveats", ()))
@@ -172,11 +199,21 @@ def caveats_of(targets: Sequence[Target], options: TrialOptions, edition: Editio
     """What the comparison in eager tells of the edition; nothing where it is not the same."""
     found: set[str] = set()
     with kept_session(options.python) as server:
-        for target in targets:
+        edited = replace(options, edited=edition.texts)
+        for target in _each(server, targets, edited):
             file = str(options.behaviour_of(target))
-            now = _compared(server, target, replace(options, edited=edition.texts), file=file, unsafe=True)
+            now = _compared(server, target, edited, file=file, unsafe=True)
             found.update(now.data.get("caveats", ()) if now is not None and now.passed else ())
     return found
+
+
+def _each(server: Server, targets: Sequence[Target], options: TrialOptions) -> Iterator[Target]:
+    """The targets, of a script those that a run of it gives."""
+    for target in targets:
+        if target.kind is TargetKind.SCRIPT:
+            yield from run_script(server, target, options)[1]
+        else:
+            yield target
 
 
 def _compared(server: Server, target: Target, options: TrialOptions, **asked: Any) -> StageResult | None:

@@ -422,6 +422,8 @@ class _Finder:
                 given_to=seen.call,
                 asked_modes=(seen.mode,) if seen.mode else (),
                 compiled=seen.compiled,
+                number=len(self.found),
+                waits=str(folder),
             )
             ours, theirs = socket.socketpair()
             self._send({"target": target.to_dict(), "pid": process_id(), "folder": str(folder)}, theirs.fileno())

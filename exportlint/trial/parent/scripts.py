@@ -26,7 +26,7 @@ _MOST = 150  # characters of what the script raised
 
 
 def run_script(
-    server: Server, target: Target, options: TrialOptions, on_event: Callable[[Event], None]
+    server: Server, target: Target, options: TrialOptions, on_event: Callable[[Event], None] = lambda _event: None
 ) -> tuple[TargetReport, list[Target]]:
     """The script's own outcome, and what it handed to torch. Its targets' processes wait in the server."""
     on_event(Event(target.name, SCRIPT.name, RUNNING))

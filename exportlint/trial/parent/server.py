@@ -247,13 +247,16 @@ class Server:
     def alive(self) -> bool:
         return self._process.poll() is None
 
-    def target_process(self, name: str, edited: Mapping[str, str] | None = None) -> TargetProcess:
-        """A fresh fork, its folder below the run's; or the process in which a script's run left the target.
+    def target_process(
+        self, name: str, edited: Mapping[str, str] | None = None, waits: str | None = None
+    ) -> TargetProcess:
+        """A fresh fork, its folder below the run's; or the process in which a script's run left the target, which
+        `waits` in that folder.
 
         `edited`: path -> source that this process sees in place of the file's.
         """
-        if name in self._waiting:
-            return self._waiting.pop(name)
+        if waits is not None and waits in self._waiting:
+            return self._waiting.pop(waits)
         folder = Path(tempfile.mkdtemp(prefix="target-", dir=self.folder))
         ours, theirs = socket.socketpair()
         with theirs, self._lock:
@@ -275,7 +278,7 @@ class Server:
         reply, lines = host.script(target, limits)
         for message, line in zip(reply.targets, lines, strict=True):
             process = TargetProcess(Connection(line), message["pid"], Path(message["folder"]))
-            self._waiting[message["target"]["name"]] = process
+            self._waiting[message["folder"]] = process
         return reply
 
     def end_processes(self) -> None:

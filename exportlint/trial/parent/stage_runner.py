@@ -57,7 +57,7 @@ class StageRunner:
 
     def load(self) -> StageResult:
         """Import the target and make it once. `data["broken"]` says why that could not be done, as a sentence."""
-        self._process = self.server.target_process(self.target.name, self.options.edited)
+        self._process = self.server.target_process(self.target.name, self.options.edited, self.target.waits)
         imported = self._process.load(self.target, [os.getcwd(), *self.target.search], self.options.limits)  # noqa: PTH109 - sys.path wants text
         answer = next((m for m in imported.messages if "loaded" in m or "error" in m), None)
         if answer is None:

@@ -107,4 +107,4 @@ class TrialOptions:
         """The file of what a target computes, or of what else of it is kept there; equal in every run of a process."""
         if self.behaviour is None:
             raise ValueError("nothing is kept")
-        return self.behaviour / f"{hashlib.sha256(repr((target, of)).encode()).hexdigest()[:16]}.pickle"
+        return self.behaviour / f"{hashlib.sha256(repr((target.identity, of)).encode()).hexdigest()[:16]}.pickle"

@@ -40,8 +40,9 @@ class Target:
     """`source` is FILE_OR_MODULE for a module target or a script, else FILE_OR_MODULE:NAME; so are the other parts.
 
     `arguments` are a script's own; `given_to` are the calls that a script handed the model to, `asked_modes` those of
-    export that they asked for, and `compiled` says that it was what `torch.compile` had made. `search` lists further
-    folders to import from; `zoo` is the module that builds LIBRARY:MODEL.
+    export that they asked for, and `compiled` says that it was what `torch.compile` had made; it is the `number`th that
+    the script gave, and its process `waits` in that folder. `search` lists further folders to import from; `zoo` is the
+    module that builds LIBRARY:MODEL.
     """
 
     name: str
@@ -59,10 +60,19 @@ class Target:
     zoo: str | None = None
     asked_modes: tuple[str, ...] = ()
     compiled: bool = False
+    number: int = 0
+    waits: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data."""
         return {**asdict(self), "kind": self.kind.value}
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What is the same in every run: of a target that a script gave, also where lines of the script moved."""
+        if self.kind is TargetKind.SEEN:
+            return self.kind.value, self.source, self.arguments, self.number
+        return (repr(self),)
 
     @property
     def calls(self) -> tuple[str, ...]:
