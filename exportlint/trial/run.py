@@ -60,16 +60,30 @@ def run_trials(
                     continue
                 report, found = run_script(server, target, options, listener)
                 work.append(partial(_with_torch, server, report))
-            how = options
-            if target.kind is TargetKind.SCRIPT and _wants_other_sizes(report):
-                how = replace(options, dynamic=options.dynamic or "auto")
-            work += [partial(_tried, server, one, how, lowerings, listener, waiting, goes_on) for one in found]
+            for one in found:
+                how, lowered = options, lowerings
+                if target.kind is TargetKind.SCRIPT and _wants_other_sizes(report):
+                    how = replace(options, dynamic=options.dynamic or "auto")
+                if target.kind is TargetKind.SCRIPT and (name := _lowering_that_raised(report, one)) and not lowerings:
+                    lowered = _lowerings([name])
+                work.append(partial(_tried, server, one, how, lowered, listener, waiting, goes_on))
         return _side_by_side(work, options.jobs)
 
 
 def _wants_other_sizes(report: TargetReport) -> bool:
     """Did the script give a program a size that it was not exported for? Then what could be declared is looked for."""
     return any(seen.check == OTHER_SIZE for stage in report.stages for seen in stage.observations)
+
+
+# The calls that lower themselves, with the lowering that tells at which lines of the model they refuse it.
+_LOWERED_BY = {"torch.onnx.export": "onnxruntime"}
+
+
+def _lowering_that_raised(report: TargetReport, target: Target) -> str | None:
+    """The lowering of the call that the script gave the target to, and that raised."""
+    raised = (seen.details for stage in report.stages for seen in stage.observations)
+    calls = (one["during"] for one in raised if one.get("target") == target.name and "during" in one)
+    return next((_LOWERED_BY[call] for call in calls if call in _LOWERED_BY), None)
 
 
 def _session(options: TrialOptions, stop: Stop | None) -> AbstractContextManager[Server]:

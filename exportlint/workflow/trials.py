@@ -98,7 +98,9 @@ def examine(
     with folder_for_models(save_repro) as models, folder_for_artefacts(artifacts) as kept:
         options = replace(options, kept_models=models, lowering=replace(options.lowering, kept=kept))
         reports = _tried(targets, options, stop, candidate or Candidate())
-        config = replace(_for_installed(reports, config), lower=options.lower)
+        tried = (stage.row.lowering for report in reports for stage in report.stages)
+        lower = tuple(dict.fromkeys((*options.lower, *filter(None, tried))))
+        config = replace(_for_installed(reports, config), lower=lower)
         read = _with_edited(found if stop.reason else _with_executed(found, reports), options.edited)
         with _ONE_BY_ONE:
             gathered = lint_files(read, config, jobs=jobs, cache=cache, rewrites=rewrites, targets=_named(targets))

@@ -32,7 +32,7 @@ from exportlint.trial.child.server.process_control import leave, process_id
 from exportlint.trial.child.torch_private.dynamo import called_one_further_away, uncompiled
 from exportlint.trial.child.torch_private.module_names import COMPILED_MODULE, PACKAGE
 from exportlint.trial.protocol.frames import is_installed, is_user_path
-from exportlint.trial.protocol.observation import of_exception
+from exportlint.trial.protocol.observation import causes_of, of_exception
 from exportlint.trial.protocol.outcomes import NON_STRICT, STRICT
 from exportlint.trial.protocol.shown_by import OTHER_SIZE
 from exportlint.trial.protocol.target import Target, TargetKind
@@ -94,7 +94,8 @@ def captured_call(call: str, site: CallSite, given: Mapping[str, Any], names: Pa
     if call == "torch.onnx.export" and not kwargs and args and isinstance(args[-1], dict):
         args, kwargs = args[:-1], args[-1]  # what it makes of a dict at the end itself
     plain = uncompiled(model)
-    if call == "torch.onnx.export" and shapes is None:
+    # The old exporter does not check what it is told of sizes.
+    if call == "torch.onnx.export" and shapes is None and given.get("dynamo", True):
         shapes = _shapes_of_axes(plain, given.get("dynamic_axes"), given.get("input_names"), args, kwargs or {})
     return CapturedCall(call, site, plain, args, dict(kwargs or {}), shapes, mode, compiled=plain is not model)
 
@@ -162,6 +163,7 @@ _WITH_INPUTS = {
     PACKAGE: Parameters("exported_program"),
 }
 # Those that trace in one mode; torch.onnx.export asks for no other than the default, unless it is the old one.
+_TORCH = str(Path(torch.__file__).parent) + os.sep  # it compiles helpers of its own, such as `while_loop`
 _IN_A_MODE = ("torch.export.export", "torch.export.draft_export")
 _PREPARING = {"torch.compile": "model", "torch.jit.script": "obj"}
 _PREPARED = (COMPILED_MODULE, "torch.jit.RecursiveScriptModule")
@@ -237,7 +239,8 @@ class CallWatcher:
         def watched(*args: Any, **kwargs: Any) -> Any:
             if call == "torch.jit.script":
                 called_one_further_away(kwargs)
-            model = None if self.is_unwatched() else bound(signature, args, kwargs).get(_PREPARING[call])
+            by_torch = call == "torch.compile" and sys._getframe(1).f_code.co_filename.startswith(_TORCH)  # noqa: SLF001
+            model = None if by_torch or self.is_unwatched() else bound(signature, args, kwargs).get(_PREPARING[call])
             if model is None:
                 return original(*args, **kwargs)
             with self.unwatched():
@@ -338,6 +341,11 @@ def run_script(request: Mapping[str, Any], line: socket.socket, hold: Hold) -> N
         refused = watcher.refused[1] if watcher.refused and watcher.refused[0] is exc else None
         details = {"during": refused.call, "target": finder.name_of(refused)} if refused else {}
         raised = of_exception(exc, **details)
+        if type(exc).__module__.startswith(
+            "torch.onnx"
+        ):  # its own words are what to do next; the cause says what it is
+            *_, cause = causes_of(exc)
+            raised = replace(raised, text=of_exception(cause).text)
         if not refused and is_about_a_size(raised.text):
             raised = raised.with_details(check=OTHER_SIZE)
         end |= {"code": 1, "raised": raised.to_dict()}

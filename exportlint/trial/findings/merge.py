@@ -53,7 +53,8 @@ def merge(
     for report in reports:  # once it is known what the targets of the script do
         if (script := report.stage(SCRIPT.name)) is not None:
             for found in findings_of(report, root, modes):
-                evidence.add_of_script(found, script.observations[0].details.get("target"))
+                details = script.observations[0].details
+                evidence.add_of_script(found, details.get("target"), str(details.get("during")))
     unrun = coverage_findings(reports, root)
     joined = evidence.result(lines_of(unrun))
     return sorted([*joined, *unrun], key=lambda finding: finding.sort_key)
@@ -63,11 +64,6 @@ def _modes_of(report: TargetReport, modes: tuple[str, ...]) -> tuple[str, ...]:
     """Those that severity follows: what the script's own calls of export ask for, where nobody chose another."""
     asked = report.target.asked_modes if report.target else ()
     return asked if asked and modes == (NON_STRICT,) else modes
-
-
-def _is_only_compiled(report: TargetReport) -> bool:
-    """Is there no call but `torch.compile` that the script gives the model to?"""
-    return report.target is not None and report.target.calls == ("torch.compile",)
 
 
 def _by_shown_path(lines: ExecutedLines, root: Path) -> ExecutedLines:
@@ -82,7 +78,7 @@ class _MergedEvidence:
     modes     those that severity follows, and `modes_of` a finding, by index, where its target's are others
     cleared   index -> mode -> the target that cleared it
     exported  the indices of what a target shows that is not only compiled
-    failing   the targets that have an error of export
+    failing   the targets that have an error of export, or of a lowering; said: what torch said of them, in one line
     """
 
     static: Sequence[Finding]
@@ -91,17 +87,19 @@ class _MergedEvidence:
     modes_of: dict[int, tuple[str, ...]] = field(default_factory=dict)
     exported: set[int] = field(default_factory=set)
     failing: set[str] = field(default_factory=set)
+    said: set[tuple[str, str]] = field(default_factory=set)
     confirmed: dict[int, Finding] = field(default_factory=dict)
     cleared: dict[int, dict[str, str]] = field(default_factory=dict)
     discovered: dict[tuple[str, int, str, str], TrialFinding] = field(default_factory=dict)
 
     def add(self, found: TrialFinding, executed: ExecutedLines, report: TargetReport) -> None:
         """Join what a trial of a target found to the suspicion it is about, or keep it for itself."""
-        only_compiled = found.of_export and _is_only_compiled(report)
+        only_compiled = found.of_export and report.target is not None and report.target.only_compiled
         if only_compiled:
             found = replace(found, severity=max(found.severity, Severity.WARNING, key=lambda one: one.rank))
-        elif found.of_export and found.severity is Severity.ERROR:
-            self.failing.add(report.name)
+        elif (found.of_export or found.stage.lowering) and found.severity is Severity.ERROR:
+            self.said.add((report.name, found.torch_says.partition("\n")[0]))
+            self.failing |= {report.name} if found.of_export else {f"{report.name} {_LOWERED}"}
         is_about_mode = found.family == TRAINING_MODE
         index = None
         if (sources := self._giving_literal(found)) is None:
@@ -120,10 +118,10 @@ class _MergedEvidence:
         known = self.discovered.get(key)
         self.discovered[key] = united(known, found) if known else found
 
-    def add_of_script(self, found: TrialFinding, target: str | None) -> None:
+    def add_of_script(self, found: TrialFinding, target: str | None, call: str) -> None:
         """What a script failed of. It makes an error of what its targets have shown at its line; it is told already
-        where it is the failure of a call for whose `target` there is an error; else it is what is suspected at its
-        line, or stands for itself."""
+        where it is the failure of a `call` for whose `target` there is such an error; else it is what is suspected at
+        its line, or stands for itself."""
         here = [index for index, one in self.confirmed.items() if _is_at_lines(one, found)]
         there = [key for key, one in self.discovered.items() if one.of_export and key[:2] == (found.path, found.line)]
         for index in here:
@@ -133,7 +131,7 @@ class _MergedEvidence:
             self.exported.add(index)
         for key in there:
             self.discovered[key] = replace(self.discovered[key], severity=Severity.ERROR)
-        if here or there or target in self.failing:
+        if here or there or self._is_told(found, target, call):
             return
         suspected = self._at_place(found) if found.placed else None
         if suspected is not None and (target or self.static[suspected].rule == found.rule):
@@ -141,6 +139,13 @@ class _MergedEvidence:
             self.exported.add(suspected)
         else:
             self.discovered[found.path, found.line, found.name, found.family] = found
+
+    def _is_told(self, found: TrialFinding, target: str | None, call: str) -> bool:
+        """What torch.jit and torch.onnx refuse may be another thing than what an export of the target shows."""
+        if target is None:
+            return False
+        same = (target, found.torch_says.partition("\n")[0]) in self.said
+        return same or (target in self.failing and call in _EXPORTING) or f"{target} {_LOWERED}" in self.failing
 
     def _suspected(self, found: TrialFinding, executed: ExecutedLines) -> int | None:
         """The static finding that it confirms, if any."""
@@ -369,6 +374,8 @@ def _predicts(static: Finding, found: TrialFinding) -> bool:
     return all(static.effect.get(mode) == outcome for mode, outcome in found.measured.items())
 
 
+_EXPORTING = ("torch.export.export", "torch.export.draft_export", "torch.compile")
+_LOWERED = "lowered"
 _ONLY_COMPILED = "; the script only compiles it, and that did not fail"
 _ENDS_HERE = "; here the script itself raises"
 _ONLY = "; torch names no line, and of those that ran only this one is suspected of it"

@@ -58,6 +58,7 @@ has to write instead.
 
 from __future__ import annotations
 
+import re
 import traceback
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
@@ -170,9 +171,12 @@ class Observation:
 # Make an observation of an exception, at the innermost user line that it names.
 
 
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")  # torch.onnx sets its headings off
+
+
 def of_exception(exc: BaseException, **details: Any) -> Observation:
     """An observation with the exception's text, at the innermost user line that it, its causes or its message name."""
-    text = str(exc).strip() or type(exc).__name__
+    text = _COLOUR.sub("", str(exc)).strip() or type(exc).__name__
     gb_type = getattr(exc, "gb_type", None)
     if isinstance(gb_type, str):
         details["gb_type"] = gb_type
@@ -191,7 +195,7 @@ def frames_of(exc: BaseException) -> tuple[Frame, ...]:
 
 
 def _stacks(exc: BaseException) -> Iterator[tuple[Frame, ...]]:
-    chain = list(_causes(exc))
+    chain = list(causes_of(exc))
     for one in chain:
         yield summary_frames(getattr(one, "real_stack", None) or ())
     # A cause lies deeper than what was raised from it, so its stack names the line more exactly.
@@ -203,7 +207,8 @@ def _stacks(exc: BaseException) -> Iterator[tuple[Frame, ...]]:
     yield summary_frames(traceback.extract_tb(exc.__traceback__))
 
 
-def _causes(exc: BaseException) -> Iterator[BaseException]:
+def causes_of(exc: BaseException) -> Iterator[BaseException]:
+    """The exception, and what each was raised from."""
     seen: set[int] = set()
     current: BaseException | None = exc
     while current is not None and id(current) not in seen:

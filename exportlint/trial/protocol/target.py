@@ -80,6 +80,11 @@ class Target:
         return tuple((self.given_to or "").split(", ")) if self.given_to else ()
 
     @property
+    def only_compiled(self) -> bool:
+        """Is there no call but `torch.compile` that a script hands the model to?"""
+        return self.calls == ("torch.compile",)
+
+    @property
     def command_line(self) -> str:
         """What `exportlint trial` is given to try the target again, quoted for a shell."""
         if self.kind is not TargetKind.CALLABLES:

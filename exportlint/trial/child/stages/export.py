@@ -20,7 +20,9 @@ from exportlint.trial.protocol.outcomes import PASSED, REFUSED
 
 def run(request: StageRequest) -> StageAnswer:
     """One call only: second calls and other values are the soundness stage's. The program is there for what follows."""
-    if bare := refusal_without_wrapper(request.loaded, request.mode):
+    # What is compiled may be a function as well.
+    compiled = request.loaded.target.only_compiled
+    if not compiled and (bare := refusal_without_wrapper(request.loaded, request.mode)):
         request.emit(bare)
     with warnings_kept() as warned, recorded_decisions() as decisions:
         try:
