@@ -76,9 +76,7 @@ def command(paths: tuple[str, ...], names: tuple[str, ...], **options: Any) -> i
 
 def _targets(paths: Sequence[str], names: Sequence[str], options: dict[str, Any], config: Config) -> list[Target]:
     """Those that the arguments name; a file that declares none is run if it hands a model to torch."""
-    from exportlint.trial.discovery import hands_a_model_to_torch  # noqa: PLC0415 (the trial's modules, when needed)
-    from exportlint.trial.protocol.target import TargetKind  # noqa: PLC0415 (as above)
-    from exportlint.workflow.target_choice import chosen  # noqa: PLC0415 (as above)
+    from exportlint.workflow.target_choice import chosen, is_worth_no_run  # noqa: PLC0415 (the trial's modules, when needed)
 
     if not paths and not names and not options["model"] and not config.targets:
         raise UserError("name a file, a folder or a target (--model and --args, --target NAME)")
@@ -86,7 +84,7 @@ def _targets(paths: Sequence[str], names: Sequence[str], options: dict[str, Any]
     if folders and not (names or options["model"]) and len(folders) == len(paths):
         return []
     found = chosen(paths, options, names, config)
-    plain = [one for one in found if one.kind is TargetKind.SCRIPT and not hands_a_model_to_torch(Path(one.source))]
+    plain = [one for one in found if is_worth_no_run(one)]
     targets = [target for target in found if target not in plain]
     if targets and (rest := [*folders, *(one.name for one in plain)]):
         raise UserError(

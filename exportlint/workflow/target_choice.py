@@ -10,8 +10,15 @@ import msgspec
 
 from exportlint.errors import UserError, nearest
 from exportlint.files import Collected, shown
-from exportlint.trial.discovery import discover, from_callables, from_mapping, from_text, from_zoo
-from exportlint.trial.protocol.target import PARTS, ZOOS, Target, TargetError
+from exportlint.trial.discovery import (
+    discover,
+    from_callables,
+    from_mapping,
+    from_text,
+    from_zoo,
+    hands_a_model_to_torch,
+)
+from exportlint.trial.protocol.target import PARTS, ZOOS, Target, TargetError, TargetKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -55,6 +62,11 @@ def chosen_by_name(words: Sequence[str], config: Config) -> list[Target]:
         return [target for word in words for target in _of_word(word, config)]
     except TargetError as error:
         raise UserError(str(error)) from error
+
+
+def is_worth_no_run(target: Target) -> bool:
+    """Is it a script that hands no model to torch, as far as can be read?"""
+    return target.kind is TargetKind.SCRIPT and not hands_a_model_to_torch(Path(target.source))
 
 
 def _of_word(word: str, config: Config) -> list[Target]:

@@ -96,7 +96,7 @@ class _MergedEvidence:
         """Join what a trial of a target found to the suspicion it is about, or keep it for itself."""
         only_compiled = found.of_export and report.target is not None and report.target.only_compiled
         if only_compiled:
-            found = replace(found, severity=max(found.severity, Severity.WARNING, key=lambda one: one.rank))
+            found = replace(found, severity=Severity.NOTE)
         elif (found.of_export or found.stage.lowering) and found.severity is Severity.ERROR:
             self.said.add((report.name, found.torch_says.partition("\n")[0]))
             self.failing |= {report.name} if found.of_export else {f"{report.name} {_LOWERED}"}
@@ -291,10 +291,8 @@ class _MergedEvidence:
         harmed = [mode for mode in modes if static.effect.get(mode) != _EXPORTS] or modes
         if index in self.confirmed:
             confirmed = self.confirmed[index]
-            if index not in self.exported and confirmed.severity is Severity.ERROR:
-                confirmed = replace(
-                    confirmed, severity=Severity.WARNING, message=f"{confirmed.message}{_ONLY_COMPILED}"
-                )
+            if index not in self.exported:
+                confirmed = replace(confirmed, severity=Severity.NOTE, message=f"{confirmed.message}{_ONLY_COMPILED}")
             return _spared(confirmed, static, modes, sure=all(mode in cleared for mode in harmed))
         if all(mode in cleared for mode in harmed):
             return replace(static, evidence=Evidence.CLEARED, target=cleared[harmed[0]])

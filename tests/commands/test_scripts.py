@@ -1,0 +1,184 @@
+"""The call that a script makes is the one that is judged: what it fails of is an error at its line, with what helps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from processes import exportlint
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HEAD = "import torch\nfrom torch import nn\n\n\n"
+
+ONLY_NON_STRICT = """\
+class Named(nn.Module):
+    def forward(self, x):
+        import inspect
+        return x * len(inspect.getsource(type(self)))
+
+
+program = torch.export.export(Named().eval(), (torch.randn(2, 16),), strict=True)
+"""
+
+OTHER_BATCH = """\
+model = nn.Sequential(nn.Linear(16, 4), nn.ReLU()).eval()
+program = torch.export.export(model, (torch.randn(2, 16),))
+for rows in (2, 4):
+    print(program.module()(torch.randn(rows, 16)).shape)
+"""
+
+TRACED_WRAPPER = """\
+compiled = torch.compile(nn.Linear(8, 8).eval(), backend="eager")
+traced = torch.jit.trace(compiled, torch.randn(2, 8))
+"""
+
+OWN_END = """\
+program = torch.export.export(nn.Linear(8, 8).eval(), (torch.randn(2, 8),))
+raise SystemExit(3)
+"""
+
+COMPILED = """\
+def step(x, limit):
+    return x * 2 if x.sum() > limit else x
+
+
+fast = torch.compile(step, backend="eager")
+print(fast(torch.randn(4, 8), 0.5))
+"""
+
+NO_CONVERTER = """\
+class Chosen(nn.Module):
+    def forward(self, x, mask):
+        return torch.masked_select(x, mask).sum()
+
+
+torch.onnx.export(Chosen().eval(), (torch.randn(4, 4), torch.rand(4, 4) > 0.5), "chosen.onnx", dynamo=True)
+"""
+
+AXES = """\
+class Halves(nn.Module):
+    def forward(self, frames):
+        return frames.relu() if frames.shape[0] < 8 else frames
+
+
+axes = {"frames": {0: "batch"}}
+torch.onnx.export(Halves().eval(), (torch.randn(4, 8),), "h.onnx", input_names=["frames"], dynamic_axes=axes)
+"""
+
+INSIDE_OF_TORCH = """\
+from torch._higher_order_ops.while_loop import while_loop
+
+steps = while_loop(lambda i, v: i < 5, lambda i, v: (i + 1, v * 2), (torch.tensor(0), torch.ones(3)))
+program = torch.export.export(nn.Linear(8, 8).eval(), (torch.randn(2, 8),))
+"""
+
+# source -> exit code, what is said, and what is not
+SAID = {
+    "strict": (
+        ONLY_NON_STRICT,
+        1,
+        ("error[unsupported-builtin]", "instead (verified): export with `strict=False`", "net.py:8:"),
+        ("Exported. Next",),
+    ),
+    "another batch": (
+        OTHER_BATCH,
+        1,
+        ("error[undeclared-size]", "net.py:8:", "Guard failed", 'Dim("batch", min=1'),
+        ("Exported. Next", "Found nothing"),
+    ),
+    "a traced wrapper": (
+        TRACED_WRAPPER,
+        1,
+        ("error[torchscript-remnant]", "tried: the script's `torch.jit.trace` raises here", "jit-trace"),
+        ("the traced module agrees", "trial-jit-trace"),
+    ),
+    "an end of its own": (OWN_END, 1, ("error[trial-script] the script ended with exit code 3",), ("Exported. Next",)),
+    "a function that is compiled": (
+        COMPILED,
+        0,
+        ("note[data-dependent-branch]",),
+        ("what is exported is a `function`", "error["),
+    ),
+    "no converter": (
+        NO_CONVERTER,
+        1,
+        ("net.py:7:", "torch.onnx has no converter for aten.masked_select.default"),
+        ("Exported. Next", "trial-script", "\x1b"),
+    ),
+    "axes": (AXES, 1, ("dim 0 of `frames`", "net.py:7:"), ("nothing is declared dynamic",)),
+    "inside of torch": (INSIDE_OF_TORCH, 0, ("Found nothing in 1 file and 1 target",), ("error[", "warning[")),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", SAID)
+def test_the_call_that_was_made_is_judged(tmp_path: Path, case: str) -> None:
+    source, code, said, not_said = SAID[case]
+    (tmp_path / "net.py").write_text(HEAD + source, "utf-8")
+    done = exportlint(tmp_path, "trial", "net.py", COLUMNS="200")
+    words = " ".join(done.stdout.split())
+    assert [text for text in said if text not in words] == [], done.stdout
+    assert [text for text in not_said if text in words] == [], done.stdout
+    assert done.returncode == code
+
+
+DECIDES = """\
+class Gate(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(8, 8)
+
+    def forward(self, x):
+        y = self.inner(x)
+        if y.sum() > 0:
+            y = y * 2
+        return y
+
+
+def main():
+    program = torch.export.export(Gate().eval(), (torch.randn(2, 8),))
+    print(program.module()(torch.randn(2, 8)).shape)
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.slow
+def test_fix_runs_a_script_and_mends_its_modules(tmp_path: Path) -> None:
+    """Lines move, so its targets are the same by their number."""
+    (tmp_path / "net.py").write_text(HEAD + DECIDES, "utf-8")
+    done = exportlint(tmp_path, "fix", "net.py", "--write", COLUMNS="200")
+    assert "+        y = torch.where(y.sum() > 0, y * 2, y)" in done.stdout
+    assert "(tried on both sides)" in done.stdout
+    assert done.returncode == 0, done.stdout
+    assert exportlint(tmp_path, "fix", "net.py").stderr.splitlines()[-1] == "exportlint: nothing to do"
+
+
+OTHER_ROWS = """\
+class Scaled(nn.Module):
+    def forward(self, frames):
+        return frames.relu() * 2
+
+
+program = torch.export.export(Scaled().eval(), (torch.randn(2, 16),))
+out = program.module()(torch.randn(4, 16))
+"""
+
+
+@pytest.mark.slow
+def test_fix_mends_the_call_of_a_script(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(HEAD + OTHER_ROWS, "utf-8")
+    done = exportlint(tmp_path, "fix", "net.py", COLUMNS="200")
+    assert "dynamic_shapes={" in done.stdout
+    assert "[undeclared-size] declare the dim with `dynamic_shapes=` (tried)" in done.stdout
+
+
+def test_fix_runs_no_file_that_hands_nothing_to_torch(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text("import re\nimport pathlib\n\nre.compile('a')\npathlib.Path('ran').touch()\n")
+    done = exportlint(tmp_path, "fix", "net.py")
+    assert not (tmp_path / "ran").exists()
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "exportlint: nothing to do\n")
