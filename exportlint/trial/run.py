@@ -18,7 +18,7 @@ from exportlint.trial.parent.stage_runner import StageRunner
 from exportlint.trial.protocol.result import Event, TargetReport
 from exportlint.trial.protocol.shown_by import OTHER_SIZE
 from exportlint.trial.protocol.stages import LOWERINGS
-from exportlint.trial.protocol.target import TargetKind
+from exportlint.trial.protocol.target import ONNX, TargetKind
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -76,7 +76,7 @@ def _wants_other_sizes(report: TargetReport) -> bool:
 
 
 # The calls that lower themselves, with the lowering that tells at which lines of the model they refuse it.
-_LOWERED_BY = {"torch.onnx.export": "onnxruntime"}
+_LOWERED_BY = dict.fromkeys(ONNX, "onnxruntime")
 
 
 def _lowering_that_raised(report: TargetReport, target: Target) -> str | None:

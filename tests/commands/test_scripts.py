@@ -74,6 +74,28 @@ steps = while_loop(lambda i, v: i < 5, lambda i, v: (i + 1, v * 2), (torch.tenso
 program = torch.export.export(nn.Linear(8, 8).eval(), (torch.randn(2, 8),))
 """
 
+OLD_ONNX = """\
+class Cached(nn.Module):
+    def forward(self, x, cache):
+        kept = torch.zeros_like(cache)
+        mine = kept[0]
+        mine[:, :] = x[:, -2:]
+        return x * 2, kept
+
+
+names = {"input_names": ["x", "cache"], "output_names": ["y", "kept"]}
+torch.onnx.export(Cached().eval(), (torch.randn(3, 4), torch.randn(2, 3, 2)), "c.onnx", dynamo=False, **names)
+"""
+
+TRACED_SIZE = """\
+class Repeated(nn.Module):
+    def forward(self, x):
+        return x.new_zeros(int(x.shape[0]), 4) + x
+
+
+traced = torch.jit.trace(Repeated().eval(), torch.randn(3, 4))
+"""
+
 # source -> exit code, what is said, and what is not
 SAID = {
     "strict": (
@@ -108,6 +130,18 @@ SAID = {
         ("Exported. Next", "trial-script", "\x1b"),
     ),
     "axes": (AXES, 1, ("dim 0 of `frames`", "net.py:7:"), ("nothing is declared dynamic",)),
+    "the old exporter": (
+        OLD_ONNX,
+        1,
+        ("error[trial-onnx-trace] on the sample itself", "instead: export with `dynamo=True`"),
+        ("Exported. Next",),
+    ),
+    "a size that a trace keeps": (
+        TRACED_SIZE,
+        0,
+        ("note[torchscript-remnant] torch.jit.trace keeps sizes of the sample", "dim 0 of input 1", "net.py:7:"),
+        ("error[",),
+    ),
     "inside of torch": (INSIDE_OF_TORCH, 0, ("Found nothing in 1 file and 1 target",), ("error[", "warning[")),
 }
 

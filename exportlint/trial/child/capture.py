@@ -35,7 +35,7 @@ from exportlint.trial.protocol.frames import is_installed, is_user_path
 from exportlint.trial.protocol.observation import causes_of, of_exception
 from exportlint.trial.protocol.outcomes import NON_STRICT, STRICT
 from exportlint.trial.protocol.shown_by import OTHER_SIZE
-from exportlint.trial.protocol.target import Target, TargetKind
+from exportlint.trial.protocol.target import OLD_ONNX, ONNX, Target, TargetKind
 from exportlint.trial.protocol.torch_messages import is_about_a_size
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ class CapturedCall(NamedTuple):
 
     mode      of export that the call asks for; None where it is no export
     compiled  is what it was given what torch.compile had made? `model` is what that was made of
+    options   its other arguments, as they were given
     """
 
     call: str
@@ -79,6 +80,7 @@ class CapturedCall(NamedTuple):
     dynamic_shapes: Any = None
     mode: str | None = None
     compiled: bool = False
+    options: Mapping[str, Any] = {}
 
 
 def captured_call(call: str, site: CallSite, given: Mapping[str, Any], names: Parameters) -> CapturedCall:
@@ -91,13 +93,16 @@ def captured_call(call: str, site: CallSite, given: Mapping[str, Any], names: Pa
     if isinstance(args, dict):
         args, kwargs = (), args
     args = (args,) if isinstance(args, torch.Tensor) else tuple(args or ())
-    if call == "torch.onnx.export" and not kwargs and args and isinstance(args[-1], dict):
+    if call in ONNX and not kwargs and args and isinstance(args[-1], dict):
         args, kwargs = args[:-1], args[-1]  # what it makes of a dict at the end itself
     plain = uncompiled(model)
-    # The old exporter does not check what it is told of sizes.
-    if call == "torch.onnx.export" and shapes is None and given.get("dynamo", True):
+    options = {name: value for name, value in given.items() if name not in (*names, "f")}
+    if isinstance(shapes, torch.export.ShapesCollection | torch.export.AdditionalInputs):
+        shapes = shapes.dynamic_shapes(plain, args, dict(kwargs or {}))  # it knows the tensors of the call, no copies
+    if call == "torch.onnx.export" and shapes is None:  # the old exporter does not check what it is told of sizes
         shapes = _shapes_of_axes(plain, given.get("dynamic_axes"), given.get("input_names"), args, kwargs or {})
-    return CapturedCall(call, site, plain, args, dict(kwargs or {}), shapes, mode, compiled=plain is not model)
+    compiled = plain is not model
+    return CapturedCall(call, site, plain, args, dict(kwargs or {}), shapes, mode, compiled, options)
 
 
 def _shapes_of_axes(
@@ -180,6 +185,13 @@ class Prepared:
         return captured_call(self.call, self.site, given, Parameters("model", "args", "kwargs"))
 
 
+def _as_called(call: str, given: Mapping[str, Any], signature: inspect.Signature) -> str:
+    """With what decides how it works: torch.onnx.export has an exporter of its own, and one that goes by torch.jit."""
+    if call != "torch.onnx.export" or "dynamo" not in signature.parameters:
+        return call
+    return call if given.get("dynamo", signature.parameters["dynamo"].default) else OLD_ONNX
+
+
 class CallWatcher:
     """Reports every outermost call to `on_call`. A program whose export was seen stands for the model it came from."""
 
@@ -208,15 +220,16 @@ class CallWatcher:
         finally:
             self._inside.depth -= 1
 
-    def with_inputs(self, call: str, original: Any) -> Any:
+    def with_inputs(self, name: str, original: Any) -> Any:
         """The same call, seen."""
-        names, signature = _WITH_INPUTS[call], inspect.signature(original)
+        names, signature = _WITH_INPUTS[name], inspect.signature(original)
 
         @functools.wraps(original)
         def watched(*args: Any, **kwargs: Any) -> Any:
             given = {} if self.is_unwatched() else bound(signature, args, kwargs)
             if (model := given.get(names.model)) is None:
                 return original(*args, **kwargs)
+            call = _as_called(name, given, signature)
             _, earlier = self._programs.get(id(model), (None, None))
             if earlier:
                 seen = earlier._replace(call=call, site=call_site())
@@ -240,12 +253,16 @@ class CallWatcher:
             if call == "torch.jit.script":
                 called_one_further_away(kwargs)
             by_torch = call == "torch.compile" and sys._getframe(1).f_code.co_filename.startswith(_TORCH)  # noqa: SLF001
-            model = None if by_torch or self.is_unwatched() else bound(signature, args, kwargs).get(_PREPARING[call])
-            if model is None:
+            if by_torch or self.is_unwatched():
                 return original(*args, **kwargs)
+            model = bound(signature, args, kwargs).get(_PREPARING[call])
             with self.unwatched():
                 made = original(*args, **kwargs)
-            return self._awaited(Prepared(call, call_site(), model, made))
+            if model is not None:
+                return self._awaited(Prepared(call, call_site(), model, made))
+            if not inspect.isfunction(made):
+                return made
+            return lambda model: self._awaited(Prepared(call, call_site(), model, made(model)))  # as a decorator
 
         return watched
 
@@ -346,6 +363,8 @@ def run_script(request: Mapping[str, Any], line: socket.socket, hold: Hold) -> N
         ):  # its own words are what to do next; the cause says what it is
             *_, cause = causes_of(exc)
             raised = replace(raised, text=of_exception(cause).text)
+        elif "TorchScript interpreter" in raised.text:  # its last line says what it is
+            raised = replace(raised, text=raised.text.rstrip().rpartition("\n")[2].partition(": ")[2] or raised.text)
         if not refused and is_about_a_size(raised.text):
             raised = raised.with_details(check=OTHER_SIZE)
         end |= {"code": 1, "raised": raised.to_dict()}
@@ -438,6 +457,7 @@ class _Finder:
             theirs.close()
             self.line.close()
             loaded = of_values(target, seen.model, seen.args, dict(seen.kwargs), seen.dynamic_shapes)
+            loaded = replace(loaded, call_options=seen.options)
             self.hold(ours, folder / "output", loaded)
         finally:
             leave(1)

@@ -42,6 +42,9 @@ eager-after-export    as output or state: the model itself, called after the exp
 jit-trace         of torch.jit.trace: "how" the "inputs" were made, "output" (path and index), what eager gives there
                   ("ours"), the traced module ("theirs"), and both on the "sample"; or what this alone "raised"; "line":
                   [path, line, text] of the branch
+                  "larger": the inputs have other sizes, "doubted" are the lines of which the tracer warns, and
+                  "declared" says whether the call asked for that
+onnx-trace        the same of the file of torch.onnx.export(dynamo=False); "dynamo": the other exporter is right there
 elsewhere         as output, of the program that another torch reads: "where"
 fake-tensor-left  "where" (constants or model) and "name"
 frozen-dim, narrowed-dim, static-dim   "sizes": facts, see `exportlint.trial.protocol.size_facts`

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from exportlint.trial.protocol.outcomes import MODES, NON_STRICT, PASSED, REFUSED
 from exportlint.trial.protocol.remedies import worth_trying
 from exportlint.trial.protocol.shown_by import DECOMPOSE, EXPORT, SAVE
+from exportlint.trial.protocol.target import OLD_ONNX
 from exportlint.trial.protocol.torch_messages import is_outside_declared_range, violates_declared_sizes
 
 if TYPE_CHECKING:
@@ -306,6 +307,21 @@ JIT_TRACE = Stage(
     repro=False,
 )
 
+
+def _is_old_onnx(so_far: SoFar) -> bool:
+    return OLD_ONNX in so_far.target.calls
+
+
+ONNX_TRACE = Stage(
+    "onnx-trace",
+    StageKind.TRACE,
+    "jit_trace",
+    "of a script that calls torch.onnx.export(dynamo=False): its file in ONNX Runtime beside eager on other values",
+    concerns=_is_old_onnx,
+    needs=_TO_COMPARE,
+    repro=False,
+)
+
 EXPLAIN = Stage(
     "explain",
     StageKind.INFORM,
@@ -499,6 +515,7 @@ LADDER: tuple[Stage, ...] = (
     EAGER,
     *_EXPORTS.values(),
     JIT_TRACE,
+    ONNX_TRACE,
     EXPLAIN,
     DRAFT,
     FURTHER,

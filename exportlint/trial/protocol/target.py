@@ -18,6 +18,11 @@ PARTS = ("args", "kwargs", "dynamic_shapes", "other_args")
 ZOOS = "exportlint.zoo"  # the entry point group of modules that make models by their names
 
 
+# The exporter that goes by torch.export, and the one that goes by torch.jit.trace.
+OLD_ONNX = "torch.onnx.export(dynamo=False)"
+ONNX = ("torch.onnx.export", OLD_ONNX)
+
+
 class TargetKind(str, enum.Enum):
     MODULE = "module"  # ExportDB style: module-level `model` and `example_args`
     CALLABLES = "callables"  # MODEL and ARGS each named as FILE_OR_MODULE:CALLABLE

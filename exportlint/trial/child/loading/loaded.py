@@ -6,8 +6,8 @@ Values are made anew for every use: a forward that writes to its inputs or to it
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -24,7 +24,8 @@ Make = Callable[[], Any]
 class Loaded:
     """Makers of fresh values. `export(strict)`, `reference` and `observe` only where a fixture class defines them.
 
-    `code`: an import, and expressions of the model, args and kwargs, where a zoo gives them for what it made.
+    code          an import, and expressions of the model, args and kwargs, where a zoo gives them for what it made
+    call_options  what else the call of a script that handed the model over was given
     """
 
     target: Target
@@ -37,6 +38,7 @@ class Loaded:
     reference: Make | None = None
     observe: Make | None = None
     code: tuple[str, str, str, str] | None = None
+    call_options: Mapping[str, Any] = field(default_factory=dict)
 
     def eager(self) -> Any:
         """What the exported program is compared with."""

@@ -1,10 +1,13 @@
 """jit-trace: trace the model with torch.jit.trace, as its script did, and run the traced module beside eager on other
-values. Where both disagree the trace has kept the way that the sample takes.
+values, and on other sizes. Where both disagree the trace has kept the way that the sample takes.
+
+onnx-trace: likewise of torch.onnx.export(dynamo=False), which traces so; its file runs in ONNX Runtime.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -24,10 +27,12 @@ from exportlint.trial.child.torch_private import pytree
 from exportlint.trial.protocol.frames import Frame, frame_at, is_user_path
 from exportlint.trial.protocol.observation import Observation, of_exception
 from exportlint.trial.protocol.outcomes import DIFFERS, PASSED, REFUSED, SKIPPED
+from exportlint.trial.protocol.stages import JIT_TRACE, ONNX_TRACE
+from exportlint.trial.protocol.target import OLD_ONNX
 
 if TYPE_CHECKING:
     import warnings
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator
 
     from exportlint.trial.child.execution.inputs.pytree_leaves import Leaves
     from exportlint.trial.child.loading.loaded import Loaded
@@ -40,7 +45,9 @@ def run(request: StageRequest) -> StageAnswer:
     loaded, sample = request.loaded, inputs_of(request.loaded, 0)
     with warnings_kept() as warned:
         try:
-            traced = _traced(loaded, sample)
+            traced = OnnxFile(request, sample) if request.stage == ONNX_TRACE.name else _traced(loaded, sample)
+        except ImportError as exc:
+            return StageAnswer(SKIPPED, f"{exc.name} is not installed")
         except Exception as exc:  # noqa: BLE001 - torch lets anything through
             seen = of_exception(exc)
             if loaded.target.compiled:  # the script's own call failed of it, and tells it
@@ -50,16 +57,26 @@ def run(request: StageRequest) -> StageAnswer:
     both = [
         in_fork(partial(_called, call, sample), request.folder) for call in (loaded.eager(), loaded.eager(), traced)
     ]
+    if both[0].ok and both[1].ok and not both[2].ok:
+        found = in_fork(partial(_beside, loaded, traced, sample), request.folder)
+        if found.ok and found.value and isinstance(found.value[1], str):
+            details = {"check": request.stage, "raised": found.value[1], **_with_dynamo(request, traced, sample)}
+            request.emit(_at_the_call(Observation("difference", details=details), request))
+            return StageAnswer(DIFFERS, None)
     if not all(one.ok for one in both):
         return StageAnswer(SKIPPED, "on the sample not both give something")
     eager, again, ours = (one.value for one in both)
+    if len(eager) != len(ours):
+        return StageAnswer(SKIPPED, "what eager gives is not what the file gives")
     if compare(eager, again, exact=True):
         return StageAnswer(SKIPPED, "eager gives other values in every run")
     if compare(eager, ours):
-        details = {"check": "jit-trace", **values_beside(eager, ours, eager)}
-        request.emit(_at_the_call(Observation("difference", details=details), request))
+        details = {"check": request.stage, **values_beside(eager, ours, eager), **_with_dynamo(request, traced, sample)}
+        seen = Observation("difference", details=details)
+        request.emit(_at_the_call(seen, request))
         return StageAnswer(DIFFERS, None)
-    return _on_other_values(request, traced, eager, warned)
+    answer = _on_other_values(request, traced, eager, warned)
+    return answer if answer.status == DIFFERS else _on_other_sizes(request, traced, warned) or answer
 
 
 def _on_other_values(
@@ -71,11 +88,136 @@ def _on_other_values(
         found = in_fork(partial(_beside, loaded, traced, inputs), request.folder).value
         tried += found is not None
         if found:
-            request.emit(_difference(request, inputs, {"how": how, **_apart(eager, *found)}, warned))
+            better = _with_dynamo(request, traced, inputs)
+            request.emit(_difference(request, inputs, {"how": how, **_apart(eager, *found), **better}, warned))
             return StageAnswer(DIFFERS, None)
     if not tried:
         return StageAnswer(SKIPPED, f"eager refuses other values than the sample's{_doubt(warned)}")
-    return StageAnswer(PASSED, f"the traced module agrees with eager on {tried} sets of other values{_doubt(warned)}")
+    return StageAnswer(
+        PASSED, f"{_TRACED[request.stage]} agrees with eager on {tried} sets of other values{_doubt(warned)}"
+    )
+
+
+# What was made is called so in answers.
+_TRACED = {JIT_TRACE.name: "the traced module", ONNX_TRACE.name: "the file in ONNX Runtime"}
+
+
+def _on_other_sizes(
+    request: StageRequest, traced: Any, warned: Sequence[warnings.WarningMessage]
+) -> StageAnswer | None:
+    """Twice as large, dim by dim: of a traced module every one that eager takes, of a file those of `dynamic_axes`.
+    None where they agree, or eager takes no other."""
+    loaded, declared = request.loaded, isinstance(traced, OnnxFile)
+    sizes = traced.declared if isinstance(traced, OnnxFile) else _sizes(inputs_of(loaded, 0))
+    failing: dict[str, tuple[Inputs, Any]] = {}
+    for how, places in sizes.items():
+        inputs = _doubled(inputs_of(loaded, 0), places)
+        if found := in_fork(partial(_beside, loaded, traced, inputs), request.folder).value:
+            failing[how] = inputs, found
+    if not failing:
+        return None
+    inputs, found = next(iter(failing.values()))
+    how = f"twice the size of {', or of '.join(failing)}"
+    fields = {"how": how, "larger": True, "declared": declared, **_apart([], *found)}
+    details = {"check": request.stage, "inputs": inputs_in_words(inputs), **fields}
+    doubted = _all_warned(warned)
+    details |= {"doubted": [[one.path, one.line, one.text] for one in doubted]}
+    seen = _at_the_call(
+        Observation("difference", details=details).with_details(**_with_dynamo(request, traced, inputs)), request
+    )
+    request.emit(seen.at(doubted) if len(doubted) == len(failing) == 1 else seen)  # of several it may be any
+    if declared:
+        return StageAnswer(DIFFERS, None)
+    return StageAnswer(PASSED, f"the traced module agrees with eager on other values, not with {how}")
+
+
+Places = Sequence[tuple[int, int]]  # the number of a tensor among the inputs, and of one of its dims
+
+
+def _sizes(inputs: Inputs) -> Mapping[str, Places]:
+    """Dims of one size go together: they mostly have to be equal."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for number, tensor in enumerate(_tensors(inputs)):
+        for dim, size in enumerate(tensor.shape):
+            found.setdefault(size, []).append((number, dim))
+    return {
+        " and ".join(f"dim {dim} of input {number + 1}" for number, dim in places): places
+        for size, places in found.items()
+        if size
+    }
+
+
+def _tensors(inputs: Inputs) -> list[torch.Tensor]:
+    return [one for one in pytree.tree_leaves(inputs) if isinstance(one, torch.Tensor)]
+
+
+def _doubled(inputs: Inputs, places: Places) -> Inputs:
+    number = -1
+
+    def larger(tensor: torch.Tensor) -> torch.Tensor:
+        nonlocal number
+        number += 1
+        for of, dim in places:
+            tensor = torch.cat([tensor, tensor], dim) if of == number else tensor
+        return tensor
+
+    return pytree.tree_map_only(torch.Tensor, larger, inputs)  # type: ignore[no-any-return]
+
+
+class OnnxFile:
+    """The file that torch.onnx.export(dynamo=False) writes with the script's other arguments; called like the model, it
+    runs in ONNX Runtime.
+
+    declared  what `dynamic_axes` name -> the dims
+    """
+
+    def __init__(self, request: StageRequest, sample: Inputs, *, dynamo: bool = False) -> None:
+        """Raises ImportError without ONNX Runtime, and what torch raises."""
+        import onnxruntime  # noqa: F401, PLC0415 - where a script needs it
+
+        loaded, options = request.loaded, dict(request.loaded.call_options)
+        if dynamo:  # it writes its own opset, and not every one can be made of it
+            options.pop("opset_version", None)
+        args, kwargs = copied(sample)
+        self.file = str(request.folder / f"{'exported' if dynamo else 'traced'}.onnx")
+        seed(0)
+        torch.onnx.export(loaded.eager(), args, self.file, kwargs=kwargs or None, **{**options, "dynamo": dynamo})
+        args, kwargs = copied(sample)
+        self.outputs = pytree.tree_flatten(loaded.eager()(*args, **kwargs))[1]
+        self.declared = _declared_axes(options, len(_tensors(sample)))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        from onnxruntime import InferenceSession  # noqa: PLC0415 - as above
+
+        # Its threads do not survive a fork, so each process makes its own.
+        session = InferenceSession(self.file, providers=["CPUExecutionProvider"])
+        given = [one.detach().numpy() for one in _tensors((args, kwargs))]
+        named = dict(zip((one.name for one in session.get_inputs()), given, strict=True))
+        made = [torch.from_numpy(one) for one in session.run(None, named)]
+        return pytree.tree_unflatten(made, self.outputs) if len(made) == self.outputs.num_leaves else tuple(made)
+
+
+def _declared_axes(options: Mapping[str, Any], tensors: int) -> Mapping[str, Places]:
+    axes, names = options.get("dynamic_axes") or {}, list(options.get("input_names") or ())
+    found: dict[str, list[tuple[int, int]]] = {}
+    for number, name in enumerate(names[:tensors]):
+        dims = axes.get(name, {})
+        called = dims.items() if isinstance(dims, Mapping) else ((dim, f"dim {dim} of `{name}`") for dim in dims)
+        for dim, title in called:
+            found.setdefault(str(title), []).append((number, dim))
+    return found
+
+
+def _with_dynamo(request: StageRequest, traced: Any, inputs: Inputs) -> dict[str, Any]:
+    """What the exporter that goes by torch.export was seen to do better with these inputs, as a detail."""
+    if not isinstance(traced, OnnxFile):
+        return {}
+    try:
+        better = OnnxFile(request, inputs_of(request.loaded, 0), dynamo=True)
+    except Exception:  # noqa: BLE001 - it refuses, in whatever way
+        return {}
+    found = in_fork(partial(_beside, request.loaded, better, inputs), request.folder)
+    return {"dynamo": True} if found.ok and found.value == () else {}
 
 
 def _traced(loaded: Loaded, sample: Inputs) -> Any:
@@ -114,7 +256,7 @@ def _difference(
 ) -> Observation:
     parted = _branch(request, inputs)
     branch = parted or _warned_at(warned)
-    details = {"check": "jit-trace", "inputs": inputs_in_words(inputs), **fields}
+    details = {"check": request.stage, "inputs": inputs_in_words(inputs), **fields}
     seen = Observation("difference", details=details)
     if branch:
         seen = seen.at([branch])
@@ -126,7 +268,7 @@ def _difference(
 def _at_the_call(seen: Observation, request: StageRequest) -> Observation:
     """Where the script traces, which is what a person has to change."""
     target = request.loaded.target
-    if target.given_to == "torch.jit.trace" and target.path and target.line:
+    if target.given_to in ("torch.jit.trace", OLD_ONNX) and target.path and target.line:
         path = os.path.abspath(target.path)  # noqa: PTH100 - no links resolved: paths stay as the user wrote them
         seen = replace(seen, user=Frame(path, target.line, "", ""))
     return seen
@@ -142,10 +284,12 @@ def _branch(request: StageRequest, inputs: Inputs) -> Frame | None:
 
 def _warned_at(warned: Sequence[warnings.WarningMessage]) -> Frame | None:
     """The first line of the model that torch.jit.trace itself doubts."""
-    for one in warned:
-        if issubclass(one.category, torch.jit.TracerWarning) and is_user_path(one.filename):
-            return frame_at(one.filename, one.lineno, "")
-    return None
+    return next(iter(_all_warned(warned)), None)
+
+
+def _all_warned(warned: Sequence[warnings.WarningMessage]) -> list[Frame]:
+    own = (one for one in warned if issubclass(one.category, torch.jit.TracerWarning) and is_user_path(one.filename))
+    return list(dict.fromkeys(frame_at(one.filename, one.lineno, "") for one in own))
 
 
 def _doubt(warned: Sequence[warnings.WarningMessage]) -> str:

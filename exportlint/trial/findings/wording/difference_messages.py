@@ -223,21 +223,27 @@ def _undeclared_write(seen: Observation) -> str:
 def _jit_trace(seen: Observation) -> str:
     details = seen.details
     if "how" not in details:
-        return f"on the sample itself {_beside_traced(details)}"
+        return f"on the sample itself {_beside_traced(seen)}"
+    if details.get("larger"):
+        doubted = [f"line {line}, `{text}`" for _, line, text in details["doubted"]]
+        warns = f"; torch.jit.trace warns of {' and '.join(doubted)}" if doubted else ""
+        return f"torch.jit.trace keeps sizes of the sample: with {details['how']} {_beside_traced(seen)}{warns}"
     branch = details.get("line")
     why = f"; they part at {Path(branch[0]).name}:{branch[1]}, `{branch[2]}`" if branch else ""
     sample = f"; on the sample both give {details['sample']}" if "sample" in details else ""
     return (
-        f"torch.jit.trace keeps one way only: on {details['how']} {_beside_traced(details)}{sample}{why}; "
+        f"torch.jit.trace keeps one way only: on {details['how']} {_beside_traced(seen)}{sample}{why}; "
         f"the other input: {details['inputs']}"
     )
 
 
-def _beside_traced(details: Details) -> str:
+def _beside_traced(seen: Observation) -> str:
+    details = seen.details
+    traced = "the traced module" if seen.check == "jit-trace" else "the file of torch.onnx.export(dynamo=False)"
     if raised := details.get("raised"):
-        return f"eager gives its outputs, the traced module raises {raised}"
+        return f"eager gives its outputs, {traced} raises {raised}"
     where = f" at {details['output']}" if details["output"] else ""
-    return f"eager gives {details['ours']}{where}, the traced module {details['theirs']}"
+    return f"eager gives {details['ours']}{where}, {traced} {details['theirs']}"
 
 
 def _times(number: int) -> str:
@@ -355,6 +361,7 @@ _SENTENCES: Mapping[str, Callable[[Observation], str]] = {
     "other-process": _other_process,
     "gradients": _gradients,
     "jit-trace": _jit_trace,
+    "onnx-trace": _jit_trace,
     "elsewhere": lambda seen: f"{seen.details['where']} gives other values: {_at_its_path(seen.details, 'there')}",
     "fake-kernel": _wrong_kernel,
     "undeclared-write": _undeclared_write,

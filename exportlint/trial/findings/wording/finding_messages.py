@@ -45,6 +45,9 @@ _OF_NOTES = {
     "dropped-guard": "lower one program for each value that callers give",
     "steering-input": "export one program for each value that callers give, or decide it when the model is built",
 }
+_WITH_DYNAMO = (
+    "export with `dynamo=True`, the default, and the opset that it writes: tried here, its file gives what eager gives"
+)
 _DECLARE = (
     "export with a `dynamic_shapes` that declares the dim; what could be declared, and what fixes a size, stands at the"
     " target"
@@ -102,6 +105,8 @@ def difference_words(stage: Stage, seen: Observation, changed: str | None = None
     if stage.lowering:
         return Words(message, seen.details.get("suggestion") or OF_CAUSES.get(str(seen.details.get("cause"))))
     instead = seen.details.get("suggestion") or _INSTEAD.get(str(seen.check))
+    if seen.check == "onnx-trace":
+        instead = _WITH_DYNAMO if seen.details.get("dynamo") else None
     if seen.check == "other-process":
         instead = "; or ".join(_IN_EVERY_PROCESS[one] for one in seen.details.get("follows", ["sets"]))
     return Words(message, instead)
