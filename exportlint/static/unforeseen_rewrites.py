@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 # Tried where no rule knows what a trial met, or what the rule's own ways make of the line is nothing.
 _GENERAL = (
+    "onnx-by-export",
     "eager-side",
     "given-as-tensors",
     "templates",

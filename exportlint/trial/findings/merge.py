@@ -20,7 +20,7 @@ from exportlint.trial.findings.trial_finding import TRAINING_MODE, TrialFinding,
 from exportlint.trial.protocol.outcomes import MODES, NON_STRICT, REFUSED, Outcome
 from exportlint.trial.protocol.shown_by import BESIDE_VALUES, OTHER_LENGTH
 from exportlint.trial.protocol.stages import SCRIPT, lowering
-from exportlint.trial.protocol.target import TargetKind
+from exportlint.trial.protocol.target import ONNX, TargetKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,6 +63,8 @@ def merge(
 def _modes_of(report: TargetReport, modes: tuple[str, ...]) -> tuple[str, ...]:
     """Those that severity follows: what the script's own calls of export ask for, where nobody chose another."""
     asked = report.target.asked_modes if report.target else ()
+    if report.target is not None and set(report.target.calls) <= set(ONNX):  # it takes the mode that passes
+        asked = tuple(mode for mode in MODES if mode in report.exported) if report.target.calls else ()
     return asked if asked and modes == (NON_STRICT,) else modes
 
 

@@ -75,6 +75,10 @@ def run(request: StageRequest) -> StageAnswer:
         seen = Observation("difference", details=details)
         request.emit(_at_the_call(seen, request))
         return StageAnswer(DIFFERS, None)
+    if isinstance(traced, OnnxFile) and traced.unknown:
+        details = {"check": request.stage, "unknown_axes": traced.unknown, "names": traced.names}
+        request.emit(_at_the_call(Observation("difference", details=details), request))
+        return StageAnswer(DIFFERS, None)
     answer = _on_other_values(request, traced, eager, warned)
     return answer if answer.status == DIFFERS else _on_other_sizes(request, traced, warned) or answer
 
@@ -169,6 +173,7 @@ class OnnxFile:
     runs in ONNX Runtime.
 
     declared  what `dynamic_axes` name -> the dims
+    unknown   what they name that is none of the `names` of inputs and outputs, so that nothing is declared with it
     """
 
     def __init__(self, request: StageRequest, sample: Inputs, *, dynamo: bool = False) -> None:
@@ -185,6 +190,8 @@ class OnnxFile:
         args, kwargs = copied(sample)
         self.outputs = pytree.tree_flatten(loaded.eager()(*args, **kwargs))[1]
         self.declared = _declared_axes(options, len(_tensors(sample)))
+        self.names = [*(options.get("input_names") or ()), *(options.get("output_names") or ())]
+        self.unknown = [name for name in options.get("dynamic_axes") or () if self.names and name not in self.names]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         from onnxruntime import InferenceSession  # noqa: PLC0415 - as above

@@ -107,6 +107,7 @@ def difference_words(stage: Stage, seen: Observation, changed: str | None = None
     instead = seen.details.get("suggestion") or _INSTEAD.get(str(seen.check))
     if seen.check == "onnx-trace":
         instead = _WITH_DYNAMO if seen.details.get("dynamo") else None
+        instead = "name the axes by the names of inputs and outputs" if "unknown_axes" in seen.details else instead
     if seen.check == "other-process":
         instead = "; or ".join(_IN_EVERY_PROCESS[one] for one in seen.details.get("follows", ["sets"]))
     return Words(message, instead)
