@@ -225,8 +225,8 @@ def _jit_trace(seen: Observation) -> str:
     if unknown := details.get("unknown_axes"):
         given = ", ".join(f"`{name}`" for name in details["names"])
         return (
-            f"`dynamic_axes` names {', '.join(f'`{name}`' for name in unknown)}, which is no name of an input or output "
-            f"({given}): torch warns, and keeps the sizes of the sample"
+            f"`dynamic_axes` names {', '.join(f'`{name}`' for name in unknown)}, which is no name of an input or "
+            f"output ({given}): torch warns, and keeps the sizes of the sample"
         )
     if "how" not in details:
         return f"on the sample itself {_beside_traced(seen)}"
