@@ -2,8 +2,9 @@
 
 Marks of functions and classes go, calls that script, trace or freeze a module or a function give way to what they are
 given, a `ScriptModule` is an `nn.Module`, and `torch.jit.is_scripting()` is what it is in eager and while torch
-exports: False. What the file saves or asks as TorchScript stays scripted, and so do the marks that scripting needs. A traced module went one way only, and a
-scripted function computes as TorchScript does: whether the plain one gives the same, a trial shows.
+exports: False. What the file saves or asks as TorchScript stays scripted, and so do the marks that
+scripting needs. A traced module went one way only, and a scripted function computes as TorchScript does: whether the
+plain one gives the same, a trial shows.
 """
 
 from __future__ import annotations
@@ -53,8 +54,7 @@ class WithoutTorchScript:
             file = _File(site.module, site.draft(), wraps)
             file.rewrite()
             if file.done:
-                words += ", but what it saves as such" if file.kept else ""
-                yield Proposal(words, file.draft)
+                yield Proposal(words + (", but what it saves as such" if file.kept else ""), file.draft)
 
 
 class _File:
@@ -115,7 +115,7 @@ class _File:
     def _kept(self) -> set[int]:
         """The calls whose result the file saves, or asks for what only TorchScript has, and those below them."""
         asked = [*self._asked_for()]
-        made = [one for one in asked if isinstance(one, ast.Call)]
+        made = [one for one in asked if isinstance(one, ast.Call) and self.module.dotted(one.func) in _WRAPS]
         names = {one.id for one in asked if isinstance(one, ast.Name)}
         waiting = {*names, *(name for one in made for name in _given(one))}
         while waiting:
