@@ -75,6 +75,8 @@ def _goes_on(node: ast.While) -> tuple[ast.expr, Sequence[ast.stmt]]:
 def _both_ways(test: ast.expr) -> list[ast.Compare]:
     """The comparison as it is read from either side, without a `not` around it; `t + 1 < n` as `t < n - 1`."""
     match test:
+        case ast.UnaryOp(op=ast.Not(), operand=ast.UnaryOp(op=ast.Not(), operand=inner)):
+            return _both_ways(inner)
         case ast.UnaryOp(op=ast.Not(), operand=ast.Compare(left=left, ops=[op], comparators=[right])) if (
             type(op) in _OPPOSITE
         ):
