@@ -6,8 +6,8 @@ fails with "Constraints violated"; with `Dim.AUTO` or `Dim.DYNAMIC` the export m
 other sizes when it runs.
 
 Instead: hand sizes to operators as they are, compute with `//`, `*`, `+` and `torch.sym_max`/`sym_min`, and work on
-whole tensors or with `torch.vmap`, or row by row with `functorch.experimental.control_flow.map`. Where two ways are
-needed, `torch.where` on `torch.tensor(x.shape[0]) > 4`.
+whole tensors or with `torch.vmap`, or row by row with `functorch.experimental.control_flow.map`, and with `scan` where
+each step goes on from the one before. Where two ways are needed, `torch.where` on `torch.tensor(x.shape[0]) > 4`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,10 @@ _SYMBOLIC = "hand the size to operators as it is: `x.shape[{dim}]` may be multip
 _WHOLE = "work on the whole tensor, or use `torch.vmap`"
 _ROWS = (
     f"{_WHOLE}; or, where the steps know nothing of each other, `functorch.experimental.control_flow.map(f, x)`, in"
-    " which `torch.cond` may stand"
+    " which `torch.cond` may stand; where each goes on from the one before, `nn.GRU`/`nn.LSTM`, or"
+    " `torch._higher_order_ops.scan.scan`"
 )
+_UNROLLED = "the loop is unrolled to the sample's length"
 _BOTH = "compute both ways and select with `torch.where`, or declare the dim with the narrower range"
 _DIM = re.compile(r"\b(Dim|dims)\b")
 _TO_NUMBER = {
@@ -61,9 +63,15 @@ class DynamicShapeFrozen(Rule):
         "BadRounded": Case("`{code}` makes a constant of dim {dim}, which is declared dynamic", _SYMBOLIC),
         "BadBranch": Case("`{code}` decides by dim {dim}, which is declared dynamic; one way is kept", _BOTH),
         "BadAssert": Case("`{code}` narrows dim {dim}, which is declared dynamic", "declare the dim with this range"),
-        "BadWhile": Case("`{code}` loops as often as dim {dim} says, which is declared dynamic", _WHOLE),
+        "BadWhile": Case(
+            f"`{{code}}` loops as often as dim {{dim}} says, which is declared dynamic; {_UNROLLED}",
+            _ROWS,
+        ),
         "BadIteration": Case("`{code}` takes one step for every row of dim {dim}, which is declared dynamic", _ROWS),
-        "BadRange": Case("`{code}` takes one step for every index of dim {dim}, which is declared dynamic", _ROWS),
+        "BadRange": Case(
+            f"`{{code}}` takes one step for every index of dim {{dim}}, which is declared dynamic; {_UNROLLED}",
+            _ROWS,
+        ),
         "BadUnbind": Case("`{code}` makes one tensor for every row of dim {dim}, which is declared dynamic", _ROWS),
         "BadList": Case("`{code}` makes one tensor for every row of dim {dim}, which is declared dynamic", _WHOLE),
         "BadRepeatedList": Case("`{code}` makes a Python list as long as dim {dim}, which is declared dynamic", _WHOLE),
@@ -222,7 +230,7 @@ class DynamicShapeFrozen(Rule):
         return False
 
     def visit_If(self, node: cst.If) -> None:
-        self._test(node.test, "BadBranch")
+        self._test(node.test, "BadWhile" if _leaves_loop(node) else "BadBranch")
 
     def visit_IfExp(self, node: cst.IfExp) -> None:
         self._test(node.test, "BadBranch")
@@ -240,7 +248,7 @@ class DynamicShapeFrozen(Rule):
                 self._test(right, case)
             case cst.UnaryOperation(expression=inner):
                 self._test(inner, case)
-            case _ if self.code.value(test).truth is not None:
+            case _ if case != "BadWhile" and self.code.value(test).truth is not None:
                 return  # the same for every size that is declared
             case cst.BinaryOperation():
                 self._report_dim(test, case, self._dim(test))
@@ -271,6 +279,16 @@ class DynamicShapeFrozen(Rule):
             return
         doubtful = not isinstance(right, cst.Integer | cst.Tuple | cst.List | cst.Set) and self._dim(right) is None
         self.report(test, case, at_most=Severity.WARNING if doubtful else Severity.ERROR, dim=str(dim))
+
+
+def _leaves_loop(node: cst.If) -> bool:
+    """`if …: break`."""
+    match node.body:
+        case cst.IndentedBlock(body=[cst.SimpleStatementLine(body=[cst.Break()])]):
+            return True
+        case cst.SimpleStatementSuite(body=[cst.Break()]):
+            return True
+    return False
 
 
 def _shape_owner(node: cst.BaseExpression) -> cst.BaseExpression | None:

@@ -61,7 +61,7 @@ _SCRIPTED = {
 
 
 class ExportOfNonModule(ScriptRule):
-    mended_by = ("interface",)
+    mended_by = ("interface", "without-torchscript")
     words = r"torch\.export|from torch import .*\bexport\b"
     torch_says = (r"Expected `mod` to be an instance of", r"Exporting a ScriptModule is not supported")
     cases: ClassVar = {

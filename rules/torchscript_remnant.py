@@ -8,8 +8,9 @@ and `torch.jit.fork` is refused in strict mode. torch 2.13 warns at `torch.jit.s
 
 The marks that libraries carry along mean nothing to torch.export, which follows the code: `@torch.jit.ignore` and
 `unused` methods are traced where forward calls them, `is_scripting()` is False, scripted functions, `annotate` and
-`Final` are looked through. They are noted only in a file that scripts or traces something, or where they change
-what one gets: methods with `@torch.jit.export` are no entries of the program, which has forward only.
+`Final` are looked through. Scripted functions are noted once in a file, the others only in a file that scripts or
+traces something else, or where they change what one gets: methods with `@torch.jit.export` are no entries of the
+program, which has forward only.
 
 Instead: export the eager module.
 
@@ -80,6 +81,7 @@ _CALLED = {
 }
 _ADVICE = {"torch.jit.is_scripting": "GoodIsScripting"}
 _MARKS = {
+    "torch.jit.script": "GoodScriptedHelper",
     "torch.jit.export": "GoodExportMark",
     "torch.jit.ignore": "GoodIgnored",
     "torch.jit.unused": "GoodIgnored",
@@ -87,11 +89,12 @@ _MARKS = {
     "torch.jit._script_if_tracing": "GoodScriptIfTracing",
     "torch.jit.script_method": "BadScriptModule",
 }
-_MARKED = re.compile(r"@\s*([\w.]+\.)?(ignore|unused|export|_?script_if_tracing|script_method)\b")
+_MARKED = re.compile(r"@\s*([\w.]+\.)?(script|ignore|unused|export|_?script_if_tracing|script_method)\b")
 
 
 class TorchscriptRemnant(ScriptRule):
-    mended_by = ("templates",)
+    mended_by = ("without-torchscript", "templates")
+    mends_notes = True
     words = (
         r"\bjit\.(trace|script|load|save|freeze|_?fork|_?wait|isinstance|optimize|ignore|unused|export|is_scripting)"
         r"|from torch.jit import|from torch import .*\bjit\b|ScriptModule|script_method|_script_if_tracing"
@@ -139,6 +142,10 @@ class TorchscriptRemnant(ScriptRule):
             "torch.export traces `{name}` as plain Python, without scripting it",
             "drop the mark; a branch on data in it is to be `torch.cond`, such a loop `while_loop`",
         ),
+        "GoodScriptedHelper": Case(
+            "torch.export looks through `{name}`, which is scripted; torch warns that `torch.jit.script` will go",
+            "drop the mark: the plain function exports",
+        ),
         "BadScriptedSubmodule": Case("`{code}` makes a TorchScript submodule", _EAGER),
         "BadTracedSubmodule": Case("`{code}` makes a traced submodule", _EAGER),
         "BadFork": Case("`{code}` starts or awaits a TorchScript task", "call the function"),
@@ -184,7 +191,7 @@ class TorchscriptRemnant(ScriptRule):
     def _marked(self, name: cst.Name, case: str, mark: str) -> None:
         if case == "GoodIgnored":
             self._advise(name, case, mark=mark, always=_calls_on_self(self.code, name.value))
-        elif case == "GoodScriptIfTracing":
+        elif case in {"GoodScriptIfTracing", "GoodScriptedHelper"}:
             self._advise(name, case, always=True)
         elif case == "BadScriptModule":
             self.report(name, case, name=name.value)

@@ -10,6 +10,7 @@ import ast
 from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.control_flow import statements
+from exportlint.rewrite.counting_loops import counted
 from exportlint.rewrite.draft import as_target, expression
 from exportlint.rewrite.draft import statements as written
 from exportlint.rewrite.grown_lists import appended
@@ -31,28 +32,29 @@ def recurrence(site: Site) -> Iterator[Proposal]:
     if site.view is None:
         return
     view, draft = site.fresh_view(), site.draft()
-    loops = [one for one in ast.walk(view.node) if isinstance(one, ast.For)
+    loops = [one for one in ast.walk(view.node) if isinstance(one, ast.For | ast.While)
              and any(inner is site.node for inner in ast.walk(one))]  # fmt: skip
     if not loops:
         return
     node = loops[-1]
+    loop = counted(view, node)
     if node.orelse or _STEP in view.flow.names or any(isinstance(one, ast.Return | ast.Break | ast.Continue) for one in
-                                                      statements(node.body)):  # fmt: skip
+                                                      statements(loop.body)):  # fmt: skip
         raise CannotError("a loop is left")
     line = StraightLine(view)
-    carried = sorted(line.carried(node))
+    carried = sorted(line.carried(node) - {loop.counter})
     if not carried or any("." in name for name in carried):
         raise CannotError("a loop carries attributes, or nothing")
-    lists = dict(found for one in node.body if (found := appended(one)) is not None)
-    steps = [one for one in node.body if appended(one) is None]
+    lists = dict(found for one in loop.body if (found := appended(one)) is not None)
+    steps = [one for one in loop.body if appended(one) is None]
     plain = all(isinstance(one, ast.Assign | ast.AugAssign) for one in steps)
-    if not plain or len(lists) + len(steps) != len(node.body):
+    if not plain or len(lists) + len(steps) != len(loop.body):
         raise CannotError("a step does more than to set names")
     inside = {name for one in steps for name in names_set(one)}
     if (inside - set(carried)) & view.flow.live_after(node):
         raise CannotError("what only the last step set is read behind the loop")
     begun = [_begun(view.body, name) for name in lists]
-    rows = rows_of(view, node.target, node.iter, [*steps, *lists.values()])
+    rows = rows_of(view, loop.target, loop.over, [*steps, *lists.values()])
     if any(isinstance(one, ast.Starred) for one in rows.tensors):
         raise CannotError("nothing says how many rows there are")
     entries = Swapped(rows.entries)
@@ -68,7 +70,9 @@ def recurrence(site: Site) -> Iterator[Proposal]:
     target = as_target(ast.Tuple([last, _one_or_all(names)], ast.Load()))
     for one in begun:
         draft.replace(one, [])
-    draft.replace(node, [*rows.before, function, ast.Assign([target], call)])
+    if loop.begun is not None:
+        draft.replace(loop.begun, [])
+    draft.replace(node, [*rows.before, function, ast.Assign([target], call), *loop.behind])
     for name, one in zip(lists, begun, strict=True):
         join_reads(view, draft, name, [one, node])
     yield Proposal(_HOW, draft)
@@ -85,7 +89,7 @@ def _begun(body: Sequence[ast.stmt], name: str) -> ast.stmt:
     raise CannotError("the list is made elsewhere")
 
 
-def _first(line: StraightLine, name: str, node: ast.For) -> ast.expr:
+def _first(line: StraightLine, name: str, node: ast.For | ast.While) -> ast.expr:
     """What a name begins with: a tensor of its own, since `scan` refuses two that share memory."""
     inside = {id(one) for one in ast.walk(node)}
     begun = [one for one in line.flow.definitions(name, node) if id(one) not in inside]

@@ -698,8 +698,8 @@ def _of_row(view: View, rows: _Rows, node: ast.expr, form: TensorForm | None = N
 def rows_of(view: View, target: ast.expr, over: ast.expr, body: Sequence[ast.AST]) -> _Rows:
     """What the steps of a loop, or of a comprehension, go through. Raises CannotError where it is no tensor."""
     match target, over:
-        case ast.Name(id=index), ast.Call(func=ast.Name(id="range"), args=[count]):
-            return _indexed(view, index, count, body)
+        case ast.Name(id=index), ast.Call() if (places := _places(over)) is not None:
+            return _indexed(view, index, places, body)
         case ast.Tuple(elts=[ast.Name(id=index), rest]), ast.Call(func=ast.Name(id="enumerate"), args=[inner]):
             return _counted(view, index, rows_of(view, rest, inner, body), body)
         case ast.Name(id=name), _ if (tensor := _tensor(view, over)) is not None:
@@ -768,15 +768,15 @@ def _counted(view: View, index: str, rows: _Rows, body: Sequence[ast.AST]) -> _R
     return _Rows((index, *rows.parameters), tensors, rows.entries, before)
 
 
-def _indexed(view: View, index: str, count: ast.expr, body: Sequence[ast.AST]) -> _Rows:
+def _indexed(view: View, index: str, places: _Places, body: Sequence[ast.AST]) -> _Rows:
     """`x[i]` and `y[i]` of `for i in range(len(x))` as rows, with the index where it is read besides."""
     parameters: dict[str, tuple[str, ast.expr]] = {}
     entries: dict[int, ast.expr] = {}
     for part in body:
         for one in ast.walk(part):
             match one:
-                case ast.Subscript(value=owner, slice=places) if (
-                    dim := _dim_of(index, places)
+                case ast.Subscript(value=owner, slice=place) if (
+                    dim := _dim_of(index, place)
                 ) is not None and _is_tensor(view, owner):
                     owner = owner if dim == 0 else expression("X.movedim(DIM, 0)", X=owner, DIM=ast.Constant(dim))
                     text = ast.dump(owner)
@@ -786,19 +786,78 @@ def _indexed(view: View, index: str, count: ast.expr, body: Sequence[ast.AST]) -
                     entries[id(one)] = ast.Name(parameters[text][0], ast.Load())
     inside = {id(inner) for part in body for one in ast.walk(part) if id(one) in entries for inner in ast.walk(one)}
     if not parameters:
-        if not view.is_data(count):
+        count = places.numbers[0]
+        if len(places.numbers) > 1 or not view.is_data(count):
             raise CannotError("no rows of tensors")
         read = next((one for part in body for one in ast.walk(part) if _holds_tensor(one, view)), None)
         counted: dict[str, ast.expr] = {"COUNT": TensorForm(view).number(count)}
         if read is None:
             return _Rows((index,), (expression("torch.arange(COUNT)", **counted),))
         return _Rows((index,), (expression("torch.arange(COUNT, device=X.device)", X=read, **counted),))
-    names, tensors = zip(*parameters.values(), strict=True)
+    names = tuple(name for name, _ in parameters.values())
+    tensors = tuple(places.of(tensor) for _, tensor in parameters.values())
     outside = (one for part in body for one in ast.walk(part) if id(one) not in inside)
     if any(isinstance(one, ast.Name) and one.id == index for one in outside):
-        numbers = expression("torch.arange(COUNT)", COUNT=TensorForm(view).symbolic(count))
+        given = [TensorForm(view).symbolic(one) for one in places.numbers]
+        numbers = ast.Call(expression("torch.arange"), given, [])
         return _Rows((index, *names), (numbers, *tensors), entries)
     return _Rows(names, tensors, entries)
+
+
+@dataclass(frozen=True)
+class _Places:
+    """The places that a range goes through: `numbers` as `torch.arange` has them, and of a tensor those from `begin` to
+    `end`, None for all; from the end where it is `backwards`."""
+
+    numbers: tuple[ast.expr, ...]
+    begin: ast.expr | None = None
+    end: ast.expr | None = None
+    backwards: bool = False
+
+    def of(self, tensor: ast.expr) -> ast.expr:
+        if self.begin is not None or self.end is not None:
+            tensor = ast.Subscript(tensor, ast.Slice(self.begin, self.end), ast.Load())
+        return expression("X.flip(0)", X=tensor) if self.backwards else tensor
+
+
+def _places(over: ast.Call) -> _Places | None:
+    """Of `range(n)`, `range(1, n)`, `range(n - 1, -1, -1)`, `reversed(range(n))`; None where it goes through others."""
+    minus_one = ast.UnaryOp(ast.USub(), ast.Constant(1))
+    match over:
+        case ast.Call(func=ast.Name(id="reversed"), args=[ast.Call() as inner], keywords=[]):
+            found = _places(inner)
+            if found is None or found.begin or found.end or found.backwards:
+                return None
+            last = expression("N - 1", N=found.numbers[0])
+            return _Places((last, minus_one, minus_one), backwards=True)
+        case ast.Call(func=ast.Name(id="range"), args=[end], keywords=[]):
+            return _Places((end,), end=_less_than_all(end))
+        case ast.Call(func=ast.Name(id="range"), args=[ast.Constant(value=int(first)), end], keywords=[]) if first >= 0:
+            return _Places((ast.Constant(first), end), ast.Constant(first) if first else None, _less_than_all(end))
+        case ast.Call(
+            func=ast.Name(id="range"),
+            args=[ast.BinOp(op=ast.Sub(), right=ast.Constant(value=1)) as begin, end, step],
+            keywords=[],
+        ) if _number(step) == -1:
+            last_place = _number(end)
+            if last_place is not None and last_place >= -1:
+                first_place = ast.Constant(last_place + 1) if last_place >= 0 else None
+                return _Places((begin, end, step), first_place, backwards=True)
+    return None
+
+
+def _less_than_all(end: ast.expr) -> ast.expr | None:
+    """The end of a slice, where the range may end before the tensor does."""
+    return end if isinstance(end, ast.BinOp) else None
+
+
+def _number(node: ast.expr) -> int | None:
+    match node:
+        case ast.Constant(value=int(number)):
+            return number
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
+            return -number
+    return None
 
 
 def _dim_of(index: str, places: ast.expr) -> int | None:

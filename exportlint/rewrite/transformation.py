@@ -110,6 +110,7 @@ _MODULES: Mapping[str, str] = {
     "reading-operator": "reading_operator:ReadingOperator",
     "templates": "templates:Templates",
     "untried": "untried:Untried",
+    "without-torchscript": "without_torchscript:WithoutTorchScript",
 }
 
 

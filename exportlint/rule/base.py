@@ -51,6 +51,7 @@ class Rule(Visitor):
     cured_by       target -> its setting in `[tool.exportlint.lowerings.TARGET]` with which it runs the code: where that
                    is set, nothing is said of the target
     mended_by      the general rewrites that may help (`exportlint.rewrite`), in the order in which they are worth a try
+    mends_notes    is what it only notes rewritten, too, where a trial shows that nothing changes?
     shown_by       what a trial has to run besides what showed the fixture's Bad classes, before it may clear a
                    suspicion (`exportlint.trial.protocol.shown_by`)
 
@@ -84,6 +85,7 @@ class Rule(Visitor):
     cured_by: ClassVar[Mapping[str, str]] = {}
     shown_by: ClassVar[tuple[str, ...]] = ()
     mended_by: ClassVar[tuple[str, ...]] = ()
+    mends_notes: ClassVar[bool] = False
 
     def __init__(self, code: Code) -> None:
         super().__init__()

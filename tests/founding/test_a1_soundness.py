@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING
 
@@ -113,3 +114,173 @@ def test_a_second_export_shows_a_value_of_the_moment(reports: dict[str, str]) ->
 @pytest.mark.clause("one traced path must stand for all valid inputs")
 def test_a_model_that_keeps_both_ways_agrees(reports: dict[str, str]) -> None:
     assert "exports and agrees with eager in either mode" in reports["Plain"]
+
+
+# A clock and draws, and what they would hide: two states of every kind, a branch that only eager takes; where torch
+# exports, and where it refuses a branch.
+MOMENTS = """\
+import datetime
+import os
+import random
+import time
+from time import monotonic
+
+import numpy as np
+import torch
+from torch import nn
+
+
+class Pump(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(4, 4)
+        self.strokes = 0
+        self.last = torch.zeros(4)
+
+    def forward(self, x):
+        y = self.lin(x) + time.time() % 60
+        y = y * random.random()
+        self.strokes += 1
+        y = y + self.strokes + self.last
+        self.last = y.mean(0).detach()
+        return y
+
+    @staticmethod
+    def inputs():
+        return (torch.rand(3, 4),)
+
+
+def jitter():
+    return float(np.random.rand())
+
+
+class Budget(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.spent = []
+        self.by_slot = {"n": 0}
+
+    def forward(self, bid):
+        self.spent.append(1)
+        self.by_slot["n"] += 2
+        return bid / len(self.spent) - self.by_slot["n"]
+
+
+class AdServer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rank = nn.Linear(5, 2)
+        self.budget = Budget()
+
+    def forward(self, features):
+        age = time.perf_counter()
+        scores = self.rank(features) * (age % 10)
+        scores = scores + jitter()
+        return {"bid": self.budget(scores), "raw": scores}
+
+    @staticmethod
+    def inputs():
+        return (torch.rand(6, 5),)
+
+
+class Agent(nn.Module):
+    steps = 0
+
+    def __init__(self):
+        super().__init__()
+        self.policy = nn.Linear(6, 3)
+        self.best = 0.0
+
+    def forward(self, obs):
+        logits = self.policy(obs) + datetime.datetime.now().second
+        logits = logits * (os.getpid() % 7 + 1)
+        Agent.steps += 1
+        logits = logits / Agent.steps
+        self.best = max(self.best, 0.1) + 0.5
+        return logits + self.best
+
+    @staticmethod
+    def inputs():
+        return (torch.rand(2, 6),)
+
+
+class Thermostat(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(4, 4)
+        self.started = monotonic()
+
+    def forward(self, x):
+        if not torch.compiler.is_exporting() and x.mean() < 0:
+            return x * 0
+        return self.lin(x) + (monotonic() - self.started)
+
+    @staticmethod
+    def inputs():
+        return (torch.linspace(-1, 2, 12).reshape(3, 4),)
+
+
+class Gauge(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.reads = 0
+        self.last = torch.zeros(4)
+
+    def forward(self, x):
+        if x.sum() > 0:
+            x = x * 2
+        self.reads += 1
+        x = x + self.reads + self.last + time.time() % 60
+        self.last = x.mean(0)
+        return x
+
+    @staticmethod
+    def inputs():
+        return (torch.rand(3, 4),)
+"""
+LINE_OF = {text.strip(): number for number, text in enumerate(MOMENTS.splitlines(), 1)}
+# By model, the lines that the trial itself has to show.
+SHOWN = {
+    "Pump": (
+        "y = self.lin(x) + time.time() % 60",
+        "y = y * random.random()",
+        "self.strokes += 1",
+        "self.last = y.mean(0).detach()",
+    ),
+    "AdServer": (
+        "age = time.perf_counter()",
+        "return float(np.random.rand())",
+        "self.spent.append(1)",
+        'self.by_slot["n"] += 2',
+    ),
+    "Agent": (
+        "logits = self.policy(obs) + datetime.datetime.now().second",
+        "logits = logits * (os.getpid() % 7 + 1)",
+        "Agent.steps += 1",
+        "self.best = max(self.best, 0.1) + 0.5",
+    ),
+    "Thermostat": ("return self.lin(x) + (monotonic() - self.started)", "return x * 0"),
+    "Gauge": (
+        "if x.sum() > 0:",
+        "x = x + self.reads + self.last + time.time() % 60",
+        "self.reads += 1",
+        "self.last = x.mean(0)",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def shown(say: Callable[..., str]) -> dict[str, set[int]]:
+    """The lines that the trial of each model showed to be wrong."""
+    found = json.loads(say("trial", MOMENTS, "--mode", "non-strict", "--output-format", "json"))["findings"]
+    lines: dict[str, set[int]] = {}
+    for one in found:
+        if one["evidence"] in ("confirmed", "discovered") and one["severity"] == "error":
+            lines.setdefault(one["target"].rpartition(":")[2], set()).add(one["line"])
+    return lines
+
+
+@pytest.mark.clause("the soundness stage: what one cause would hide")
+@pytest.mark.parametrize("model", SHOWN)
+def test_a_value_of_the_moment_hides_nothing_else(model: str, shown: dict[str, set[int]]) -> None:
+    assert shown[model] == {LINE_OF[text] for text in SHOWN[model]}

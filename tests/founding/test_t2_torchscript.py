@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 DEPLOYED = """\
 import torch
@@ -76,7 +78,6 @@ import torch
 from torch import nn
 
 
-@torch.jit.script
 def gelu(x):
     return x * 0.5 * (1.0 + torch.erf(x / 1.41421))
 
@@ -134,9 +135,215 @@ def test_an_unused_method_that_forward_calls_is_noted(say: Callable[..., str]) -
     assert "note[torchscript-remnant] `@torch.jit.unused` means nothing to torch.export" in say("check", called)
 
 
+def test_a_scripted_function_is_noted_once(say: Callable[..., str]) -> None:
+    scripted = LIBRARY.replace("def gelu", "@torch.jit.script\ndef gelu").replace("class Block", HALVED + "class Block")
+    found = say("check", scripted, "--mode", "both")
+    assert "note[torchscript-remnant] torch.export looks through `gelu`, which is scripted" in " ".join(found.split())
+    assert "Found 1 note" in found
+
+
+HALVED = "@torch.jit.script\ndef halved(x):\n    return x / 2\n\n\n"
+
+
 @pytest.mark.clause("rewrite where it is mechanical")
 def test_marks_and_scripted_submodules_are_taken_away(say: Callable[..., str]) -> None:
-    written = say("fix", DEPLOYED, "--unsafe")
+    unsaved = "".join(
+        line for line in DEPLOYED.splitlines(keepends=True) if "freeze" not in line and "save" not in line
+    )
+    written = say("fix", unsaved, "--unsafe")
     assert "+        self.head = nn.Linear(4, 2)\n" in written
+    assert "-        if torch.jit.is_scripting():\n" in written
     for mark in ("export", "ignore", "unused", "script_if_tracing"):
         assert f"-    @torch.jit.{mark}\n" in written or f"-@torch.jit.{mark}\n" in written
+
+
+def test_what_is_saved_as_torchscript_is_scripted_as_before(say: Callable[..., str]) -> None:
+    written = say("fix", DEPLOYED, "--unsafe")
+    assert "+        self.head = nn.Linear(4, 2)\n" in written
+    for line in (
+        "    scripted = torch.jit.script(model)",
+        "    @torch.jit.ignore",
+        "        if torch.jit.is_scripting():",
+    ):
+        assert f"-{line}\n" not in written
+
+
+CLOUD = """\
+from typing import List
+
+import torch
+from torch import Tensor, nn
+
+
+@torch.jit.script
+def pairwise(a: Tensor, b: Tensor) -> Tensor:
+    return (a.unsqueeze(2) - b.unsqueeze(1)).pow(2).sum(-1)
+
+
+@torch.jit.script
+def nearest(d: Tensor, k: int) -> Tensor:
+    return d.topk(k, dim=-1, largest=False).indices
+
+
+class LocalMax(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.lin = nn.Linear(3, width)
+
+    def forward(self, pts: Tensor, idx: Tensor) -> Tensor:
+        b, n, k = idx.shape
+        flat = idx.reshape(b, n * k, 1).expand(b, n * k, 3)
+        return self.lin(pts.gather(1, flat).reshape(b, n, k, 3)).amax(2)
+
+
+class CloudNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.local = torch.jit.script(LocalMax(8))
+        self.heads = nn.ModuleList([torch.jit.script(nn.Linear(8, 2)) for _ in range(2)])
+
+    @torch.jit.export
+    def embed(self, pts: Tensor) -> Tensor:
+        return self.local(pts, nearest(pairwise(pts, pts), 3))
+
+    def forward(self, pts: Tensor) -> List[Tensor]:
+        z = self.embed(pts)
+        return [head(z) for head in self.heads]
+
+
+model = CloudNet()
+example_args = (torch.rand(2, 10, 3),)
+"""
+SPEECH = """\
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.jit import script, ignore
+
+
+@torch.jit.script_if_tracing
+def trim(x, n: int):
+    if x.shape[-1] > n:
+        x = x[..., :n]
+    return x
+
+
+def _mel(spec, bank):
+    return spec @ bank
+
+
+mel = script(_mel)
+
+
+class Envelope(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv1d(1, 4, 5, padding=2)
+
+    def forward(self, x):
+        if torch.jit.is_scripting():
+            out = self.conv(x)
+        else:
+            out = self._fast(x)
+        if not torch.jit.is_scripting():
+            out = F.relu(out)
+        return out
+
+    @torch.jit.unused
+    def _fast(self, x):
+        return self.conv(x)
+
+    @ignore
+    def describe(self):
+        return str(self.conv)
+
+
+class Recogniser(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("bank", torch.rand(4, 6))
+        self.env = Envelope()
+        self.gate = script(nn.Sequential(nn.Linear(6, 6), nn.Sigmoid()))
+
+    def forward(self, wave):
+        m = mel(self.env(trim(wave, 32)).transpose(1, 2), self.bank)
+        return m * self.gate(m)
+
+
+model = Recogniser()
+example_args = (torch.randn(2, 1, 40),)
+"""
+# All of it exports: there is nothing to mend, and TorchScript goes all the same.
+WEATHER = """\
+import torch
+from torch import nn
+
+
+@torch.jit.script
+def wind(u: torch.Tensor, v: torch.Tensor):
+    return (u * u + v * v).sqrt()
+
+
+class Grid(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(2, 3, 3, padding=1)
+
+    @torch.jit.export
+    def speed(self, x):
+        return wind(x[:, 0], x[:, 1])
+
+    @torch.jit.unused
+    def log(self, x):
+        print(x.mean())
+
+    def forward(self, x):
+        if torch.jit.is_scripting() or x.dim() != 4:
+            return x
+        assert not torch.jit.is_scripting()
+        y = self.conv(x)
+        if not torch.jit.is_scripting():
+            y = torch.jit.annotate(torch.Tensor, y.relu())
+        return y + self.speed(x).unsqueeze(1)
+
+
+model = Grid()
+example_args = (torch.rand(2, 2, 5, 5),)
+"""
+# A scripted function that decides by data is refused; without the mark, the decision is mended, too.
+BONDS = """\
+import torch
+from torch import nn
+
+
+@torch.jit.script
+def cutoff(d: torch.Tensor, r: float) -> torch.Tensor:
+    if bool((d > r).any()):
+        d = torch.where(d > r, torch.zeros_like(d), d)
+    return d
+
+
+class Bonds(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.lin(cutoff(x, 0.5))
+
+
+model = Bonds()
+example_args = (torch.rand(3, 4),)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.clause("rewrite where it is mechanical")
+@pytest.mark.parametrize("source", [CLOUD, SPEECH, WEATHER, BONDS], ids=["cloud", "speech", "weather", "bonds"])
+def test_the_plain_file_computes_the_same_and_exports(source: str, say: Callable[..., str], tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(source, "utf-8")
+    ended = say("fix", file, "--write")
+    assert re.search(r"export-non-strict +\w+ +passed", ended), ended
+    assert re.search(r"same-behaviour +passed", ended), ended
+    assert "jit" not in file.read_text("utf-8")

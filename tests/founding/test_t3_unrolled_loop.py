@@ -47,6 +47,115 @@ def test_scan_is_offered_by_the_name_that_it_has(say: Callable[..., str]) -> Non
     assert "torch._higher_order_ops.scan.scan" in say("check", DECODER)
 
 
+# The same loop, as it is written with a `while`: up, with the length in a name and a list, down, without a test.
+TRACKER = """\
+import torch
+from torch import nn
+from torch.export import Dim
+
+
+class Tracker(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gain = nn.Parameter(torch.rand(4) * 0.1)
+
+    def forward(self, track):
+        pose = track[:, 0] * 0
+        step = 0
+        while step < track.shape[1]:
+            pose = pose + self.gain * torch.sub(track[:, step], pose)
+            step += 1
+        return pose
+
+
+model = Tracker()
+example_args = (torch.rand(2, 5, 4),)
+"""
+VOLATILITY = """\
+import torch
+from torch import nn
+from torch.export import Dim
+
+
+class Volatility(nn.Module):
+    def __init__(self, width=3):
+        super().__init__()
+        self.cell = nn.GRUCell(width, 6)
+
+    def forward(self, track):
+        days = track.size(1)
+        state = track.new_zeros(track.size(0), 6)
+        seen, day = [], 0
+        while day != days:
+            today = track[:, day]
+            state = self.cell(today, state)
+            seen.append(state)
+            day = day + 1
+        return torch.stack(seen)
+
+
+model = Volatility()
+example_args = (torch.rand(2, 7, 3),)
+"""
+GENES = """\
+import torch
+from torch import nn
+from torch.export import Dim
+
+
+class Forward(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.trans = nn.Parameter(torch.randn(4, 4))
+
+    def forward(self, track):
+        alpha = track[:, 0]
+        i = 1
+        while True:
+            if i >= track.shape[1]:
+                break
+            alpha = torch.logsumexp(alpha.unsqueeze(2) + self.trans, 1) + track[:, i]
+            i += 1
+        return alpha
+
+
+model = Forward()
+example_args = (torch.rand(3, 6, 4),)
+"""
+BACKWARD = (
+    GENES.replace("i = 1", "i = track.shape[1] - 1")
+    .replace(
+        """        while True:
+            if i >= track.shape[1]:
+                break
+""",
+        """        while i >= 0:
+""",
+    )
+    .replace("i += 1", "i -= 1")
+)
+OTHERS = {"tracker": TRACKER, "volatility": VOLATILITY, "genes": GENES, "backward": BACKWARD}
+DECLARED = 'dynamic_shapes = {"track": {1: Dim("steps")}}\n'
+
+
+@pytest.mark.clause("says the loop is unrolled to the sample's length (a size frozen by tracing)")
+@pytest.mark.parametrize("source", OTHERS.values(), ids=OTHERS)
+def test_a_while_that_counts_is_the_same_loop(source: str, say: Callable[..., str]) -> None:
+    for report, rule in ((say("check", source), "note[recurrent"), (say("check", source + DECLARED), "error[dynamic")):
+        assert rule in report
+        assert "is unrolled to the sample's length" in " ".join(report.split())
+        assert "torch._higher_order_ops.scan.scan" in " ".join(report.split())
+
+
+@pytest.mark.slow
+@pytest.mark.clause("offers `scan` where the version has it")
+def test_scan_is_written_and_tried_where_the_length_is_declared(say: Callable[..., str]) -> None:
+    written = say("fix", TRACKER + DECLARED)
+    assert "[dynamic-shape-frozen] hand on from step to step with the operator `scan` (tried)" in written
+    assert "-        while step < track.shape[1]:\n" in written
+    assert "torch._higher_order_ops.scan(" in written
+
+
 @pytest.mark.slow
 @pytest.mark.clause("is not cleared by a trial in which only one length ran")
 def test_another_batch_clears_nothing(say: Callable[..., str]) -> None:

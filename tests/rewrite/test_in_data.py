@@ -1147,16 +1147,71 @@ RECURRENCES = {
             h = torch.tanh(self.layers[0](x[:, t, :]) + h)
         return h
         """,
+    "a while that counts": """
+        h, t = torch.zeros_like(x[:, 0]), 0
+        while t < x.shape[1]:
+            new = torch.tanh(self.layers[0](x[:, t]) + h)
+            h = new
+            t += 1
+        return h
+        """,
+    "a while that counts to another number, which is read behind it": """
+        length = x.size(1)
+        h = torch.zeros_like(x[:, 0])
+        t = 0
+        while length != t:
+            h = torch.tanh(self.layers[0](x[:, t]) + h)
+            t = t + 1
+        return h * t
+        """,
+    "a while that ends before the last one": """
+        h = torch.zeros_like(x[:, 0])
+        t = 0
+        while t + 1 < x.size(1):
+            h = torch.tanh(self.layers[0](x[:, t]) + h)
+            t = t + 1
+        return h
+        """,
+    "a while that counts down": """
+        h = torch.zeros_like(x[:, 0])
+        t = x.shape[1] - 1
+        while t >= 0:
+            h = torch.tanh(self.layers[0](x[:, t]) + h * 0.5)
+            t -= 1
+        return h
+        """,
+    "a while without a test of its own": """
+        h = x[:, 0]
+        t = 1
+        while True:
+            if not t < x.shape[1]:
+                break
+            h = torch.tanh(self.layers[0](x[:, t]) + h * 0.5)
+            t += 1
+        return h
+        """,
+    "all but the last, from the second on": """
+        h = x[:, 0]
+        for t in range(1, x.shape[1] - 1):
+            h = torch.tanh(self.layers[0](x[:, t]) + h * 0.5)
+        return h
+        """,
+    "backwards": """
+        h = torch.zeros_like(x[:, 0])
+        for t in reversed(range(x.shape[1])):
+            h = torch.tanh(self.layers[0](x[:, t]) + h * 0.5)
+        return h
+        """,
 }
 
 
 @pytest.mark.parametrize("before", RECURRENCES.values(), ids=RECURRENCES)
 def test_a_recurrence_over_a_dim_is_as_long_as_the_input_is(before: str) -> None:
     text = _model(before)
-    at = next(line.strip() for line in before.split("\n") if line.strip().startswith("for "))
+    at = next(line.strip() for line in before.split("\n") if line.strip().startswith(("for ", "while ")))
     (new, *_) = [_built(one) for one in proposed(text, at, "loop-in-data") if "scan" in one]
     old = _built(text)
-    sizes = {"x": {1: torch.export.Dim("time", min=2, max=16)}, "y": {}}
+    sizes = {"x": {1: torch.export.Dim("time", min=4, max=16)}, "y": {}}  # without two of them, two or more
     x, y = torch.randn(2, 5, 4), torch.randn(2)
     program = torch.export.export(new, (x, y), dynamic_shapes=sizes)
     for length in (5, 9):

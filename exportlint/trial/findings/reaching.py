@@ -6,10 +6,10 @@ from __future__ import annotations
 import ast
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -108,8 +108,9 @@ OUTPUT = "output"
 
 def literal_sources(path: str, line: int, operator: str, output: tuple[int, int]) -> list[list[Span]] | None:
     """Where a number that a node of the program holds may come from, the nearest first: the operands of the operation
-    as they are written, then the statements that set what these name, and so on. `output`: of the numbers that forward
-    returns, which one, of how many. None where the operation is written in another way."""
+    as they are written, then the statements that set what these name, and so on, then the functions that are called
+    there. `output`: of the numbers that forward returns, which one, of how many. None where the operation is written in
+    another way."""
     function = function_around(path, line)
     if function is None:
         return None
@@ -123,13 +124,33 @@ def literal_sources(path: str, line: int, operator: str, output: tuple[int, int]
     found = [[_span(one) for one in near], [_span(one) for one in far]]
     wanted, later = {name for one in near for name in _named(one)}, {name for one in far for name in _named(one)}
     seen = set[str]()
+    read: list[ast.AST] = [*near, *far]
     while wanted or later:
         seen |= wanted
         setting = [one for one in _setting(function, wanted) if one.lineno < line]
+        read += setting
         found.append([_span(one) for one in setting])
         wanted, later = {name for one in setting for name in _names(one, ast.Load)} | later, set()
         wanted -= seen
-    return found
+    return [*found, *_called(path, read, {function})]
+
+
+def _called(path: str, read: Sequence[ast.AST], known: set[ast.AST]) -> Iterator[list[Span]]:
+    """The functions of the same file that are called there, then those that these call."""
+    calls = [node.func for one in read for node in ast.walk(one) if isinstance(node, ast.Call)]
+    named = {one.id for one in calls if isinstance(one, ast.Name)} | {one.attr for one in calls if _is_of_self(one)}
+    functions = [one for one in _functions(path) if one.name in named and one not in known]
+    if functions:
+        yield [_whole(one) for one in functions]
+        yield from _called(path, functions, known | {*functions})
+
+
+def _is_of_self(node: ast.expr) -> TypeGuard[ast.Attribute]:
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+
+
+def _whole(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Span:
+    return Span(function.lineno, 1, function.end_lineno or function.lineno, (function.end_col_offset or 0) + 1)
 
 
 _NUMBERS = frozenset({

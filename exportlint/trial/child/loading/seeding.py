@@ -7,10 +7,19 @@ import sys
 
 import torch
 
+from exportlint.trial.child.loading.held_moment import held_moment
+
 
 def seed(number: int) -> None:
-    """The same randomness for torch, Python and NumPy (if the target uses it)."""
-    random.seed(number)
+    """The same randomness for torch, Python and NumPy (if the target uses it).
+
+    Where the moment is held, what Python and NumPy draw is a part of it, and the same after every seed: the tracer
+    makes constants of their draws. Torch's are operators of the program, which draws anew itself.
+    """
     torch.manual_seed(number)
+    if moment := held_moment():
+        moment.begin_call()
+        number = 0
+    random.seed(number)
     if numpy := sys.modules.get("numpy"):
         numpy.random.seed(number)

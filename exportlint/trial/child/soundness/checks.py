@@ -21,6 +21,7 @@ from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.graph_places import constant_place
 from exportlint.trial.child.soundness.differences import STATE, as_state, differences, eager_after, is_unsteady
 from exportlint.trial.child.soundness.gradients import compares_gradients, other_gradients
+from exportlint.trial.child.soundness.held_differences import beside_moment
 from exportlint.trial.child.soundness.second_export import baked_literals
 from exportlint.trial.child.soundness.unused_inputs import unused_inputs
 from exportlint.trial.child.soundness.value_divergence import at_divergence
@@ -244,6 +245,7 @@ CHECKS: tuple[Callable[[Subject], Iterator[Observation]], ...] = (
     exported_in_training_mode,
     fakes_in_model,
     differing_calls,
+    beside_moment,
     changed_model,
     other_gradients,
     unsteady_eager,

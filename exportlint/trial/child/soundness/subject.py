@@ -67,12 +67,13 @@ class Subject:
         loaded, exported, folder = self.request.loaded, self.exported, self.request.folder
         # Before the program runs: it shares its buffers with the model. In a fork: the model's run must not reach them.
         after = in_fork(lambda: record_calls(loaded, exported.model), folder)
-        state_alone = _agree_on_other_values(self.request, exported) if self.eager.changed else False
+        state_alone = agree_on_other_values(self.request, exported) if self.eager.changed else False
         program = record_calls(loaded, exported.module())
         return ProgramRuns(program, after.value if exported.model is not None else None, state_alone)
 
 
-def _agree_on_other_values(request: StageRequest, exported: Exported) -> bool:
+def agree_on_other_values(request: StageRequest, exported: Exported) -> bool:
+    """Do eager and the program, when nothing was called before? To be asked before the program runs."""
     loaded, plan = request.loaded, _OTHER_VALUES_FIRST
     eager = in_fork(lambda: record_calls(loaded, loaded.eager(), plan), request.folder)
     theirs = in_fork(lambda: record_calls(loaded, exported.module(), plan), request.folder)

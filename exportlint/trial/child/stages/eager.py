@@ -24,6 +24,7 @@ from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.execution.inputs.pytree_leaves import Leaves, leaves, snapshot
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.execution.state import state_reader, state_slots
+from exportlint.trial.child.loading.held_moment import HeldMoment
 from exportlint.trial.child.loading.loaded import copied
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.server.forks import ForkResult, in_fork
@@ -139,11 +140,11 @@ def state_that_changes_outputs(loaded: Loaded, names: Iterable[str], folder: Pat
 
     Every try runs in a fork of its own, in `folder`.
     """
-    some = list(names)[:_MOST]
-    usual = in_fork(lambda: _second_call(loaded, None), folder) if some else None
+    some, moment = list(names)[:_MOST], HeldMoment()
+    usual = in_fork(lambda: _second_call(loaded, None, moment), folder) if some else None
     if usual is None or not usual.ok:
         return set()
-    runs = {name: in_fork(partial(_second_call, loaded, name), folder) for name in some}
+    runs = {name: in_fork(partial(_second_call, loaded, name, moment), folder) for name in some}
     return {name for name, run in runs.items() if run.ok and _differ(usual.value, run.value)}
 
 
@@ -151,9 +152,11 @@ def _differ(usual: list[Leaves], other: list[Leaves]) -> bool:
     return any(compare(a, b, exact=True) for a, b in zip(usual, other, strict=True))
 
 
-def _second_call(loaded: Loaded, restored: str | None) -> list[Leaves]:
-    """What the sample gives in a second call, and what other values give, where the model takes them."""
-    return [_after_first(loaded, restored, input_set) for input_set in (0, 1)]
+def _second_call(loaded: Loaded, restored: str | None, moment: HeldMoment) -> list[Leaves]:
+    """What the sample gives in a second call, and what other values give, where the model takes them; at one moment,
+    or a clock would make a difference between any two."""
+    with moment.held():
+        return [_after_first(loaded, restored, input_set) for input_set in (0, 1)]
 
 
 def _after_first(loaded: Loaded, restored: str | None, input_set: int) -> Leaves:

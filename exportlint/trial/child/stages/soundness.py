@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 from exportlint.trial.child.execution.call_record import RunRecord, kept_records, record_calls
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.error_tolerant import eager_results, tolerant_export, with_fixed_sizes
+from exportlint.trial.child.loading.held_moment import HeldMoment
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.child.soundness.checks import CHECKS, fakes_left_in, shown, wrong_custom_operators
-from exportlint.trial.child.soundness.differences import STATE, differences
+from exportlint.trial.child.soundness.differences import STATE, differences, is_unsteady
+from exportlint.trial.child.soundness.held_differences import SECONDS, eager_at_held_moment
 from exportlint.trial.child.soundness.second_export import changed_literals, kept_literals, literals
 from exportlint.trial.child.soundness.subject import Subject
 from exportlint.trial.child.torch_private.tensors import perturbed
@@ -85,11 +87,24 @@ def differences_beside_refusals(request: StageRequest) -> list[Observation] | No
     """The differences; None where nothing is known: the trace gave no program, or one that does not run."""
     if request.loaded.export:
         return None
-    found = in_fork(lambda: _looked(request), request.folder).value
-    return None if found is None else [seen for seen in found if seen.check in _COUNT]
+    runs = kept_records(request.folder.parent)
+    found = in_fork(lambda: _looked(request, *runs), request.folder).value
+    if found is None:
+        return None
+    if is_unsteady(*runs) or any(seen.check == "baked" for seen in found):
+        held = in_fork(lambda: _looked_at_one_moment(request, runs[0]), request.folder, cpu_seconds=SECONDS).value
+        found += [seen for seen in held or () if seen.check == STATE]
+    return [seen for seen in found if seen.check in _COUNT]
 
 
-def _looked(request: StageRequest) -> list[Observation] | None:
+def _looked_at_one_moment(request: StageRequest, known: RunRecord) -> list[Observation] | None:
+    """What a value of the moment hides, as in `held_differences`."""
+    with HeldMoment().held():
+        runs = eager_at_held_moment(request, known)
+        return _looked(request, *runs) if runs else None
+
+
+def _looked(request: StageRequest, first: RunRecord, second_run: RunRecord) -> list[Observation] | None:
     results = eager_results(request.loaded)
     # The same results for both, or they would look like values of the moment.
     second = in_fork(lambda: _second_export(request, results), request.folder).value
@@ -97,7 +112,7 @@ def _looked(request: StageRequest) -> list[Observation] | None:
     if exported is None:
         return None
     found = [*changed_literals(literals(exported.program), second or {}), *fakes_left_in(exported.model)]
-    eager, again = map(_of_sample, kept_records(request.folder.parent))
+    eager, again = map(_of_sample, (first, second_run))
     ran = record_calls(request.loaded, exported.module(), _TWICE)
     found += [seen for seen in differences(eager, again, ran) if seen.check != STATE or eager.changed]
     return found if found or not ran.calls[0].raised else None
