@@ -94,6 +94,8 @@ def _of_symbol(trace: SymbolicTrace, root: Any, name: str, declared: Sizes | Non
         "range": [least, sizes.high],
         "step": sizes.step,
         "smaller": sizes.low if sizes.low < least else None,
+        "tried": None,
+        "memory": None,
     }
     if low > FROM and (sizes.low == low or (root, "low") in trace.bounds):
         yield from _because({"range": [low, None]}, trace.why_narrowed(root, "low"))
