@@ -238,16 +238,18 @@ def breaks_in_words(part: Part) -> str:
 
     Others stand above, at lines that are refused; they are counted here too, as the ladder counts them.
     """
+    causes = {(finding.path, finding.line) for cause in part.causes for finding in cause.findings}
+    beside = [one for one in part.breaks if (one.path, one.line) not in causes]
     shown = []
-    for one in part.breaks[:_MOST_PLACES]:
+    for one in beside[:_MOST_PLACES]:
         ids = [link.id for link in one.links if link.kind == "graph-break"]
         shown.append(f"{one.path}:{one.line}" + (f" ({', '.join(ids)})" if ids else ""))
-    causes = {(finding.path, finding.line) for cause in part.causes for finding in cause.findings}
     above = len(_break_places(part.target) & causes)
-    number = len({(one.path, one.line) for one in part.breaks} - causes) + above
-    told = f"{above} of them stand{'s' if above == 1 else ''} above; " if above else ""
-    more = ", … (--output-format concise lists them)" if len(part.breaks) > _MOST_PLACES else ""
-    places = f"{number} place{'' if number == 1 else 's'}: {told}{', '.join(shown)}{more}"
+    number = len({(one.path, one.line) for one in beside}) + above
+    told = [f"{above} of them stand{'s' if above == 1 else ''} above"] if above else []
+    told += [", ".join(shown)] if shown else []
+    more = ", … (--output-format concise lists them)" if len(beside) > _MOST_PLACES else ""
+    places = f"{number} place{'' if number == 1 else 's'}: {'; '.join(told)}{more}"
     return f"torch.compile would break the graph at {places}"
 
 

@@ -16,9 +16,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from exportlint.trial.child.dynamic_shapes.other_sizes import raised_by, resized, sizes_at
 from exportlint.trial.child.execution.inputs.input_sets import with_other_values
 from exportlint.trial.child.server.forks import told_in_fork
+from exportlint.trial.child.torch_private import pytree
 from exportlint.trial.protocol.observation import Observation, of_exception
 from exportlint.trial.protocol.torch_messages import is_out_of_memory
 
@@ -197,7 +200,7 @@ class _Probing:
 
     def raised(self, pick: Pick) -> Observation | None:
         """What eager raises with these sizes: with the sample's values and with others, by the model that ran before
-        and by a fresh one, with little memory and with more."""
+        and by a fresh one, with little memory and with more; None where any of these runs."""
         plain = resized(self.eager.inputs, self.eager.tensors, self._sizes(pick))
         if self._model is None:  # what it loads and starts in its first call is no matter of sizes
             self._called(self.eager.inputs, afresh=True)
@@ -210,7 +213,10 @@ class _Probing:
         with _memory_limited(_TIMES * self.eager.memory):  # out of memory, torch's backends may say anything
             if self._called(plain, afresh=True) is None:
                 raise _OutOfMemoryError
-        raised = self._called(with_other_values(plain, 3), afresh=True)
+        raised = None
+        for other in (with_other_values(plain, 3), _with_integers(plain, 0), _with_integers(plain, 1)):
+            if (raised := self._called(other, afresh=True)) is None:
+                return None  # it was the values that it did not take: indices of rows that are gone, say
         return of_exception(raised) if raised is not None else None
 
     def _called(self, inputs: Inputs, *, afresh: bool) -> BaseException | None:
@@ -224,6 +230,17 @@ class _Probing:
     def _sizes(self, pick: Pick) -> dict[tuple[str, int], int]:
         trace = self.eager.trace
         return sizes_at(trace, {**trace.samples(), **pick})
+
+
+def _with_integers(inputs: Inputs, value: int) -> Inputs:
+    """Every integer of the inputs set to one value."""
+
+    def other(leaf: Any) -> Any:
+        whole = isinstance(leaf, torch.Tensor) and not (leaf.dtype.is_floating_point or leaf.dtype.is_complex)
+        return torch.full_like(leaf, value) if whole and leaf.dtype != torch.bool else leaf
+
+    found: Inputs = pytree.tree_map(other, inputs)
+    return found
 
 
 def _deadline() -> Callable[[], bool]:

@@ -287,10 +287,19 @@ def _has_two_ways(place: Frame | None) -> bool:
 
 
 def _answered_at(place: Frame | None) -> int | None:
-    """The line of the `return` with which the branch of the line ends, and which a check cuts off."""
+    """The line of the `return` with which the branch of the line ends, and which a check cuts off, or all behind it;
+    None where what is behind it raises."""
     node = _branch(place) if place else None
     last = node.body[-1] if isinstance(node, ast.If) else None
-    return last.lineno if isinstance(last, ast.Return) else None
+    if not (place and isinstance(last, ast.Return)):
+        return None
+    bodies = (getattr(one, "body", None) for one in _nodes(place.path))
+    behind = [body[[one.lineno for one in body].index(node.lineno) + 1 :] for body in bodies if _holds(body, node)]
+    return None if behind and behind[0] and isinstance(behind[0][0], ast.Raise) else last.lineno
+
+
+def _holds(body: Any, node: ast.stmt) -> bool:
+    return isinstance(body, list) and any(one.lineno == node.lineno and isinstance(one, ast.If) for one in body)
 
 
 def _branch(place: Frame) -> ast.If | ast.While | ast.IfExp | None:

@@ -84,3 +84,8 @@ def test_without_an_end_it_is_said_how_far_was_tried_and_that_memory_ended_it(pr
 def test_the_program_ran_at_the_end(proposals: dict[str, Proposed]) -> None:
     (root,) = (one for one, name in proposals["Places"].called.items() if name == "ids_1")
     assert [one.right for one in proposals["Places"].tried if one.pick.get(root) == 6].count(True) >= 1
+
+
+def test_values_that_do_not_fit_are_no_end_of_a_size(proposals: dict[str, Proposed]) -> None:
+    assert facts(proposals["Bonds"], "eager-ends") == []
+    assert min(fact["range"][0] for fact in facts(proposals["Bonds"], "range")) == 2
