@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -290,16 +291,19 @@ def _answered_at(place: Frame | None) -> int | None:
     """The line of the `return` with which the branch of the line ends, and which a check cuts off, or all behind it;
     None where what is behind it raises."""
     node = _branch(place) if place else None
-    last = node.body[-1] if isinstance(node, ast.If) else None
-    if not (place and isinstance(last, ast.Return)):
+    if place is None or not (isinstance(node, ast.If) and isinstance(node.body[-1], ast.Return)):
         return None
-    bodies = (getattr(one, "body", None) for one in _nodes(place.path))
-    behind = [body[[one.lineno for one in body].index(node.lineno) + 1 :] for body in bodies if _holds(body, node)]
-    return None if behind and behind[0] and isinstance(behind[0][0], ast.Raise) else last.lineno
+    return None if isinstance(_next_statement(place, node), ast.Raise) else node.body[-1].lineno
 
 
-def _holds(body: Any, node: ast.stmt) -> bool:
-    return isinstance(body, list) and any(one.lineno == node.lineno and isinstance(one, ast.If) for one in body)
+def _next_statement(place: Frame, node: ast.If) -> ast.stmt | None:
+    for one in _nodes(place.path):
+        body: Any = getattr(one, "body", None)
+        statements: list[ast.stmt] = body if isinstance(body, list) else []
+        for here, after in pairwise(statements):
+            if isinstance(here, ast.If) and here.lineno == node.lineno:
+                return after
+    return None
 
 
 def _branch(place: Frame) -> ast.If | ast.While | ast.IfExp | None:
