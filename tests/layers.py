@@ -102,6 +102,7 @@ LAYERS: dict[str, set[str]] = {
     "exportlint.trial.child.dynamic_shapes": {
         "exportlint.trial.protocol",
         "exportlint.trial.child.torch_private",
+        "exportlint.trial.child.server",
         "exportlint.trial.child.loading",
         "exportlint.trial.child.execution",
         "torch",

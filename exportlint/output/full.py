@@ -63,7 +63,7 @@ def _print_part(console: Console, report: Report, part: Part, links: set[tuple[s
     from rich.text import Text  # noqa: PLC0415
 
     if part.target:
-        _print_ladder(console, part.target, report.other_torch(part.target), shapes=not _says_shapes(part))
+        _print_ladder(console, part.target, report, shapes=not _says_shapes(part))
         if part.target.graph:
             _print_graph(console, part.target.graph)
         if report.also.operators:
@@ -179,14 +179,14 @@ def _breaks(text: str, room: int) -> Iterator[int]:
 # The ladder: one line a stage, under the verdict.
 
 
-def _print_ladder(console: Console, target: TargetReport, other_torch: str = "", *, shapes: bool = True) -> None:
-    """Print the ladder of a target under its verdict. `other_torch` stands behind its name, where the report is about
-    another torch; without `shapes` its dynamic shapes are left out, as where a finding says them."""
+def _print_ladder(console: Console, target: TargetReport, report: Report, *, shapes: bool = True) -> None:
+    """Print the ladder of a target under its verdict. Without `shapes` its dynamic shapes are left out, as where a
+    finding says them."""
     from rich.table import Table  # noqa: PLC0415 (50 ms)
     from rich.text import Text  # noqa: PLC0415
 
-    console.print(f"target {target.name}{other_torch}", style="headline", soft_wrap=True)
-    if sentence := verdict(target):
+    console.print(f"target {target.name}{report.other_torch(target)}", style="headline", soft_wrap=True)
+    if sentence := verdict(target, report.findings):
         console.print(f"  {sentence}", style="label", soft_wrap=True)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="label")
     for head in ("  stage", "status", "seconds", "detail"):

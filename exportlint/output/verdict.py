@@ -29,7 +29,7 @@ from exportlint.trial.protocol.outcomes import (
 from exportlint.trial.protocol.stages import EAGER, LOAD, NEVER_RAN, StageKind, stage_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from exportlint.output.report import Report
     from exportlint.trial.protocol.result import StageResult, TargetReport
@@ -40,8 +40,12 @@ _LOWERED = {"runs in {}": (PASSED,), "compiled for {}, not run here": (COMPILED,
 _ENDED = {CRASHED: "crashes the export", TIMED_OUT: "does not finish exporting"}
 
 
-def verdict(target: TargetReport) -> str:
-    """Whether it exports and agrees, mode by mode, and where it runs; "" where nothing was tried."""
+def verdict(target: TargetReport, shown: Collection[Finding] = ()) -> str:
+    """Whether it exports and agrees, mode by mode, and where it runs; "" where nothing was tried.
+
+    It is the worst that is known, the findings that are `shown` below it included: what agrees in all that was tried is
+    not right where one of them says that the program computes something else.
+    """
     for first, words in ((LOAD, "does not load"), (EAGER, "does not run in eager")):
         stage = target.stage(first.name)
         if stage is not None and stage.status == SKIPPED:
@@ -50,7 +54,9 @@ def verdict(target: TargetReport) -> str:
             return f"{words}: {stage.full_detail}" if stage.full_detail else words
     load = target.stage(LOAD.name)
     wrapped = "once wrapped in a module, " if load is not None and load.data.get("wrapped") else ""
-    said = [*(f"{wrapped}{text}" for text in _by_mode(target)), *_afterwards(target)]
+    said = [*(f"{wrapped}{text}" for text in _by_mode(target, shown)), *_afterwards(target)]
+    if places := {(one.path, one.line) for one in doubts(target, shown)}:
+        said.append(f"nothing that was tried could show what is said of {_places(places)}")
     unknown = "whether it exports is not known" if target.stage(LOAD.name) else ""
     return "; ".join(said) or unknown
 
@@ -60,15 +66,15 @@ def shown_seconds(stage: StageResult) -> str:
     return "" if stage.status == SKIPPED else f"{stage.seconds:.2f}"
 
 
-def _by_mode(target: TargetReport) -> Iterator[str]:
-    said = {mode: text for mode in MODES if (text := _of_mode(target, mode))}
+def _by_mode(target: TargetReport, shown: Collection[Finding]) -> Iterator[str]:
+    said = {mode: text for mode in MODES if (text := _of_mode(target, mode, shown))}
     if len(said) == len(MODES) and len(set(said.values())) == 1:
         yield f"{next(iter(said.values()))} in either mode"
     else:
         yield from (f"{text} in {mode} mode" for mode, text in said.items())
 
 
-def _of_mode(target: TargetReport, mode: str) -> str:
+def _of_mode(target: TargetReport, mode: str, shown: Collection[Finding]) -> str:
     result = target.of(lambda row: row.mode == mode)
     match result.status if result else None:
         case None:
@@ -79,7 +85,7 @@ def _of_mode(target: TargetReport, mode: str) -> str:
             lines = _refused_lines(target, mode)
             return f"is refused at {lines} line{'' if lines == 1 else 's'}" if lines else "is refused"
         case str(status) if status in (PASSED, DIFFERS):
-            return _compared(target, mode)
+            return _compared(target, mode, shown)
     return ""
 
 
@@ -94,10 +100,12 @@ def _refused_lines(target: TargetReport, mode: str) -> int:
     return len({(seen.user_path, seen.user_line) for seen in own if seen.user})
 
 
-def _compared(target: TargetReport, mode: str) -> str:
+def _compared(target: TargetReport, mode: str, shown: Collection[Finding]) -> str:
     """Of a mode that exports. Where eager does not repeat itself, nobody knows whether it agrees."""
     if target.agrees(mode):
-        return "exports and agrees with eager"
+        if _is_in_training(target, shown):
+            return "exports with training switched on"
+        return f"exports and agrees with eager{' as far as it was tried' if _doubts(target, mode, shown) else ''}"
     compared = (target.of(lambda row: row.mode == mode), target.of(lambda row: row.kind is StageKind.COMPARE))
     seen = [one for stage in compared if stage for one in stage.observations if one.kind == "difference"]
     seen = [one for one in seen if one.details.get("mode", mode) == mode]
@@ -108,6 +116,38 @@ def _compared(target: TargetReport, mode: str) -> str:
     if seen and all(one.is_about_the_model for one in seen):
         return "exports and agrees with eager, and breaks the model itself"
     return "exports and differs from eager" if seen else "exports"
+
+
+def _is_in_training(target: TargetReport, shown: Collection[Finding]) -> bool:
+    """Was it exported in training mode, where a finding says that this is wrong?"""
+    compared = target.of(lambda row: row.kind is StageKind.COMPARE)
+    notes = [seen.details.get("note") for seen in compared.observations] if compared else []
+    own = (one for one in shown if compared and (one.target, one.stage) == (target.name, compared.name))
+    return "training-mode" in notes and any(one.severity is not Severity.NOTE for one in own)
+
+
+def doubts(target: TargetReport, shown: Collection[Finding]) -> list[Finding]:
+    """What is suspected to differ where all that was tried agrees."""
+    return [one for mode in MODES for one in _doubts(target, mode, shown)]
+
+
+def _doubts(target: TargetReport, mode: str, shown: Collection[Finding]) -> list[Finding]:
+    """Suspicions at lines that the target ran, of what differs in this mode though all that was tried agrees."""
+    if not target.agrees(mode):
+        return []
+    return [
+        one
+        for one in shown
+        if one.evidence is Evidence.SUSPECTED
+        and one.severity is not Severity.NOTE
+        and one.effect.get(mode) == DIFFERS
+        and target.ran(one.path, range(one.line, one.end_line + 1))
+    ]
+
+
+def _places(places: Collection[tuple[str, int]]) -> str:
+    first = [f"{path}:{line}" for path, line in sorted(places)]
+    return first[0] if len(first) == 1 else f"{', '.join(first[:-1])} and {first[-1]}"
 
 
 def _is_static(target: TargetReport) -> bool:
@@ -198,16 +238,18 @@ def breaks_in_words(part: Part) -> str:
 
     Others stand above, at lines that are refused; they are counted here too, as the ladder counts them.
     """
+    causes = {(finding.path, finding.line) for cause in part.causes for finding in cause.findings}
+    beside = [one for one in part.breaks if (one.path, one.line) not in causes]
     shown = []
-    for one in part.breaks[:_MOST_PLACES]:
+    for one in beside[:_MOST_PLACES]:
         ids = [link.id for link in one.links if link.kind == "graph-break"]
         shown.append(f"{one.path}:{one.line}" + (f" ({', '.join(ids)})" if ids else ""))
-    causes = {(finding.path, finding.line) for cause in part.causes for finding in cause.findings}
     above = len(_break_places(part.target) & causes)
-    number = len({(one.path, one.line) for one in part.breaks} - causes) + above
-    told = f"{above} of them stand{'s' if above == 1 else ''} above; " if above else ""
-    more = ", … (--output-format concise lists them)" if len(part.breaks) > _MOST_PLACES else ""
-    places = f"{number} place{'' if number == 1 else 's'}: {told}{', '.join(shown)}{more}"
+    number = len({(one.path, one.line) for one in beside}) + above
+    told = [f"{above} of them stand{'s' if above == 1 else ''} above"] if above else []
+    told += [", ".join(shown)] if shown else []
+    more = ", … (--output-format concise lists them)" if len(beside) > _MOST_PLACES else ""
+    places = f"{number} place{'' if number == 1 else 's'}: {'; '.join(told)}{more}"
     return f"torch.compile would break the graph at {places}"
 
 

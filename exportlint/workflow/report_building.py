@@ -74,15 +74,11 @@ def _unreached(
     findings: Iterable[Finding], targets: Iterable[TargetReport], of_models: Collection[str]
 ) -> Iterator[Finding]:
     """Suspicions of the rules `of_models` that stand where no target ran, once a target ran."""
-    executed: dict[str, frozenset[int]] = {}
-    for target in targets:
-        for path, lines in target.executed.items():
-            whole = str(Path(path).resolve())
-            executed[whole] = executed.get(whole, frozenset()) | lines
-    for finding in findings if executed else ():
+    reports = [target for target in targets if target.executed]
+    for finding in findings if reports else ():
         if finding.rule in of_models and finding.evidence is Evidence.SUSPECTED:
-            ran = executed.get(str(Path(finding.path).resolve()), frozenset())
-            if ran.isdisjoint(range(finding.line, finding.end_line + 1)):
+            lines = range(finding.line, finding.end_line + 1)
+            if not any(target.ran(finding.path, lines) for target in reports):
                 yield finding
 
 

@@ -21,7 +21,7 @@ from exportlint.errors import UserError
 from exportlint.files import Collected, SourceFile, shown
 from exportlint.finding import Problem, Severity, Wanted
 from exportlint.output.report import NextStep, Report
-from exportlint.output.verdict import causes, names_only_its_stage
+from exportlint.output.verdict import causes, doubts, names_only_its_stage
 from exportlint.repro.script import MADE_BY, Script, can_repeat, scripts, slug
 from exportlint.trial.findings.merge import merge
 from exportlint.trial.ladder import Stop
@@ -400,6 +400,8 @@ def next_step(report: Report) -> NextStep | None:
     ]
     if loud:
         return _after_failure(*min(loud, key=lambda pair: pair[1].severity.rank))
+    for one in [one for target in report.targets for one in doubts(target, report.findings)]:
+        return _explained(one)
     exported = [
         target
         for target in report.targets
@@ -422,11 +424,16 @@ def _another_trial(why: str, option: str, targets: list[TargetReport]) -> NextSt
     return NextStep(why, f"exportlint trial {option} {given}")
 
 
+def _explained(finding: Finding) -> NextStep:
+    place = f"{finding.path}:{finding.line}"
+    return NextStep(f"Next, {place}: see what to write instead", f"exportlint explain {finding.rule}")
+
+
 def _after_failure(target: TargetReport, finding: Finding) -> NextStep | None:
     place = f"{finding.path}:{finding.line}"
     stage = target.stage(finding.stage) if finding.stage else None
     if not names_only_its_stage(finding):
-        return NextStep(f"Next, {place}: see what to write instead", f"exportlint explain {finding.rule}")
+        return _explained(finding)
     if stage and stage.status == SKIPPED and stage.row.lowering and target.command_line:
         return _another_trial("Next, see whether it compiles all the same", f"--lower {stage.row.lowering}", [target])
     if stage and stage.repros:

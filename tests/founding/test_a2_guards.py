@@ -58,3 +58,69 @@ def test_the_report_has_the_same_sentences(data: dict[str, Any]) -> None:
     shown = data["targets"][0]["dynamic_shapes"]
     assert "# batch + rows_1 must be at most 70 (net.py:9: `if rows.shape[0] + rows.shape[1] > 70:`)" in shown
     assert "# `power` is always 2.0" in shown
+
+
+TRIM = """\
+import torch
+from torch import nn
+from torch.export import Dim
+
+
+class Trim(nn.Module):
+    def forward(self, wave, keep):
+        n = keep.item()
+        torch._check(n >= 1)
+        torch._check(n <= 30)
+        return wave[:n] * 2
+
+
+model = Trim().eval()
+example_args = (torch.rand(64), torch.tensor(20))
+dynamic_shapes = {"wave": {0: Dim("samples", min=40, max=500)}, "keep": None}
+"""
+TILES = """\
+import torch
+from torch import nn
+from torch.export import Dim
+
+
+class Tiles(nn.Module):
+    def forward(self, image):
+        height, width = image.shape[-2:]
+        assert width <= 2 * height, "too wide"
+        small = nn.functional.avg_pool2d(image, 2)
+        return image - small.repeat_interleave(2, -1).repeat_interleave(2, -2)
+
+
+model = Tiles().eval()
+example_args = (torch.rand(2, 3, 8, 12),)
+dynamic_shapes = {"image": {0: Dim.AUTO, 2: Dim.AUTO, 3: Dim.AUTO}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
+        (
+            TRIM,
+            {
+                "samples, dim 0 of `wave`: from 40 to 500": None,
+                "n is read from data: from 1 to 30": 8,
+            },
+        ),
+        (
+            TILES,
+            {
+                "image_3 must be at most 2 × image_2": 9,
+                "image_3, dim 3 of `image`: a multiple of 2": 11,
+            },
+        ),
+    ],
+    ids=["trim", "tiles"],
+)
+@pytest.mark.clause("by the names that the code has, of sizes and of numbers that are read from data")
+def test_each_condition_is_a_sentence_with_its_line(
+    say: Callable[..., str], source: str, wanted: dict[str, int | None]
+) -> None:
+    found = texts(json.loads(say("trial", source, "--output-format", "json")))
+    assert {text: found[text][1] for text in wanted} == wanted

@@ -87,3 +87,93 @@ def test_a_suspicion_there_is_neither_confirmed_nor_cleared(findings: list[dict[
     assert (suspicion["rule"], suspicion["evidence"]) == ("data-dependent-branch", "suspected")
     assert "no sample of a trial ran this line, so nothing is known of it" in suspicion["message"]
     assert "suspected, not known: data-dependent-branch" in listing
+
+
+STATION = """\
+import torch
+from torch import nn
+
+
+class Station(nn.Module):
+    def __init__(self, robust=False):
+        super().__init__()
+        self.robust = robust
+        self.layers = nn.ModuleList([nn.Linear(3, 3) for _ in range(2)])
+
+    def clean(self, x, kind):
+        match kind:
+            case "clip":
+                return x.clamp(-3, 3)
+            case "zero":
+                return torch.nan_to_num(x)
+            case _:
+                return x
+
+    def forward(self, x, kind: str = "clip"):
+        x = self.clean(x, kind)
+        for layer in self.layers:
+            if self.robust:
+                x = x.sign() * x.abs().sqrt()
+            x = layer(x)
+        try:
+            return x.unflatten(1, (3, 1))
+        except ValueError:
+            return x.sum(-1)
+
+
+model = Station().eval()
+example_args = (torch.randn(4, 3),)
+"""
+BILL = """\
+import torch
+from torch import nn
+
+
+def tiers(usage, rates):
+    cost = torch.zeros_like(usage)
+    for number, rate in enumerate(rates):
+        if number == 5:
+            cost = cost - rate
+        cost = cost + usage * rate
+    return cost
+
+
+class Bill(nn.Module):
+    def forward(self, usage, *, discount: float | None = None):
+        cost = tiers(usage, [0.1, 0.2])
+        if discount:
+            cost = cost * (1 - discount)
+            if cost.sum() > 100:
+                cost = cost.clamp(max=100)
+        return cost
+
+
+model = Bill().eval()
+example_args = (torch.rand(5),)
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
+        (
+            STATION,
+            {
+                16: "needs `kind` to match `'zero'`",
+                18: "needs `kind` to match no case above",
+                24: "needs `self.robust` (line 23), an attribute of the model",
+                29: "needs ValueError to be raised behind the `try` of line 26",
+            },
+        ),
+        (BILL, {9: "needs `number == 5` (line 8)", 18: "needs `discount` (line 17)"}),
+    ],
+    ids=["station", "bill"],
+)
+@pytest.mark.clause("with what input would reach it where that can be read")
+def test_regions_of_cases_handlers_loops_and_functions(
+    say: Callable[..., str], source: str, wanted: dict[int, str]
+) -> None:
+    report = json.loads(say("trial", source, "--quick", "--show-suspected", "--output-format", "json"))
+    regions = {one["line"]: one["message"] for one in report["findings"] if one["rule"] == "trial-never-ran"}
+    assert set(regions) == set(wanted)
+    assert all(text in regions[line] for line, text in wanted.items())

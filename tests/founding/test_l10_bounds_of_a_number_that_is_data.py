@@ -97,3 +97,54 @@ def test_an_operation_that_asks_is_not_told_to_compute_both_sides(say: Callable[
     assert "an operation asks about a number here (`Ne(u0, 0)`)" in found
     assert "write `torch._check(n > 0)` behind `n = rows.item()` (line 7)" in found
     assert "both sides" not in found
+
+
+DOSE = """\
+import torch
+from torch import nn
+
+
+class Dose(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(5, 5)
+
+    def forward(self, patient, doses):
+        count = int(doses.sum())
+        if count > 3:
+            return self.net(patient) / count
+        return self.net(patient)
+
+
+model = Dose().eval()
+example_args = (torch.randn(2, 5), torch.tensor([2, 4]))
+"""
+SOIL = """\
+import torch
+from torch import nn
+
+
+class Soil(nn.Module):
+    def forward(self, probes):
+        good = probes[probes[:, 0] > 0]
+        if good.shape[0] < 2:
+            raise ValueError("too few probes")
+        return good.var(0)
+
+
+model = Soil().eval()
+example_args = (torch.arange(12.0).reshape(4, 3) - 2,)
+"""
+
+
+@pytest.mark.clause("not where the number chooses between two ways, of which a bound would cut off one")
+def test_a_sample_that_returns_early_does_not_cut_off_the_rest(say: Callable[..., str]) -> None:
+    report = say("trial", DOSE)
+    assert "data-dependent-branch" in report
+    assert "torch._check(count > 3)" not in report
+
+
+@pytest.mark.clause("`torch._check` bounds offered where they help (sizes, indexes), with the measured result")
+def test_what_the_code_refuses_itself_becomes_the_bound(say: Callable[..., str]) -> None:
+    report = " ".join(say("trial", SOIL).split())
+    assert "(verified): write `torch._check(good.shape[0] >= 2)` behind `good = probes[probes[:, 0] > 0]`" in report

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -93,3 +94,42 @@ def test_the_text_counts_the_breaks_that_the_ladder_counts(say: Callable[..., st
     assert "break the graph at 2 places: 1 of them stands above; net.py:10 (GB0124)" in report
     assert "graph-break GB0170 " in report
     assert "graph-break GB0035 " not in report, "another break of the same rule"
+
+
+RADIO = """
+import torch
+from torch import nn
+
+
+def floor(x):
+    print("floor")
+    return x.abs().mean()
+
+
+class Radio(nn.Module):
+    def forward(self, signal):
+        print("in")
+        signal = signal * signal.max().item()
+        print("mid")
+        signal = signal + floor(signal)
+        torch._dynamo.graph_break()
+        print("between")
+        if signal.sum() > 0:
+            signal = signal - 1
+        print("out")
+        return signal
+
+
+model = Radio().eval()
+example_args = (torch.randn(2, 8),)
+"""
+
+
+def test_of_many_breaks_each_is_told_once(say: Callable[..., str]) -> None:
+    report = " ".join(say("trial", RADIO).split())
+    number, above, listed = re.findall(
+        r"break the graph at (\d+) places: (\d+) of them stand above; (.*?\))(?! ?,)", report
+    )[0]
+    assert int(number) >= 5
+    assert f" {number} graph breaks " in report
+    assert int(above) + len(re.findall(r"net\.py:\d+", listed)) == int(number)

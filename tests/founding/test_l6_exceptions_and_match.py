@@ -148,3 +148,36 @@ def test_a_trial_shows_what_the_helper_lost(say: Callable[..., str], source: str
     found = say("trial", source)
     assert "error[swallowed-tracer-error]" in found
     assert "confirmed: target net.py" in found
+
+
+HELPER = """\
+import torch
+from torch import nn
+
+
+class Gain(nn.Module):
+    def scaled(self, sound):
+        try:
+            if bool((sound > 100).any()):
+                return sound / 2
+            return sound * 2
+        except Exception:
+            return sound * 2
+
+    def forward(self, sound):
+        return self.scaled(sound)
+
+
+model = Gain().eval()
+example_args = (torch.randn(4),)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.clause("loud for the broad `except` that swallows the tracer's error")
+def test_a_handler_that_no_sample_reached_is_loud_and_no_verdict_hides_it(say: Callable[..., str]) -> None:
+    found = say("trial", HELPER)
+    assert "exports and agrees with eager as far as it was tried in non-strict mode" in found
+    assert "nothing that was tried could show what is said of net.py:11" in found
+    assert "error[swallowed-tracer-error] `except Exception` also catches" in found
+    assert "Exported. Next" not in found

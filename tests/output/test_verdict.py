@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import pytest
 from inline_snapshot import snapshot
 
+from exportlint.finding import Evidence, Finding, Severity
 from exportlint.output.verdict import verdict
 from exportlint.trial.protocol.frames import Frame
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.result import StageResult, TargetReport
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 RAN = (StageResult("load", "passed"), StageResult("eager", "passed"))
 BOTH = (StageResult("export-non-strict", "passed"), StageResult("export-strict", "passed"))
@@ -136,3 +143,46 @@ def refused(line: int, **details: str) -> Observation:
 )
 def test_the_verdict_of_a_target(stages: tuple[StageResult, ...], sentence: str) -> None:
     assert verdict(TargetReport("net.py", "net.py", 1, stages, {})) == sentence
+
+
+IN_TRAINING = Observation("note", details={"note": "training-mode", "modules": ["drop"], "mode": "non-strict"})
+
+
+def test_what_stands_below_is_part_of_the_verdict(tmp_path: Path) -> None:
+    net = tmp_path / "net.py"
+    net.write_text("try:\n    step()\nexcept Exception:\n    pass\nother()\n", "utf-8")
+    stages = (*RAN, *BOTH, COMPARED)
+    target = TargetReport("net.py", str(net), 1, stages, {str(net): frozenset({1, 2})})
+
+    def suspected(line: int, **effect: str) -> Finding:
+        return Finding(
+            "a-rule",
+            str(net),
+            line,
+            1,
+            line,
+            9,
+            Severity.ERROR,
+            "",
+            effect={m.replace("_", "-"): e for m, e in effect.items()},
+        )
+
+    told = verdict(target, [suspected(2, non_strict="differs", strict="exports")])
+    assert told.startswith(
+        "exports and agrees with eager as far as it was tried in non-strict mode; exports and agrees"
+    )
+    assert told.endswith(f"{net}:2")
+    # Nothing was raised in eager, so the handler never ran; tracing may raise what it catches.
+    assert f"{net}:3" in verdict(target, [suspected(3, strict="differs")])
+    for elsewhere in (suspected(5, strict="differs"), suspected(2, strict="refused")):
+        assert verdict(target, [elsewhere]) == "exports and agrees with eager in either mode"
+
+
+def test_a_model_in_training_is_not_told_to_agree_where_that_is_wrong() -> None:
+    stages = (*RAN, *BOTH, StageResult("soundness", "passed", observations=(IN_TRAINING,)))
+    target = TargetReport("net.py", "net.py", 1, stages, {})
+    wrong = Finding(
+        "a-rule", "net.py", 1, 1, 1, 2, Severity.ERROR, "", Evidence.CONFIRMED, target="net.py", stage="soundness"
+    )
+    assert verdict(target, [wrong]) == "exports with training switched on in either mode"
+    assert verdict(target, [replace(wrong, severity=Severity.NOTE)]) == "exports and agrees with eager in either mode"

@@ -249,9 +249,16 @@ def _remedy(refused: list[str], report: TargetReport) -> str:
         argument = "`strict=True`" if agrees[0] == STRICT else "`strict=False`, the default"
         return f"export with {argument}, as this trial did: it exports and agrees with eager"
     for mode in refused:
-        if mode in helped:
+        if mode in helped and not _cuts_all_else(helped[mode], report):
             return _in_words(helped[mode], mode, report)
     return ""
+
+
+def _cuts_all_else(helped: Mapping[str, Any], report: TargetReport) -> bool:
+    """Did the samples return in the branch that the checks keep? Then they cut off the other way, which is no
+    exception but the rest of the function."""
+    at = [(one["path"], one["cuts"]) for one in helped.get("checks", ()) if one["cuts"]]
+    return any(line in report.called.get(path, ()) for path, line in at)
 
 
 def _in_words(helped: Mapping[str, Any], mode: str, report: TargetReport) -> str:

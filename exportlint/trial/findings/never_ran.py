@@ -185,7 +185,7 @@ def _blocks(statement: ast.stmt) -> Iterator[tuple[list[ast.stmt], _Reason]]:
             yield body, {"why": "after", "at": at}
         case ast.Match(subject=subject, cases=cases):
             for one in cases:
-                words = f"`{ast.unparse(subject)}` to match `{ast.unparse(one.pattern)}`"
+                words = f"`{ast.unparse(subject)}` to match {_pattern(one)}"
                 yield one.body, {"why": "case", "at": one.pattern.lineno, "words": words}
         case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=finalbody):
             yield body, {"why": "after", "at": at}
@@ -194,6 +194,13 @@ def _blocks(statement: ast.stmt) -> Iterator[tuple[list[ast.stmt], _Reason]]:
                 yield handler.body, {"why": "handler", "at": at, "words": kind}
             yield orelse, {"why": "after", "at": body[-1].lineno}
             yield finalbody, {"why": "after", "at": at}
+
+
+def _pattern(case: ast.match_case) -> str:
+    """In words; a name, or `_`, takes what no case before it took."""
+    takes_all = isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None
+    pattern = "no case above" if takes_all else f"`{ast.unparse(case.pattern)}`"
+    return f"{pattern}, with `{ast.unparse(case.guard)}`" if case.guard else pattern
 
 
 def _after(statement: ast.stmt, did_run: Callable[[ast.stmt], bool]) -> _Reason:

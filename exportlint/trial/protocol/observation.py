@@ -170,6 +170,12 @@ class Observation:
         """The first line of `text` that is not blank; the values of a tensor do not end it."""
         return next((line.strip() for line in without_tensors(self.text).splitlines() if line.strip()), "")
 
+    @property
+    def brief(self) -> str:
+        """The first line behind the bare name of the class, as Python prints it."""
+        bare = (self.error_class or "").rpartition(".")[2]
+        return f"{bare}: {self.first_line}" if bare else self.first_line
+
 
 # Make an observation of an exception, at the innermost user line that it names.
 

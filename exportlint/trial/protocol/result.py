@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exportlint.trial.protocol.outcomes import DIFFERS, PASSED
@@ -11,7 +14,6 @@ from exportlint.trial.protocol.stages import DYNAMIC_SHAPES, LADDER, SOUNDNESS, 
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from exportlint.trial.protocol.observation import Observation
     from exportlint.trial.protocol.target import Target
@@ -121,6 +123,14 @@ class TargetReport:
         """What `exportlint trial` is given to try the target again; "" when the target is not known."""
         return self.target.command_line if self.target else ""
 
+    def ran(self, path: str, lines: range) -> bool:
+        """Did eager run one of these lines of a file? A handler that nothing was raised for is reached by what it
+        guards: tracing raises there what eager does not."""
+        here = _resolved(path)
+        ran = frozenset[int]().union(*(some for one, some in self.executed.items() if _resolved(one) == here))
+        guarded = (inside for line in lines for inside in guarded_lines(path, line)) if ran else ()
+        return any(line in ran for line in (*lines, *guarded))
+
     @property
     def exported(self) -> frozenset[str]:
         """The modes in which torch gave a program, whatever that computes."""
@@ -173,3 +183,27 @@ class TargetReport:
     def stage(self, name: str) -> StageResult | None:
         """The stage of that name, if it was on the ladder."""
         return next((stage for stage in self.stages if stage.name == name), None)
+
+
+def guarded_lines(path: str, line: int) -> range:
+    """The lines of the `try` whose handler stands at this line."""
+    return _guarded(path).get(line, range(0))
+
+
+@cache
+def _resolved(path: str) -> str:
+    return str(Path(path).resolve())
+
+
+@cache
+def _guarded(path: str) -> dict[int, range]:
+    try:
+        tree = ast.parse(Path(path).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return {}
+    tries = [node for node in ast.walk(tree) if isinstance(node, ast.Try)]
+    return {
+        handler.lineno: range(node.body[0].lineno, (node.body[-1].end_lineno or node.body[-1].lineno) + 1)
+        for node in tries
+        for handler in node.handlers
+    }

@@ -14,8 +14,11 @@ about what was declared dynamic; "declared" is the declaration as code, "here": 
   other-inputs-fixed  "dims": the same, and the line of the observation makes constants of them
 
 about what may be declared
-  range          "name", "dims", "range", "step", "smaller" (a smaller size that was tried and is right, or None)
+  range          "name", "dims", "range", "step", "smaller" (a smaller size that was tried and is right, or None),
+                 "tried" (the largest size that was; None: not told), "memory" (bytes that more takes; None: not known)
   because        "range" (one end is None) or "multiple", "place": the line that demands it; of the range before
+  eager-ends     "range" (one end is None), "beyond" [name, size] of each dim with which eager raised, "eager_says",
+                 "place"; of the range before
   equal          "place": the line that made one of several dims; of the range before
   follows        "dim", "expression", "place": the dim is computed from others
   holds          "expression", "place": what must hold of several sizes

@@ -456,6 +456,7 @@ DYNAMIC_SHAPES = Stage(
     asked=lambda so_far: {
         "auto": so_far.options.dynamic == "auto",
         "refused": _violated(so_far) and not passed_modes(so_far),
+        "memory_mb": so_far.options.memory_mb,
     },
     of_export=True,
 )

@@ -183,6 +183,11 @@ def is_about_outputs(text: str) -> bool:
     return _OUTPUTS.search(text) is not None
 
 
+def is_out_of_memory(text: str) -> bool:
+    """Did an allocation fail, of the processor's memory or of a device's?"""
+    return re.search(r"can't allocate memory|not enough memory|out of memory", text, re.IGNORECASE) is not None
+
+
 def is_about_a_size(text: str) -> bool:
     """Of an exported program: does it refuse a size of its inputs?"""
     return _OF_A_SIZE.search(text) is not None

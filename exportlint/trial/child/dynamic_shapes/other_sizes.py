@@ -129,7 +129,12 @@ def small_enough(tensors: list[InputTensor], sizes: Mapping[tuple[str, int], int
 
 def accepts(model: Callable[..., Any], inputs: Inputs) -> bool:
     """Does the model run on them?"""
-    return _called(model, inputs)[1] is None
+    return raised_by(model, inputs) is None
+
+
+def raised_by(model: Callable[..., Any], inputs: Inputs) -> BaseException | None:
+    """What the model raises with them; None where it runs."""
+    return _called(model, inputs)[1]
 
 
 def _called(model: Callable[..., Any], inputs: Inputs) -> tuple[Any, BaseException | None]:

@@ -13,6 +13,7 @@ import sympy
 import torch
 
 from exportlint.trial.child.dynamic_shapes.declarations import range_of, within
+from exportlint.trial.child.dynamic_shapes.eager_reach import MEMORY
 from exportlint.trial.child.dynamic_shapes.free_export import SECONDS, exported_free
 from exportlint.trial.child.dynamic_shapes.input_tensors import DimPlace, InputTensor, input_tensors
 from exportlint.trial.child.dynamic_shapes.other_sizes import accepts, resized
@@ -71,6 +72,7 @@ class Wish:
 
     others   further inputs of the target, whose sizes are wanted too
     steady   does eager repeat itself? Else values are not compared.
+    memory   so many bytes may a call with a large size take
     """
 
     loaded: Loaded
@@ -79,6 +81,7 @@ class Wish:
     free: Mapping[DimPlace, Any]
     others: Inputs | None = None
     steady: bool = True
+    memory: int = MEMORY
 
 
 def proposed(wish: Wish) -> Proposed:
@@ -125,7 +128,7 @@ def _proposed(wish: Wish, free: Mapping[DimPlace, Any], remarks: Sequence[Fact])
     meant = meaning(wish.loaded, given, program, trace)
     couple_sizes(trace)
     called = names(trace, known, meant)
-    start = Start(wish.loaded, given, wish.mode, trace, called, _others(wish, trace), wish.steady)
+    start = Start(wish.loaded, given, wish.mode, trace, called, _others(wish, trace), wish.steady, wish.memory)
     with in_time(2 * SECONDS):
         found = ProposalSearch(start, _least(trace, declared), program).run()
     both = start.side_by_side(found.program) if found.program is not None else None

@@ -11,6 +11,7 @@ import sympy
 from torch.export import Dim
 
 from exportlint.trial.child.dynamic_shapes.conditions import FROM, Condition, Pick, Sizes, sentence
+from exportlint.trial.child.dynamic_shapes.eager_reach import Eager, Reach, eager_reach
 from exportlint.trial.child.dynamic_shapes.free_export import exported_with
 from exportlint.trial.child.dynamic_shapes.free_sizes import FreeSizes, free_sizes
 from exportlint.trial.child.dynamic_shapes.input_tensors import InputTensor, Written, tree_of
@@ -28,7 +29,7 @@ from exportlint.trial.protocol.shortening import short
 from exportlint.trial.protocol.torch_messages import violated_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     import torch
 
@@ -54,6 +55,7 @@ class Start:
     called: Mapping[Any, str]
     others: Mapping[DimPlace, int] | None
     steady: bool
+    memory: int
 
     @property
     def tensors(self) -> list[InputTensor]:
@@ -85,9 +87,11 @@ class ProposalSearch:
     fixed: dict[Any, Fact] = field(default_factory=dict)
     loose: set[Any] = field(default_factory=set)
     wrong: list[Tried] = field(default_factory=list)
+    reach: dict[Any, Reach] = field(default_factory=dict)
 
     def run(self) -> Found:
         self._try_ones()
+        self.reach = self._reach()
         free = FreeSizes()
         for _ in range(_ATTEMPTS):
             free = self._free()
@@ -104,7 +108,7 @@ class ProposalSearch:
             tried = list(self._runs(program, trace, free))
             if not self._learned(program, trace, free, tried):
                 everything = [*tried, *(one for index, one in enumerate(self.wrong) if one not in self.wrong[:index])]
-                return Found(written.code, self._facts(trace, free), trace, everything, program)
+                return Found(written.code, self._facts(trace, free, tried), trace, everything, program)
         nothing: Fact = {"fact": "not-found" if free.sizes else "none"}
         return Found(None, (nothing, *self._why_fixed(free)), self.start.trace, self.wrong)
 
@@ -119,9 +123,20 @@ class ProposalSearch:
                 right = tried is not None and tried.refused is None and tried.difference is None
                 self.least[root] = 1 if right else FROM
 
+    def _reach(self) -> dict[Any, Reach]:
+        """How far eager goes with the sizes that the export allows."""
+        start = self.start
+        eager = Eager(start.loaded, start.inputs, start.tensors, start.trace, start.memory)
+        return eager_reach(eager, self._free().sizes)
+
     def _free(self) -> FreeSizes:
         trace = self.start.trace
         ranges = {root: Sizes(*bounds) for root, bounds in trace.ranges.items()}
+        for root, reach in self.reach.items():
+            low, high = ranges[root].low, ranges[root].high
+            low = low if reach.low is None else reach.low.size
+            high = high if reach.high is None else reach.high.size
+            ranges[root] = Sizes(low, high)
         wanted = [pick for pick in [self._other_pick()] if pick]
         found = free_sizes(trace.conditions, trace.samples(), ranges, wanted, self.fixed)
         for root, sizes in found.sizes.items():
@@ -153,6 +168,19 @@ class ProposalSearch:
         for root in [] if new else named or list(free.sizes)[-1:]:
             self.fixed[root] = {"fact": "not-taken", "dims": self._dims(root), "torch_says": short(refusal.text)}
 
+    def _ends(self, root: Any, sizes: Sizes) -> Iterator[Fact]:
+        """Where eager raises beyond what is declared."""
+        reach = self.reach[root]
+        for end, bounds in ((reach.low, [sizes.low, None]), (reach.high, [None, sizes.high])):
+            if end is not None and end.size in bounds:
+                yield {
+                    "fact": "eager-ends",
+                    "range": bounds,
+                    "beyond": [[self.start.called[one], size] for one, size in end.beyond.items()],
+                    "eager_says": end.raised.brief,
+                    "place": place_of_frames([end.raised.user] if end.raised.user else []),
+                }
+
     def _dims(self, root: Any) -> list[list[Any]]:
         return dims_of(self.start.trace.of(root))
 
@@ -169,6 +197,12 @@ class ProposalSearch:
         yield from _tried(both, trace, [p for root in unmoved for p in picks(samples, {root: free.sizes[root]})], done)
         loose = [root for root in free.sizes if root in self.loose]
         yield from _tried(both, trace, [p for root in loose for p in _beyond(samples, root, free.sizes[root])], done)
+        yield from _tried(both, trace, [{root: size} for root, size in self._farthest(free).items()], done)
+
+    def _farthest(self, free: FreeSizes) -> Pick:
+        """The largest sizes with which eager ran."""
+        reached = {root: reach.ran for root, reach in self.reach.items() if root in free.sizes}
+        return {root: min(size, free.sizes[root].high or size) for root, size in reached.items()}
 
     def _learned(self, program: Any, trace: SymbolicTrace, free: FreeSizes, tried: list[Tried]) -> bool:
         """Take back what went wrong, or never ran; False where there is nothing to take back."""
@@ -201,12 +235,25 @@ class ProposalSearch:
         if bad.difference is not None:
             self.wrong.append(bad)
 
-    def _facts(self, trace: SymbolicTrace, free: FreeSizes) -> tuple[Fact, ...]:
+    def _facts(self, trace: SymbolicTrace, free: FreeSizes, tried: list[Tried]) -> tuple[Fact, ...]:
         called = {root: name for root, name in self.start.called.items() if root in free.sizes}
         limits = [_limiting(c, self.start.called) for c in free.limiting if not c.multiple]
         others = self.start.others
         shown = shown_by_others(trace, self.start.trace, self.start.called, free.sizes, others) if others else ()
-        return (*facts_of(trace, called, free.sizes), *limits, *self._why_fixed(free), *shown)
+        ranges = self._with_ends(facts_of(trace, called, free.sizes), free, tried)
+        return (*ranges, *limits, *self._why_fixed(free), *shown)
+
+    def _with_ends(self, facts: Iterable[Fact], free: FreeSizes, tried: list[Tried]) -> Iterator[Fact]:
+        """What eager shows of each range, which the export does not see."""
+        ends = {self.start.called[root]: root for root in free.sizes}
+        for fact in facts:
+            if fact["fact"] != "range":
+                yield fact
+                continue
+            root = ends[fact["name"]]
+            ran = [one.pick[root] for one in tried if one.right and root in one.pick]
+            yield {**fact, "tried": max(ran, default=None), "memory": self.reach[root].memory}
+            yield from self._ends(root, free.sizes[root])
 
     def _why_fixed(self, free: FreeSizes) -> Iterator[Fact]:
         yield from self._fixed_by(free)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from exportlint.trial.child.dynamic_shapes.conditions import FROM, LARGE, LOOK, 
 from exportlint.trial.child.dynamic_shapes.input_tensors import hint, plain_inputs
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from exportlint.trial.child.dynamic_shapes.symbolic_trace import InputSize, SymbolicTrace
     from exportlint.trial.child.execution.inputs.input_sets import Inputs
@@ -58,8 +59,10 @@ def constants_of(trace: SymbolicTrace) -> Iterator[Fact]:
 
 
 def data_of(trace: SymbolicTrace, called: Mapping[Any, str]) -> Iterator[Fact]:
-    """What is demanded of numbers that are read from data."""
+    """What is demanded of numbers that are read from data, by the names that the code gives them."""
     env, read_at = trace.env, trace.decisions.read_at
+    named = {symbol: name for symbol in env.var_to_range if (name := _name_in_code(str(symbol), read_at))}
+    called = {**named, **called}
     asserts = [one.expr for some in getattr(env, "deferred_runtime_asserts", {}).values() for one in some]
     asserts = list(dict.fromkeys(expr for expr in map(env.replace, asserts) if _is_of_data(expr, read_at)))
     asserted = {symbol for expr in asserts for symbol in expr.free_symbols}
@@ -68,7 +71,12 @@ def data_of(trace: SymbolicTrace, called: Mapping[Any, str]) -> Iterator[Fact]:
             ends = (int(end) if getattr(end, "is_Integer", False) else None for end in (bounds.lower, bounds.upper))
             low, high = ends
             if low or high is not None or symbol in asserted:
-                yield {"fact": "data", "name": str(symbol), "range": [low, high], "place": place_of_frames(frames)}
+                yield {
+                    "fact": "data",
+                    "name": called.get(symbol, str(symbol)),
+                    "range": [low, high],
+                    "place": place_of_frames(frames),
+                }
             within = range(low or 0, min(high or LARGE, (low or 0) + LOOK) + 1)
             asserts = [
                 e for e in asserts if e.free_symbols != {symbol} or not all(holds(e, {symbol: n}) for n in within)
@@ -76,6 +84,21 @@ def data_of(trace: SymbolicTrace, called: Mapping[Any, str]) -> Iterator[Fact]:
     for expr in asserts:
         place = place_of_frames(trace.decisions.frames("guard", expr))
         yield {"fact": "holds", "expression": sentence(expr, called), "place": place}
+
+
+def _name_in_code(symbol: str, read_at: Mapping[str, Sequence[Frame]]) -> str | None:
+    """`n`, where `n = size.item()` is the line that reads the number, and reads no other one."""
+    here = place_of_frames(read_at.get(symbol, ()))
+    if here is None or sum(place_of_frames(frames) == here for frames in read_at.values()) > 1:
+        return None
+    try:
+        tree = ast.parse(here[2])
+    except SyntaxError:  # a part of a statement
+        return None
+    match tree.body:
+        case [ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name))]:
+            return name
+    return None
 
 
 def _is_of_data(expr: Any, read_at: Collection[str]) -> bool:
@@ -94,6 +117,8 @@ def _of_symbol(trace: SymbolicTrace, root: Any, name: str, declared: Sizes | Non
         "range": [least, sizes.high],
         "step": sizes.step,
         "smaller": sizes.low if sizes.low < least else None,
+        "tried": None,
+        "memory": None,
     }
     if low > FROM and (sizes.low == low or (root, "low") in trace.bounds):
         yield from _because({"range": [low, None]}, trace.why_narrowed(root, "low"))

@@ -16,6 +16,7 @@ from exportlint.trial.child.dynamic_shapes.declarations import (
     static_equals,
     within,
 )
+from exportlint.trial.child.dynamic_shapes.eager_reach import MEMORY
 from exportlint.trial.child.dynamic_shapes.free_export import traced
 from exportlint.trial.child.dynamic_shapes.input_tensors import DimPlace, declared_code, input_tensors
 from exportlint.trial.child.dynamic_shapes.other_sizes import SideBySide, Tried, picks, sizes_within
@@ -47,11 +48,13 @@ if TYPE_CHECKING:
     from exportlint.trial.protocol.size_facts import Fact, ShapesFound
 
 
+_PART_OF_MEMORY = 8  # of what the stage may take: inputs, outputs and copies of them take as much again
 _LOOKS = 3  # so many sizes show which lines run another number of times
 
 
 def run(request: StageRequest) -> StageAnswer:
-    """Options: "mode"; "auto" (propose what could be declared); "refused" (torch refused what is declared)."""
+    """Options: "mode"; "auto" (propose what could be declared); "refused" (torch refused what is declared);
+    "memory_mb" (what this process may take)."""
     if request.loaded.export:
         return StageAnswer(SKIPPED, "the target brings its own export call")
     sizes = _SizesOfTarget(request)
@@ -246,7 +249,8 @@ class _SizesOfTarget:
         loaded = self.request.loaded
         dynamo.reset()
         others = inputs_of(loaded, 1) if loaded.other_args is not None else None
-        outcome = proposed(Wish(loaded, self.inputs, self.request.mode, free, others, self._steady()))
+        memory = min(MEMORY, int(self.request.options["memory_mb"] * 1_000_000 / _PART_OF_MEMORY))
+        outcome = proposed(Wish(loaded, self.inputs, self.request.mode, free, others, self._steady(), memory))
         if outcome.refusal:
             self.refusal = f"with free dims: {outcome.refusal.first_line}"
             self.found.append(outcome.refusal)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -287,10 +288,22 @@ def _has_two_ways(place: Frame | None) -> bool:
 
 
 def _answered_at(place: Frame | None) -> int | None:
-    """The line of the `return` with which the branch of the line ends, and which a check cuts off."""
+    """The line of the `return` with which the branch of the line ends, and which a check cuts off, or all behind it;
+    None where what is behind it raises."""
     node = _branch(place) if place else None
-    last = node.body[-1] if isinstance(node, ast.If) else None
-    return last.lineno if isinstance(last, ast.Return) else None
+    if place is None or not (isinstance(node, ast.If) and isinstance(node.body[-1], ast.Return)):
+        return None
+    return None if isinstance(_next_statement(place, node), ast.Raise) else node.body[-1].lineno
+
+
+def _next_statement(place: Frame, node: ast.If) -> ast.stmt | None:
+    for one in _nodes(place.path):
+        body: Any = getattr(one, "body", None)
+        statements: list[ast.stmt] = body if isinstance(body, list) else []
+        for here, after in pairwise(statements):
+            if isinstance(here, ast.If) and here.lineno == node.lineno:
+                return after
+    return None
 
 
 def _branch(place: Frame) -> ast.If | ast.While | ast.IfExp | None:

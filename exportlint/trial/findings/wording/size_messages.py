@@ -30,7 +30,7 @@ def sentences(found: ShapesFound) -> Iterator[tuple[str, Sequence[Any] | None]]:
         yield f"{subject}{text}" if fact["fact"] in _OF_THE_RANGE_BEFORE else text, fact.get("place")
 
 
-_OF_THE_RANGE_BEFORE = frozenset({"because", "equal"})
+_OF_THE_RANGE_BEFORE = frozenset({"because", "equal", "eager-ends"})
 
 
 def comment(fact: Fact) -> str:
@@ -92,7 +92,23 @@ def _here(fact: Fact) -> str:
 def _range(fact: Fact) -> str:
     smaller, (low, high) = fact["smaller"], fact["range"]
     tried = f" ({smaller} was tried and is right too)" if smaller is not None else ""
-    return f"{_named(fact)}: {span(low, high)}{_steps(fact['step'], low)}{tried}"
+    return f"{_named(fact)}: {span(low, high)}{_steps(fact['step'], low)}{_tried_up_to(fact)}{tried}"
+
+
+def _tried_up_to(fact: Fact) -> str:
+    """Of a range that has no end, or one that was not reached."""
+    most, (_, high), memory = fact["tried"], fact["range"], fact["memory"]
+    if most is None or (high is not None and most >= high):
+        return ""
+    more = f", as more takes over {memory / 1e9:.1f} GB of memory" if memory else ""
+    return f", tried up to {most}{more}"
+
+
+def _eager_ends(fact: Fact) -> str:
+    low, high = fact["range"]
+    what = f"at most {high}" if low is None else f"{low} or more"
+    sizes = [str(size) if len(fact["beyond"]) == 1 else f"{name}={size}" for name, size in fact["beyond"]]
+    return f"  {what}: with {' and '.join(sizes)} eager raises {fact['eager_says']}{_where(fact['place'])}"
 
 
 def _named(fact: Fact) -> str:
@@ -177,6 +193,7 @@ def _not_all_tried(fact: Fact) -> str:
 _COMMENTS: Mapping[str, Callable[[Fact], str]] = {
     "range": _range,
     "because": _because,
+    "eager-ends": _eager_ends,
     "equal": lambda fact: f"  equal{_where(fact['place'])}",
     "follows": lambda fact: f"{dim_in_words(fact['dim'])} is {fact['expression']}{_where(fact['place'])}",
     "holds": lambda fact: f"{fact['expression']}{_where(fact['place'])}",
