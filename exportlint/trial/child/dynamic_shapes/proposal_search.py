@@ -127,7 +127,8 @@ class ProposalSearch:
         """How far eager goes with the sizes that the export allows."""
         start = self.start
         eager = Eager(start.loaded, start.inputs, start.tensors, start.trace, start.memory)
-        return eager_reach(eager, self._free().sizes)
+        sizes = self._free().sizes
+        return eager_reach(eager, sizes) if sizes else {}
 
     def _free(self) -> FreeSizes:
         trace = self.start.trace
