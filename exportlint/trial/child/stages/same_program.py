@@ -26,6 +26,7 @@ from exportlint.trial.child.stages.same_behaviour import (
     given_by_callers,
     is_told_of,
     kept_behaviours,
+    on_the_same_sample,
 )
 from exportlint.trial.protocol.outcomes import DIFFERS, PASSED, SKIPPED
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 @from_program
 def run(request: StageRequest, _program: Any) -> StageAnswer:
     """`file` in the options holds the behaviour of the unedited model."""
+    request = on_the_same_sample(request)
     module = request.exported.module()
     found = {one.draw: _difference(request, module, one) for one in _comparable(request.options["file"])}
     if found.get(InputDraw(SAMPLE), ""):
