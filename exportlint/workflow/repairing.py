@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from exportlint.files import Collected, SourceError, decode
 from exportlint.finding import Applicability, Evidence, Severity, Wanted
-from exportlint.registry import all_rules
 from exportlint.repair.edition import Edition
 from exportlint.repair.improvement import AS_BEFORE, runs, why_not
 from exportlint.repair.proposals import Proposal, compatible
 from exportlint.repair.rounds import OtherSettings, Stopped, repair
 from exportlint.repair.settings_read import settings_read
 from exportlint.repair.wellformed import what_is_broken
-from exportlint.static.unforeseen_rewrites import with_drafted_kernel, with_rewrites
+from exportlint.static.unforeseen_rewrites import rules_that_mend_notes, with_drafted_kernel, with_rewrites
 from exportlint.trial.parent.session import kept_session
 from exportlint.trial.parent.stage_runner import StageRunner
 from exportlint.trial.protocol.frames import is_installed
