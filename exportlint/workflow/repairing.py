@@ -102,13 +102,9 @@ def mend(
 def _take_what_is_noted(done: Repaired[Report], attempt: Callable[[Mapping[str, str]], Report]) -> None:
     """What does no harm and has no place in a file for export, where its rule says so: taken where the model computes
     what it did, and no stage is worse."""
-    rules = all_rules()
-    noted = [one for one in (*done.after.findings, *done.after.cleared) if one.severity is Severity.NOTE]
-    ways = [
-        (one, one.rewrites[0])
-        for one in noted
-        if one.rewrites and one.rule in rules and rules[one.rule].cls.mends_notes
-    ]
+    rules = rules_that_mend_notes()
+    found = [one for one in (*done.after.findings, *done.after.cleared) if one.rule in rules and one.rewrites]
+    ways = [(one, one.rewrites[0]) for one in found if one.severity is Severity.NOTE]
     edition = compatible(ways).applied(done.edition) if ways and all(map(runs, done.after.targets)) else done.edition
     if edition.digest == done.edition.digest or what_is_broken(edition.found, edition.texts):
         return
