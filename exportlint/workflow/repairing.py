@@ -92,7 +92,10 @@ def mend(
             partial(caveats_of, targets, options),
         )
         if not done.stopped:
-            _take_what_is_noted(done, attempt)
+            try:
+                _take_what_is_noted(done, attempt)
+            except Stopped as stop:
+                done.stopped = stop.number
         if options.unsafe and config.torch and not done.stopped:
             _take_for_older_torch(done, attempt, config.torch, options)
         done.edition = done.edition.with_sides(*_sides(done.before)).with_lines_not_run(_run(done.before))
