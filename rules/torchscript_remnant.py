@@ -202,8 +202,8 @@ class TorchscriptRemnant(ScriptRule):
 
     def _advise(self, node: cst.CSTNode, case: str, *, mark: str = "", always: bool = False) -> None:
         """Note what torch exports well once in a file, where somebody comes from TorchScript."""
-        if (always or self._has_torchscript) and case not in self._advised:
-            self._advised.add(case)
+        if (always or self._has_torchscript) and case + mark not in self._advised:
+            self._advised.add(case + mark)
             self.report(node, case, at_most=Severity.NOTE, mark=mark, name=self.code.text(node))
 
     def leave_FunctionDef(self, original_node: cst.FunctionDef) -> None:

@@ -73,6 +73,11 @@ class _File:
                     self._replaced(node, node.body if known else node.orelse, test)
                 case ast.If(test=test) | ast.IfExp(test=test) | ast.Assert(test=test) if self._asks(test):
                     self._tested(node, test)
+                case ast.AnnAssign(annotation=ast.Subscript(value=final, slice=kind) as old) if (
+                    not self.kept and self.module.dotted(final) == "torch.jit.Final"
+                ):
+                    self.draft.swap(old, kind)
+                    self._goes(old, but=kind)
                 case ast.Call(func=func, args=[ast.expr() as given, *_]) if id(node) not in self.kept:
                     self._call(node, self.module.dotted(func) or "", given)
         if self.done:

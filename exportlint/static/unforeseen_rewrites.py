@@ -79,6 +79,11 @@ def with_drafted_kernel(finding: Finding, path: Path, text: str) -> Finding:
     return replace(finding, rewrites=(*own, *finding.rewrites))
 
 
+def rules_that_mend_notes() -> frozenset[str]:
+    """Of which a repair rewrites what they only note, too."""
+    return frozenset(name for name, rule in all_rules().items() if rule.cls.mends_notes)
+
+
 @dataclass(frozen=True)
 class _Line:
     """The innermost statement at a line of a file, of which the engine says what it can."""

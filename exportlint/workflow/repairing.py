@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from exportlint.files import Collected, SourceError, decode
 from exportlint.finding import Applicability, Evidence, Severity, Wanted
-from exportlint.registry import all_rules
 from exportlint.repair.edition import Edition
 from exportlint.repair.improvement import AS_BEFORE, runs, why_not
 from exportlint.repair.proposals import Proposal, compatible
 from exportlint.repair.rounds import OtherSettings, Stopped, repair
 from exportlint.repair.settings_read import settings_read
 from exportlint.repair.wellformed import what_is_broken
-from exportlint.static.unforeseen_rewrites import with_drafted_kernel, with_rewrites
+from exportlint.static.unforeseen_rewrites import rules_that_mend_notes, with_drafted_kernel, with_rewrites
 from exportlint.trial.parent.scripts import run_script
 from exportlint.trial.parent.session import kept_session
 from exportlint.trial.parent.stage_runner import StageRunner
@@ -100,7 +99,10 @@ def mend(
             partial(caveats_of, targets, options),
         )
         if not done.stopped:
-            _take_what_is_noted(done, attempt)
+            try:
+                _take_what_is_noted(done, attempt)
+            except Stopped as stop:
+                done.stopped = stop.number
         if options.unsafe and config.torch and not done.stopped:
             _take_for_older_torch(done, attempt, config.torch, options)
         done.edition = done.edition.with_sides(*_sides(done.before)).with_lines_not_run(_run(done.before))
@@ -126,13 +128,9 @@ def _with_targets(report: Report, first: list[TargetReport]) -> Report:
 def _take_what_is_noted(done: Repaired[Report], attempt: Callable[[Mapping[str, str]], Report]) -> None:
     """What does no harm and has no place in a file for export, where its rule says so: taken where the model computes
     what it did, and no stage is worse."""
-    rules = all_rules()
-    noted = [one for one in (*done.after.findings, *done.after.cleared) if one.severity is Severity.NOTE]
-    ways = [
-        (one, one.rewrites[0])
-        for one in noted
-        if one.rewrites and one.rule in rules and rules[one.rule].cls.mends_notes
-    ]
+    rules = rules_that_mend_notes()
+    found = [one for one in (*done.after.findings, *done.after.cleared) if one.rule in rules and one.rewrites]
+    ways = [(one, one.rewrites[0]) for one in found if one.severity is Severity.NOTE]
     edition = compatible(ways).applied(done.edition) if ways and all(map(runs, done.after.targets)) else done.edition
     if edition.digest == done.edition.digest or what_is_broken(edition.found, edition.texts):
         return

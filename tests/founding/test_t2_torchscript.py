@@ -64,6 +64,7 @@ SAID = {
         "for `features`, export a small `nn.Module` whose forward calls it",
     ),
     16: ("note", "`@torch.jit.ignore` means nothing", "make an operator with `torch.library.custom_op`"),
+    20: ("note", "`@torch.jit.unused` means nothing", "make an operator with `torch.library.custom_op`"),
     24: ("note", "is False while torch.export traces", "write `torch.compiler.is_exporting()`"),
     30: ("note", "traces `clipped` as plain Python", "a branch on data in it is to be `torch.cond`"),
     36: ("note", "makes a TorchScript module", "`torch.export.export(model.eval(), args)`"),
