@@ -136,11 +136,17 @@ class _MergedEvidence:
         if here or there or self._is_told(found, target, call):
             return
         suspected = self._at_place(found) if found.placed else None
-        if suspected is not None and (target or self.static[suspected].rule == found.rule):
+        same = suspected is not None and (self.static[suspected].rule == found.rule or self._is_named(suspected, found))
+        if suspected is not None and (target or same):
             self.confirmed[suspected] = _confirmed(self.static[suspected], found)
             self.exported.add(suspected)
         else:
             self.discovered[found.path, found.line, found.name, found.family] = found
+
+    def _is_named(self, index: int, found: TrialFinding) -> bool:
+        """Do the words of an exception name what the suspicion marks, as an ImportError does?"""
+        name = re.findall(r"\w+", self._code(index))[-1:]
+        return bool(name) and re.search(rf"\b{name[0]}\b", found.torch_says) is not None
 
     def _is_told(self, found: TrialFinding, target: str | None, call: str) -> bool:
         """What torch.jit and torch.onnx refuse may be another thing than what an export of the target shows."""
