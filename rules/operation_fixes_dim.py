@@ -18,8 +18,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
+from libcst import matchers
 
-from exportlint import Case, Declaration, Demand, Kind, Need, Rule, Severity, called, demands_of
+from exportlint import Case, Declaration, Demand, Kind, Need, Rule, Severity, called, demands_of, extent_of
 
 if TYPE_CHECKING:
     from exportlint import Code
@@ -60,6 +61,16 @@ class OperationFixesDim(Rule):
         """Does a sample declare dims?"""
         return code.declares_dims
 
+    def __init__(self, code: Code) -> None:
+        super().__init__(code)
+        self._asked: set[object] = set()  # the dims that tests above ask for, which are told as such
+
+    def visit_If(self, node: cst.If) -> None:
+        for test in matchers.findall(node.test, matchers.Comparison()):
+            sides = (test.left, *(other.comparator for other in test.comparisons))  # type: ignore[attr-defined] # a Comparison
+            extents = (extent_of(self.code.value(side)) for side in sides)
+            self._asked |= {dim for extent in extents if extent is not None for dim in extent.dims}
+
     def visit_BinaryOperation(self, node: cst.BinaryOperation) -> None:
         self._judge(node, "BadMatmul" if isinstance(node.operator, cst.MatrixMultiply) else "BadTable")
 
@@ -77,6 +88,8 @@ class OperationFixesDim(Rule):
 
     def _judge(self, node: cst.CSTNode, case: str, name: str = "") -> None:
         for demand in demands_of(self.code, node):
+            if demand.need is Need.AT_LEAST and demand.left.dims and demand.left.dims <= self._asked:
+                continue  # `if x.shape[0] <= 16: return …` above it
             if demand.open and (at_most := _severity(demand)):
                 dim, number = _words(demand)
                 self.report(node, _case(case, demand, name), at_most=at_most, dim=dim, number=number)
