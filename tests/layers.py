@@ -153,7 +153,17 @@ LAYERS: dict[str, set[str]] = {
         "torch",
     },
     # Nothing there imports another stage. cloudpickle: one stage, which does without where it is not installed.
+    # What a script's call of the exporter that traces gives.
+    "exportlint.trial.child.onnx_file": {
+        "exportlint.trial.protocol",
+        "exportlint.trial.child.torch_private",
+        "exportlint.trial.child.loading",
+        "exportlint.trial.child.execution",
+        "onnxruntime",
+        "torch",
+    },
     "exportlint.trial.child.stages": {
+        "exportlint.trial.child.onnx_file",
         "exportlint.trial.protocol",
         "exportlint.trial.child.torch_private",
         "exportlint.trial.child.server",

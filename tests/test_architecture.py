@@ -60,6 +60,8 @@ def test_the_child_imports_nothing_but_torch_and_itself(name: str) -> None:
     """So that `--python` can try a model where neither exportlint nor what it depends on is installed."""
     own = (*CHILD, "exportlint.trial.protocol", "exportlint.version")
     foreign = {"torch", "sympy", "cloudpickle"}
+    if name == "exportlint.trial.child.onnx_file":  # a script that writes such a file has it, or the stage is skipped
+        foreign |= {"onnxruntime"}
     found = {one for one in imports(name) if not is_standard(one) and not one.startswith(own)}
     assert {one.partition(".")[0] for one in found} <= foreign or name.startswith(PLUGINS)
     assert not any(one.startswith("exportlint") for one in found)

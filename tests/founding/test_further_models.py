@@ -67,9 +67,7 @@ def test_every_model_is_here() -> None:
 
 
 @pytest.mark.parametrize("name", AT_FAULT)
-def test_the_lines_at_fault_are_found_and_no_others(
-    found: Mapping[str, list[tuple[int, str, str]]], name: str
-) -> None:
+def test_the_lines_at_fault_are_found_and_no_others(found: Mapping[str, list[tuple[int, str, str]]], name: str) -> None:
     assert {line for line, severity, _ in found[name] if severity != "note"} == AT_FAULT[name]
 
 

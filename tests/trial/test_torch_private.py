@@ -26,8 +26,8 @@ ALONE = {
     "exportlint.trial.protocol.torch_messages": {"._dynamo"},
     "exportlint.trial.findings.wording.torch_messages": {"torch._dynamo.config", "torch._dynamo.disable"},
 }
-# Of Python itself, and of named tuples.
-NOT_TORCHS = {"._getframe", "._exit", "._replace", "._fields"}
+# Of Python itself, of named tuples, and what a module of ours holds for its patched clocks (`time_ns`).
+NOT_TORCHS = {"._getframe", "._exit", "._replace", "._fields", "._now", "._ns"}
 # Each name with the torch that it was last seen in; one that begins with a stop is an attribute of a torch object.
 SEEN: dict[str, str] = dict.fromkeys(
     (
