@@ -406,6 +406,7 @@ def next_step(report: Report) -> NextStep | None:
         target
         for target in report.targets
         if target.command_line and any(s.row.kind is StageKind.EXPORT and s.passed for s in target.stages)
+        if target.target is None or not target.target.only_compiled
     ]
     if report.problems or not exported:
         return None

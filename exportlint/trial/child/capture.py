@@ -32,7 +32,7 @@ from exportlint.trial.child.server.process_control import leave, process_id
 from exportlint.trial.child.torch_private.dynamo import called_one_further_away, uncompiled
 from exportlint.trial.child.torch_private.module_names import COMPILED_MODULE, PACKAGE
 from exportlint.trial.protocol.frames import is_installed, is_user_path
-from exportlint.trial.protocol.observation import causes_of, of_exception
+from exportlint.trial.protocol.observation import Observation, causes_of, of_exception
 from exportlint.trial.protocol.outcomes import NON_STRICT, STRICT
 from exportlint.trial.protocol.shown_by import OTHER_SIZE
 from exportlint.trial.protocol.target import OLD_ONNX, ONNX, Target, TargetKind
@@ -356,20 +356,24 @@ def run_script(request: Mapping[str, Any], line: socket.socket, hold: Hold) -> N
     except BaseException as exc:  # noqa: BLE001 - the script's own failure is an answer
         traceback.print_exception(type(exc), exc, _from_script(exc.__traceback__, path))
         refused = watcher.refused[1] if watcher.refused and watcher.refused[0] is exc else None
-        details = {"during": refused.call, "target": finder.name_of(refused)} if refused else {}
-        raised = of_exception(exc, **details)
-        if type(exc).__module__.startswith(
-            "torch.onnx"
-        ):  # its own words are what to do next; the cause says what it is
-            *_, cause = causes_of(exc)
-            raised = replace(raised, text=of_exception(cause).text)
-        elif "TorchScript interpreter" in raised.text:  # its last line says what it is
-            raised = replace(raised, text=raised.text.rstrip().rpartition("\n")[2].partition(": ")[2] or raised.text)
-        if not refused and is_about_a_size(raised.text):
-            raised = raised.with_details(check=OTHER_SIZE)
-        end |= {"code": 1, "raised": raised.to_dict()}
+        details: dict[str, Any] = {"during": refused.call, "target": finder.name_of(refused)} if refused else {}
+        if not refused and is_about_a_size(str(exc)):
+            details["check"] = OTHER_SIZE
+        end |= {"code": 1, "raised": _raised(exc, details).to_dict()}
     never = [{"call": prepared.call, "line": prepared.site.line} for prepared in watcher.waiting.values()]
     line.send(json.dumps({"ended": end, "never_called": never[:5], "left_out": finder.left_out}).encode())
+
+
+def _raised(exc: BaseException, details: Mapping[str, Any]) -> Observation:
+    """In the words that say what it is: torch.onnx and a compiler's wrapper leave them to the cause, and TorchScript to
+    its last line."""
+    seen = of_exception(exc, **details)
+    if type(exc).__module__.startswith("torch.onnx") or type(exc).__name__ == "BackendCompilerFailed":
+        *_, cause = causes_of(exc)
+        return replace(seen, text=of_exception(cause).text)
+    if "TorchScript interpreter" in seen.text:
+        return replace(seen, text=seen.text.rstrip().rpartition("\n")[2].partition(": ")[2] or seen.text)
+    return seen
 
 
 def _from_script(stack: TracebackType | None, path: str) -> TracebackType | None:

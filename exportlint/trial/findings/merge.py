@@ -144,9 +144,9 @@ class _MergedEvidence:
             self.discovered[found.path, found.line, found.name, found.family] = found
 
     def _is_named(self, index: int, found: TrialFinding) -> bool:
-        """Do the words of an exception name what the suspicion marks, as an ImportError does?"""
-        name = re.findall(r"\w+", self._code(index))[-1:]
-        return bool(name) and re.search(rf"\b{name[0]}\b", found.torch_says) is not None
+        """Do the words of an exception quote what the suspicion marks, as an ImportError or an AttributeError does?"""
+        marked = set(re.findall(r"\w+", self._code(index)))
+        return not marked.isdisjoint(re.findall(r"'(\w+)'", found.torch_says))
 
     def _is_told(self, found: TrialFinding, target: str | None, call: str) -> bool:
         """What torch.jit and torch.onnx refuse may be another thing than what an export of the target shows."""

@@ -179,20 +179,24 @@ def read_trace(decisions: ShapeDecisions, tensors: Sequence[InputTensor]) -> Sym
     return trace
 
 
-def _symbol(symbols: Mapping[str, Any], tensor: InputTensor, dim: int) -> Any:
-    return next((found for name in tensor.names if (found := symbols.get(f"{name}.size()[{dim}]")) is not None), None)
+def _symbol(symbols: Mapping[str, tuple[Any, Any]], tensor: InputTensor, dim: int) -> Any:
+    """The operand of a function that `cond` traces may be called like an input, and has another size."""
+    known = (symbols[place] for name in tensor.names if (place := f"{name}.size()[{dim}]") in symbols)
+    size = tensor.value.shape[dim]
+    return next((symbol for symbol, sample in known if sample is None or int(sample) == size), None)
 
 
-def _found(symbols: Mapping[str, Any], tensors: Sequence[InputTensor]) -> int:
+def _found(symbols: Mapping[str, tuple[Any, Any]], tensors: Sequence[InputTensor]) -> int:
     """How many dims of the inputs have a symbol there?"""
     places = ((tensor, dim) for tensor in tensors for dim in range(tensor.value.dim()))
     return sum(_symbol(symbols, tensor, dim) is not None for tensor, dim in places)
 
 
-def _by_source(env: Any) -> dict[str, Any]:
-    """What torch calls a size -> its symbol. `name` was a method before 2.10."""
+def _by_source(env: Any) -> dict[str, tuple[Any, Any]]:
+    """What torch calls a size -> its symbol, and the size in the sample. `name` was a method before 2.10."""
+    samples = getattr(env, "backed_var_to_val", None) or getattr(env, "var_to_val", {})
     return {
-        str(source.name() if callable(source.name) else source.name): symbol
+        str(source.name() if callable(source.name) else source.name): (symbol, samples.get(symbol))
         for symbol, sources in env.var_to_sources.items()
         for source in sources
     }

@@ -30,6 +30,9 @@ def run(request: StageRequest) -> StageAnswer:
         model = request.loaded.eager()
         what = "arguments"
         args, kwargs = inputs_of(request.loaded, 0)
+        what = "other arguments"
+        if request.loaded.other_args is not None:
+            request.loaded.other_args()
         what = "dynamic shapes"
         shapes = request.loaded.dynamic_shapes()
     except TargetError as exc:
