@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Rule, Severity, called, extent_of
+from exportlint import Case, Declaration, Rule, Severity, called, extent_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,6 +62,10 @@ class DynamicShapeFrozen(Rule):
         "BadMath": Case("`{code}` makes a constant of dim {dim}, which is declared dynamic", _SYMBOLIC),
         "BadRounded": Case("`{code}` makes a constant of dim {dim}, which is declared dynamic", _SYMBOLIC),
         "BadBranch": Case("`{code}` decides by dim {dim}, which is declared dynamic; one way is kept", _BOTH),
+        "BadAutoBranch": Case(
+            "`{code}` decides by dim {dim}, which `Dim.AUTO` leaves to torch; the program takes the sizes of one way",
+            _BOTH,
+        ),
         "BadAssert": Case("`{code}` narrows dim {dim}, which is declared dynamic", "declare the dim with this range"),
         "BadWhile": Case(
             f"`{{code}}` loops as often as dim {{dim}} says, which is declared dynamic; {_UNROLLED}",
@@ -277,8 +281,17 @@ class DynamicShapeFrozen(Rule):
             and _decided(operator, int(right.value), low, high)
         ):
             return
+        if case == "BadBranch" and self._is_left_to_torch(left, right):
+            case = "BadAutoBranch"
         doubtful = not isinstance(right, cst.Integer | cst.Tuple | cst.List | cst.Set) and self._dim(right) is None
         self.report(test, case, at_most=Severity.WARNING if doubtful else Severity.ERROR, dim=str(dim))
+
+
+    def _is_left_to_torch(self, *sides: cst.BaseExpression) -> bool:
+        """Does no `Dim(…)` declare the dims, of which every size has to work?"""
+        extents = [extent for side in sides if (extent := extent_of(self.code.value(side))) is not None]
+        dims = [dim for extent in extents for dim in extent.dims]
+        return bool(dims) and all(dim.how is not Declaration.NAMED for dim in dims)
 
 
 def _leaves_loop(node: cst.If) -> bool:

@@ -101,6 +101,8 @@ def _severity(demand: Demand) -> Severity | None:
     how = {dim.how for dim in demand.left.dims | demand.right.dims}
     if how == {Declaration.NAMED}:
         return Severity.ERROR
+    if how == {Declaration.AUTO}:  # which may become a constant, or narrower
+        return None
     one_number = demand.need is Need.EQUAL and (demand.left.number is not None or demand.right.number is not None)
     return Severity.WARNING if one_number else None
 
