@@ -286,7 +286,6 @@ class DynamicShapeFrozen(Rule):
         doubtful = not isinstance(right, cst.Integer | cst.Tuple | cst.List | cst.Set) and self._dim(right) is None
         self.report(test, case, at_most=Severity.WARNING if doubtful else Severity.ERROR, dim=str(dim))
 
-
     def _is_left_to_torch(self, *sides: cst.BaseExpression) -> bool:
         """Does no `Dim(…)` declare the dims, of which every size has to work?"""
         extents = [extent for side in sides if (extent := extent_of(self.code.value(side))) is not None]

@@ -18,11 +18,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
-from libcst import matchers
 
 from exportlint import Case, Declaration, Demand, Kind, Need, Rule, Severity, called, demands_of, extent_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from exportlint import Code
 
 
@@ -66,8 +67,8 @@ class OperationFixesDim(Rule):
         self._asked: set[object] = set()  # the dims that tests above ask for, which are told as such
 
     def visit_If(self, node: cst.If) -> None:
-        for test in matchers.findall(node.test, matchers.Comparison()):
-            sides = (test.left, *(other.comparator for other in test.comparisons))  # type: ignore[attr-defined] # a Comparison
+        for test in _comparisons(node.test):
+            sides = (test.left, *(other.comparator for other in test.comparisons))
             extents = (extent_of(self.code.value(side)) for side in sides)
             self._asked |= {dim for extent in extents if extent is not None for dim in extent.dims}
 
@@ -94,6 +95,16 @@ class OperationFixesDim(Rule):
                 dim, number = _words(demand)
                 self.report(node, _case(case, demand, name), at_most=at_most, dim=dim, number=number)
                 return
+
+
+def _comparisons(test: cst.BaseExpression) -> Iterator[cst.Comparison]:
+    match test:
+        case cst.Comparison():
+            yield test
+        case cst.BooleanOperation(left=left, right=right):
+            yield from (*_comparisons(left), *_comparisons(right))
+        case cst.UnaryOperation(expression=inner):
+            yield from _comparisons(inner)
 
 
 def _severity(demand: Demand) -> Severity | None:

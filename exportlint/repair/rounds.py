@@ -132,7 +132,7 @@ def repair(
     first = attempt({})
     rounds = _Rounds(attempt, settings, modes, Repaired(first, first, edition), budget, began, alone)
     try:
-        while all(map(runs, first.targets)) and not is_well(rounds.state.after) and rounds.step():
+        while first.targets and all(map(runs, first.targets)) and not is_well(rounds.state.after) and rounds.step():
             pass
     except Stopped as stop:
         rounds.state.stopped = stop.number

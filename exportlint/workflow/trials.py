@@ -172,9 +172,10 @@ def _tried(targets: Sequence[Target], options: TrialOptions, stop: Stop, candida
 
 
 def _say_output(report: TargetReport) -> None:
-    """Show the last lines that a failed script printed."""
+    """Show the last lines that a failed script printed, where no finding says what it failed of."""
     script = report.stage(SCRIPT.name)
-    if script and not script.passed and script.data["output"]:
+    told = script is not None and any(seen.user for seen in script.observations)  # an exception, at its line
+    if script and not script.passed and script.data["output"] and not told:
         last = "\n".join(script.data["output"].splitlines()[-_LAST_LINES:])
         say(f"{report.name} printed at its end:\n{last}")
 

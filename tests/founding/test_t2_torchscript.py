@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
+from processes import exportlint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -147,19 +148,21 @@ HALVED = "@torch.jit.script\ndef halved(x):\n    return x / 2\n\n\n"
 
 
 @pytest.mark.clause("rewrite where it is mechanical")
-def test_marks_and_scripted_submodules_are_taken_away(say: Callable[..., str]) -> None:
+def test_marks_and_scripted_submodules_are_taken_away(tmp_path: Path) -> None:
     unsaved = "".join(
         line for line in DEPLOYED.splitlines(keepends=True) if "freeze" not in line and "save" not in line
     )
-    written = say("fix", unsaved, "--unsafe")
+    (tmp_path / "net.py").write_text(unsaved, "utf-8")
+    written = exportlint(tmp_path, "fix", ".", "--unsafe").stdout  # of a folder nothing runs
     assert "+        self.head = nn.Linear(4, 2)\n" in written
     assert "-        if torch.jit.is_scripting():\n" in written
     for mark in ("export", "ignore", "unused", "script_if_tracing"):
         assert f"-    @torch.jit.{mark}\n" in written or f"-@torch.jit.{mark}\n" in written
 
 
-def test_what_is_saved_as_torchscript_is_scripted_as_before(say: Callable[..., str]) -> None:
-    written = say("fix", DEPLOYED, "--unsafe")
+def test_what_is_saved_as_torchscript_is_scripted_as_before(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(DEPLOYED, "utf-8")
+    written = exportlint(tmp_path, "fix", ".", "--unsafe").stdout
     assert "+        self.head = nn.Linear(4, 2)\n" in written
     for line in (
         "    scripted = torch.jit.script(model)",

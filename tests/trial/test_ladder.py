@@ -150,9 +150,13 @@ def test_each_stage_is_asked_about_the_modes_that_concern_it() -> None:
 @pytest.mark.parametrize(
     ("load", "dynamic", "asked"),
     [
-        ({"declared_shapes": "{0: Dim.AUTO}"}, None, {"mode": "non-strict", "auto": False, "refused": False}),
-        ({"other_inputs": True}, None, {"mode": "non-strict", "auto": False, "refused": False}),
-        ({}, "auto", {"mode": "non-strict", "auto": True, "refused": False}),
+        (
+            {"declared_shapes": "{0: Dim.AUTO}"},
+            None,
+            {"mode": "non-strict", "auto": False, "refused": False, "memory_mb": 16000},
+        ),
+        ({"other_inputs": True}, None, {"mode": "non-strict", "auto": False, "refused": False, "memory_mb": 16000}),
+        ({}, "auto", {"mode": "non-strict", "auto": True, "refused": False, "memory_mb": 16000}),
         ({}, None, None),
     ],
 )
@@ -167,7 +171,7 @@ def test_a_refused_declaration_is_looked_into_without_a_program() -> None:
     violated = StageResult("", "refused", observations=(Observation("exception", "Constraints violated (batch)"),))
     load = StageResult("", "passed", data={"declared_shapes": "{}"})
     _, asked = ladder_run({"load": load, "export-non-strict": violated, "export-strict": violated})
-    assert asked["dynamic-shapes"] == {"mode": "non-strict", "auto": False, "refused": True}
+    assert asked["dynamic-shapes"] == {"mode": "non-strict", "auto": False, "refused": True, "memory_mb": 16000}
 
 
 def test_submodules_are_searched_only_where_torch_names_no_line() -> None:

@@ -36,7 +36,7 @@ from exportlint.trial.protocol.observation import Observation, causes_of, of_exc
 from exportlint.trial.protocol.outcomes import NON_STRICT, STRICT
 from exportlint.trial.protocol.shown_by import OTHER_SIZE
 from exportlint.trial.protocol.target import OLD_ONNX, ONNX, Target, TargetKind
-from exportlint.trial.protocol.torch_messages import is_about_a_size
+from exportlint.trial.protocol.torch_messages import is_about_a_size, of_torchscript
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -169,6 +169,7 @@ _WITH_INPUTS = {
 }
 # Those that trace in one mode; torch.onnx.export asks for no other than the default, unless it is the old one.
 _TORCH = str(Path(torch.__file__).parent) + os.sep  # it compiles helpers of its own, such as `while_loop`
+_MODULE = torch.nn.Module.compile.__code__.co_filename  # `model.compile()` is the user's
 _IN_A_MODE = ("torch.export.export", "torch.export.draft_export")
 _PREPARING = {"torch.compile": "model", "torch.jit.script": "obj"}
 _PREPARED = (COMPILED_MODULE, "torch.jit.RecursiveScriptModule")
@@ -252,7 +253,8 @@ class CallWatcher:
         def watched(*args: Any, **kwargs: Any) -> Any:
             if call == "torch.jit.script":
                 called_one_further_away(kwargs)
-            by_torch = call == "torch.compile" and sys._getframe(1).f_code.co_filename.startswith(_TORCH)  # noqa: SLF001
+            caller = sys._getframe(1).f_code.co_filename  # noqa: SLF001 - what inspect.currentframe() does
+            by_torch = call == "torch.compile" and caller.startswith(_TORCH) and caller != _MODULE
             if by_torch or self.is_unwatched():
                 return original(*args, **kwargs)
             model = bound(signature, args, kwargs).get(_PREPARING[call])
@@ -371,9 +373,7 @@ def _raised(exc: BaseException, details: Mapping[str, Any]) -> Observation:
     if type(exc).__module__.startswith("torch.onnx") or type(exc).__name__ == "BackendCompilerFailed":
         *_, cause = causes_of(exc)
         return replace(seen, text=of_exception(cause).text)
-    if "TorchScript interpreter" in seen.text:
-        return replace(seen, text=seen.text.rstrip().rpartition("\n")[2].partition(": ")[2] or seen.text)
-    return seen
+    return replace(seen, text=of_torchscript(seen.text))
 
 
 def _from_script(stack: TracebackType | None, path: str) -> TracebackType | None:

@@ -193,6 +193,17 @@ def is_about_a_size(text: str) -> bool:
     return _OF_A_SIZE.search(text) is not None
 
 
+def of_torchscript(text: str) -> str:
+    """What failed in the TorchScript interpreter: of its message the last line; any other message as it is.
+
+    >>> of_torchscript("The following operation failed in the TorchScript interpreter.\\n...\\nRuntimeError: too small")
+    'too small'
+    """
+    if "TorchScript interpreter" not in text:
+        return text
+    return text.rstrip().rpartition("\n")[2].partition(": ")[2] or text
+
+
 # Numbers that are data, in torch's own symbols: `u0 > 4`.
 _ASKED = re.compile(_DECIDED, re.DOTALL)
 _ON_ONE_LINE = re.compile(r"data-dependent expression (?P<expr>.+?) \(unhinted")

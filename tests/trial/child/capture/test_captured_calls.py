@@ -106,7 +106,7 @@ def test_a_target_is_what_the_call_met_not_what_the_script_made_of_it_later(trai
 def test_however_a_script_ends_its_targets_are_there(server, how, status, detail):
     report, found = ran(server, script("ends.py", how), 3.0)
     assert (report.stages[0].status, report.stages[0].full_detail) == (status, detail)
-    process = server.target_process(found[0].name)
+    process = server.target_process(found[0].name, waits=found[0].waits)
     assert process.stage(LOAD, {}, Limits(30.0, 4000)).final["status"] == "passed"
     running = psutil.Process(process.pid)
     process.close()
