@@ -63,7 +63,7 @@ class DynamicShapeFrozen(Rule):
         "BadRounded": Case("`{code}` makes a constant of dim {dim}, which is declared dynamic", _SYMBOLIC),
         "BadBranch": Case("`{code}` decides by dim {dim}, which is declared dynamic; one way is kept", _BOTH),
         "BadAutoBranch": Case(
-            "`{code}` decides by dim {dim}, which `Dim.AUTO` leaves to torch; the program takes the sizes of one way",
+            "`{code}` decides by dim {dim}, which `{how}` leaves to torch; the program takes the sizes of one way",
             _BOTH,
         ),
         "BadAssert": Case("`{code}` narrows dim {dim}, which is declared dynamic", "declare the dim with this range"),
@@ -281,16 +281,16 @@ class DynamicShapeFrozen(Rule):
             and _decided(operator, int(right.value), low, high)
         ):
             return
-        if case == "BadBranch" and self._is_left_to_torch(left, right):
-            case = "BadAutoBranch"
+        how = self._left_to_torch(left, right) if case == "BadBranch" else ""
+        case = "BadAutoBranch" if how else case
         doubtful = not isinstance(right, cst.Integer | cst.Tuple | cst.List | cst.Set) and self._dim(right) is None
-        self.report(test, case, at_most=Severity.WARNING if doubtful else Severity.ERROR, dim=str(dim))
+        self.report(test, case, at_most=Severity.WARNING if doubtful else Severity.ERROR, dim=str(dim), how=how)
 
-    def _is_left_to_torch(self, *sides: cst.BaseExpression) -> bool:
-        """Does no `Dim(…)` declare the dims, of which every size has to work?"""
+    def _left_to_torch(self, *sides: cst.BaseExpression) -> str:
+        """How the dims are declared, where it is no `Dim(…)`, of which every size has to work; else ""."""
         extents = [extent for side in sides if (extent := extent_of(self.code.value(side))) is not None]
-        dims = [dim for extent in extents for dim in extent.dims]
-        return bool(dims) and all(dim.how is not Declaration.NAMED for dim in dims)
+        how = {dim.how for extent in extents for dim in extent.dims}
+        return "" if Declaration.NAMED in how else " or ".join(sorted(one.value for one in how))
 
 
 def _leaves_loop(node: cst.If) -> bool:

@@ -148,7 +148,16 @@ def _ended(done: Repaired[Report], options: dict[str, Any], shown: int) -> int:
     if done.stopped:
         say(f"the run was stopped by {_signal_in_words(done.stopped)}: this is what was found by then")
         return SIGNALLED + done.stopped
-    return FAILED if done.after.problems else max(shown, _hidden(done.after))
+    return _said_where_nothing(
+        FAILED if done.after.problems else max(shown, _hidden(done.after)), done.edition, options
+    )
+
+
+def _said_where_nothing(code: int, edition: Edition, options: dict[str, Any]) -> int:
+    """The exit code; where nothing is wrong and nothing was rewritten, that is said."""
+    if code == CLEAN and not edition.texts and options["output_format"] == "full":
+        say("nothing to do")
+    return code
 
 
 def _signal_in_words(number: int) -> str:
@@ -178,7 +187,7 @@ def _by_construction(paths: Sequence[str], config: Config, options: dict[str, An
     if options["unsafe"] and edition.texts:
         say("none of this was tried: `exportlint fix FILE.py:CLASS`, or with --model and --args, tries it")
         shown = FINDINGS
-    return FAILED if gathered.problems else shown
+    return _said_where_nothing(FAILED if gathered.problems else shown, edition, options)
 
 
 def _shown(
@@ -196,8 +205,6 @@ def _shown(
             say(f"wrote {path}; the diff, given to `patch -R {path}`, brings the old text back")
     elif lines and options["output_format"] == "full":
         say("nothing is written yet: --write does")
-    if not lines and not left and options["output_format"] == "full":
-        say("nothing to do")
     return FINDINGS if left else CLEAN
 
 

@@ -83,6 +83,7 @@ def mend(
             )
             report = build_report(examined.gathered, examined.config)
             with one_by_one:
+                first.extend(() if edited else _given(report))
                 report = _with_targets(report, first)
             if not edited:
                 slowest = max((stage.seconds for one in report.targets for stage in one.stages), default=0.0)
@@ -98,23 +99,26 @@ def mend(
             budget,
             partial(caveats_of, targets, options),
         )
-        if not done.stopped:
+        if not done.stopped and done.before.targets:
             try:
                 _take_what_is_noted(done, attempt)
             except Stopped as stop:
                 done.stopped = stop.number
-        if options.unsafe and config.torch and not done.stopped:
+        if options.unsafe and config.torch and not done.stopped and done.before.targets:
             _take_for_older_torch(done, attempt, config.torch, options)
         done.edition = done.edition.with_sides(*_sides(done.before)).with_lines_not_run(_run(done.before))
         return done
 
 
+def _given(report: Report) -> list[TargetReport]:
+    """Those of its targets that a model stands behind: the run of a script is none."""
+    return [one for one in report.targets if one.stage(SCRIPT.name) is None]
+
+
 def _with_targets(report: Report, first: list[TargetReport]) -> Report:
-    """The report with the same targets as the `first` one, which is filled where it is empty. The run of a script is no
-    target, and where it ends before it gives what it gave at first, that is missing."""
-    given = [one for one in report.targets if one.stage(SCRIPT.name) is None]
-    first.extend(() if first else given)
-    now = {one.target.identity: one for one in given if one.target is not None}
+    """The report with the same targets as the `first` one. Where the run of a script ends before it gives what it gave
+    at first, that is missing."""
+    now = {one.target.identity: one for one in _given(report) if one.target is not None}
     ended = next((one.full_detail for target in report.targets if (one := target.stage(SCRIPT.name)) is not None), "")
     same = [
         now.get(old.target.identity)

@@ -211,6 +211,30 @@ def test_fix_mends_the_call_of_a_script(tmp_path: Path) -> None:
     assert "[undeclared-size] declare the dim with `dynamic_shapes=` (tried)" in done.stdout
 
 
+GIVES_NOTHING = """\
+class Kept(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = torch.jit.script(nn.Linear(4, 2))
+
+    def forward(self, x):
+        return self.head(x)
+
+
+raise ImportError("no such reader")
+torch.export.export(Kept().eval(), (torch.randn(2, 4),))
+"""
+
+
+@pytest.mark.slow
+def test_fix_of_a_script_that_gives_nothing_is_that_of_any_file(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(HEAD + GIVES_NOTHING, "utf-8")
+    done = exportlint(tmp_path, "fix", "net.py", "--unsafe")
+    assert "ImportError" in done.stderr
+    assert "+        self.head = nn.Linear(4, 2)" in done.stdout
+    assert done.returncode == 1
+
+
 def test_fix_runs_no_file_that_hands_nothing_to_torch(tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text("import re\nimport pathlib\n\nre.compile('a')\npathlib.Path('ran').touch()\n")
     done = exportlint(tmp_path, "fix", "net.py")

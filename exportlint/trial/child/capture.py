@@ -17,7 +17,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import MethodType, TracebackType
@@ -97,8 +97,11 @@ def captured_call(call: str, site: CallSite, given: Mapping[str, Any], names: Pa
         args, kwargs = args[:-1], args[-1]  # what it makes of a dict at the end itself
     plain = uncompiled(model)
     options = {name: value for name, value in given.items() if name not in (*names, "f")}
-    if isinstance(shapes, torch.export.ShapesCollection | torch.export.AdditionalInputs):
-        shapes = shapes.dynamic_shapes(plain, args, dict(kwargs or {}))  # it knows the tensors of the call, no copies
+    if shapes is not None and hasattr(
+        shapes, "dynamic_shapes"
+    ):  # a ShapesCollection knows the call's own tensors, no copies
+        with suppress(Exception):  # what it refuses, the call itself will say
+            shapes = shapes.dynamic_shapes(plain, args, dict(kwargs or {}))
     if call == "torch.onnx.export" and shapes is None:  # the old exporter does not check what it is told of sizes
         shapes = _shapes_of_axes(plain, given.get("dynamic_axes"), given.get("input_names"), args, kwargs or {})
     compiled = plain is not model
@@ -110,8 +113,11 @@ def _shapes_of_axes(
 ) -> Mapping[str, Any] | None:
     """The `dynamic_shapes` that the old `dynamic_axes` of torch.onnx.export declare; None where they name no input, or
     an input is no plain tensor, of which torch takes leaf by leaf."""
-    parameters = bound(inspect.signature(getattr(model, "forward", model)), args, kwargs)
-    if not isinstance(axes, Mapping) or not all(isinstance(one, torch.Tensor) for one in parameters.values()):
+    parameters: Mapping[str, Any] = {}
+    if isinstance(axes, Mapping):
+        with suppress(TypeError, ValueError):  # a scripted forward has no signature
+            parameters = bound(inspect.signature(getattr(model, "forward", model)), args, kwargs)
+    if not all(isinstance(one, torch.Tensor) for one in parameters.values()):
         return None
     called = dict(zip(parameters, names or parameters, strict=False))
     declared = {
@@ -167,9 +173,9 @@ _WITH_INPUTS = {
     "torch.export.save": Parameters("ep"),
     PACKAGE: Parameters("exported_program"),
 }
-# Those that trace in one mode; torch.onnx.export asks for no other than the default, unless it is the old one.
 _TORCH = str(Path(torch.__file__).parent) + os.sep  # it compiles helpers of its own, such as `while_loop`
 _MODULE = torch.nn.Module.compile.__code__.co_filename  # `model.compile()` is the user's
+# Those that ask for one mode; torch.onnx.export takes the one that passes.
 _IN_A_MODE = ("torch.export.export", "torch.export.draft_export")
 _PREPARING = {"torch.compile": "model", "torch.jit.script": "obj"}
 _PREPARED = (COMPILED_MODULE, "torch.jit.RecursiveScriptModule")

@@ -53,6 +53,7 @@ def merge(
     for report in reports:  # once it is known what the targets of the script do
         if (script := report.stage(SCRIPT.name)) is not None:
             for found in findings_of(report, root, modes):
+                evidence.script_failed = True
                 details = script.observations[0].details
                 evidence.add_of_script(found, details.get("target"), str(details.get("during")))
     unrun = coverage_findings(reports, root)
@@ -81,6 +82,7 @@ class _MergedEvidence:
     cleared   index -> mode -> the target that cleared it
     exported  the indices of what a target shows that is not only compiled
     failing   the targets that have an error of export, or of a lowering; said: what torch said of them, in one line
+    script_failed  did a script raise, or end otherwise than well?
     """
 
     static: Sequence[Finding]
@@ -89,6 +91,8 @@ class _MergedEvidence:
     modes_of: dict[int, tuple[str, ...]] = field(default_factory=dict)
     exported: set[int] = field(default_factory=set)
     failing: set[str] = field(default_factory=set)
+    failing_lowered: set[str] = field(default_factory=set)
+    script_failed: bool = False
     said: set[tuple[str, str]] = field(default_factory=set)
     confirmed: dict[int, Finding] = field(default_factory=dict)
     cleared: dict[int, dict[str, str]] = field(default_factory=dict)
@@ -101,7 +105,7 @@ class _MergedEvidence:
             found = replace(found, severity=Severity.NOTE)
         elif (found.of_export or found.stage.lowering) and found.severity is Severity.ERROR:
             self.said.add((report.name, found.torch_says.partition("\n")[0]))
-            self.failing |= {report.name} if found.of_export else {f"{report.name} {_LOWERED}"}
+            (self.failing if found.of_export else self.failing_lowered).add(report.name)
         is_about_mode = found.family == TRAINING_MODE
         index = None
         if (sources := self._giving_literal(found)) is None:
@@ -144,16 +148,17 @@ class _MergedEvidence:
             self.discovered[found.path, found.line, found.name, found.family] = found
 
     def _is_named(self, index: int, found: TrialFinding) -> bool:
-        """Do the words of an exception quote what the suspicion marks, as an ImportError or an AttributeError does?"""
+        """Do the words of an exception say that torch lacks a name which the suspicion marks?"""
         marked = set(re.findall(r"\w+", self._code(index)))
-        return not marked.isdisjoint(re.findall(r"'(\w+)'", found.torch_says))
+        quoted = re.findall(r"'([\w.]+)'", found.torch_says)
+        return any(one.split(".")[0] == "torch" for one in quoted) and not marked.isdisjoint(quoted)
 
     def _is_told(self, found: TrialFinding, target: str | None, call: str) -> bool:
         """What torch.jit and torch.onnx refuse may be another thing than what an export of the target shows."""
         if target is None:
             return False
         same = (target, found.torch_says.partition("\n")[0]) in self.said
-        return same or (target in self.failing and call in _EXPORTING) or f"{target} {_LOWERED}" in self.failing
+        return same or (target in self.failing and call in _EXPORTING) or target in self.failing_lowered
 
     def _suspected(self, found: TrialFinding, executed: ExecutedLines) -> int | None:
         """The static finding that it confirms, if any."""
@@ -300,7 +305,9 @@ class _MergedEvidence:
         if index in self.confirmed:
             confirmed = self.confirmed[index]
             if index not in self.exported:
-                confirmed = replace(confirmed, severity=Severity.NOTE, message=f"{confirmed.message}{_ONLY_COMPILED}")
+                so_far = "" if self.script_failed else _WITHOUT_FAILING
+                message = f"{confirmed.message}{_ONLY_COMPILED}{so_far}"
+                confirmed = replace(confirmed, severity=Severity.NOTE, message=message)
             return _spared(confirmed, static, modes, sure=all(mode in cleared for mode in harmed))
         if all(mode in cleared for mode in harmed):
             return replace(static, evidence=Evidence.CLEARED, target=cleared[harmed[0]])
@@ -381,8 +388,8 @@ def _predicts(static: Finding, found: TrialFinding) -> bool:
 
 
 _EXPORTING = ("torch.export.export", "torch.export.draft_export", "torch.compile")
-_LOWERED = "lowered"
-_ONLY_COMPILED = "; the script only compiles it, and that did not fail"
+_ONLY_COMPILED = "; the script only compiles it"
+_WITHOUT_FAILING = ", and that did not fail"
 _ENDS_HERE = "; here the script itself raises"
 _ONLY = "; torch names no line, and of those that ran only this one is suspected of it"
 

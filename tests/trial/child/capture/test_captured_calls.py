@@ -5,10 +5,12 @@ from pathlib import Path
 
 import psutil
 import pytest
+import torch
 from inline_snapshot import snapshot
 from processes import all_end, children
 from sources import SCRIPTS, marked
 
+from exportlint.trial.child.capture import CallSite, Parameters, captured_call
 from exportlint.trial.discovery import from_text
 from exportlint.trial.parent.scripts import run_script
 from exportlint.trial.parent.session import session
@@ -41,6 +43,18 @@ def test_every_watched_call_gives_a_target_at_its_line(server):
     assert (report.stages[0].status, report.broken) == ("passed", None), report.stages[0].data["output"]
     assert {target.line: target.given_to for target in found} == marked(SCRIPTS / "every_export_call.py", "# given to ")
     assert {Path(target.path).name for target in found} == {"every_export_call.py"}
+
+
+def test_watching_raises_nothing_of_its_own():
+    """Axes of what has no signature, and a collection of other tensors: the call itself says what it thinks of them."""
+    scripted, x = torch.jit.script(torch.nn.Linear(4, 2)), torch.randn(2, 4)
+    given = {"model": scripted, "args": (x,), "dynamic_axes": {"x": {0: "batch"}}, "input_names": ["x"]}
+    names = Parameters("model", "args", "kwargs", "dynamic_shapes")
+    assert captured_call("torch.onnx.export", CallSite(None, None), given, names).model is scripted
+    other = torch.export.ShapesCollection()
+    other[torch.randn(2, 4)] = {0: torch.export.Dim.DYNAMIC}
+    given = {"model": torch.nn.Linear(4, 2), "args": (x,), "dynamic_shapes": other}
+    assert captured_call("torch.export.export", CallSite(None, None), given, names).dynamic_shapes is other
 
 
 @dataclass
