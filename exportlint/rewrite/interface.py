@@ -44,6 +44,9 @@ class Interface:
             ways = [*_exported_module(site, site.node), *_own_samples(site, site.node)]
             yield from ways or _in_eval_mode(site, site.node)
             return
+        if isinstance(site.node, ast.Call) and place.origin(site.node.func) in _OTHER_EXPORTERS:
+            yield from _in_eval_mode(site, site.node)
+            return
         yield from _kept_in_eval_mode(site)
         yield from _made_module(site)
         yield from _run_once(site)
@@ -701,6 +704,7 @@ def _at_top(draft: Draft, text: str, name: str) -> bool:
 # -- What is exported --------------------------------------------------------------------------------------------------
 
 _EXPORTERS = frozenset({"torch.export.export", "torch.export.draft_export", "torch.export.export_for_training"})
+_OTHER_EXPORTERS = frozenset({"torch.onnx.export", "torch.jit.trace"})
 _WRAPPED = "export a small module whose forward calls it"
 _MOST = 8  # tensors that are written out
 
@@ -1005,7 +1009,9 @@ def _in_capitals(name: str) -> str:
 
 
 def _in_eval_mode(site: Site, call: ast.Call) -> Iterator[Proposal]:
-    target, draft = _argument(call, 0, "mod"), site.draft()
+    """The argument of the call; each of these calls it otherwise."""
+    draft = site.draft()
+    target = next(filter(None, (_argument(call, 0, name) for name in ("mod", "model", "func"))), None)
     match target:
         case ast.Call(func=ast.Attribute(attr="eval")) | None:
             return

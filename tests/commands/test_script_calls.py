@@ -240,3 +240,37 @@ def test_fix_runs_no_file_that_hands_nothing_to_torch(tmp_path: Path) -> None:
     done = exportlint(tmp_path, "fix", "net.py")
     assert not (tmp_path / "ran").exists()
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "exportlint: nothing to do\n")
+
+
+IN_TRAINING = """\
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(8)
+        self.drop = nn.Dropout(0.5)
+
+    def forward(self, x):
+        return self.drop(self.norm(x))
+
+
+CALL
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("torch.export.export(Net(), (torch.randn(4, 8),))", "torch.export.export(Net().eval(), (torch.randn(4, 8),))"),
+        (
+            'torch.onnx.export(Net(), (torch.randn(4, 8),), "net.onnx", dynamo=True)',
+            'torch.onnx.export(Net().eval(), (torch.randn(4, 8),), "net.onnx", dynamo=True)',
+        ),
+    ],
+    ids=["export", "onnx"],
+)
+def test_fix_puts_the_model_of_a_script_into_eval_mode(tmp_path: Path, before: str, after: str) -> None:
+    """Compared with the unedited model in eval mode; in training mode both compute something else in every call."""
+    tmp_path.joinpath("net.py").write_text(HEAD + IN_TRAINING.replace("CALL", before), "utf-8")
+    done = exportlint(tmp_path, "fix", "net.py", COLUMNS="200")
+    assert f"+{after}" in done.stdout, done.stdout + done.stderr
+    assert "it was in training mode: compared with the unedited model in eval mode" in done.stdout

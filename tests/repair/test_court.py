@@ -631,3 +631,31 @@ def test_a_size_that_is_taken_no_more_is_told():
     before = of("return x.topk(2).values * 2 if x.shape[1] > 1 else x[:, [0, 0]] * 2", PLAIN)
     found = verdict(before, of("return x.topk(2).values * 2", PLAIN))
     assert found.caveats == ["it does not take all sizes that it took before (a single entry in the second dim)"]
+
+
+DROPPING = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.drop = nn.Dropout(0.5)
+        self.scale = 2
+
+    def eval(self):
+        return self.train()
+
+    def forward(self, x):
+        return self.drop(x) * self.scale
+
+    @staticmethod
+    def inputs():
+        return (torch.randn(4, 8),)
+"""
+
+
+def test_a_model_that_is_put_into_eval_mode_is_compared_in_eval_mode():
+    """In training mode a dropout gives something else; what eval mode computes has to be the same."""
+    in_eval = DROPPING.replace("self.train()", "super().eval()")
+    right = verdict(DROPPING, in_eval)
+    assert not right.why_not
+    assert right.caveats == ["it was in training mode: compared with the unedited model in eval mode"]
+    assert "the output differs" in verdict(DROPPING, in_eval.replace("= 2", "= 3")).why_not

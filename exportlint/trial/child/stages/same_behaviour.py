@@ -93,6 +93,7 @@ _LOOKING = 2.0
 _HALVINGS = 8
 _DEEP = 3  # so far down into an attribute that holds others
 _BUFFER = "buffer "
+_COMPARED_IN_EVAL_MODE = "it was in training mode: compared with the unedited model in eval mode"
 
 
 @dataclass(frozen=True)
@@ -171,11 +172,12 @@ def run(request: StageRequest) -> StageAnswer:
     if request.options.get("keep"):
         return _kept(request)
     request = on_the_same_sample(request)
-    loaded, kept = request.loaded, kept_behaviours(request.options["file"])
+    loaded, kept = request.loaded, kept_behaviours(request)
     unsafe = bool(request.options.get("unsafe"))
     if any(one.setting for one in kept):
         return _judged(list(_other_settings(loaded, kept)), unsafe=unsafe)
     caveats = []
+    mode = [_COMPARED_IN_EVAL_MODE] if _is_put_in_eval_mode(request) else []
     beside = _beside(request, kept, nullcontext)
     if isinstance(beside, Observation):
         known = ((one, _beside(request, kept, partial(given_draws, one))) for one in generators())
@@ -190,7 +192,7 @@ def run(request: StageRequest) -> StageAnswer:
     caveats += (*_other_gradients(beside), *_in_checkpoints(beside), *_elsewhere(beside))
     caveats += (*_other_statistics(loaded, beside), *_under_other_names(beside))
     caveats += (*_said_otherwise(beside), *_held_otherwise(beside))
-    answer = _judged(caveats, [*_harmless(beside), *_alone(beside)], unsafe=unsafe)
+    answer = _judged(caveats, [*mode, *_harmless(beside), *_alone(beside)], unsafe=unsafe)
     return replace(answer, data={**answer.data, "classes": _classes(loaded.eager())})
 
 
@@ -208,7 +210,29 @@ def _judged(caveats: Sequence[str], harmless: Iterable[str] = (), *, unsafe: boo
 
 
 def _kept(request: StageRequest) -> StageAnswer:
-    loaded, data = request.loaded, {}
+    file, data = request.options["file"], _kept_as_given(request, request.options["file"])
+    if _is_in_training(request.loaded):
+        _kept_as_given(replace(request, loaded=_in_eval_mode(request.loaded)), _of_eval_mode(file))
+    with suppress(Exception):  # inputs of any class
+        _sample_of(file).write_bytes(pickle.dumps(made(request.loaded, InputDraw(SAMPLE))))
+    return StageAnswer(PASSED, data=data)
+
+
+def _is_in_training(loaded: Loaded) -> bool:
+    model = loaded.eager()
+    return isinstance(model, torch.nn.Module) and any(part.training for part in model.modules())
+
+
+def _in_eval_mode(loaded: Loaded) -> Loaded:
+    return replace(loaded, model=lambda: loaded.model().eval(), reference=lambda: loaded.eager().eval())
+
+
+def _of_eval_mode(file: str) -> str:
+    return f"{file}.eval"
+
+
+def _kept_as_given(request: StageRequest, file: str) -> dict[str, Any]:
+    loaded, data = request.loaded, dict[str, Any]()
     if read := request.options.get("read"):
         kept = list(_under_settings(loaded, read))
     else:
@@ -224,10 +248,8 @@ def _kept(request: StageRequest) -> StageAnswer:
         data = {"one_sided": one_sided(taken), "two_sided": two_sided(taken)}
         data["run"] = {path: sorted(own) for path, own in lines.items()}
     exit_if_forked_copy()
-    Path(request.options["file"]).write_bytes(pickle.dumps(kept))
-    with suppress(Exception):  # inputs of any class
-        _sample_of(request.options["file"]).write_bytes(pickle.dumps(made(loaded, InputDraw(SAMPLE))))
-    return StageAnswer(PASSED, data=data)
+    Path(file).write_bytes(pickle.dumps(kept))
+    return data
 
 
 def _sample_of(file: str) -> Path:
@@ -284,10 +306,17 @@ def _usual() -> frozenset[InputDraw]:
     return frozenset(usual_draws())
 
 
-def kept_behaviours(file: str) -> list[Behaviour]:
-    """Of the unedited model, as a run with `keep` wrote it."""
+def kept_behaviours(request: StageRequest) -> list[Behaviour]:
+    """Of the unedited model, as a run with `keep` wrote it; in eval mode, where the edit put the model into that."""
+    file = request.options["file"]
+    file = _of_eval_mode(file) if _is_put_in_eval_mode(request) else file
     kept: list[Behaviour] = pickle.loads(Path(file).read_bytes())  # noqa: S301 - our own fork wrote it
     return kept
+
+
+def _is_put_in_eval_mode(request: StageRequest) -> bool:
+    """Was the unedited model given in training mode, and is no part of the edited one in that any more?"""
+    return Path(_of_eval_mode(request.options["file"])).exists() and not _is_in_training(request.loaded)
 
 
 def _under_settings(loaded: Loaded, read: Sequence[Read]) -> Iterator[Behaviour]:

@@ -39,17 +39,17 @@ def run(request: StageRequest, _program: Any) -> StageAnswer:
     """`file` in the options holds the behaviour of the unedited model."""
     request = on_the_same_sample(request)
     module = request.exported.module()
-    found = {one.draw: _difference(request, module, one) for one in _comparable(request.options["file"])}
+    found = {one.draw: _difference(request, module, one) for one in _comparable(request)}
     if found.get(InputDraw(SAMPLE), ""):
         return StageAnswer(SKIPPED, "it differs on the sample already")
-    others = (one for one in _comparable(request.options["file"]) if found[one.draw])
+    others = (one for one in _comparable(request) if found[one.draw])
     why = next((found[one.draw] for one in others if not is_told_of(request.loaded, one)), "")
     return StageAnswer(DIFFERS if why else PASSED, why)
 
 
-def _comparable(file: str) -> Iterator[Behaviour]:
+def _comparable(request: StageRequest) -> Iterator[Behaviour]:
     """On inputs that a program of the sample takes, and the model, too."""
-    for one in kept_behaviours(file):
+    for one in kept_behaviours(request):
         is_other_program = one.draw.other_size or one.draw.dtype or one.draw.in_training
         if not is_other_program and all(isinstance(call, EagerCall) for call in one.calls):
             yield one
