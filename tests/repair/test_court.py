@@ -640,21 +640,17 @@ class Net(nn.Module):
         self.drop = nn.Dropout(0.5)
         self.scale = 2
 
-    def eval(self):
-        return self.train()
-
     def forward(self, x):
         return self.drop(x) * self.scale
 
-    @staticmethod
-    def inputs():
-        return (torch.randn(4, 8),)
+    inputs = staticmethod(lambda: (torch.randn(4, 8),))
+    export = staticmethod(lambda strict: torch.export.export(Net(), Net.inputs(), strict=strict))
 """
 
 
 def test_a_model_that_is_put_into_eval_mode_is_compared_in_eval_mode():
     """In training mode a dropout gives something else; what eval mode computes has to be the same."""
-    in_eval = DROPPING.replace("self.train()", "super().eval()")
+    in_eval = DROPPING.replace("= 2", "= 2\n        self.eval()")
     right = verdict(DROPPING, in_eval)
     assert not right.why_not
     assert right.caveats == ["it was in training mode: compared with the unedited model in eval mode"]

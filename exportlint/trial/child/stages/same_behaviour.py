@@ -177,7 +177,7 @@ def run(request: StageRequest) -> StageAnswer:
     if any(one.setting for one in kept):
         return _judged(list(_other_settings(loaded, kept)), unsafe=unsafe)
     caveats = []
-    mode = [_COMPARED_IN_EVAL_MODE] if _is_put_in_eval_mode(request) else []
+    mode = [_COMPARED_IN_EVAL_MODE] if kept and _is_put_in_eval_mode(request) else []
     beside = _beside(request, kept, nullcontext)
     if isinstance(beside, Observation):
         known = ((one, _beside(request, kept, partial(given_draws, one))) for one in generators())
