@@ -22,7 +22,7 @@ from exportlint.trial.findings.wording.difference_messages import in_words
 from exportlint.trial.protocol.options import CALL_PLAN
 from exportlint.trial.protocol.outcomes import FAILED, MODES, STRICT
 from exportlint.trial.protocol.stages import LOAD, LOWERINGS, Stage, StageKind
-from exportlint.trial.protocol.target import Target, TargetKind, is_file_source
+from exportlint.trial.protocol.target import EXAMPLE_ARGS, Target, TargetKind, is_file_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -472,8 +472,8 @@ class _TargetCode:
 
 def _of_module(target: Target, imports: _Imports) -> _TargetCode:
     home = imports.name(target.source)
-    example = f"copied({home}.example_args)"
-    args = f"{example} if isinstance({home}.example_args, tuple) else ({example},)"
+    given = f"{home}.{target.args or EXAMPLE_ARGS}"
+    args = f"copied({given}) if isinstance({given}, tuple) else (copied({given}),)"
     kwargs = f"copied(getattr({home}, 'example_kwargs', None)) or {{}}"
     shapes = f"getattr({home}, 'dynamic_shapes', None)"
     return _TargetCode(f"copied({home}.model)", f"({args})", kwargs, shapes)

@@ -6,7 +6,15 @@ import ast
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from exportlint.trial.protocol.target import Target, TargetError, TargetKind, is_file_source, split_source
+from exportlint.trial.protocol.target import (
+    EXAMPLE_ARGS,
+    EXAMPLE_INPUTS,
+    Target,
+    TargetError,
+    TargetKind,
+    is_file_source,
+    split_source,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -155,8 +163,11 @@ def _targets_of(file: Path) -> Iterator[Target]:
         return  # the static pass reports what is wrong with the file
     path = file.as_posix()
     names = {name: node.lineno for node in tree.body for name in _assigned(node)}
-    if {"model", "example_args"} <= names.keys():
+    if {"model", EXAMPLE_ARGS} <= names.keys():
         yield Target(path, TargetKind.MODULE, path, path=path, line=names["model"])
+    elif {"model", EXAMPLE_INPUTS} <= names.keys() and not hands_a_model_to_torch(file):
+        # Many a script calls its inputs so, and its own call is to be judged.
+        yield Target(path, TargetKind.MODULE, path, EXAMPLE_INPUTS, path=path, line=names["model"])
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and is_fixture_class(node):
             source = f"{path}:{node.name}"

@@ -51,6 +51,16 @@ def test_a_folder_is_searched_without_running_a_file(project):
     ]
 
 
+def test_inputs_may_have_the_name_that_exportdb_gave_them_before(project):
+    """Where the file exports nothing itself: many a script calls its inputs so, and its own call is to be judged."""
+    older = EXPORTDB.replace("example_args", "example_inputs")
+    Path("db/older.py").write_text(older)
+    (found,) = discover([Path("db/older.py")])
+    assert (found.kind, found.args) == (TargetKind.MODULE, "example_inputs")
+    Path("db/older.py").write_text(older + "torch.export.export(model, example_inputs)\n")
+    assert from_text("db/older.py")[0].kind is TargetKind.SCRIPT
+
+
 def test_what_is_hidden_is_left_out_of_a_folder_and_found_when_it_is_named(project):
     (project / ".venv" / "examples").mkdir(parents=True)
     (project / ".venv" / "examples" / "case.py").write_text(EXPORTDB)

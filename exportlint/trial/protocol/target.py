@@ -23,6 +23,10 @@ OLD_ONNX = "torch.onnx.export(dynamo=False)"
 ONNX = ("torch.onnx.export", OLD_ONNX)
 
 
+EXAMPLE_ARGS = "example_args"
+EXAMPLE_INPUTS = "example_inputs"  # as ExportDB called them up to torch 2.4
+
+
 class TargetKind(str, enum.Enum):
     MODULE = "module"  # ExportDB style: module-level `model` and `example_args`
     CALLABLES = "callables"  # MODEL and ARGS each named as FILE_OR_MODULE:CALLABLE
@@ -43,6 +47,7 @@ TARGET_ERROR = f"{TargetError.__module__}.{TargetError.__qualname__}"
 @dataclass(frozen=True)
 class Target:
     """`source` is FILE_OR_MODULE for a module target or a script, else FILE_OR_MODULE:NAME; so are the other parts.
+    Of a module target, `args` is the name of its inputs where that is not `example_args`.
 
     `arguments` are a script's own; `given_to` are the calls that a script handed the model to, `asked_modes` those of
     export that they asked for, and `compiled` says that it was what `torch.compile` had made; it is the `number`th that

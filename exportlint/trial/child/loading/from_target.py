@@ -18,7 +18,7 @@ from exportlint.trial.child.loading.as_first import AsFirst
 from exportlint.trial.child.loading.loaded import Loaded, Make, as_args, as_kwargs, copied, of_values
 from exportlint.trial.child.loading.module_wrapper import is_called_with_arguments, wrapped
 from exportlint.trial.child.loading.seeding import seed
-from exportlint.trial.protocol.target import Target, TargetError, TargetKind, is_file_source, split_source
+from exportlint.trial.protocol.target import EXAMPLE_ARGS, Target, TargetError, TargetKind, is_file_source, split_source
 from exportlint.trial.protocol.torch_messages import is_of_another_torch
 
 if TYPE_CHECKING:
@@ -54,14 +54,14 @@ def _load_objects(target: Target) -> Loaded:
 
 
 def _load_module(target: Target) -> Loaded:
-    module = import_source(target.source)
-    for name in ("model", "example_args"):
+    module, args = import_source(target.source), target.args or EXAMPLE_ARGS
+    for name in ("model", args):
         if not hasattr(module, name):
             raise TargetError(f"{target.source} has no module-level `{name}`")
     return Loaded(
         target,
         model=_maker("model", module.model),
-        args=lambda: as_args("example_args", copied(module.example_args)),
+        args=lambda: as_args(args, copied(getattr(module, args))),
         kwargs=lambda: as_kwargs("example_kwargs", copied(getattr(module, "example_kwargs", None))),
         dynamic_shapes=lambda: getattr(module, "dynamic_shapes", None),
     )
