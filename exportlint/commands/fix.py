@@ -112,7 +112,7 @@ def _tried(targets: Sequence[Target], config: Config, options: dict[str, Any]) -
     except Stopped as stop:
         say(f"the run was stopped by {_signal_in_words(stop.number)} before anything was found")
         return SIGNALLED + stop.number
-    if not done.before.targets:
+    if not done.before.targets and not done.edition.texts:
         say_problems(done.after.problems)
         say("a script that gives nothing to try is mended as any other file: what follows was not tried")
         return max(FINDINGS, _by_construction([one.source for one in targets], config, options))

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 BY_CONSTRUCTION, TRIED = "right by construction", "tried"
 BOTH_SIDES, ONE_SIDE = "tried on both sides", "only one side was seen"
 THIS_CONFIGURATION = "this configuration only"
+RAN = "the script runs on"  # nothing was there to compare it with
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +187,7 @@ def _with_sides(
     reason: HunkReason, both: Collection[tuple[str, int]], one_sided: Mapping[tuple[str, int], str]
 ) -> HunkReason:
     place = (str(Path(reason.path).resolve()), reason.line)
-    if reason.shown in (BY_CONSTRUCTION, THIS_CONFIGURATION):
+    if reason.shown in (BY_CONSTRUCTION, THIS_CONFIGURATION, RAN):
         return reason
     if place in one_sided:
         caveat = "; ".join(filter(None, (one_sided[place], reason.caveat)))
@@ -195,7 +196,7 @@ def _with_sides(
 
 
 def _with_line_not_run(reason: HunkReason, line: int) -> HunkReason:
-    if reason.shown in (BY_CONSTRUCTION, ONE_SIDE):
+    if reason.shown in (BY_CONSTRUCTION, ONE_SIDE, RAN):
         return reason
     begun = "no input that was tried runs line "
     told = f"{reason.caveat}, {line}" if begun in reason.caveat else f"{begun}{line}"

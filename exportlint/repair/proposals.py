@@ -28,6 +28,10 @@ class Proposal:
         return tuple((finding.fingerprint, finding.rule, fix.description) for finding, fix in self.parts)
 
     @property
+    def in_words(self) -> str:
+        return "; ".join(f"{one.path}:{one.line} {fix.description}" for one, fix in self.parts)
+
+    @property
     def is_safe(self) -> bool:
         """Is all of it right by construction?"""
         return all(fix.applicability is Applicability.SAFE for _, fix in self.parts)

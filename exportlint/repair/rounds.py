@@ -121,15 +121,17 @@ def repair(
     modes: Sequence[str],
     budget: float | None = None,
     alone: Alone = lambda edition: (),  # noqa: ARG005 - the name is the protocol's
+    begin: Edition | None = None,
 ) -> Repaired[T]:
     """Mend what a trial shows. `modes`: those of export that have to pass; `budget`: seconds after which no further
-    rewrite is tried; None: some after the last one that helped, by how long the trial took.
+    rewrite is tried; None: some after the last one that helped, by how long the trial took. `begin`: what stands for
+    the unedited source, where the targets are not there without.
 
     Stopped ends it, after the first trial, with what was found by then.
     """
     began = time.monotonic()
-    edition = Edition()  # before anything runs: files that change from now on are refused
-    first = attempt({})
+    edition = begin or Edition()  # before anything runs: files that change from now on are refused
+    first = attempt(edition.texts)
     rounds = _Rounds(attempt, settings, modes, Repaired(first, first, edition), budget, began, alone)
     try:
         while first.targets and all(map(runs, first.targets)) and not is_well(rounds.state.after) and rounds.step():
@@ -265,14 +267,13 @@ class _Rounds(Generic[T]):
         if not self._takes_both_sides(proposal, before_edits):
             return _TriedRewrite(proposal, edited, "no inputs that were tried take both sides of its test")
         before = self.state.after
-        what = "; ".join(f"{one.path}:{one.line} {fix.description}" for one, fix in proposal.parts)
         ended: list[bool] = []
 
         def goes_on(now: TargetReport) -> bool:
             ended.append(not self._is_worth_more(before, proposal, now))
             return not ended[-1]
 
-        tried = self.attempt(edited.texts, goes_on, what)
+        tried = self.attempt(edited.texts, goes_on, proposal.in_words)
         why = why_not(before, tried)
         if why is None and any(map(self._fails_in, [edited] * len(tried.targets), before.targets, tried.targets)):
             why = AT_OWN_LINE

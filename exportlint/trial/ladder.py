@@ -144,7 +144,7 @@ class LadderRun:
     def _in_steps(self, stages: Sequence[Stage]) -> Iterator[list[Stage]]:
         """The rungs, from below. Edited source is compared with the unedited one before it is exported: where they
         differ, nothing else matters."""
-        first = [SAME_BEHAVIOUR] if self.options.behaviour and self.options.edited else []
+        first = [SAME_BEHAVIOUR] if self.options.behaviour and self.options.is_edited else []
         for rung in sorted({stage.rung for stage in stages}):
             if rung == EXPORTS:
                 yield first
@@ -165,7 +165,7 @@ class LadderRun:
         own = [stage for stage in LADDER if stage.mode in (None, *self.options.modes) and stage.concerns(self)]
         yield from (stage for stage in own if stage.rung <= EXPORTS or not self.options.quick)
         yield from [SAME_BEHAVIOUR] if self.options.behaviour else ()
-        yield from [SAME_PROGRAM] if self.options.behaviour and self.options.edited else ()
+        yield from [SAME_PROGRAM] if self.options.behaviour and self.options.is_edited else ()
         yield from map(lowering, self.lowerings)
 
     def status(self, stage: Stage) -> str | None:

@@ -19,6 +19,7 @@ from exportlint.repair.edition import Edition
 from exportlint.repair.improvement import AS_BEFORE, runs, why_not
 from exportlint.repair.proposals import Proposal, compatible
 from exportlint.repair.rounds import OtherSettings, Stopped, repair
+from exportlint.repair.script_run import gives_nothing, mended_until_it_gives
 from exportlint.repair.settings_read import settings_read
 from exportlint.repair.wellformed import what_is_broken
 from exportlint.static.unforeseen_rewrites import rules_that_mend_notes, with_drafted_kernel, with_rewrites
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 # How long a stage of an edited model may take, by the slowest stage of the unedited one.
 _TIMES_THE_SLOWEST = 10
 _SECONDS_AT_LEAST = 15.0
+_FOR_A_SCRIPT = 120.0  # seconds in which rewrites are tried of a script that gives nothing yet
 
 
 def mend(
@@ -70,34 +72,53 @@ def mend(
         first: list[TargetReport] = []  # the targets of the unedited source
         seconds = options.timeout  # for a stage of an edited model: a loop that was rewritten may have no end
 
-        def attempt(
-            edited: Mapping[str, str], goes_on: Callable[[TargetReport], bool] | None = None, what: str = ""
+        def tried(
+            edited: Mapping[str, str],
+            goes_on: Callable[[TargetReport], bool] | None = None,
+            what: str = "",
+            **other: Any,
         ) -> Report:
             if what and time.monotonic() - began > PATIENCE and not sys.stderr.isatty():
                 say(f"trying {what}")
-            nonlocal seconds
-            how = replace(options, edited=edited, timeout=seconds)
+            how = replace(options, edited=edited, timeout=seconds, **other)
             none = Collected((), ())
             examined = examine(
                 targets, none, config, how, cache=not edited, candidate=Candidate(goes_on, what), rewrites=Wanted.ALL
             )
             report = build_report(examined.gathered, examined.config)
             with one_by_one:
-                first.extend(() if edited else _given(report))
-                report = _with_targets(report, first)
-            if not edited:
-                slowest = max((stage.seconds for one in report.targets for stage in one.stages), default=0.0)
-                seconds = min(options.timeout, _TIMES_THE_SLOWEST * slowest + _SECONDS_AT_LEAST)
-            with one_by_one:
                 found = tuple(_of_own_files(_seen(one, edited)) for one in report.findings)
                 return replace(report, findings=tuple(map(_without_python, found)) if options.lower else found)
 
+        def attempt(
+            edited: Mapping[str, str], goes_on: Callable[[TargetReport], bool] | None = None, what: str = ""
+        ) -> Report:
+            nonlocal seconds
+            is_first = edited == options.as_unedited
+            report = begun.pop() if is_first and begun else tried(edited, goes_on, what)
+            with one_by_one:
+                first.extend(_given(report) if is_first else ())
+                report = _with_targets(report, first)
+            if is_first:
+                slowest = max((stage.seconds for one in report.targets for stage in one.stages), default=0.0)
+                seconds = min(options.timeout, _TIMES_THE_SLOWEST * slowest + _SECONDS_AT_LEAST)
+            return report
+
+        begin, begun = Edition(), [tried({})]
+        if gives_nothing(begun[0]):
+            end = time.monotonic() + (_FOR_A_SCRIPT if budget is None else budget)
+            begin = mended_until_it_gives(
+                lambda edited, what: tried(edited, None, what, behaviour=None, quick=True), begin, begun[0], end
+            )
+            options = replace(options, edited=begin.texts, as_unedited=begin.texts)
+            begun = [] if begin.texts else begun
         done = repair(
             attempt,
             partial(under_other_settings, targets, options),
             config.modes,
             budget,
             partial(caveats_of, targets, options),
+            begin,
         )
         if not done.stopped and done.before.targets:
             try:

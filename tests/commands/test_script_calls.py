@@ -274,3 +274,40 @@ def test_fix_puts_the_model_of_a_script_into_eval_mode(tmp_path: Path, before: s
     done = exportlint(tmp_path, "fix", "net.py", COLUMNS="200")
     assert f"+{after}" in done.stdout, done.stdout + done.stderr
     assert "it was in training mode: compared with the unedited model in eval mode" in done.stdout
+
+
+RAISES_FIRST = """\
+class Chosen(nn.Module):
+    def forward(self, x):
+        def grown(x):
+            return x.abs() + 1
+
+        def kept(x):
+            return x
+
+        y = torch.cond(x.sum() > 0, grown, kept, (x,))
+        return y * 2
+
+
+chosen = Chosen().eval()
+print(chosen(torch.ones(3, 4)).sum())
+program = torch.export.export(chosen, (torch.ones(3, 4),))
+"""
+
+
+def test_fix_mends_a_script_that_raises_before_it_exports(tmp_path: Path) -> None:
+    """There is nothing to compare it with: the unedited script gave no result. That is told."""
+    tmp_path.joinpath("net.py").write_text(HEAD + RAISES_FIRST, "utf-8")
+    done = exportlint(tmp_path, "fix", "net.py", COLUMNS="200")
+    assert "+            return x.clone()" in done.stdout, done.stdout + done.stderr
+    assert "(the script runs on); without it the script's run raises here, so there was nothing to" in done.stdout
+    assert done.returncode == 0
+
+
+def test_a_script_that_no_rewrite_helps_is_left_as_it_is(tmp_path: Path) -> None:
+    """The rewrite is right, and the script raises something else right after it."""
+    source = HEAD + RAISES_FIRST.replace("print(chosen", "print(chosen.missing, chosen")
+    tmp_path.joinpath("net.py").write_text(source, "utf-8")
+    done = exportlint(tmp_path, "fix", "net.py", "--write")
+    assert tmp_path.joinpath("net.py").read_text("utf-8") == source
+    assert "a script that gives nothing to try is mended as any other file" in done.stderr

@@ -76,6 +76,7 @@ class TrialOptions:
     unsafe     the edited source may draw other random numbers, have other gradients, and be right for the sample's
                configuration only, where that is told beside it
     edited     path -> source that the targets' processes see in place of the file's; nothing on the disk changes
+    as_unedited  such source that stands for the unedited one: without it a script gives no target
     """
 
     modes: tuple[str, ...] = MODES
@@ -97,6 +98,12 @@ class TrialOptions:
     behaviour: Path | None = None
     unsafe: bool = False
     edited: Mapping[str, str] = field(default_factory=dict)
+    as_unedited: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_edited(self) -> bool:
+        """Is there an unedited source beside it, with which it is to be compared?"""
+        return self.edited != self.as_unedited
 
     @property
     def limits(self) -> Limits:

@@ -239,7 +239,7 @@ def _the_same(so_far: SoFar) -> str | None:
 
 
 def _as_written(so_far: SoFar) -> str | None:
-    return "the source is edited, and its author's was looked at" if so_far.options.edited else None
+    return "the source is edited, and its author's was looked at" if so_far.options.is_edited else None
 
 
 _TO_RUN = (_a_target, _eager_came_back)
@@ -550,7 +550,7 @@ MEASURE = Stage(
 def _behaviour(so_far: SoFar) -> Mapping[str, Any]:
     options = so_far.options
     file = options.behaviour_of(so_far.target) if options.behaviour else ""
-    return {"file": str(file), "keep": not options.edited, "unsafe": options.unsafe}
+    return {"file": str(file), "keep": not options.is_edited, "unsafe": options.unsafe}
 
 
 SAME_BEHAVIOUR = Stage(
