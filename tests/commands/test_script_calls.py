@@ -311,3 +311,33 @@ def test_a_script_that_no_rewrite_helps_is_left_as_it_is(tmp_path: Path) -> None
     done = exportlint(tmp_path, "fix", "net.py", "--write")
     assert tmp_path.joinpath("net.py").read_text("utf-8") == source
     assert "a script that gives nothing to try is mended as any other file" in done.stderr
+
+
+NAMED_AXES = """\
+class Pooled(nn.Module):
+    def forward(self, x, weight):
+        return BODY
+
+
+args = (torch.randn(1, 8, 4), torch.randn(1, 8, 1))
+torch.onnx.export(
+    Pooled().eval(), args, "pooled.onnx", dynamic_shapes=({0: "rows"}, {0: "rows"}), input_names=["x", "weight"]
+)
+"""
+
+
+def test_axes_of_onnx_may_have_names_and_a_sample_of_one(tmp_path: Path) -> None:
+    """torch.onnx.export declares a name as Dim.DYNAMIC, and has torch.export keep sizes of 1 free."""
+    tmp_path.joinpath("net.py").write_text(HEAD + NAMED_AXES.replace("BODY", "(x * weight).sum(1)"), "utf-8")
+    done = exportlint(tmp_path, "trial", "net.py")
+    assert done.returncode == 0, done.stdout
+    assert "agrees for batch 2, 3" in done.stdout
+
+
+def test_an_axis_that_the_model_fixes_is_an_error_where_it_does(tmp_path: Path) -> None:
+    """Eager takes no other size either; torch.onnx.export says nothing, and the file raises for every other one."""
+    body = "(x.view(1, 8, 4) * weight.view(1, 8, 1)).sum(1)"
+    tmp_path.joinpath("net.py").write_text(HEAD + NAMED_AXES.replace("BODY", body), "utf-8")
+    done = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise")
+    assert "net.py:7:9: error[dynamic-shape-frozen] dim 0 of `x`" in done.stdout
+    assert "declared dynamic (2 or more), can only be 1 because of this line" in done.stdout

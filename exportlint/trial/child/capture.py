@@ -31,6 +31,7 @@ from exportlint.trial.child.loading.loaded import Loaded, of_values
 from exportlint.trial.child.server.process_control import leave, process_id
 from exportlint.trial.child.torch_private.dynamo import called_one_further_away, uncompiled
 from exportlint.trial.child.torch_private.module_names import COMPILED_MODULE, PACKAGE
+from exportlint.trial.child.torch_private.symbolic_shapes import keep_small_sizes_free
 from exportlint.trial.protocol.frames import is_installed, is_user_path
 from exportlint.trial.protocol.observation import Observation, causes_of, of_exception
 from exportlint.trial.protocol.outcomes import NON_STRICT, STRICT
@@ -104,8 +105,22 @@ def captured_call(call: str, site: CallSite, given: Mapping[str, Any], names: Pa
             shapes = shapes.dynamic_shapes(plain, args, dict(kwargs or {}))
     if call == "torch.onnx.export" and shapes is None:  # the old exporter does not check what it is told of sizes
         shapes = _shapes_of_axes(plain, given.get("dynamic_axes"), given.get("input_names"), args, kwargs or {})
+    if call == "torch.onnx.export":
+        shapes = _with_axes_as_dims(shapes)
     compiled = plain is not model
     return CapturedCall(call, site, plain, args, dict(kwargs or {}), shapes, mode, compiled, options)
+
+
+def _with_axes_as_dims(shapes: Any) -> Any:
+    """torch.onnx.export also takes the name of an axis for its dim, and declares it as `Dim.DYNAMIC`."""
+    match shapes:
+        case str():
+            return torch.export.Dim.DYNAMIC
+        case dict():
+            return {key: _with_axes_as_dims(one) for key, one in shapes.items()}
+        case list() | tuple():
+            return type(shapes)(map(_with_axes_as_dims, shapes))
+    return shapes
 
 
 def _shapes_of_axes(
@@ -468,6 +483,8 @@ class _Finder:
             self.line.close()
             loaded = of_values(target, seen.model, seen.args, dict(seen.kwargs), seen.dynamic_shapes)
             loaded = replace(loaded, call_options=seen.options)
+            if seen.call == "torch.onnx.export":
+                keep_small_sizes_free()
             self.hold(ours, folder / "output", loaded)
         finally:
             leave(1)

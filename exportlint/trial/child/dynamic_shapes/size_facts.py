@@ -108,7 +108,7 @@ def _is_of_data(expr: Any, read_at: Collection[str]) -> bool:
 def _of_symbol(trace: SymbolicTrace, root: Any, name: str, declared: Sizes | None) -> Iterator[Fact]:
     low, high = trace.ranges[root]
     sizes = declared or Sizes(low, high)
-    least = max(FROM, sizes.low)
+    least = max(FROM, sizes.low) if sizes.high is None else min(max(FROM, sizes.low), sizes.high)
     plain = [size for size in trace.of(root) if size.form == root]
     yield {
         "fact": "range",

@@ -175,6 +175,8 @@ def read_trace(decisions: ShapeDecisions, tensors: Sequence[InputTensor]) -> Sym
     trace = SymbolicTrace(decisions, env, sizes)
     trace.ranges = {root: _range(env, root) for root in trace.roots()}
     _take_conditions(trace)
+    # Where small sizes are kept free, 1 may be all that is left.
+    trace.ranges = {root: (low if high is None else min(low, high), high) for root, (low, high) in trace.ranges.items()}
     trace.join_named()
     return trace
 

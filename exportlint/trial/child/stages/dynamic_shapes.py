@@ -132,7 +132,8 @@ class _SizesOfTarget:
         self.found += [broken.observed("frozen-dim", mode=mode) for broken in constants(trace, static)]
         both = self._side_by_side(exported.program)
         for root, broken in narrowed(trace):
-            if self._eager_goes_on(both, trace, root):
+            least, most = broken.fact["range"]
+            if least == most or self._eager_goes_on(both, trace, root):  # of one size alone, nothing is dynamic
                 self.found.append(broken.observed("narrowed-dim", mode=mode))
         ranges = {root: asked for root, asked in asked_ranges(trace).items() if root in trace.ranges}
         inside = {root: within(asked, trace.ranges[root]) for root, asked in ranges.items()}

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.fx.experimental import _config
 from torch.fx.experimental.symbolic_shapes import ShapeEnv, free_unbacked_symbols
 from torch.utils._sympy.functions import Mod
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-__all__ = ["Decision", "Mod", "ShapeDecisions", "python_text", "recorded_decisions", "symbols_of_data"]
+__all__ = ["Decision", "Mod", "ShapeDecisions", "keep_small_sizes_free", "python_text", "recorded_decisions", "symbols_of_data"]
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,13 @@ class ShapeDecisions:
         """Where something was decided first, or last; empty when no line of the model is known."""
         found = [d.frames for d in self.decisions if d.what == what and d.subject == subject and d.frames]
         return (found[-1] if last else found[0]) if found else ()
+
+
+def keep_small_sizes_free() -> None:
+    """From now on a size of 0 or 1 under a declared dim is no constant in this process: so torch.onnx.export calls
+    torch.export since torch 2.7."""
+    if hasattr(_config, "backed_size_oblivious"):
+        _config.backed_size_oblivious = True
 
 
 @contextlib.contextmanager

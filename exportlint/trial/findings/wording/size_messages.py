@@ -45,6 +45,8 @@ def wrong_declaration(fact: Fact) -> tuple[str, str]:
 
 def span(low: int, high: int | None) -> str:
     """A range in words."""
+    if low == high:
+        return f"{low} only"
     return f"from {low} to {high}" if high is not None else f"{low} or more"
 
 
@@ -241,9 +243,10 @@ def _constant(fact: Fact) -> tuple[str, str]:
 def _narrowed(fact: Fact) -> tuple[str, str]:
     least, most = fact["range"]
     because = " because of this line" if fact["here"] else ""
-    message = (
-        f"{_listed(fact['dims'])}, declared dynamic ({span(*fact['asked'])}), can only be {span(least, most)}{because}"
-    )
+    possible = str(least) if least == most else span(least, most)
+    message = f"{_listed(fact['dims'])}, declared dynamic ({span(*fact['asked'])}), can only be {possible}{because}"
+    if least == most:
+        return message, "take the size from the input where this line fixes it, or declare the dim static"
     bound = "" if most is None else f", max={most}"
     return message, f'declare `Dim("{fact["name"]}", min={least}{bound})`, or take both ways'
 
