@@ -341,3 +341,60 @@ def test_an_axis_that_the_model_fixes_is_an_error_where_it_does(tmp_path: Path) 
     done = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise")
     assert "net.py:7:9: error[dynamic-shape-frozen] dim 0 of `x`" in done.stdout
     assert "declared dynamic (2 or more), can only be 1 because of this line" in done.stdout
+
+
+COMPILED_METHOD = """\
+class Kept(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cache = torch.zeros(2)
+
+    @torch.compile(backend="eager")
+    def forward(self, x, at):
+        self.cache[at] = x
+        x.data = x * 2
+        return self.cache + x
+
+
+print(Kept()(torch.ones(1), torch.tensor([1])))
+"""
+
+
+def test_a_method_that_is_compiled_where_it_is_written_is_tried_on_its_object(tmp_path: Path) -> None:
+    """What the source shows of an export is a note in what is only compiled, and that works."""
+    tmp_path.joinpath("net.py").write_text(HEAD + COMPILED_METHOD, "utf-8")
+    done = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise")
+    assert done.returncode == 0, done.stdout
+    assert (
+        "bound method Kept.forward(float32[1], int64[1])"
+        in exportlint(tmp_path, "trial", "net.py", COLUMNS="200").stdout
+    )
+    told = [
+        line for line in done.stdout.splitlines() if "[tensor-data-access]" in line or "[plain-tensor-write]" in line
+    ]
+    assert told
+    assert all(": note[" in line and "the script only compiles it, and that did not fail" in line for line in told)
+
+
+DIFFERENTIATES = """\
+class Guided(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.value = nn.Linear(4, 1)
+
+    def forward(self, x):
+        with torch.enable_grad():
+            x = x.detach().requires_grad_(True)
+            return torch.autograd.grad(self.value(x).sum(), x, create_graph=True)[0]
+
+
+torch.export.export(Guided().eval(), (torch.ones(2, 4),))
+"""
+
+
+def test_words_that_torch_has_for_several_causes_confirm_the_one_that_is_suspected(tmp_path: Path) -> None:
+    """`We found a fake tensor` is said of `.data`, and was measured for gradients in forward, too."""
+    tmp_path.joinpath("net.py").write_text(HEAD + DIFFERENTIATES, "utf-8")
+    done = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise")
+    assert "[tensor-data-access]" not in done.stdout
+    assert "net.py:13:20: error[autograd-in-forward]" in done.stdout

@@ -203,8 +203,17 @@ class Prepared:
         self.call, self.site, self.model, self.made = call, site, model, made
 
     def seen(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CapturedCall:
-        given = {"model": self.model, "args": args, "kwargs": kwargs}
+        model = self.model
+        if args and _is_method_of(model, args[0]):  # decorated where the class is written
+            model, args = MethodType(model, args[0]), args[1:]
+        given = {"model": model, "args": args, "kwargs": kwargs}
         return captured_call(self.call, self.site, given, Parameters("model", "args", "kwargs"))
+
+
+def _is_method_of(function: Any, owner: Any) -> bool:
+    """Is it a function that a class of the object has by its name?"""
+    own = inspect.getattr_static(type(owner), getattr(function, "__name__", ""), None)
+    return inspect.isfunction(function) and inspect.unwrap(own) is function if callable(own) else False
 
 
 def _as_called(call: str, given: Mapping[str, Any], signature: inspect.Signature) -> str:

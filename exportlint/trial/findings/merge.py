@@ -19,7 +19,7 @@ from exportlint.trial.findings.reaching import function_around, literal_sources,
 from exportlint.trial.findings.trial_finding import TRAINING_MODE, TrialFinding, united
 from exportlint.trial.protocol.outcomes import MODES, NON_STRICT, REFUSED, Outcome
 from exportlint.trial.protocol.shown_by import BESIDE_VALUES, OTHER_LENGTH
-from exportlint.trial.protocol.stages import SCRIPT, lowering
+from exportlint.trial.protocol.stages import SCRIPT, StageKind, lowering
 from exportlint.trial.protocol.target import ONNX, TargetKind
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def merge(
     """
     root = (root or Path.cwd()).resolve()
     modes = MODES if mode == "both" else (mode,)
-    evidence = _MergedEvidence(findings, root, modes)
+    evidence = _MergedEvidence(findings, root, modes, compiled=_lines_only_compiled(reports, root))
     for report in reports:
         if report.stage(SCRIPT.name) is None:
             executed, own = _by_shown_path(report.executed, root), _modes_of(report, modes)
@@ -59,6 +59,20 @@ def merge(
     unrun = coverage_findings(reports, root)
     joined = evidence.result(lines_of(unrun))
     return sorted([*joined, *unrun], key=lambda finding: finding.sort_key)
+
+
+def _is_only_compiled(report: TargetReport) -> bool:
+    return report.target is not None and report.target.only_compiled
+
+
+def _lines_only_compiled(reports: Sequence[TargetReport], root: Path) -> ExecutedLines:
+    """The lines that only those targets ran which a script compiles and does not export."""
+    found: dict[str, set[int]] = {}
+    for report in sorted(reports, key=_is_only_compiled, reverse=True):
+        for path, lines in _by_shown_path(report.executed, root).items():
+            known = found.setdefault(path, set())
+            known.update(lines) if _is_only_compiled(report) else known.difference_update(lines)
+    return {path: frozenset(lines) for path, lines in found.items()}
 
 
 def _modes_of(report: TargetReport, modes: tuple[str, ...]) -> tuple[str, ...]:
@@ -81,6 +95,7 @@ class _MergedEvidence:
     modes     those that severity follows, and `modes_of` a finding, by index, where its target's are others
     cleared   index -> mode -> the target that cleared it
     exported  the indices of what a target shows that is not only compiled
+    compiled  the lines that targets ran of what a script only compiles, and not those that another target ran
     failing   the targets that have an error of export, or of a lowering; said: what torch said of them, in one line
     script_failed  did a script raise, or end otherwise than well?
     """
@@ -90,6 +105,7 @@ class _MergedEvidence:
     modes: tuple[str, ...]
     modes_of: dict[int, tuple[str, ...]] = field(default_factory=dict)
     exported: set[int] = field(default_factory=set)
+    compiled: ExecutedLines = field(default_factory=dict)
     failing: set[str] = field(default_factory=set)
     failing_lowered: set[str] = field(default_factory=set)
     script_failed: bool = False
@@ -100,8 +116,8 @@ class _MergedEvidence:
 
     def add(self, found: TrialFinding, executed: ExecutedLines, report: TargetReport) -> None:
         """Join what a trial of a target found to the suspicion it is about, or keep it for itself."""
-        only_compiled = found.of_export and report.target is not None and report.target.only_compiled
-        if only_compiled:
+        only_compiled = _is_only_compiled(report) and not found.stage.lowering
+        if only_compiled and (found.of_export or found.stage.kind is StageKind.FROM_PROGRAM):
             found = replace(found, severity=Severity.NOTE)
         elif (found.of_export or found.stage.lowering) and found.severity is Severity.ERROR:
             self.said.add((report.name, found.torch_says.partition("\n")[0]))
@@ -311,6 +327,9 @@ class _MergedEvidence:
             return _spared(confirmed, static, modes, sure=all(mode in cleared for mode in harmed))
         if all(mode in cleared for mode in harmed):
             return replace(static, evidence=Evidence.CLEARED, target=cleared[harmed[0]])
+        if _has_any(static, self.compiled) and not static.lowerings:
+            told = f"{_ONLY_COMPILED}{'' if self.script_failed else _WITHOUT_FAILING}"
+            return replace(static, severity=Severity.NOTE, message=f"{static.message}{told}")
         if static.line in unrun.get(static.path, ()):
             return replace(static, message=static.message + NOTHING_IS_KNOWN)
         return replace(static, effect={**static.effect, **dict.fromkeys(cleared, _EXPORTS)}) if cleared else static
@@ -363,8 +382,21 @@ def _could_be(static: Finding, found: TrialFinding) -> bool:
     if found.of_export and found.effect:
         # That a size was not declared is in the call, and at no line of the model.
         is_of_a_line = found.family != "static-dim" and not found.about_a_size
-        return is_of_a_line and (static.rule == found.name or found.rule is None) and _predicts(static, found)
+        is_of_rule = static.rule == found.name or found.rule is None or _was_measured_with_these_words(static, found)
+        return is_of_a_line and is_of_rule and _predicts(static, found)
     return static.rule == found.name
+
+
+def _was_measured_with_these_words(static: Finding, found: TrialFinding) -> bool:
+    """Did torch say of the suspicion's own case, when that was measured, what it says here? Several rules may have a
+    case of which it says the same, and only one of them is taken to be the one that knows the words."""
+    suspected, told = all_rules().get(static.rule), all_rules().get(str(found.rule))
+    if suspected is None or told is None:
+        return False
+    words = [one for one in told.cls.torch_says if re.search(one, found.torch_says)]
+    cases = (classes.get(static.case) or {} for classes in suspected.truth().values())
+    errors = [str(modes.get(mode, {}).get("error")) for modes in cases for mode in found.measured]
+    return any(re.search(one, error) for one in words for error in errors)
 
 
 def _speaks_of_case(static: Finding, found: TrialFinding) -> bool | None:

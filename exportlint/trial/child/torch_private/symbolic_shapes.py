@@ -24,7 +24,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-__all__ = ["Decision", "Mod", "ShapeDecisions", "keep_small_sizes_free", "python_text", "recorded_decisions", "symbols_of_data"]
+__all__ = [
+    "Decision",
+    "Mod",
+    "ShapeDecisions",
+    "keep_small_sizes_free",
+    "python_text",
+    "recorded_decisions",
+    "symbols_of_data",
+]
 
 
 @dataclass(frozen=True)
