@@ -122,14 +122,16 @@ def repair(
     budget: float | None = None,
     alone: Alone = lambda edition: (),  # noqa: ARG005 - the name is the protocol's
     begin: Edition | None = None,
+    began: float | None = None,
 ) -> Repaired[T]:
     """Mend what a trial shows. `modes`: those of export that have to pass; `budget`: seconds after which no further
     rewrite is tried; None: some after the last one that helped, by how long the trial took. `begin`: what stands for
-    the unedited source, where the targets are not there without.
+    the unedited source, where the targets are not there without. `began`: when on the monotonic clock the trial of that
+    began; None: it begins here.
 
     Stopped ends it, after the first trial, with what was found by then.
     """
-    began = time.monotonic()
+    began = time.monotonic() if began is None else began
     edition = begin or Edition()  # before anything runs: files that change from now on are refused
     first = attempt(edition.texts)
     rounds = _Rounds(attempt, settings, modes, Repaired(first, first, edition), budget, began, alone)

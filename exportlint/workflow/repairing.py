@@ -104,14 +104,14 @@ def mend(
                 seconds = min(options.timeout, _TIMES_THE_SLOWEST * slowest + _SECONDS_AT_LEAST)
             return report
 
-        begin, begun = Edition(), [tried({})]
+        begin, begun, since = Edition(), [tried({})], began
         if gives_nothing(begun[0]):
             end = time.monotonic() + (_FOR_A_SCRIPT if budget is None else budget)
-            begin = mended_until_it_gives(
-                lambda edited, what: tried(edited, None, what, behaviour=None, quick=True), begin, begun[0], end
-            )
-            options = replace(options, edited=begin.texts, as_unedited=begin.texts)
-            begun = [] if begin.texts else begun
+            shortly = partial(tried, behaviour=None, quick=True)
+            begin = mended_until_it_gives(lambda edited, what: shortly(edited, what=what), begin, begun[0], end)
+            if begin.texts:
+                options = replace(options, edited=begin.texts, as_unedited=begin.texts)
+                begun, since = [], time.monotonic()
         done = repair(
             attempt,
             partial(under_other_settings, targets, options),
@@ -119,6 +119,7 @@ def mend(
             budget,
             partial(caveats_of, targets, options),
             begin,
+            since,
         )
         if not done.stopped and done.before.targets:
             try:
