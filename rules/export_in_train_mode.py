@@ -44,7 +44,7 @@ _MAKER = "get_model"
 
 
 class ExportInTrainMode(ScriptRule):
-    mended_by = ("interface",)
+    mended_by = ("eval-mode",)
     words = r"torch\.export|from torch import .*\bexport\b|\b(example_args|get_(example_)?inputs|example_inputs)\b"
     checks = ("training-mode",)
     cases: ClassVar = {

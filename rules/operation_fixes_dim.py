@@ -133,4 +133,11 @@ def _words(demand: Demand) -> tuple[str, str]:
     known = next((side for side in (demand.right, demand.left) if side.number is not None), None)
     first = min(dims, key=lambda dim: dim.index)
     named = f"{first.index} (`{first.name}`)" if first.name.isidentifier() else str(first.index)
-    return named, str(known.number) if known else "as large as the other operand"
+    if known is None or known.number is None:
+        return named, "as large as the other operand"
+    other = demand.left if known is demand.right else demand.right
+    if demand.need is Need.EQUAL and other.terms is not None and len(other.terms) == 1:
+        ((_, factor),) = other.terms  # `20 * batch` has to be 80: the dim 4
+        whole, rest = divmod(known.number - other.offset, factor)
+        return named, str(known.number if rest else whole)
+    return named, str(known.number)

@@ -39,6 +39,7 @@ class DeclaredDims:
         if site.view is not None and site.belief.declares_dims:
             yield from _keys_named(site, site.view)
             yield from _sizes_taken(site, site.view)
+            yield from _all_sizes_taken(site, site.view)
             yield from _in_one_piece(site, site.view)
 
 
@@ -170,8 +171,7 @@ def _cut(view: View, node: ast.expr) -> ast.expr | None:
 
 def _sizes_taken(site: Site, view: View) -> Iterator[Proposal]:
     """Numbers that sizes are given by, each as a declared dim of what the operation works on; then all like it."""
-    inside = [one for one in ast.walk(site.node) if isinstance(one, ast.expr)]
-    extents = [one for node in inside for one in dims_of(view.value(node)) or () if one is not None]
+    extents = [one for node in _expressions(site.node) for one in dims_of(view.value(node)) or () if one is not None]
     numbers, own = _given_sizes(view, view.node), _given_sizes(view, site.node)
     written = {_extent(view, one) for one in _arguments(site.node)}
     dims = [one for one in dict.fromkeys(extents) if one.plain and one not in written]
@@ -186,6 +186,25 @@ def _sizes_taken(site: Site, view: View) -> Iterator[Proposal]:
                 for node, size in zip(group, sizes, strict=True):
                     draft.swap(node, size)
                 yield Proposal("take the size from the tensor", draft)
+
+
+def _all_sizes_taken(site: Site, view: View) -> Iterator[Proposal]:
+    """Every number in the function that is the sample's size of one declared dim, as that dim."""
+    extents = [one for node in _expressions(view.node) for one in dims_of(view.value(node)) or () if one is not None]
+    dims = {(next(iter(one.dims)).sample, one): None for one in extents if one.plain}
+    sizes = [size for size, _ in dims]
+    draft, found = site.draft(), False
+    for node, size in _given_sizes(view, view.node).items():
+        dim = next((one for own, one in dims if own == size), None) if sizes.count(size) == 1 else None
+        if dim is not None and (taken := _size(view, dim, node)) is not None:
+            draft.swap(node, taken)
+            found = True
+    if found:
+        yield Proposal("take the sizes from the tensors", draft)
+
+
+def _expressions(whole: ast.AST) -> Iterator[ast.expr]:
+    return (one for one in ast.walk(whole) if isinstance(one, ast.expr))
 
 
 def _given_sizes(view: View, whole: ast.AST) -> dict[ast.expr, int]:

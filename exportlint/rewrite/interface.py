@@ -2,7 +2,7 @@
 
 A program has tensors and what pytree knows of containers at its border, and nothing else leaves it. So: classes that
 cross it are registered; what the caller's containers are told is told to a copy; effects on the world around are left
-to eager, where no value of the model depends on them; what is exported is a module, in eval mode, with samples that
+to eager, where no value of the model depends on them; what is exported is a module, with samples that
 are tensors of their own; an operator of somebody's own says what comes out of it; an attribute whose name every
 exported graph needs for itself is called otherwise.
 """
@@ -41,13 +41,9 @@ class Interface:
             site = replace(site, node=site.node.value)
         place = Place.of(site)
         if isinstance(site.node, ast.Call) and place.origin(site.node.func) in _EXPORTERS:
-            ways = [*_exported_module(site, site.node), *_own_samples(site, site.node)]
-            yield from ways or _in_eval_mode(site, site.node)
+            yield from _exported_module(site, site.node)
+            yield from _own_samples(site, site.node)
             return
-        if isinstance(site.node, ast.Call) and place.origin(site.node.func) in _OTHER_EXPORTERS:
-            yield from _in_eval_mode(site, site.node)
-            return
-        yield from _kept_in_eval_mode(site)
         yield from _made_module(site)
         yield from _run_once(site)
         yield from _repeated_sample(site, site.draft(), site.node)
@@ -704,7 +700,6 @@ def _at_top(draft: Draft, text: str, name: str) -> bool:
 # -- What is exported --------------------------------------------------------------------------------------------------
 
 _EXPORTERS = frozenset({"torch.export.export", "torch.export.draft_export", "torch.export.export_for_training"})
-_OTHER_EXPORTERS = frozenset({"torch.onnx.export", "torch.jit.trace"})
 _WRAPPED = "export a small module whose forward calls it"
 _MOST = 8  # tensors that are written out
 
@@ -1006,36 +1001,6 @@ def _modules_of(cls: ClassInfo) -> list[str]:
 
 def _in_capitals(name: str) -> str:
     return "".join(part.capitalize() for part in name.split("_") if part) or "Exported"
-
-
-def _in_eval_mode(site: Site, call: ast.Call) -> Iterator[Proposal]:
-    """The argument of the call; each of these calls it otherwise."""
-    draft = site.draft()
-    target = next(filter(None, (_argument(call, 0, name) for name in ("mod", "model", "func"))), None)
-    match target:
-        case ast.Call(func=ast.Attribute(attr="eval")) | None:
-            return
-        case ast.Call(func=ast.Attribute(value=owner, attr="train")):
-            draft.swap(target, expression("MODEL.eval()", MODEL=owner))
-        case _:
-            draft.swap(target, expression("MODEL.eval()", MODEL=target))
-    yield Proposal("call `.eval()` before the export", draft)
-
-
-def _kept_in_eval_mode(site: Site) -> Iterator[Proposal]:
-    """`model = Net()`, or what `get_model` returns, of a file that keeps a model with its inputs."""
-    draft = site.draft()
-    made = any(one.place is None for one in site.belief.exports)
-    match draft.parent(site.node):
-        case ast.Assign(targets=[ast.Name(id="model")], value=value) if made and value is site.node:
-            pass
-        case ast.Return(value=ast.expr() as value) if made and value is site.node:
-            if getattr(around(draft, value), "name", "") != "get_model":
-                return
-        case _:
-            return
-    draft.swap(value, expression("MODEL.eval()", MODEL=value))
-    yield Proposal("put the model into eval mode", draft)
 
 
 def _own_samples(site: Site, call: ast.Call) -> Iterator[Proposal]:

@@ -94,6 +94,7 @@ _MODULES: Mapping[str, str] = {
     "computed-anew": "computed_anew:ComputedAnew",
     "declared-dims": "declared_dims:DeclaredDims",
     "eager-side": "eager_side:EagerSide",
+    "eval-mode": "eval_mode:EvalMode",
     "onnx-by-export": "onnx_by_export:OnnxByExport",
     "drawing-operator": "reading_operator:DrawingOperator",
     "effect-operator": "effect_operator:EffectOperator",

@@ -398,3 +398,68 @@ def test_words_that_torch_has_for_several_causes_confirm_the_one_that_is_suspect
     done = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise")
     assert "[tensor-data-access]" not in done.stdout
     assert "net.py:13:20: error[autograd-in-forward]" in done.stdout
+
+
+HARD_CODED = """\
+class Weighed(nn.Module):
+    def __init__(self, rows):
+        super().__init__()
+        self.rows = rows
+        self.embed = nn.Embedding(50, 8)
+        self.head = nn.Linear(56, 2)
+
+    def forward(self, tokens, mask):
+        place = torch.arange(7).unsqueeze(0).expand(3, 7)
+        weight = (place + 1) * mask
+        return (self.embed(tokens) * weight.view(self.rows, 7, 1)).sum(1)
+
+
+args = (torch.randint(0, 50, (3, 7)), torch.ones(3, 7))
+CALL
+"""
+AXES_BY_NAME = """torch.onnx.export(
+    Weighed(3).eval(), args, "weighed.onnx", input_names=["words", "kept"],
+    dynamic_axes={"words": {0: "rows", 1: "length"}, "kept": [0, 1]},
+)"""
+AXES_AS_DIMS = """rows, length = torch.export.Dim("rows"), torch.export.Dim("length")
+torch.export.export(Weighed(3).eval(), args, dynamic_shapes=({0: rows, 1: length}, {0: rows, 1: length}))"""
+
+
+@pytest.mark.parametrize("call", [AXES_BY_NAME, AXES_AS_DIMS], ids=["axes", "dims"])
+def test_sizes_that_are_written_as_numbers_are_taken_from_the_tensors(tmp_path: Path, call: str) -> None:
+    """Of several declared dims at once, in the arguments that give sizes. With one row the old model repeated it."""
+    tmp_path.joinpath("net.py").write_text(HEAD + HARD_CODED.replace("CALL", call), "utf-8")
+    found = exportlint(tmp_path, "check", "net.py", "--output-format", "concise").stdout
+    assert "[operation-fixes-dim] `(place + 1) * mask` needs dim 1" in found
+    done = exportlint(tmp_path, "fix", "net.py", COLUMNS="250")
+    assert (
+        "+        place = torch.arange(mask.shape[1]).unsqueeze(0).expand(mask.shape[0], mask.shape[1])" in done.stdout
+    )
+    assert "weight.view(mask.shape[0], mask.shape[1], 1)" in done.stdout
+    assert (
+        "a size of 1 was repeated to fit the sample's, the only one that it took, and is a size as others now"
+        in done.stdout
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_size_that_a_product_of_dims_has_to_be_is_reckoned_back(tmp_path: Path) -> None:
+    source = (
+        HEAD
+        + """\
+class Flat(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(40, 3)
+
+    def forward(self, x):
+        return self.head(x.reshape(4, -1))
+
+
+batch = torch.export.Dim("batch")
+torch.export.export(Flat().eval(), (torch.randn(4, 5, 8),), dynamic_shapes={"x": {0: batch}})
+"""
+    )
+    tmp_path.joinpath("net.py").write_text(source, "utf-8")
+    found = exportlint(tmp_path, "check", "net.py", "--output-format", "concise").stdout
+    assert "needs dim 0 (`batch`), which is declared dynamic, to be 4:" in found

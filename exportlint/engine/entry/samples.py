@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from exportlint.engine.source.parsed import last_name, walked
 from exportlint.engine.source.symbols import FunctionInfo, ModuleInfo
 from exportlint.engine.values.abstract_value import (
+    NONE,
     UNKNOWN,
     Container,
     ExportCall,
@@ -32,6 +33,7 @@ from exportlint.engine.values.abstract_value import (
     Size,
     Source,
     Tensor,
+    Unknown,
     Value,
     exactly,
 )
@@ -123,7 +125,39 @@ def sample_of_call(
     if model and given:
         by_name = args[2] if len(args) > 2 and function.name != "torch.onnx.export" else keywords.get("kwargs")  # noqa: PLR2004 - the third
         shapes = keywords.get("dynamic_shapes")
+        if function.name == "torch.onnx.export":
+            shapes = _shapes_of_onnx(shapes, given, keywords)
         yield from _samples_given(model, given, by_name, shapes, place if function.name in _WITH_SHAPES else None)
+
+
+def _shapes_of_onnx(shapes: Value | None, given: Value, keywords: dict[str, Value]) -> Value | None:
+    """What torch.onnx.export declares: axes by their names, in `dynamic_shapes` or, by the inputs' names, in the older
+    `dynamic_axes`. The exporter that traces checks nothing of it."""
+    if (traces := keywords.get("dynamo")) is not None and traces.truth is False:
+        return None
+    axes, names = keywords.get("dynamic_axes"), keywords.get("input_names")
+    if shapes is not None or axes is None or axes.container != "dict":
+        return _with_named_axes(shapes) if shapes is not None else None
+    inputs = given.items if given.items is not None else (given,)
+    called = [one.name for one in names.items or ()] if names is not None else []
+    if not any(name and axes.field(name) is not None for name in called):
+        return _with_named_axes(axes)  # by the names of forward's own parameters
+    found = [axes.field(name or "") for name in called[: len(inputs)]]
+    return exactly(Container("tuple", items=tuple(_with_named_axes(one) if one else NONE for one in found)))
+
+
+def _with_named_axes(said: Value) -> Value:
+    """With `Dim.DYNAMIC` for names: `{0: "batch"}`, and for a list of axes: `[0, 1]`."""
+    match said.lead:
+        case Scalar(container="str"):
+            return _A_DYNAMIC_DIM
+        case Container("list", items=tuple(items)) if all(one.kind is Kind.SCALAR for one in items):
+            numbers = (extent_of(one) for one in items)
+            return exactly(Container("dict", fields=tuple((str(n.number), _A_DYNAMIC_DIM) for n in numbers if n)))
+        case Container() as one:
+            named = tuple(map(_with_named_axes, one.items)) if one.items is not None else None
+            return exactly(replace(one, items=named, fields=tuple((k, _with_named_axes(v)) for k, v in one.fields)))
+    return said
 
 
 def _samples_given(
@@ -192,6 +226,7 @@ def _spec_of(spec: Value | None, place: int | None, name: str) -> Value | None:
 
 
 DIM = "torch.export.Dim"
+_A_DYNAMIC_DIM = exactly(Unknown(f"{DIM}.DYNAMIC"))
 _DYNAMIC = {f"{DIM}.AUTO": Declaration.AUTO, f"{DIM}.DYNAMIC": Declaration.DYNAMIC}
 _LEAST_DYNAMIC_SIZE = 2  # torch takes dims of 0 and 1 for constants
 
@@ -214,10 +249,11 @@ def _declared_at(spec: Value, index: int) -> Value | None:
 def _given_extent(sample: Extent | None, said: Value | None, name: str, index: int) -> Extent | None:
     if said is None or said.kind is Kind.NONE or extent_of(said) is not None or said.name == f"{DIM}.STATIC":
         return sample
+    size = sample.number if sample is not None else None
     if (how := _DYNAMIC.get(said.name or "")) is not None:
-        return declared(DeclaredDim(f"{name}.{index}", _LEAST_DYNAMIC_SIZE, how=how, index=index))
+        return declared(DeclaredDim(f"{name}.{index}", _LEAST_DYNAMIC_SIZE, how=how, index=index, sample=size))
     if said.kind is Kind.INSTANCE and said.name == DIM:
-        return declared(_of_dim(said, f"{name}.{index}", index))
+        return declared(replace(_of_dim(said, f"{name}.{index}", index), sample=size))
     return None
 
 

@@ -29,13 +29,15 @@ class Declaration(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class DeclaredDim:
-    """A dim that is declared dynamic. Two of one name are one dim; `index` is where it stands in its tensor."""
+    """A dim that is declared dynamic. Two of one name are one dim; `index` is where it stands in its tensor, `sample`
+    its size in the sample."""
 
     name: str
     low: int = 0
     high: float = math.inf
     how: Declaration = Declaration.NAMED
     index: int = field(default=0, compare=False)
+    sample: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ import torch
 
 from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.inputs.draws import (
+    BESIDE_ONE,
     OTHER,
     SAMPLE,
     VALUES_IN_TURN,
@@ -93,6 +94,7 @@ _LOOKING = 2.0
 _HALVINGS = 8
 _DEEP = 3  # so far down into an attribute that holds others
 _BUFFER = "buffer "
+_ONE_IS_ONE = "a size of 1 was repeated to fit the sample's, the only one that it took, and is a size as others now"
 _COMPARED_IN_EVAL_MODE = "it was in training mode: compared with the unedited model in eval mode"
 
 
@@ -177,7 +179,7 @@ def run(request: StageRequest) -> StageAnswer:
     if any(one.setting for one in kept):
         return _judged(list(_other_settings(loaded, kept)), unsafe=unsafe)
     caveats = []
-    mode = [_COMPARED_IN_EVAL_MODE] if kept and _is_put_in_eval_mode(request) else []
+    told = [_COMPARED_IN_EVAL_MODE] if kept and _is_put_in_eval_mode(request) else []
     beside = _beside(request, kept, nullcontext)
     if isinstance(beside, Observation):
         known = ((one, _beside(request, kept, partial(given_draws, one))) for one in generators())
@@ -192,7 +194,9 @@ def run(request: StageRequest) -> StageAnswer:
     caveats += (*_other_gradients(beside), *_in_checkpoints(beside), *_elsewhere(beside))
     caveats += (*_other_statistics(loaded, beside), *_under_other_names(beside))
     caveats += (*_said_otherwise(beside), *_held_otherwise(beside))
-    answer = _judged(caveats, [*mode, *_harmless(beside), *_alone(beside)], unsafe=unsafe)
+    repeated = _repeated_to_fit(loaded, kept)
+    told += [_ONE_IS_ONE for before, now in beside if before.draw in repeated and _first_difference(before, now)][:1]
+    answer = _judged(caveats, [*told, *_harmless(beside), *_alone(beside)], unsafe=unsafe)
     return replace(answer, data={**answer.data, "classes": _classes(loaded.eager())})
 
 
@@ -337,6 +341,7 @@ def _beside(
     """What the edited model does beside each behaviour that was kept, or the first difference; `around` is entered for
     each call of the edited model."""
     loaded, pairs = request.loaded, list[tuple[Behaviour, Behaviour]]()
+    repeated = _repeated_to_fit(loaded, kept)
     for unedited in kept:
         limit = _limit(pairs[0][1]) if pairs else None
         apart = _apart if unedited.is_apart else _here
@@ -344,7 +349,7 @@ def _beside(
         exit_if_forked_copy()
         before = _named_as(unedited, now) if unedited.is_wrapped and not now.is_wrapped else unedited
         pairs.append((before, now))
-        if before.draw.is_told or _takes_other_sizes_no_more(before, now):
+        if before.draw.is_told or before.draw in repeated or _takes_other_sizes_no_more(before, now):
             continue  # which is told beside the rewrite
         if (seen := _first_difference(before, now)) is not None and not _statistics(loaded, before, now):
             return seen
@@ -354,6 +359,16 @@ def _beside(
             raising = (_first_difference(*pair) for pair in pairs if _takes_other_sizes_no_more(*pair))
             return next(filter(None, raising))
     return pairs
+
+
+def _repeated_to_fit(loaded: Loaded, kept: Sequence[Behaviour]) -> list[InputDraw]:
+    """Of a model whose sizes are declared dynamic, the draws with a size of 1 where it takes no other size than the
+    sample's: the one row was repeated for what was made for the sample's rows, and is one row after an edit that
+    makes it for what is given."""
+    if loaded.dynamic_shapes() is None:
+        return []
+    taken = {one.draw.how for one in kept if not _refuses(one)}
+    return [one.draw for one in kept if taken.isdisjoint(BESIDE_ONE.get(one.draw.how, taken))]
 
 
 def _named_as(before: Behaviour, now: Behaviour) -> Behaviour:

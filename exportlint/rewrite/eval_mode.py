@@ -1,0 +1,64 @@
+"""What is exported is put into eval mode: at the call that exports it, or where a file keeps it with its inputs."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from exportlint.rewrite.draft import expression
+from exportlint.rewrite.place import Place, around
+from exportlint.rewrite.transformation import Proposal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from exportlint.rewrite.transformation import Site
+
+# The calls that take a model as it is, and what each calls that argument.
+_EXPORTERS = {
+    "torch.export.export": "mod",
+    "torch.export.draft_export": "mod",
+    "torch.export.export_for_training": "mod",
+    "torch.onnx.export": "model",
+    "torch.jit.trace": "func",
+}
+
+
+class EvalMode:
+    """At a call that exports a model, or where a file makes the one that it keeps."""
+
+    def proposals(self, site: Site) -> Iterator[Proposal]:
+        node = site.node.value if isinstance(site.node, ast.Expr | ast.Assign) else site.node
+        if isinstance(node, ast.Call) and (argument := _EXPORTERS.get(Place.of(site).origin(node.func) or "")):
+            yield from _at_call(site, node, argument)
+        else:
+            yield from _where_it_is_kept(site)
+
+
+def _at_call(site: Site, call: ast.Call, argument: str) -> Iterator[Proposal]:
+    named = (one.value for one in call.keywords if one.arg == argument)
+    target, draft = call.args[0] if call.args else next(named, None), site.draft()
+    match target:
+        case ast.Call(func=ast.Attribute(attr="eval")) | ast.Starred() | None:
+            return
+        case ast.Call(func=ast.Attribute(value=owner, attr="train")):
+            draft.swap(target, expression("MODEL.eval()", MODEL=owner))
+        case _:
+            draft.swap(target, expression("MODEL.eval()", MODEL=target))
+    yield Proposal("call `.eval()` before the export", draft)
+
+
+def _where_it_is_kept(site: Site) -> Iterator[Proposal]:
+    """`model = Net()`, or what `get_model` returns, of a file that keeps a model with its inputs."""
+    draft = site.draft()
+    made = any(one.place is None for one in site.belief.exports)
+    match draft.parent(site.node):
+        case ast.Assign(targets=[ast.Name(id="model")], value=value) if made and value is site.node:
+            pass
+        case ast.Return(value=ast.expr() as value) if made and value is site.node:
+            if getattr(around(draft, value), "name", "") != "get_model":
+                return
+        case _:
+            return
+    draft.swap(value, expression("MODEL.eval()", MODEL=value))
+    yield Proposal("put the model into eval mode", draft)
