@@ -463,3 +463,28 @@ torch.export.export(Flat().eval(), (torch.randn(4, 5, 8),), dynamic_shapes={"x":
     tmp_path.joinpath("net.py").write_text(source, "utf-8")
     found = exportlint(tmp_path, "check", "net.py", "--output-format", "concise").stdout
     assert "needs dim 0 (`batch`), which is declared dynamic, to be 4:" in found
+
+
+def test_a_program_that_cannot_be_decomposed_is_no_error_of_a_script_that_only_exports(tmp_path: Path) -> None:
+    source = (
+        HEAD
+        + """\
+class Kept(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cache = torch.zeros(2)
+
+    def forward(self, x):
+        self.cache[0] = x.sum()
+        return self.cache + x
+
+
+program = torch.export.export(Kept().eval(), (torch.ones(2),))
+"""
+    )
+    tmp_path.joinpath("net.py").write_text(source, "utf-8")
+    done = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise")
+    assert "net.py:11:9: warning[plain-tensor-write]" in done.stdout
+    tmp_path.joinpath("net.py").write_text(f"{source}program.run_decompositions()\n", "utf-8")
+    done = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise")
+    assert "error[" in done.stdout

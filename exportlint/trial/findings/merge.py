@@ -65,6 +65,12 @@ def _is_only_compiled(report: TargetReport) -> bool:
     return report.target is not None and report.target.only_compiled
 
 
+def _only_makes_programs(report: TargetReport) -> bool:
+    """Does a script export it, and neither save nor lower what that gives? What would fail of that later is no error of
+    what it did."""
+    return report.target is not None and {*report.target.calls} in [{one} for one in _MAKE_A_PROGRAM]
+
+
 def _lines_only_compiled(reports: Sequence[TargetReport], root: Path) -> ExecutedLines:
     """The lines that only those targets ran which a script compiles and does not export."""
     found: dict[str, set[int]] = {}
@@ -117,9 +123,12 @@ class _MergedEvidence:
     def add(self, found: TrialFinding, executed: ExecutedLines, report: TargetReport) -> None:
         """Join what a trial of a target found to the suspicion it is about, or keep it for itself."""
         only_compiled = _is_only_compiled(report) and not found.stage.lowering
-        if only_compiled and (found.of_export or found.stage.kind is StageKind.FROM_PROGRAM):
+        later = found.stage.kind is StageKind.FROM_PROGRAM
+        if only_compiled and (found.of_export or later):
             found = replace(found, severity=Severity.NOTE)
-        elif (found.of_export or found.stage.lowering) and found.severity is Severity.ERROR:
+        elif later and found.severity is Severity.ERROR and _only_makes_programs(report):
+            found = replace(found, severity=Severity.WARNING)
+        if (found.of_export or found.stage.lowering) and found.severity is Severity.ERROR:
             self.said.add((report.name, found.torch_says.partition("\n")[0]))
             (self.failing if found.of_export else self.failing_lowered).add(report.name)
         is_about_mode = found.family == TRAINING_MODE
@@ -419,7 +428,8 @@ def _predicts(static: Finding, found: TrialFinding) -> bool:
     return all(static.effect.get(mode) == outcome for mode, outcome in found.measured.items())
 
 
-_EXPORTING = ("torch.export.export", "torch.export.draft_export", "torch.compile")
+_MAKE_A_PROGRAM = ("torch.export.export", "torch.export.draft_export")
+_EXPORTING = (*_MAKE_A_PROGRAM, "torch.compile")
 _ONLY_COMPILED = "; the script only compiles it"
 _WITHOUT_FAILING = ", and that did not fail"
 _ENDS_HERE = "; here the script itself raises"
