@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 from exportlint.engine.values.abstract_value import span_of
 from exportlint.engine.values.program_calls import calls_with_other_sizes
 from exportlint.engine.values.shape_specification import Misfit, size_written, specifications
-from exportlint.rewrite.draft import changed_copy, expression
+from exportlint.rewrite.draft import Draft, changed_copy, expression
 from exportlint.rewrite.transformation import Proposal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from exportlint.engine.source.symbols import ModuleInfo
+    from exportlint.engine.values.abstract_value import Belief
     from exportlint.engine.values.shape_specification import Specification
     from exportlint.rewrite.transformation import Site
 
@@ -46,6 +48,20 @@ class FittingShapes:
                     draft = site.draft()
                     draft.swap(one.node, fitting)
                     yield Proposal("declare the sizes in the structure of the arguments", draft)
+
+
+def with_a_sample_of_two(module: ModuleInfo, belief: Belief, line: int) -> Draft | None:
+    """The file with a sample of two for the export call at the line, where a declared dim has a size that torch takes
+    for a constant; None where it has none, or that is not written in the file."""
+    draft, found = Draft(module), False
+    here = (one for one in specifications(module, belief.exports) if one.call.place and one.call.place[0] == line)
+    for one in here:
+        for misfit in one.misfits():
+            written = size_written(module, one.call, misfit) if misfit.kind is Misfit.CONSTANT_SIZE else None
+            if written is not None:
+                draft.swap(written, ast.Constant(_LEAST))
+                found = True
+    return draft if found else None
 
 
 def _declared(site: Site) -> Iterator[Proposal]:

@@ -101,6 +101,7 @@ _MODULES: Mapping[str, str] = {
     "listed-in-init": "listed_in_init:ListedInInit",
     "fitting-shapes": "fitting_shapes:FittingShapes",
     "given-as-tensors": "given_as_tensors:GivenAsTensors",
+    "named-axes": "named_axes:NamedAxes",
     "number-operator": "reading_operator:NumberOperator",
     "old-constraints": "old_constraints:OldConstraints",
     "operator-functions": "operator_functions:OperatorFunctions",

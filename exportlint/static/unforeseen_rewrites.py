@@ -19,8 +19,10 @@ from exportlint.engine.values.abstract_value import Belief, span_of
 from exportlint.finding import Evidence
 from exportlint.registry import all_rules
 from exportlint.rewrite.drafted_kernel import pasted_below
+from exportlint.rewrite.proposed_shapes import declared_at_call
 from exportlint.rewrite.transformation import proposed_rewrites
 from exportlint.static.merging import fix_of
+from exportlint.trial.protocol.shown_by import OTHER_SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 # Tried where no rule knows what a trial met, or what the rule's own ways make of the line is nothing.
 _GENERAL = (
+    "named-axes",
     "onnx-by-export",
     "eager-side",
     "given-as-tensors",
@@ -79,6 +82,23 @@ def with_drafted_kernel(finding: Finding, path: Path, text: str) -> Finding:
     return replace(finding, rewrites=(*own, *finding.rewrites))
 
 
+def with_declared_shapes(finding: Finding, path: Path, text: str, line: int, code: str) -> Finding:
+    """The finding; first of its rewrites, at the export call at the `line` of its file, the sizes that the trial
+    proposes to declare: its `code`."""
+    try:
+        module = Project().add(path, Parsed(ast.parse(text), text))
+        way = declared_at_call(lambda other: _judged(path, other), module, line, code)
+    except (SyntaxError, ValueError, RecursionError):
+        return finding
+    own = () if way is None else (fix_of(way, finding.path),)
+    return replace(finding, rewrites=(*own, *finding.rewrites))
+
+
+def is_about_an_undeclared_size(finding: Finding) -> bool:
+    rule = all_rules().get(finding.rule)
+    return rule is not None and OTHER_SIZE in rule.cls.checks
+
+
 def rules_that_mend_notes() -> frozenset[str]:
     """Of which a repair rewrites what they only note, too."""
     return frozenset(name for name, rule in all_rules().items() if rule.cls.mends_notes)
@@ -96,16 +116,22 @@ class _Line:
         yield from proposed_rewrites(names, self.module, self.belief, None, self.span)
 
 
-def _site(path: Path, text: str, line: int) -> _Line | None:
+def _judged(path: Path, text: str) -> tuple[ModuleInfo, Belief]:
+    """What stands in the file, and what the engine says of it, as far as it comes: the rest is guessed."""
     engine = Engine(Project())
     module = engine.project.add(path, Parsed(ast.parse(text), text))
+    with suppress(Exception):
+        engine.run(module, ())
+    return module, engine.beliefs.get(path, Belief())
+
+
+def _site(path: Path, text: str, line: int) -> _Line | None:
+    module, belief = _judged(path, text)
     at_line = [node for node in ast.walk(module.tree) if isinstance(node, ast.stmt) and _begins(node, line)]
     span = span_of(at_line[-1]) if at_line else None
     if span is None:
         return None
-    with suppress(Exception):  # what it did not reach is guessed
-        engine.run(module, ())
-    return _Line(module, engine.beliefs.get(path, Belief()), span)
+    return _Line(module, belief, span)
 
 
 def _begins(node: ast.stmt, line: int) -> bool:

@@ -22,7 +22,13 @@ from exportlint.repair.rounds import OtherSettings, Stopped, repair
 from exportlint.repair.script_run import gives_nothing, mended_until_it_gives
 from exportlint.repair.settings_read import settings_read
 from exportlint.repair.wellformed import what_is_broken
-from exportlint.static.unforeseen_rewrites import rules_that_mend_notes, with_drafted_kernel, with_rewrites
+from exportlint.static.unforeseen_rewrites import (
+    is_about_an_undeclared_size,
+    rules_that_mend_notes,
+    with_declared_shapes,
+    with_drafted_kernel,
+    with_rewrites,
+)
 from exportlint.trial.parent.scripts import run_script
 from exportlint.trial.parent.session import kept_session
 from exportlint.trial.parent.stage_runner import StageRunner
@@ -87,7 +93,7 @@ def mend(
             )
             report = build_report(examined.gathered, examined.config)
             with one_by_one:
-                found = tuple(_of_own_files(_seen(one, edited)) for one in report.findings)
+                found = tuple(_of_own_files(_declared(_seen(one, edited), report, edited)) for one in report.findings)
                 return replace(report, findings=tuple(map(_without_python, found)) if options.lower else found)
 
         def attempt(
@@ -277,6 +283,18 @@ def _seen(finding: Finding, edited: Mapping[str, str]) -> Finding:
         return with_drafted_kernel(with_rewrites(finding, path, text), path, text)
     except (OSError, SourceError):
         return finding
+
+
+def _declared(finding: Finding, report: Report, edited: Mapping[str, str]) -> Finding:
+    """Of a size that was not declared: with what the trial proposes, at the calls that could declare it."""
+    if not is_about_an_undeclared_size(finding):
+        return finding
+    path = Path(finding.path).resolve()
+    for target in report.targets:
+        if target.dynamic_shapes and target.path and target.line and Path(target.path).resolve() == path:
+            text = edited.get(str(path)) or decode(path.read_bytes())
+            finding = with_declared_shapes(finding, path, text, target.line, target.dynamic_shapes)
+    return finding
 
 
 def _of_own_files(finding: Finding) -> Finding:

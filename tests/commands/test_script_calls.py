@@ -488,3 +488,84 @@ program = torch.export.export(Kept().eval(), (torch.ones(2),))
     tmp_path.joinpath("net.py").write_text(f"{source}program.run_decompositions()\n", "utf-8")
     done = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise")
     assert "error[" in done.stdout
+
+
+CLASSIFIER = """\
+import numpy
+import onnxruntime
+
+
+class Classifier(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(8, 2)
+
+    def forward(self, x):
+        return self.head(x).softmax(-1)
+
+
+classifier = Classifier().eval()
+"""
+CALLED_WITH_MORE = """\
+program = torch.export.export(classifier, (torch.randn(1, 8),)).module()
+for rows in (1, 3):
+    program(torch.randn(rows, 8))
+"""
+RUN_WITH_MORE = """\
+torch.onnx.export(classifier, torch.randn(1, 8), "classifier.onnx", input_names=["features"])
+session = onnxruntime.InferenceSession("classifier.onnx")
+session.run(None, {"features": numpy.ones((5, 8), numpy.float32)})
+"""
+
+
+@pytest.mark.parametrize(
+    ("calls", "written"),
+    [
+        (CALLED_WITH_MORE, 'torch.export.export(classifier, (torch.randn(2, 8),), dynamic_shapes={"x": {0: batch}})'),
+        (RUN_WITH_MORE, 'input_names=["features"], dynamic_shapes={"x": {0: batch}})'),
+    ],
+    ids=["program", "onnx"],
+)
+def test_a_size_that_was_not_declared_is_declared_as_the_trial_proposes(
+    tmp_path: Path, calls: str, written: str
+) -> None:
+    """For torch.export with a sample of two: of a one it makes a constant."""
+    tmp_path.joinpath("net.py").write_text(HEAD + CLASSIFIER + calls, "utf-8")
+    done = exportlint(tmp_path, "fix", "net.py", "--write", COLUMNS="200")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert '+batch = torch.export.Dim("batch", min=1)' in done.stdout
+    assert written in tmp_path.joinpath("net.py").read_text("utf-8")
+
+
+OF_AXES = 'torch.onnx.export(classifier, torch.randn(2, 8), "classifier.onnx", {given}dynamic_axes={axes})\n'
+
+
+@pytest.mark.parametrize(
+    ("given", "axes", "told", "written"),
+    [
+        ('input_names=["features"], ', '{"x": {0: "rows"}}', "`x`", 'dynamic_axes={"features": {0: "rows"}}'),
+        (
+            'dynamo=False, input_names=["features"], ',
+            '{"feature": {0: "rows"}}',
+            "`feature`",
+            'dynamic_axes={"features": {0: "rows"}}',
+        ),
+        (
+            "",
+            '{"features": {0: "rows"}, "scores": {0: "rows"}}',
+            "`features`, `scores`",
+            'input_names=["features"], output_names=["scores"]',
+        ),
+    ],
+    ids=["renamed", "renamed-traced", "named"],
+)
+def test_axes_that_name_no_input_are_told_and_named(
+    tmp_path: Path, given: str, axes: str, told: str, written: str
+) -> None:
+    source = HEAD + CLASSIFIER + OF_AXES.format(given=given, axes=axes)
+    tmp_path.joinpath("net.py").write_text(source, "utf-8")
+    done = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise")
+    assert f"`dynamic_axes` names {told}, which is no name of an input or output (" in done.stdout
+    done = exportlint(tmp_path, "fix", "net.py", COLUMNS="250")
+    assert written in done.stdout
+    assert done.returncode == 0, done.stdout

@@ -37,7 +37,7 @@ from exportlint.trial.protocol.observation import Observation, causes_of, of_exc
 from exportlint.trial.protocol.outcomes import NON_STRICT, STRICT
 from exportlint.trial.protocol.shown_by import OTHER_SIZE
 from exportlint.trial.protocol.target import OLD_ONNX, ONNX, Target, TargetKind
-from exportlint.trial.protocol.torch_messages import is_about_a_size, of_torchscript
+from exportlint.trial.protocol.torch_messages import is_about_a_size, is_about_axes, of_torchscript
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -391,6 +391,8 @@ def run_script(request: Mapping[str, Any], line: socket.socket, hold: Hold) -> N
         details: dict[str, Any] = {"during": refused.call, "target": finder.name_of(refused)} if refused else {}
         if not refused and is_about_a_size(str(exc)):
             details["check"] = OTHER_SIZE
+        if refused and is_about_axes(str(exc)):
+            details |= _unknown_axes(refused)
         end |= {"code": 1, "raised": _raised(exc, details).to_dict()}
     never = [{"call": prepared.call, "line": prepared.site.line} for prepared in watcher.waiting.values()]
     line.send(json.dumps({"ended": end, "never_called": never[:5], "left_out": finder.left_out}).encode())
@@ -404,6 +406,20 @@ def _raised(exc: BaseException, details: Mapping[str, Any]) -> Observation:
         *_, cause = causes_of(exc)
         return replace(seen, text=of_exception(cause).text)
     return replace(seen, text=of_torchscript(seen.text))
+
+
+def _unknown_axes(seen: CapturedCall) -> dict[str, Any]:
+    """What `dynamic_axes` name that is no name of an input or an output; nothing where all are known."""
+    given = seen.options
+    names = [*(given.get("input_names") or _parameters_of(seen)), *(given.get("output_names") or ())]
+    unknown = [str(name) for name in given.get("dynamic_axes") or () if name not in names]
+    return {"unknown_axes": unknown, "names": names} if unknown else {}
+
+
+def _parameters_of(seen: CapturedCall) -> list[str]:
+    with suppress(TypeError, ValueError):  # a scripted forward has no signature
+        return [*bound(inspect.signature(getattr(seen.model, "forward", seen.model)), seen.args, seen.kwargs)]
+    return []
 
 
 def _from_script(stack: TracebackType | None, path: str) -> TracebackType | None:

@@ -172,7 +172,7 @@ def is_about_gradients(text: str) -> bool:
 # What goes into a model, what comes out of it, and how torch asks for a size.
 _INPUTS = re.compile(r"\b(?:example )?inputs?\b|argument", re.IGNORECASE)
 _OUTPUTS = re.compile(r"\bin output\b|\bat output\b|outputs? of the traced|only support these types for outputs")
-_OF_A_SIZE = re.compile(r"\.(size\(\)|shape)\[")
+_OF_A_SIZE = re.compile(r"\.(size\(\)|shape)\[|Got invalid dimensions for input")  # the last of ONNX Runtime
 
 
 def is_about_inputs(text: str) -> bool:
@@ -191,6 +191,11 @@ def is_out_of_memory(text: str) -> bool:
 def is_about_a_size(text: str) -> bool:
     """Of an exported program: does it refuse a size of its inputs?"""
     return _OF_A_SIZE.search(text) is not None
+
+
+def is_about_axes(text: str) -> bool:
+    """Does torch.onnx.export not understand the `dynamic_axes`?"""
+    return "Failed to convert 'dynamic_axes'" in text
 
 
 def of_torchscript(text: str) -> str:

@@ -12,6 +12,8 @@ from exportlint.trial.protocol.frames import from_here
 from exportlint.trial.protocol.operator_support import DELEGATED, FALLBACK, MISSING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from exportlint.trial.protocol.observation import Observation
     from exportlint.trial.protocol.operator_support import OperatorRow, OperatorSupport
 
@@ -220,14 +222,16 @@ def _undeclared_write(seen: Observation) -> str:
     )
 
 
+def unknown_axes(unknown: Sequence[str], names: Sequence[str]) -> str:
+    """Of a `dynamic_axes`: what it names, beside the names that there are."""
+    wrong, given = (", ".join(f"`{name}`" for name in some) for some in (unknown, names))
+    return f"`dynamic_axes` names {wrong}, which is no name of an input or output ({given})"
+
+
 def _jit_trace(seen: Observation) -> str:
     details = seen.details
     if unknown := details.get("unknown_axes"):
-        given = ", ".join(f"`{name}`" for name in details["names"])
-        return (
-            f"`dynamic_axes` names {', '.join(f'`{name}`' for name in unknown)}, which is no name of an input or "
-            f"output ({given}): torch warns, and keeps the sizes of the sample"
-        )
+        return f"{unknown_axes(unknown, details['names'])}: torch warns, and keeps the sizes of the sample"
     if "how" not in details:
         return f"on the sample itself {_beside_traced(seen)}"
     if details.get("larger"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from exportlint.trial.findings.wording.difference_messages import NOT_KNOWN, OF_CAUSES, in_words
+from exportlint.trial.findings.wording.difference_messages import NOT_KNOWN, OF_CAUSES, in_words, unknown_axes
 from exportlint.trial.findings.wording.size_messages import wrong_declaration
 from exportlint.trial.findings.wording.torch_messages import Words, advised, one_line, torch_words
 from exportlint.trial.protocol.outcomes import DIFFERS, MODES, SKIPPED, Outcome
@@ -48,6 +48,7 @@ _OF_NOTES = {
 _WITH_DYNAMO = (
     "export with `dynamo=True`, the default, and the opset that it writes: tried here, its file gives what eager gives"
 )
+_BY_NAMES = "name the axes by the names of inputs and outputs, and give these with `input_names` and `output_names`"
 _DECLARE = (
     "export with a `dynamic_shapes` that declares the dim; what could be declared, and what fixes a size, stands at the"
     " target"
@@ -64,6 +65,10 @@ def exception_words(stage: Stage, seen: Observation, *, known: bool) -> Words:
     words = torch_words(seen)
     if stage == SCRIPT:
         call = seen.details.get("during")
+        if unknown := seen.details.get("unknown_axes"):
+            return Words(
+                f"the script's `{call}` raises here: {unknown_axes(unknown, seen.details['names'])}", _BY_NAMES
+            )
         instead = _DECLARE if seen.check == OTHER_SIZE else words.suggestion
         return Words(f"the script's {f'`{call}`' if call else 'run'} raises here: {words.message}", instead)
     if stage == EAGER:
@@ -107,7 +112,7 @@ def difference_words(stage: Stage, seen: Observation, changed: str | None = None
     instead = seen.details.get("suggestion") or _INSTEAD.get(str(seen.check))
     if seen.check == "onnx-trace":
         instead = _WITH_DYNAMO if seen.details.get("dynamo") else None
-        instead = "name the axes by the names of inputs and outputs" if "unknown_axes" in seen.details else instead
+        instead = _BY_NAMES if "unknown_axes" in seen.details else instead
     if seen.check == "other-process":
         instead = "; or ".join(_IN_EVERY_PROCESS[one] for one in seen.details.get("follows", ["sets"]))
     return Words(message, instead)
