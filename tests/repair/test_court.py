@@ -633,7 +633,7 @@ def test_a_size_that_is_taken_no_more_is_told():
     assert found.caveats == ["it does not take all sizes that it took before (a single entry in the second dim)"]
 
 
-DROPPING = """
+EXPORTED_IN_TRAINING = """
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
@@ -650,8 +650,8 @@ class Net(nn.Module):
 
 def test_a_model_that_is_put_into_eval_mode_is_compared_in_eval_mode():
     """In training mode a dropout gives something else; what eval mode computes has to be the same."""
-    in_eval = DROPPING.replace("= 2", "= 2\n        self.eval()")
-    right = verdict(DROPPING, in_eval)
+    in_eval = EXPORTED_IN_TRAINING.replace("= 2", "= 2\n        self.eval()")
+    right = verdict(EXPORTED_IN_TRAINING, in_eval)
     assert not right.why_not
     assert right.caveats == ["it was in training mode: compared with the unedited model in eval mode"]
-    assert "the output differs" in verdict(DROPPING, in_eval.replace("= 2", "= 3")).why_not
+    assert "the output differs" in verdict(EXPORTED_IN_TRAINING, in_eval.replace("= 2", "= 3")).why_not
