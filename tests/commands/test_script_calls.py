@@ -569,3 +569,30 @@ def test_axes_that_name_no_input_are_told_and_named(
     done = exportlint(tmp_path, "fix", "net.py", COLUMNS="250")
     assert written in done.stdout
     assert done.returncode == 0, done.stdout
+
+
+def test_a_dim_that_onnx_makes_static_without_a_word_is_told(tmp_path: Path) -> None:
+    """With a Dim of its own torch.onnx.export tries again with the sizes that torch suggests; with a name it raises."""
+    source = (
+        HEAD
+        + """\
+class Ranked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("rank", torch.arange(4.0)[:, None])
+
+    def forward(self, x):
+        return x + self.rank
+
+
+rows = {DIM}
+torch.onnx.export(Ranked().eval(), (torch.ones(4, 8),), "ranked.onnx", dynamic_shapes={"x": {0: rows}})
+"""
+    )
+    told = "torch.onnx.export goes on with other `dynamic_shapes` than these, and says nothing"
+    tmp_path.joinpath("net.py").write_text(source.replace("{DIM}", 'torch.export.Dim("rows")'), "utf-8")
+    done = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise")
+    assert "[operation-fixes-dim]" in done.stdout or "[dynamic-shape-frozen]" in done.stdout
+    assert told in done.stdout
+    tmp_path.joinpath("net.py").write_text(source.replace("{DIM}", '"rows"'), "utf-8")
+    assert told not in exportlint(tmp_path, "trial", "net.py", "--output-format", "concise").stdout

@@ -86,7 +86,8 @@ def _exception(where: StageContext, seen: Observation) -> Iterator[TrialFinding]
         return
     ended = seen.details.get("ended")
     outcome = OUTCOME_OF[str(ended)] if ended else Outcome.REFUSED
-    yield _finding(where, seen, "refused", words, severity, outcome)
+    dims = bool(seen.details.get("sizes"))
+    yield _finding(where, seen, "refused", words, severity, outcome, about_dims=dims)
 
 
 def _measured(stage: Stage, seen: Observation, outcome: Outcome | None) -> dict[str, str]:

@@ -43,7 +43,8 @@ def merge(
     """
     root = (root or Path.cwd()).resolve()
     modes = MODES if mode == "both" else (mode,)
-    evidence = _MergedEvidence(findings, root, modes, compiled=_lines_only_compiled(reports, root))
+    compiled, raised = _lines_only_compiled(reports, root), _raised_in_scripts(reports)
+    evidence = _MergedEvidence(findings, root, modes, compiled=compiled, raised=raised)
     for report in reports:
         if report.stage(SCRIPT.name) is None:
             executed, own = _by_shown_path(report.executed, root), _modes_of(report, modes)
@@ -69,6 +70,12 @@ def _only_makes_programs(report: TargetReport) -> bool:
     """Does a script export it, and neither save nor lower what that gives? What would fail of that later is no error of
     what it did."""
     return report.target is not None and {*report.target.calls} in [{one} for one in _MAKE_A_PROGRAM]
+
+
+def _raised_in_scripts(reports: Sequence[TargetReport]) -> frozenset[str]:
+    """The targets whose call is what a script failed of."""
+    scripts = filter(None, (report.stage(SCRIPT.name) for report in reports))
+    return frozenset(str(one.details["target"]) for s in scripts for one in s.observations if "target" in one.details)
 
 
 def _lines_only_compiled(reports: Sequence[TargetReport], root: Path) -> ExecutedLines:
@@ -102,6 +109,7 @@ class _MergedEvidence:
     cleared   index -> mode -> the target that cleared it
     exported  the indices of what a target shows that is not only compiled
     compiled  the lines that targets ran of what a script only compiles, and not those that another target ran
+    raised    the targets whose call raised in the script
     failing   the targets that have an error of export, or of a lowering; said: what torch said of them, in one line
     script_failed  did a script raise, or end otherwise than well?
     """
@@ -112,6 +120,7 @@ class _MergedEvidence:
     modes_of: dict[int, tuple[str, ...]] = field(default_factory=dict)
     exported: set[int] = field(default_factory=set)
     compiled: ExecutedLines = field(default_factory=dict)
+    raised: frozenset[str] = frozenset()
     failing: set[str] = field(default_factory=set)
     failing_lowered: set[str] = field(default_factory=set)
     script_failed: bool = False
@@ -123,6 +132,8 @@ class _MergedEvidence:
     def add(self, found: TrialFinding, executed: ExecutedLines, report: TargetReport) -> None:
         """Join what a trial of a target found to the suspicion it is about, or keep it for itself."""
         only_compiled = _is_only_compiled(report) and not found.stage.lowering
+        if found.about_dims and self._goes_on_in_onnx(report):
+            found = replace(found, within=_OTHER_SHAPES)
         later = found.stage.kind is StageKind.FROM_PROGRAM
         if only_compiled and (found.of_export or later):
             found = replace(found, severity=Severity.NOTE)
@@ -148,6 +159,10 @@ class _MergedEvidence:
         key = (found.path, found.line, found.name, found.family)
         known = self.discovered.get(key)
         self.discovered[key] = united(known, found) if known else found
+
+    def _goes_on_in_onnx(self, report: TargetReport) -> bool:
+        calls = report.target.calls if report.target else ()
+        return calls == (ONNX[0],) and report.name not in self.raised
 
     def add_of_script(self, found: TrialFinding, target: str | None, call: str) -> None:
         """What a script failed of. It makes an error of what its targets have shown at its line; it is told already
@@ -430,6 +445,8 @@ def _predicts(static: Finding, found: TrialFinding) -> bool:
 
 _MAKE_A_PROGRAM = ("torch.export.export", "torch.export.draft_export")
 _EXPORTING = (*_MAKE_A_PROGRAM, "torch.compile")
+# It tries again with what torch suggests for the sizes that do not hold.
+_OTHER_SHAPES = "torch.onnx.export goes on with other `dynamic_shapes` than these, and says nothing"
 _ONLY_COMPILED = "; the script only compiles it"
 _WITHOUT_FAILING = ", and that did not fail"
 _ENDS_HERE = "; here the script itself raises"

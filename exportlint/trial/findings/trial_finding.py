@@ -39,6 +39,7 @@ class TrialFinding:
     torch_says torch's own words, which tell the cases of a rule apart
     literal_of the operator that holds a number of the moment, or `output`; `output`: which one, of how many
     about_declaration  it is the `dynamic_shapes` that does not fit the sample, whatever the model does
+    about_dims  torch refuses what is declared of a dim
     read_at    where the number was read that torch does not know; inside: the line of the library that is called there
     """
 
@@ -65,6 +66,7 @@ class TrialFinding:
     torch_says: str = ""
     output: tuple[int, int] = (0, 0)
     about_declaration: bool = False
+    about_dims: bool = False
     code: str = ""
 
     @property
