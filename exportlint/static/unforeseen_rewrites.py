@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 _GENERAL = (
     "named-axes",
     "onnx-by-export",
+    "for-torchscript",
     "eager-side",
     "given-as-tensors",
     "templates",
