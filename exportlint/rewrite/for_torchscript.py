@@ -555,9 +555,7 @@ def _kind(view: View, node: ast.expr) -> str:
 
 
 def _out_of_place(view: View, draft: Draft, statement: ast.stmt) -> str:
-    if not isinstance(statement, ast.AugAssign) or not isinstance(statement.target, ast.Name):
-        return ""
-    if view.is_data(statement.target):
+    if not isinstance(statement, ast.AugAssign) or path_of(statement.target) is None or view.is_data(statement.target):
         return ""
     changed = ast.BinOp(as_value(statement.target), statement.op, statement.value)
     draft.replace(statement, [ast.Assign([statement.target], changed)])

@@ -43,7 +43,7 @@ baked             "ours" and "theirs", with "operator" or "constant": another li
 eager-after-export    as output or state: the model itself, called after the export
 jit-trace         of torch.jit.trace: "how" the "inputs" were made, "output" (path and index), what eager gives there
                   ("ours"), the traced module ("theirs"), and both on the "sample"; or what this alone "raised"; "line":
-                  [path, line, text] of the branch
+                  [path, line, text] of the branch; "in_place": the code that changes a size
                   "larger": the inputs have other sizes, "doubted" are the lines of which the tracer warns, and
                   "declared" says whether the call asked for that
 onnx-trace        the same of the file of torch.onnx.export(dynamo=False); "dynamo": the other exporter is right there
