@@ -18,6 +18,7 @@ from exportlint.engine.flow.def_use import path_of
 from exportlint.engine.values.abstract_value import Kind
 from exportlint.rewrite.draft import as_value, changed_copy, expression, statements
 from exportlint.rewrite.transformation import Proposal
+from exportlint.rewrite.view import Nature
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -555,7 +556,9 @@ def _kind(view: View, node: ast.expr) -> str:
 
 
 def _out_of_place(view: View, draft: Draft, statement: ast.stmt) -> str:
-    if not isinstance(statement, ast.AugAssign) or path_of(statement.target) is None or view.is_data(statement.target):
+    if not isinstance(statement, ast.AugAssign) or path_of(statement.target) is None:
+        return ""
+    if view.nature(statement.target) is not Nature.SIZE:
         return ""
     changed = ast.BinOp(as_value(statement.target), statement.op, statement.value)
     draft.replace(statement, [ast.Assign([statement.target], changed)])
