@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _LISTS = frozenset(
     f"torch.nn.{home}{name}" for home in ("", "modules.container.", "modules.") for name in ("ModuleList", "Sequential")
 )
+_CHANGING = frozenset({"append", "extend", "insert", "add_module", "pop", "__delitem__", "__setitem__"})
 _PARTS = frozenset({"chunk", "split", "unbind", "tensor_split"})
 _LOOP = "go over the whole list of modules, and test the count in the loop"
 _APPENDS = "append in a loop"
@@ -94,6 +95,12 @@ def _as_loop(old: ast.For, new: ast.stmt) -> ast.stmt:
     """With the comments of the old one."""
     assert isinstance(new, ast.For)  # noqa: S101 - what `_Loops.over` gives ends with one
     return changed_copy(old, target=new.target, iter=new.iter, body=new.body)
+
+
+def _stored(body: Sequence[ast.stmt]) -> set[str | None]:
+    """The places that the statements set."""
+    parts = (one for part in body for one in ast.walk(part))
+    return {path_of(one) for one in parts if isinstance(getattr(one, "ctx", None), ast.Store)}
 
 
 def _names(*nodes: ast.AST) -> set[str]:
@@ -204,17 +211,8 @@ class _Loops:
     def _stays(self, count: ast.expr, body: Sequence[ast.stmt]) -> bool:
         """Is the count a plain number, which the loop does not change?"""
         parts = [*ast.walk(count)]
-        calls = [one for one in parts if isinstance(one, ast.Call)]
-        plain = all(self._is(one.func, "len") for one in calls) and all(
-            isinstance(one, (*_FLAT, ast.Call)) for one in parts
-        )
-        stored = {
-            path
-            for part in body
-            for one in ast.walk(part)
-            if isinstance(getattr(one, "ctx", None), ast.Store) and (path := path_of(one))
-        }
-        return plain and not self.view.is_data(count) and not stored & {path_of(one) for one in parts}
+        plain = all(self._is(one.func, "len") if isinstance(one, ast.Call) else isinstance(one, _FLAT) for one in parts)
+        return plain and not self.view.is_data(count) and not _stored(body) & {path_of(one) for one in parts}
 
     # `for p, q in zip(self.a[1:], self.b)`, `for layer in self.layers[:-1]`, with or without `enumerate`.
 
@@ -225,7 +223,8 @@ class _Loops:
         others = [one for one in columns if one not in lists]
         sliced = any(one.low or one.high is not None for one in lists)
         plain = all(_can_be_indexed(one.over) and not one.low and one.high is None for one in others)
-        if not lists or not plain or not (sliced or others):
+        set_again = _stored(body) & {path_of(one.over) for one in columns}
+        if not lists or not plain or set_again or not (sliced or others):
             return None
         above: list[ast.stmt] = []
         for number, one in enumerate(others):
@@ -274,49 +273,45 @@ class _Loops:
         return ast.Tuple([target for target, _ in pairs], ast.Store()), over
 
     def _is_list(self, node: ast.expr) -> bool:
-        return self._made(node) is not None
+        return bool(self._made(node))
 
-    def _made(self, node: ast.expr) -> ast.Call | None:
-        """The call that makes the list of modules that an attribute of `self` holds."""
-        path = path_of(node)
-        for cls in self.view.cls.lineage if self.view.cls is not None and path and path.startswith("self.") else ():
-            for one in ast.walk(cls.node):
-                match one:
-                    case (
-                        ast.Assign(targets=[target], value=ast.Call() as made)
-                        | ast.AnnAssign(target=target, value=ast.Call() as made)
-                    ) if path_of(target) == path and cls.module.dotted(made.func) in _LISTS:
-                        return made
-        return None
+    def _made(self, node: ast.expr) -> list[ast.Call]:
+        """The calls that make the list of modules that an attribute of `self` holds; none where it may hold another
+        thing."""
+        path, found = path_of(node), list[ast.expr | None]()
+        for one in self._of_classes() if path and path.startswith("self.") else ():
+            match one:
+                case ast.Assign(targets=targets, value=value) if path in map(path_of, targets):
+                    found.append(value)
+                case ast.AnnAssign(target=target, value=value) if path_of(target) == path:
+                    found.append(value)
+        calls = [one for one in found if isinstance(one, ast.Call) and self.view.module.dotted(one.func) in _LISTS]
+        return calls if len(calls) == len(found) else []
+
+    def _of_classes(self) -> Iterator[ast.AST]:
+        """All nodes of the class of the function, of its bases in the project, and of classes of the file that derive
+        from it."""
+        own = self.view.cls
+        below = [one for one in self.view.module.classes.values() if own in one.lineage]
+        for cls in dict.fromkeys([*below, *(own.lineage if own is not None else ())]):
+            yield from ast.walk(cls.node)
 
     def _length(self, node: ast.expr) -> int | None:
         """Of a list of modules that is written out, or made for a `range` of a number, and that nothing is added to."""
-        made = self._made(node)
-        adds = {"append", "extend", "insert", "add_module", "pop", "__delitem__"}
         text = ast.unparse(node)
-        for cls in self.view.cls.lineage if self.view.cls is not None else ():
-            for one in ast.walk(cls.node):
-                match one:
-                    case ast.Attribute(value=owner, attr=name) if name in adds and ast.unparse(owner) == text:
-                        return None
-                    case ast.Subscript(value=owner, ctx=ast.Store() | ast.Del()) if ast.unparse(owner) == text:
-                        return None
-        match made:
-            case ast.Call(args=[ast.List(elts=elements)], keywords=[]):
+        for one in self._of_classes():
+            match one:
+                case ast.Attribute(value=owner, attr=name) if name in _CHANGING and ast.unparse(owner) == text:
+                    return None
+                case ast.Subscript(value=owner, ctx=ast.Store() | ast.Del()) if ast.unparse(owner) == text:
+                    return None
+        match self._made(node):
+            case [ast.Call(args=[ast.List(elts=elements)], keywords=[])]:
                 return None if any(isinstance(one, ast.Starred) for one in elements) else len(elements)
-            case ast.Call(
-                args=[
-                    ast.ListComp(
-                        generators=[
-                            ast.comprehension(
-                                iter=ast.Call(func=ast.Name(id="range"), args=[ast.Constant(value=int(number))]), ifs=[]
-                            )
-                        ]
-                    )
-                ],
-                keywords=[],
-            ):
-                return number
+            case [ast.Call(args=[ast.ListComp(generators=[ast.comprehension(iter=over, ifs=[])])], keywords=[])]:
+                match over:
+                    case ast.Call(func=ast.Name(id="range"), args=[ast.Constant(value=int(number))]):
+                        return number
         return None
 
     def _free(self, *wanted: str) -> str:
