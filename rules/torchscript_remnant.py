@@ -93,7 +93,7 @@ _MARKED = re.compile(r"@\s*([\w.]+\.)?(script|ignore|unused|export|_?script_if_t
 
 
 class TorchscriptRemnant(ScriptRule):
-    mended_by = ("without-torchscript", "templates")
+    mended_by = ("for-torchscript", "without-torchscript", "templates")
     mends_notes = True
     words = (
         r"\bjit\.(trace|script|load|save|freeze|_?fork|_?wait|isinstance|optimize|ignore|unused|export|is_scripting)"

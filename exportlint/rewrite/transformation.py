@@ -100,6 +100,7 @@ _MODULES: Mapping[str, str] = {
     "effect-operator": "effect_operator:EffectOperator",
     "listed-in-init": "listed_in_init:ListedInInit",
     "fitting-shapes": "fitting_shapes:FittingShapes",
+    "for-torchscript": "for_torchscript:ForTorchScript",
     "given-as-tensors": "given_as_tensors:GivenAsTensors",
     "named-axes": "named_axes:NamedAxes",
     "number-operator": "reading_operator:NumberOperator",

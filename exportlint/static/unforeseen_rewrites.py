@@ -50,6 +50,8 @@ _GENERAL = (
     "state-in-buffers",
     "interface",
 )
+# Before these, of what no export showed: a call of the script raised, which may be one of torch.jit.
+_OF_NO_EXPORT = ("for-torchscript",)
 _MOST = 4
 
 
@@ -63,7 +65,8 @@ def with_rewrites(finding: Finding, path: Path, text: str) -> Finding:
         own = rule.cls.mended_by if rule is not None else ()
         ways = list(site.proposed(own)) if site is not None else []
         if site is not None and not ways:
-            ways += islice(site.proposed([one for one in _GENERAL if one not in own]), _MOST)
+            general = _GENERAL if finding.effect else (*_OF_NO_EXPORT, *_GENERAL)
+            ways += islice(site.proposed([one for one in general if one not in own]), _MOST)
     except (SyntaxError, ValueError, RecursionError):
         return finding
     return replace(finding, rewrites=tuple(fix_of(way, finding.path) for way in ways))

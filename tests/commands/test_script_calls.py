@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -596,3 +598,68 @@ torch.onnx.export(Ranked().eval(), (torch.ones(4, 8),), "ranked.onnx", dynamic_s
     assert told in done.stdout
     tmp_path.joinpath("net.py").write_text(source.replace("{DIM}", '"rows"'), "utf-8")
     assert told not in exportlint(tmp_path, "trial", "net.py", "--output-format", "concise").stdout
+
+
+UNROLLED = """\
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(8, 8), nn.Linear(8, 8)])
+
+    def through(self, x, count: int):
+        for i in range(count):
+            x = self.layers[i](x)
+        return x
+
+    def forward(self, x, count: int):
+        return self.through(x, count)
+
+
+if __name__ == "__main__":
+    model, x = Net().eval(), torch.randn(2, 8)
+    scripted = torch.jit.script(model)
+    scripted.save("net.pt")
+    print([torch.equal(model(x, count), torch.jit.load("net.pt")(x, count)) for count in (0, 1, 2)])
+"""
+
+
+@pytest.mark.slow
+def test_what_torchscript_cannot_compile_stands_at_its_line_and_is_mended(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(HEAD + UNROLLED, "utf-8")
+    done = exportlint(tmp_path, "trial", "net.py", COLUMNS="200")
+    words = " ".join(done.stdout.split())
+    assert "error[trial-script] the script's `torch.jit.script` raises here: RuntimeError: Expected integer" in words
+    assert "called at net.py:21, by way of `Net.forward` (net.py:16)" in words
+    assert "--> net.py:12:13" in done.stdout
+    assert "`for i, layer in enumerate(self.layers):`" in words
+    mended = exportlint(tmp_path, "fix", "net.py", "--write", COLUMNS="200")
+    assert "+        for i, layer in enumerate(self.layers):" in mended.stdout, mended.stdout + mended.stderr
+    ran = subprocess.run([sys.executable, "net.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert ran.stdout == "[True, True, True]\n"
+
+
+IN_PLACE = """\
+class Longer(nn.Module):
+    def forward(self, frames):
+        batch, length = frames.shape[:2]
+        padded = length
+        padded += 2
+        return padded + length
+
+
+traced = torch.jit.trace(Longer(), torch.randn(2, 3))
+"""
+
+
+@pytest.mark.slow
+def test_a_size_that_is_changed_in_place_while_it_is_traced(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(HEAD + IN_PLACE, "utf-8")
+    done = exportlint(tmp_path, "trial", "net.py", COLUMNS="200")
+    words = " ".join(done.stdout.split())
+    assert "error[torchscript-remnant] on the sample itself eager gives 8, the traced module 10;" in words
+    assert "a tensor, which `padded += 2` changes under each of its names; called at net.py:13" in words
+    assert "--> net.py:9:9" in done.stdout
+    mended = exportlint(tmp_path, "fix", "net.py", "--write", COLUMNS="200")
+    assert "+        padded = padded + 2" in mended.stdout, mended.stdout + mended.stderr
+    assert "jit-trace          differs  passed" in mended.stdout

@@ -288,7 +288,7 @@ class CallWatcher:
             if by_torch or self.is_unwatched():
                 return original(*args, **kwargs)
             model = bound(signature, args, kwargs).get(_PREPARING[call])
-            with self.unwatched():
+            with self.unwatched(CapturedCall(call, call_site(), model)):
                 made = original(*args, **kwargs)
             if model is not None:
                 return self._awaited(Prepared(call, call_site(), model, made))

@@ -184,7 +184,7 @@ def _finding(
         links=tuple(_links(seen, rule)),
         read_at=_read_at(seen, where.root),
         code=str(seen.details.get("fake_kernel", "")),
-        inside=_inside(seen, at) + _called_at(seen, where.root),
+        inside=_inside(seen, at) + _called_at(seen, where.root) + _scripted_at(seen, where.root),
         torch_says=seen.text,
         about_declaration=seen.is_about_declaration,
         **rest,
@@ -214,6 +214,15 @@ def _called_at(seen: Observation, root: Path) -> str:
     """Where a custom operator is called, of which the finding stands at the definition."""
     called = seen.details.get("called_at")
     return f"; called at {shown(called[0], root)}:{called[1]}" if called else ""
+
+
+def _scripted_at(seen: Observation, root: Path) -> str:
+    """Of what TorchScript compiles or runs: the line that asks it to, and the functions on the way from there."""
+    if not (through := seen.details.get("scripted")):
+        return ""
+    called, *functions = [(f"{shown(path, root)}:{line}", function) for path, line, function in through]
+    way = " and ".join(f"`{function}` ({place})" for place, function in functions)
+    return f"; called at {called[0]}{f', by way of {way}' if way else ''}"
 
 
 def _own_call(seen: Observation, root: Path) -> Frame | None:

@@ -8,7 +8,9 @@ exception    something raised, or ended the process. `text` is torch's whole mes
              does not know, where another line uses it), "gb_type", "cause" {error_class, text}, "draft" (the type of
              an issue of draft_export, with its "subject"), "class" (one that export cannot flatten; with "built" the
              frames lead to the line that builds the object), "sizes" (facts about declared sizes that do not hold),
-             "during" (the call of a script that raised, and its "target"), "check" (other-size, of a script that gives
+             "during" (the call of a script that raised, and its "target"), "scripted" (of what TorchScript cannot
+             compile or run: [path, line, function] of the call, and of each function on the way to the last frame),
+             "check" (other-size, of a script that gives
              a program a size that it was not exported for), "submodule" with "class_name" and "inputs" (refused by
              itself), "ended" (crashed or timed-out) and "output" (the last words of the process)
 graph-break  one break of `torch._dynamo.explain`, each place once
@@ -41,7 +43,7 @@ baked             "ours" and "theirs", with "operator" or "constant": another li
 eager-after-export    as output or state: the model itself, called after the export
 jit-trace         of torch.jit.trace: "how" the "inputs" were made, "output" (path and index), what eager gives there
                   ("ours"), the traced module ("theirs"), and both on the "sample"; or what this alone "raised"; "line":
-                  [path, line, text] of the branch
+                  [path, line, text] of the branch; "in_place": the code that changes a size
                   "larger": the inputs have other sizes, "doubted" are the lines of which the tracer warns, and
                   "declared" says whether the call asked for that
 onnx-trace        the same of the file of torch.onnx.export(dynamo=False); "dynamo": the other exporter is right there
@@ -75,7 +77,14 @@ from exportlint.trial.protocol.frames import (
 )
 from exportlint.trial.protocol.shortening import without_tensors
 from exportlint.trial.protocol.size_facts import OF_THE_SAMPLE
-from exportlint.trial.protocol.torch_messages import graph_break_id, is_about_a_size, misfit_of_shapes
+from exportlint.trial.protocol.torch_messages import (
+    graph_break_id,
+    is_about_a_size,
+    misfit_of_shapes,
+    of_torchscript,
+    torchscript_frames,
+    uncompiled,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -167,8 +176,13 @@ class Observation:
 
     @property
     def first_line(self) -> str:
-        """The first line of `text` that is not blank; the values of a tensor do not end it."""
-        return next((line.strip() for line in without_tensors(self.text).splitlines() if line.strip()), "")
+        """The first line of `text` that is not blank; the values of a tensor do not end it. Of TorchScript's compiler
+        what it says first, without the schemas of operators."""
+        if found := uncompiled(self.text):
+            return found.sentence
+        return next(
+            (line.strip() for line in without_tensors(of_torchscript(self.text)).splitlines() if line.strip()), ""
+        )
 
     @property
     def brief(self) -> str:
@@ -192,15 +206,29 @@ def of_exception(exc: BaseException, **details: Any) -> Observation:
     cause = exc.__cause__
     if cause is not None:
         details["cause"] = {"error_class": _class_name(cause), "text": str(cause)[:2000]}
+    if inside := torchscript_frames(str(exc)):
+        details["scripted"] = [[one.path, one.line, one.function] for one in (*_call_of(exc), *inside[:-1])]
     gb_id = graph_break_id(text, gb_type)
     seen = Observation("exception", text[:20_000], _class_name(exc), gb_id=gb_id, details=details)
     return seen.at(frames_of(exc))
 
 
 def frames_of(exc: BaseException) -> tuple[Frame, ...]:
-    """The first stack that reaches user code: Dynamo's own, else the traceback, else what the message quotes."""
+    """The first stack that reaches user code: Dynamo's own, else the traceback, else what the message quotes. Behind
+    the traceback stands what TorchScript compiles or runs, of which Python knows nothing."""
+    if inside := torchscript_frames(str(exc)):
+        return (*_traceback(exc), *inside)
     stacks = [*_stacks(exc), message_frames(str(exc))]
     return next((s for s in stacks if any(is_user_path(f.path) for f in s)), stacks[-2] if len(stacks) > 1 else ())
+
+
+def _traceback(exc: BaseException) -> tuple[Frame, ...]:
+    return summary_frames(traceback.extract_tb(exc.__traceback__))
+
+
+def _call_of(exc: BaseException) -> tuple[Frame, ...]:
+    """The innermost line of user code that Python itself ran."""
+    return next(((one,) for one in reversed(_traceback(exc)) if is_user_path(one.path)), ())
 
 
 def _stacks(exc: BaseException) -> Iterator[tuple[Frame, ...]]:
@@ -213,7 +241,7 @@ def _stacks(exc: BaseException) -> Iterator[tuple[Frame, ...]]:
     context = exc.__context__
     if exc.__cause__ is None and context is not None:
         yield summary_frames(traceback.extract_tb(context.__traceback__))
-    yield summary_frames(traceback.extract_tb(exc.__traceback__))
+    yield _traceback(exc)
 
 
 def causes_of(exc: BaseException) -> Iterator[BaseException]:

@@ -13,7 +13,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from exportlint.trial.protocol.frames import Frame, message_frames, package_folder
+from exportlint.trial.protocol.frames import Frame, frame_at, message_frames, package_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -196,6 +196,97 @@ def is_about_a_size(text: str) -> bool:
 def is_about_axes(text: str) -> bool:
     """Does torch.onnx.export not understand the `dynamic_axes`?"""
     return "Failed to convert 'dynamic_axes'" in text
+
+
+# TorchScript. What it cannot compile it shows in an excerpt of the source; behind that, outwards, each call for which
+# it compiles the function.
+_EXCERPT = re.compile(r'^ *File "(?P<path>[^"\n]+)", line (?P<line>\d+)(?P<ran>, in (?P<function>\S+))?$', re.MULTILINE)
+_COMPILED_FOR = re.compile(
+    r"^'(?P<callee>[^'\n]+)' is being compiled since it was called from '(?P<caller>[^'\n]+)'\n\Z", re.MULTILINE
+)
+_INTERPRETED = "Traceback of TorchScript"
+_NOT_SAYING = re.compile(
+    r"[\w:.]+\(.*\) -> .*:|The following variants are available:|The original call is:|:"
+)  # whole lines: schemas, and what stands above them
+_CLASS_OF_SCRIPT = re.compile(
+    r"__torch__\.(?:___torch_mangle_\d+\.)?|___torch_mangle_\d+\.| \(of Python compilation unit at: \w+\)"
+)
+_NO_CALL_FITS = "Arguments for call are not valid."
+_UNCOMPILED = tuple(
+    (kind, re.compile(pattern))
+    for kind, pattern in (
+        ("module-index", r"ModuleList/Sequential indexing is only supported"),
+        ("dict-index", r"ModuleDict indexing is only supported"),
+        ("module-slice", r"\bnn\.modules\.\S+' object has no attribute or method '__call__'"),
+        ("module-zip", r"does not have a statically determinable length"),
+        (
+            "module-reversed",
+            r"Expected a value of type 'Tensor' for argument '0' but instead found type '\S*ModuleList",
+        ),
+        ("module-break", r"do not support break or continue inside the body of these loops"),
+        ("arguments", r"can't take variable number of arguments"),
+        ("becomes-tensor", r"Variable '(?P<name>\w+)' previously had type NoneType"),
+        ("other-type", r"Variable '(?P<name>\w+)' previously had type"),
+        ("branches", r"Type mismatch: (?P<name>\w+) is set to type"),
+        ("undefined", r"(?P<name>\w+) is not defined in the (?:true|false) branch"),
+        ("returns", r"Previous return statement returned a value of type"),
+        ("not-annotated", r"found type '(?P<type>[^']+)'\.\s+Inferred '(?P<name>\w+)' to be of type 'Tensor'"),
+        ("optional", r"but instead found type '(?:Optional\[|NoneType)"),
+        ("default", r"Mutable default parameters are not supported"),
+        ("format", r"Don't support formatting in JoinedStr"),
+        ("lambda", r"Lambda aren't supported"),
+        ("try", r"try blocks aren't supported"),
+        ("comprehension", r"Only a single generator|Comprehension ifs"),
+        ("empty-list", r"Type variable 't' previously matched to type Tensor"),
+        ("global", r"python value of type '(?P<type>\w+)' cannot be used as a value"),
+        ("name-of-attribute", r"getattr's second argument must be a string literal"),
+        ("super", r"'Tensor' object has no attribute or method 'forward'"),
+    )
+)
+
+
+class Uncompiled(NamedTuple):
+    """What TorchScript cannot compile. `sentence`: in its words, without schemas; `frames`: where, from the outermost
+    function that it compiles inwards; `kind` and `parts` as those of a refusal, "" where its words are not known."""
+
+    sentence: str
+    frames: tuple[Frame, ...]
+    kind: str = ""
+    parts: Mapping[str, str] = {}
+
+
+def uncompiled(text: str) -> Uncompiled | None:
+    """None where the message is none of TorchScript's compiler."""
+    excerpts = [*_EXCERPT.finditer(text)]
+    if not excerpts or excerpts[0]["ran"] or not text[: excerpts[0].start()].rstrip().endswith(":"):
+        return None
+    before = _CLASS_OF_SCRIPT.sub("", text[: excerpts[0].start()])
+    lines = [line.strip() for line in before.splitlines()]
+    says = [line for line in lines if line and not _NOT_SAYING.fullmatch(line)]
+    sentence = " ".join(says[:2]).replace(f"{_NO_CALL_FITS} ", f"{_NO_CALL_FITS[:-1]}: ").rstrip(" :")
+    frames, inside = [excerpts[0]], [""]
+    for one in excerpts[1:]:
+        if found := _COMPILED_FOR.search(text[: one.start()]):
+            inside[-1] = found["callee"]
+            frames.append(one)
+            inside.append(found["caller"])
+    places = [frame_at(one["path"], int(one["line"]), name) for one, name in zip(frames, inside, strict=True)]
+    for kind, pattern in _UNCOMPILED:
+        if known := pattern.search(before):
+            parts = {name: value or "" for name, value in known.groupdict().items()}
+            return Uncompiled(sentence, tuple(reversed(places)), kind, parts)
+    return Uncompiled(sentence, tuple(reversed(places)))
+
+
+def torchscript_frames(text: str) -> tuple[Frame, ...]:
+    """Where TorchScript is at what it cannot compile, or at what fails in its interpreter; outermost first."""
+    if found := uncompiled(text):
+        return found.frames
+    quoted = text.rpartition(_INTERPRETED)[2] if _INTERPRETED in text else ""
+    places = (
+        one for one in _EXCERPT.finditer(quoted) if not one["path"].startswith("code/")
+    )  # of a file without source
+    return tuple(frame_at(one["path"], int(one["line"]), one["function"] or "") for one in places)
 
 
 def of_torchscript(text: str) -> str:

@@ -19,6 +19,7 @@ from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.inputs.input_sets import Inputs, inputs_of, with_other_values
 from exportlint.trial.child.execution.inputs.pytree_leaves import leaves, snapshot
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
+from exportlint.trial.child.execution.sizes_in_place import SizesKept
 from exportlint.trial.child.export.export_call import warnings_kept
 from exportlint.trial.child.loading.loaded import copied
 from exportlint.trial.child.loading.seeding import seed
@@ -67,14 +68,18 @@ def run(request: StageRequest) -> StageAnswer:
     if not all(one.ok for one in both):
         return StageAnswer(SKIPPED, "on the sample not both give something")
     eager, again, ours = (one.value for one in both)
+    ours = _numbers_as(eager, ours)
     if len(eager) != len(ours):
         return StageAnswer(SKIPPED, "what eager gives is not what the file gives")
     if compare(eager, again, exact=True):
         return StageAnswer(SKIPPED, "eager gives other values in every run")
     if compare(eager, ours):
         details = {"check": request.stage, **values_beside(eager, ours, eager), **_with_dynamo(request, traced, sample)}
-        seen = Observation("difference", details=details)
-        request.emit(_at_the_call(seen, request))
+        seen = _at_the_call(Observation("difference", details=details), request)
+        for place in (places := _sizes_in_place(request, eager)):
+            request.emit(_in_place(seen, place))
+        if not places:
+            request.emit(seen)
         return StageAnswer(DIFFERS, None)
     if isinstance(traced, OnnxFile) and traced.unknown:
         details = {"check": request.stage, "unknown_axes": traced.unknown, "names": traced.names}
@@ -184,6 +189,49 @@ def _traced(loaded: Loaded, sample: Inputs) -> Any:
     return torch.jit.trace(model, None if named else args, check_trace=False, strict=False, **named)
 
 
+def _sizes_in_place(request: StageRequest, eager: Leaves) -> list[Frame]:
+    """The lines that change a size in place, where the traced module gives what eager gives on the sample once they do
+    not: each that is enough by itself, else all of them."""
+    if request.stage != JIT_TRACE.name:
+        return []
+    found = in_fork(partial(_with_sizes_kept, request.loaded, eager), request.folder)
+    places: list[Frame] = found.value if found.ok else []
+    alone = [
+        place
+        for place in (places if len(places) > 1 else ())
+        if (one := in_fork(partial(_with_sizes_kept, request.loaded, eager, place[:2]), request.folder)).ok
+        and one.value
+    ]
+    return alone or places
+
+
+def _with_sizes_kept(loaded: Loaded, eager: Leaves, only: tuple[str, int] | None = None) -> list[Frame]:
+    """Where a size is changed in place; none, where that is not what makes the traced module differ."""
+    sample = inputs_of(loaded, 0)
+    with SizesKept(only) as watch:
+        traced = _traced(loaded, sample)
+    theirs = _numbers_as(eager, _called(traced, sample))
+    return [] if compare(eager, theirs) else list(watch.places.values())
+
+
+def _in_place(seen: Observation, place: Frame) -> Observation:
+    """The same at that line, with the call that traces."""
+    called = [[seen.user.path, seen.user.line, ""]] if seen.user else []
+    return seen.at([place]).with_details(in_place=place.text, scripted=called)
+
+
+def _numbers_as(eager: Leaves, theirs: Leaves) -> Leaves:
+    """What a traced module gives, with numbers of Python where eager gives them: its own are tensors of one element."""
+    numbers = {path: value for path, value in eager if isinstance(value, (bool, int, float))}
+    return [(path, _number(numbers[path], value) if path in numbers else value) for path, value in theirs]
+
+
+def _number(of_eager: float, value: Any) -> Any:
+    if not isinstance(value, torch.Tensor) or value.numel() != 1:
+        return value
+    return of_eager if value.item() == of_eager else value.item()
+
+
 def _called(model: Callable[..., Any], inputs: Inputs) -> Leaves:
     args, kwargs = copied(inputs)
     seed(0)
@@ -198,6 +246,7 @@ def _beside(loaded: Loaded, traced: Any, inputs: Inputs) -> tuple[()] | tuple[Le
         theirs = _called(traced, inputs)
     except Exception as exc:  # noqa: BLE001 - whatever it raises, eager does not
         return eager, of_exception(exc).first_line
+    theirs = _numbers_as(eager, theirs)
     return (eager, theirs) if compare(eager, theirs) else ()
 
 

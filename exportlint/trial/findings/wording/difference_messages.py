@@ -233,7 +233,9 @@ def _jit_trace(seen: Observation) -> str:
     if unknown := details.get("unknown_axes"):
         return f"{unknown_axes(unknown, details['names'])}: torch warns, and keeps the sizes of the sample"
     if "how" not in details:
-        return f"on the sample itself {_beside_traced(seen)}"
+        code = details.get("in_place")
+        why = f"; while torch.jit.trace runs a size is a tensor, which `{code}` changes under each of its names"
+        return f"on the sample itself {_beside_traced(seen)}{why if code else ''}"
     if details.get("larger"):
         doubted = [f"line {line}, `{text}`" for _, line, text in details["doubted"]]
         warns = f"; torch.jit.trace warns of {' and '.join(doubted)}" if doubted else ""

@@ -49,6 +49,7 @@ _WITH_DYNAMO = (
     "export with `dynamo=True`, the default, and the opset that it writes: tried here, its file gives what eager gives"
 )
 _BY_NAMES = "name the axes by the names of inputs and outputs, and give these with `input_names` and `output_names`"
+_NEW_NUMBER = "make a new number, `n = n + 2` for `n += 2`: the size then stays as it is"
 _DECLARE = (
     "export with a `dynamic_shapes` that declares the dim; what could be declared, and what fixes a size, stands at the"
     " target"
@@ -113,6 +114,8 @@ def difference_words(stage: Stage, seen: Observation, changed: str | None = None
     if seen.check == "onnx-trace":
         instead = _WITH_DYNAMO if seen.details.get("dynamo") else None
         instead = _BY_NAMES if "unknown_axes" in seen.details else instead
+    if seen.details.get("in_place"):
+        instead = _NEW_NUMBER
     if seen.check == "other-process":
         instead = "; or ".join(_IN_EVERY_PROCESS[one] for one in seen.details.get("follows", ["sets"]))
     return Words(message, instead)

@@ -14,6 +14,7 @@ from exportlint.trial.protocol.torch_messages import (
     is_about_numpy,
     misfit_of_shapes,
     refusal,
+    uncompiled,
     violates_declared_sizes,
     violation,
 )
@@ -122,7 +123,42 @@ def torch_words(seen: Observation) -> Words:
         return _filled(found.parts, seen, known, suggestion)
     if broken := graph_break(text):
         return _graph_break(broken)
-    return Words(f"{_bare(seen.error_class)}{one_line(seen.first_line or text)}")
+    words = f"{_bare(seen.error_class)}{one_line(seen.first_line or text)}"
+    if told := uncompiled(text):
+        return Words(words, _FOR_TORCHSCRIPT.get(told.kind, "").format_map(told.parts) or None)
+    return Words(words)
+
+
+# What TorchScript cannot compile, by its kind: what to write instead. `{groups}` are its parts.
+_FOR_TORCHSCRIPT: Mapping[str, str] = {
+    "module-index": "loop over the list itself, and test the number in the loop: "
+    "`for i, layer in enumerate(self.layers):`, and in it `if i < n:`",
+    "dict-index": "loop over the dict, and test the key in the loop: `for name, layer in self.layers.items():`, and in"
+    " it `if name == key:`",
+    "module-slice": "loop over the whole list, and test the number in the loop: "
+    "`for i, layer in enumerate(self.layers):`, and in it `if i >= 1:`",
+    "module-zip": "loop over the modules alone, `for i, layer in enumerate(self.layers):`, and take `others[i]` in it",
+    "module-reversed": "keep the modules in a second `nn.ModuleList` in the order in which they are called",
+    "module-break": "keep a flag instead: `if not done:` around what the loop does",
+    "arguments": "name every argument, or take a list of them",
+    "becomes-tensor": "annotate it where it is None, `{name}: Optional[torch.Tensor] = None`, and test it for None"
+    " before it is used",
+    "other-type": "give the other value a name of its own",
+    "branches": "give both branches the same type, or the other value a name of its own",
+    "undefined": "set `{name}` before the branch, or in both",
+    "returns": "return the same type everywhere",
+    "not-annotated": "annotate the parameter: `{name}: {type}`",
+    "optional": "test it for None before, `if x is not None:`, which TorchScript follows for names, not for attributes",
+    "default": "make the default None, and set it in the function",
+    "format": "print the tensor without a format, or leave it out of what is scripted: `@torch.jit.unused`",
+    "lambda": "make it a function of the file",
+    "try": "test before what would raise",
+    "comprehension": "write it as a loop that appends",
+    "empty-list": "annotate the empty list: `out: List[int] = []`",
+    "global": "keep it on the module, set in `__init__`, or pass it in",
+    "name-of-attribute": "keep the modules in an `nn.ModuleList` and loop over it",
+    "super": "give the inherited code a method of its own name, and call that on `self`",
+}
 
 
 # The author's line decides nothing: an operation that it calls does.
