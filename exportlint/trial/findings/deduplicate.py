@@ -26,7 +26,12 @@ from exportlint.trial.protocol.remedies import (
     operator_without_fake_kernel,
 )
 from exportlint.trial.protocol.stages import EAGER, LOAD
-from exportlint.trial.protocol.torch_messages import is_about_inputs, is_about_outputs, names_scripted_part
+from exportlint.trial.protocol.torch_messages import (
+    given_class_name,
+    is_about_inputs,
+    is_about_outputs,
+    names_scripted_part,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -137,10 +142,11 @@ def _changing(report: TargetReport, check: str) -> list[Observation]:
 
 
 def place_of(seen: Observation, report: TargetReport) -> tuple[str | None, int | None]:
-    """An input stands at forward's parameter, an output at its return, the mode of the model and its `dynamic_shapes`
-    at the call that a script gives them to, all else at the class; where the code is not the project's own, all stands
-    where the target does."""
+    """An input stands at forward's parameter, an output at its return, the mode of the model, its `dynamic_shapes` and
+    an object of a library's class at the call that a script gives them to, all else at the class; where the code is not
+    the project's own, all stands where the target does."""
     about_call = seen.details.get("note") == TRAINING_MODE or seen.is_about_declaration
+    about_call = about_call or given_class_name(seen.text) is not None
     if about_call and report.target and report.target.given_to:
         return report.path, report.line
     load = report.stage(LOAD.name)

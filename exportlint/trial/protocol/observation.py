@@ -7,7 +7,8 @@ exception    something raised, or ended the process. `text` is torch's whole mes
              (None when the process ended), `frames` where. `details`: "read" (what read the number that torch
              does not know, where another line uses it), "gb_type", "cause" {error_class, text}, "draft" (the type of
              an issue of draft_export, with its "subject"), "class" (one that export cannot flatten; with "built" the
-             frames lead to the line that builds the object), "sizes" (facts about declared sizes that do not hold),
+             frames lead to the line that builds the object, with "defined" (class or dataclass) to the class of one
+             that is given to the export, "given_at"), "sizes" (facts about declared sizes that do not hold),
              "during" (the call of a script that raised, and its "target"), "check" (other-size, of a script that gives
              a program a size that it was not exported for), "submodule" with "class_name" and "inputs" (refused by
              itself), "ended" (crashed or timed-out) and "output" (the last words of the process)
