@@ -252,10 +252,12 @@ def _objects_given(code: Code) -> Iterator[tuple[ast.expr, Value]]:
     """The expressions that surely give an object of an unknown class to an export, but those that the annotation of a
     parameter of this file tells of."""
     for call in code.exports:
+        told = set[object]()  # a class is registered once, however many objects of it there are
         for node, value in given_parts(code.module, call):
             for one in (value, *_held_objects(value)):
-                surely = one.kind is Kind.INSTANCE and one.certain
+                surely = one.kind is Kind.INSTANCE and one.certain and (one.cls or one.name) not in told
                 if surely and _fault_of(code.module, one) and not _is_annotated(code, call, one):
+                    told.add(one.cls or one.name)
                     yield node, one
                     break
 

@@ -22,6 +22,7 @@ from exportlint.trial.protocol.remedies import (
     LARGER_SAMPLE,
     NO_GRAD,
     NO_VALIDATION,
+    SWITCH,
     operator_name,
     operator_without_fake_kernel,
 )
@@ -242,9 +243,13 @@ def with_remedy(found: TrialFinding, report: TargetReport, modes: Sequence[str] 
     refused = [mode for mode, outcome in found.effect.items() if outcome == Outcome.REFUSED.value]
     if all(mode not in refused and report.agrees(mode) for mode in modes):
         return found
-    remedy = _remedy(refused, report)
+    remedy, helped = _remedy(refused, report), _helped(report)
     if remedy and found.words.suggestion == STATE_WHAT_HOLDS:
         found = replace(found, words=replace(found.words, suggestion=None))  # what holds is what the remedy says
+    off = next((helped[mode] for mode in refused if mode in helped and helped[mode]["remedy"] == SWITCH), None)
+    if off:
+        words = replace(found.words, suggestion=None)  # which names no switch that was tried
+        found = replace(found, words=words, switch=str(off["switch"]), loose_trace=bool(off["loose_trace"]))
     return replace(found, remedy=remedy)
 
 
@@ -284,6 +289,10 @@ def _in_words(helped: Mapping[str, Any], mode: str, report: TargetReport) -> str
         )
     if helped["remedy"] == LARGER_SAMPLE:
         return f"{_WORDS[LARGER_SAMPLE]}, as this trial did: with 2 it exports and agrees with eager in {mode} mode"
+    if helped["remedy"] == SWITCH:
+        line = f"write `model.{helped['switch']} = False` before the call, as this trial did"
+        loose = "; `torch.jit.trace` takes the rest with `strict=False`" if helped["loose_trace"] else ""
+        return f"{line}: the output is then the same without that object, and exports in {mode} mode{loose}"
     result = "exports" if helped["remedy"] == EVAL else "exports and agrees with eager on the sample"
     return f"{_WORDS[helped['remedy']]}, as this trial did: it then {result} in {mode} mode"
 

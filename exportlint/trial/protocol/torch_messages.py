@@ -113,6 +113,17 @@ def misfit_of_shapes(text: str) -> Mapping[str, str] | None:
     return {name: part for name, part in found.groupdict().items() if part} if found else None
 
 
+def gives_unknown_class(text: str) -> bool:
+    """Does the model return an object that torch cannot take apart?"""
+    found = refusal(text)
+    return found is not None and found.kind == "output-class"
+
+
+def asks_for_loose_trace(text: str) -> bool:
+    """Does torch.jit.trace refuse a dict, which it gives with `strict=False`?"""
+    return "Encountering a dict at the output of the tracer" in text
+
+
 _UNKNOWN_CLASS = re.compile(
     r"Found <class '(?P<dotted>[\w.<>]+)'> in (?:output|input)"
     r"|unrecognized type UserDefinedObjectVariable\((?P<name>\w+)\)"
