@@ -744,6 +744,7 @@ def _at_top(draft: Draft, text: str, name: str) -> bool:
 # -- What is exported --------------------------------------------------------------------------------------------------
 
 _EXPORTERS = frozenset({"torch.export.export", "torch.export.draft_export", "torch.export.export_for_training"})
+EXPORT_CALLS = _EXPORTERS | {"torch.onnx.export", "torch.jit.trace"}
 _WRAPPED = "export a small module whose forward calls it"
 _MOST = 8  # tensors that are written out
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from exportlint.engine.entry.samples import TAKERS
 from exportlint.engine.flow.def_use import path_of
 from exportlint.finding import Applicability
 from exportlint.rewrite.draft import Draft, NoRoomError, changed_copy, statements
+from exportlint.rewrite.interface import EXPORT_CALLS
 from exportlint.rule.suspicion import SuspectedRewrite
 
 if TYPE_CHECKING:
@@ -20,7 +20,9 @@ _CHAINED = frozenset({"eval", "train", "to", "cpu", "float", "double", "half"})
 def switched_off(module: ModuleInfo, line: int, switch: str, *, loose_trace: bool) -> SuspectedRewrite | None:
     """Above the call at the line that is given the model, which has to be a name there. `loose_trace`: a call of
     `torch.jit.trace` is given `strict=False`."""
-    calls = [one for one in ast.walk(module.tree) if isinstance(one, ast.Call) and module.dotted(one.func) in TAKERS]
+    calls = [
+        one for one in ast.walk(module.tree) if isinstance(one, ast.Call) and module.dotted(one.func) in EXPORT_CALLS
+    ]
     here = [one for one in calls if one.lineno <= line <= (one.end_lineno or one.lineno)]
     name = _model_name(here[0]) if len(here) == 1 else None
     if name is None:
