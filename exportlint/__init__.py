@@ -14,8 +14,9 @@ from exportlint.version import __version__ as __version__
 if TYPE_CHECKING:
     from exportlint.engine.source.parsed import Parsed, last_name
     from exportlint.engine.source.symbols import ClassInfo, FunctionInfo, ModuleInfo
-    from exportlint.engine.values.abstract_value import Kind, Source, Value
+    from exportlint.engine.values.abstract_value import ExportCall, Kind, Source, Value
     from exportlint.engine.values.extents import Declaration
+    from exportlint.engine.values.given_parts import given_parts
     from exportlint.engine.values.program_calls import calls_with_other_sizes
     from exportlint.engine.values.shape_specification import Misfit, Specification, size_written, specifications
     from exportlint.engine.values.shapes import Demand, Need, dims_of, extent_of, has_several_elements
@@ -55,8 +56,9 @@ if TYPE_CHECKING:
 _NAMES_OF_MODULES = {
     "engine.source.parsed": "Parsed last_name",
     "engine.source.symbols": "ClassInfo FunctionInfo ModuleInfo",
-    "engine.values.abstract_value": "Kind Source Value",
+    "engine.values.abstract_value": "ExportCall Kind Source Value",
     "engine.values.extents": "Declaration",
+    "engine.values.given_parts": "given_parts",
     "engine.values.program_calls": "calls_with_other_sizes",
     "engine.values.shape_specification": "Misfit Specification size_written specifications",
     "engine.values.shapes": "Demand Need dims_of extent_of has_several_elements",
@@ -100,6 +102,7 @@ __all__ = [
     "Demand",
     "Diagnosis",
     "Edit",
+    "ExportCall",
     "Finding",
     "Fix",
     "FunctionInfo",
@@ -141,6 +144,7 @@ __all__ = [
     "fills_own_tensors",
     "flat_targets",
     "functions_below",
+    "given_parts",
     "has_modes",
     "has_several_elements",
     "is_part",

@@ -85,7 +85,8 @@ class Fix:
     `tried` is "verified", "failed" or "not tried". `both_sides_of`: the line of a decision; only
     inputs that take both of its sides can show that it is right. 0: there is none. `needs_python`:
     the program calls Python where it runs, which no target of deployment has. `kernel`: a fake kernel
-    that the description holds, as Python.
+    that the description holds, as Python. `switch`: a flag, by its path from the model, that is to be off;
+    `loose_trace`: `torch.jit.trace` takes the rest with `strict=False`.
 
     >>> Fix("Use `.detach()`.").tried
     'not tried'
@@ -98,6 +99,8 @@ class Fix:
     both_sides_of: int = 0
     needs_python: bool = False
     kernel: str = ""
+    switch: str = ""
+    loose_trace: bool = False
 
 
 class Wanted(str, enum.Enum):

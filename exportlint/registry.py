@@ -48,7 +48,7 @@ class RuleInfo:
         """Is it about code that a model runs, and not about a whole file or script?"""
         from exportlint.rule.base import Scope  # noqa: PLC0415 (as in `_rule_in`)
 
-        return self.cls.scope is Scope.EXPORTED
+        return self.cls.scope is not Scope.FILE
 
     @property
     def page(self) -> str:

@@ -41,8 +41,7 @@ class Proposal:
         edits = [edit for _, fix in self.parts for edit in fix.edits]
         why = [
             HunkReason(
-                finding.path,
-                finding.line,
+                *_where(finding, fix),
                 finding.rule,
                 fix.description,
                 BY_CONSTRUCTION if fix.applicability is Applicability.SAFE else "",
@@ -50,6 +49,13 @@ class Proposal:
             for finding, fix in self.parts
         ]
         return edition.with_edits(edits, why)
+
+
+def _where(finding: Finding, fix: Fix) -> tuple[str, int]:
+    """The line that is rewritten for the finding: its own, or where another file alone is edited, the first of that."""
+    if not fix.edits or any(edit.path == finding.path for edit in fix.edits):
+        return finding.path, finding.line
+    return fix.edits[0].path, fix.edits[0].start[0]
 
 
 def compatible(parts: Iterable[tuple[Finding, Fix]]) -> Proposal:

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, cast
 from exportlint.engine.flow.control_flow import blocks
 from exportlint.engine.flow.def_use import changed, defined, path_of, used
 from exportlint.engine.values.abstract_value import Kind
-from exportlint.rewrite.draft import changed_copy, expression, snake_case, stands_for, statements
+from exportlint.engine.values.given_parts import given_parts
+from exportlint.rewrite.draft import Draft, changed_copy, expression, snake_case, stands_for, statements
 from exportlint.rewrite.place import Place, around
 from exportlint.rewrite.transformation import Proposal
 from exportlint.rewrite.view import View
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from exportlint.engine.source.symbols import ClassInfo, FunctionInfo, ModuleInfo
     from exportlint.engine.values.abstract_value import Value
-    from exportlint.rewrite.draft import Draft
     from exportlint.rewrite.transformation import Site
 
 
@@ -50,6 +50,9 @@ class Interface:
         yield from _fake_kernel(site)
         yield from _renamed_attribute(site)
         yield from _collected_by_class(site)
+        if ways := list(_registered_class(site)):
+            yield from ways
+            return
         if site.view is None:
             return
         yield from _registered(site, site.view)
@@ -524,6 +527,42 @@ def _registered(site: Site, view: View) -> Iterator[Proposal]:
         yield Proposal(_REGISTER, draft)
 
 
+_CONSTANTS = frozenset({"int", "float", "bool", "str"})
+
+
+def _registered_class(site: Site) -> Iterator[Proposal]:
+    """The class of an object that is given to an export, and those of the records that it holds, each below its
+    definition: also in another file of the project. At an expression of a sample, or at the definition itself.
+
+    Of a class that is no record it has to be plain which attributes it is made of.
+    """
+    found = [cls for cls in site.module.classes.values() if cls.node is site.node and not cls.is_module]
+    parts = (one for call in site.belief.exports for one in given_parts(site.module, call))
+    given = [one for node, value in parts if node is site.node for one in _objects(value) if one.cls is not None]
+    found += [one.cls for one in given if one.cls is not None]
+    found = [cls for cls in found if cls.is_record or _plain_fields(cls) or "builtins.dict" in cls.foreign_bases]
+    homes = {cls.module.path: cls.module for cls in found}
+    if len(homes) != 1:  # a rewrite edits one file
+        return
+    (home,) = homes.values()
+    draft = Draft(home)
+    classes = dict.fromkeys(inner for one in found for inner in _with_fields(one))
+    done = [cls for cls in classes if cls.module is home and cls.node in home.tree.body and _register(draft, cls)]
+    if done:
+        yield Proposal(f"{_REGISTER}{_of_constants(done, given)}", draft)
+
+
+def _of_constants(classes: Sequence[ClassInfo], given: Sequence[Value]) -> str:
+    """What becomes of numbers and words, which no program takes: `torch.export` makes constants of them, and guards
+    that the program is given the same."""
+    fields = [one for cls in classes if cls.is_record for one in cls.node.body if isinstance(one, ast.AnnAssign)]
+    names = [ast.unparse(one.target) for one in fields if ast.unparse(one.annotation) in _CONSTANTS]
+    names += [name for one in given for name, value in one.fields if value.kind is Kind.SCALAR]
+    told = " and ".join(f"`{name}`" for name in dict.fromkeys(names))
+    constant = "becomes a constant" if len(set(names)) == 1 else "become constants"
+    return f" ({told} {constant} of the program, which refuses an object with others)" if told else ""
+
+
 def _parts(node: ast.expr) -> Iterator[ast.expr]:
     """The expressions that one `return` gives, with tuples, lists and dicts taken apart."""
     match node:
@@ -585,6 +624,11 @@ def _register(draft: Draft, cls: ClassInfo) -> bool:
     ]
     for call in calls:
         if not any(one.arg == "serialized_type_name" for one in call.keywords):
+            if ast.unparse(call.func).endswith("register_constant"):  # which takes no name
+                text = _registration(cls, known) if cls.is_record else None
+                if text is not None:
+                    draft.swap(call, expression(text))
+                return text is not None
             word = ast.keyword("serialized_type_name", ast.Constant(f"{cls.module.name}.{cls.name}"))
             draft.swap(call, changed_copy(call, keywords=[*call.keywords, word]))
             return True
@@ -700,6 +744,7 @@ def _at_top(draft: Draft, text: str, name: str) -> bool:
 # -- What is exported --------------------------------------------------------------------------------------------------
 
 _EXPORTERS = frozenset({"torch.export.export", "torch.export.draft_export", "torch.export.export_for_training"})
+EXPORT_CALLS = _EXPORTERS | {"torch.onnx.export", "torch.jit.trace"}
 _WRAPPED = "export a small module whose forward calls it"
 _MOST = 8  # tensors that are written out
 

@@ -32,7 +32,8 @@ class CannotError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A new version of the file. `description`: what was done, in a few words, as an order ("select with a mask").
+    """A new version of the file, or of another one of the project. `description`: what was done, in a few words, as an
+    order ("select with a mask").
 
     safe: right by construction, whatever the inputs are; unsafe: a run has to show it. `both_sides_of`: the line
     of a decision; only inputs can show it that take both of its sides. 0: there is none. `needs_python`: the program
@@ -136,16 +137,17 @@ def proposed_rewrites(
     for name in names:
         for proposal in _given(transformation(name).proposals(_site(module, belief, function, node))):
             try:
-                replacements = proposal.draft.edits()
-                text = edited(module.parsed.text, replacements)
-                if text in seen:
+                replacements, home = proposal.draft.edits(), proposal.draft.module
+                text = edited(home.parsed.text, replacements)
+                if text in seen or text == home.parsed.text:
                     continue
                 seen.add(text)
-                compile(text, str(module.path), "exec", dont_inherit=True)
+                compile(text, str(home.path), "exec", dont_inherit=True)
             except (NoRoomError, OverlappingEditsError, SyntaxError, ValueError):
                 continue
             how = (proposal.description, proposal.applicability, replacements)
-            yield SuspectedRewrite(*how, proposal.both_sides_of, proposal.needs_python)
+            path = str(home.path) if home is not module else ""
+            yield SuspectedRewrite(*how, proposal.both_sides_of, proposal.needs_python, path)
 
 
 def _given(proposals: Iterator[Proposal]) -> Iterator[Proposal]:

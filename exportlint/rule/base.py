@@ -30,6 +30,7 @@ class Scope(enum.Enum):
     """
 
     EXPORTED = "the functions that an exported forward can run"
+    EVERYWHERE = "the functions that an exported forward can run, and whole files"
     FILE = "whole files: export calls, imports, definitions"
 
 

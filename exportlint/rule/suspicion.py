@@ -60,7 +60,9 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True)
 class SuspectedRewrite:
-    """One way to write differently what a rule reports; all replacements are in its file, in order, and none overlap.
+    """One way to write differently what a rule reports; all replacements are in one file, in order, and none overlap.
+
+    `path`: that file, where it is another one than the place that is reported stands in.
 
     >>> SuspectedRewrite("read it with `.detach()`", Applicability.SAFE, ()).applicability.value
     'safe'
@@ -71,6 +73,7 @@ class SuspectedRewrite:
     replacements: tuple[Replacement, ...]
     both_sides_of: int = 0
     needs_python: bool = False
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,11 +138,11 @@ class _FileJudge:
     def _whole_file(self) -> None:
         module = self.project.module(self.path)
         piece = CodePiece(SourceText(self.parsed), module, self.engine.beliefs[self.path], shown(self.path))
-        self._visit(piece, [rule for rule in self.rules if rule.cls.scope is Scope.FILE])
+        self._visit(piece, [rule for rule in self.rules if rule.cls.scope is not Scope.EXPORTED])
 
     def _functions(self, path: Path) -> None:
         belief = self.engine.beliefs[path]
-        mine = [rule for rule in self.rules if rule.cls.scope is Scope.EXPORTED]
+        mine = [rule for rule in self.rules if rule.cls.scope is not Scope.FILE]
         for function in _outermost(belief.reached):
             source = SourceText(function.module.parsed)
             self._visit(CodePiece(source, function.module, belief, shown(path), function), mine)

@@ -92,10 +92,10 @@ def _suspicion_from_plain(
 
 
 def _rewrite_from_plain(
-    description: str, applicability: str, replacements: Any, both_sides_of: int, needs_python: bool
+    description: str, applicability: str, replacements: Any, both_sides_of: int, needs_python: bool, path: str
 ) -> SuspectedRewrite:
     made = (Replacement((start[0], start[1]), (end[0], end[1]), text) for start, end, text in replacements)
-    return SuspectedRewrite(description, Applicability(applicability), tuple(made), both_sides_of, needs_python)
+    return SuspectedRewrite(description, Applicability(applicability), tuple(made), both_sides_of, needs_python, path)
 
 
 # Kept between runs.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import astuple, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from exportlint.files import shown as shown_path
 from exportlint.finding import Applicability, Edit, Finding, Fix, Severity, fingerprint
 
 if TYPE_CHECKING:
@@ -114,9 +116,10 @@ def _of_this_break(links: tuple[Link, ...], measured: tuple[str, ...] | None) ->
     return (*cases, *(link for gb_id in measured if (link := link_for_graph_break(gb_id))), *docs)
 
 
-def fix_of(rewrite: SuspectedRewrite, shown: str) -> Fix:
-    """As findings carry it: a rewrite of the file that is `shown` by this name."""
-    edits = tuple(Edit(shown, one.start, one.end, one.text) for one in rewrite.replacements)
+def fix_of(rewrite: SuspectedRewrite, named: str) -> Fix:
+    """As findings carry it: a rewrite of the file that is `named` so, or of the one that it names itself."""
+    name = shown_path(Path(rewrite.path)) if rewrite.path else named
+    edits = tuple(Edit(name, one.start, one.end, one.text) for one in rewrite.replacements)
     sides, python = rewrite.both_sides_of, rewrite.needs_python
     return Fix(rewrite.description, rewrite.applicability, edits, both_sides_of=sides, needs_python=python)
 

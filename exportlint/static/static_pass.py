@@ -106,6 +106,9 @@ def _judgements(
 ) -> list[Judgement]:
     """One for each file, in the order of their paths."""
     asked = frozenset(str(file.absolute) for file in files)
+    for file in files:  # also where another one imports it
+        if file.text is not None:
+            known.give(file.absolute, file.text)
     with JudgementCache(options.cache, rules, options.targets, wanted=options.rewrites) as memory:
         found = {file: memory.recall(file, known, asked) for file in files}
         missing = [file for file, judgement in found.items() if judgement is None]

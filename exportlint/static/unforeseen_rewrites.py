@@ -20,6 +20,7 @@ from exportlint.finding import Evidence
 from exportlint.registry import all_rules
 from exportlint.rewrite.drafted_kernel import pasted_below
 from exportlint.rewrite.proposed_shapes import declared_at_call
+from exportlint.rewrite.switched_off import switched_off
 from exportlint.rewrite.transformation import proposed_rewrites
 from exportlint.static.merging import fix_of
 from exportlint.trial.protocol.shown_by import OTHER_SIZE
@@ -93,6 +94,19 @@ def with_declared_shapes(finding: Finding, path: Path, text: str, line: int, cod
         way = declared_at_call(lambda other: _judged(path, other), module, line, code)
     except (SyntaxError, ValueError, RecursionError):
         return finding
+    own = () if way is None else (fix_of(way, finding.path),)
+    return replace(finding, rewrites=(*own, *finding.rewrites))
+
+
+def with_switch_off(finding: Finding, path: Path, text: str) -> Finding:
+    """The finding; one that a flag of the model's own configuration cures, with that as the first of its rewrites."""
+    if finding.fix is None or not finding.fix.switch:
+        return finding
+    try:
+        module = Project().add(path, Parsed(ast.parse(text), text))
+    except (SyntaxError, ValueError, RecursionError):
+        return finding
+    way = switched_off(module, finding.line, finding.fix.switch, loose_trace=finding.fix.loose_trace)
     own = () if way is None else (fix_of(way, finding.path),)
     return replace(finding, rewrites=(*own, *finding.rewrites))
 

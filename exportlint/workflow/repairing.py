@@ -28,6 +28,7 @@ from exportlint.static.unforeseen_rewrites import (
     with_declared_shapes,
     with_drafted_kernel,
     with_rewrites,
+    with_switch_off,
 )
 from exportlint.trial.parent.scripts import run_script
 from exportlint.trial.parent.session import kept_session
@@ -275,12 +276,12 @@ def _compared(server: Server, target: Target, options: TrialOptions, **asked: An
 
 def _seen(finding: Finding, edited: Mapping[str, str]) -> Finding:
     """With the rewrites of what no rule foresaw, and with the fake kernel that the trial drafted."""
-    if finding.evidence is not Evidence.DISCOVERED and not (finding.fix and finding.fix.kernel):
+    if finding.evidence is not Evidence.DISCOVERED and not (finding.fix and (finding.fix.kernel or finding.fix.switch)):
         return finding
     path = Path(finding.path).resolve()
     try:
         text = edited.get(str(path)) or decode(path.read_bytes())
-        return with_drafted_kernel(with_rewrites(finding, path, text), path, text)
+        return with_switch_off(with_drafted_kernel(with_rewrites(finding, path, text), path, text), path, text)
     except (OSError, SourceError):
         return finding
 

@@ -181,9 +181,12 @@ def _say_output(report: TargetReport) -> None:
 
 
 def _with_edited(found: Collected, edited: Mapping[str, str]) -> Collected:
-    """With the source that lies over the files."""
-    files = (replace(file, text=edited.get(str(file.absolute), file.text)) for file in found.files)
-    return replace(found, files=tuple(files)) if edited else found
+    """With the source that lies over the files, also over some that they only import."""
+    known = {str(file.absolute) for file in found.files}
+    imported = (SourceFile(Path(path), shown(Path(path))) for path in edited if path not in known)
+    files = sorted((*found.files, *imported), key=lambda file: file.shown)
+    given = (replace(file, text=edited.get(str(file.absolute), file.text)) for file in files)
+    return replace(found, files=tuple(given)) if edited else found
 
 
 def _with_executed(found: Collected, reports: Sequence[TargetReport]) -> Collected:

@@ -655,3 +655,27 @@ def test_a_model_that_is_put_into_eval_mode_is_compared_in_eval_mode():
     assert not right.why_not
     assert right.caveats == ["it was in training mode: compared with the unedited model in eval mode"]
     assert "the output differs" in verdict(EXPORTED_IN_TRAINING, in_eval.replace("= 2", "= 3")).why_not
+
+
+KEEPING = """
+class Net(nn.Module):
+    keeps = {keeps}
+
+    def forward(self, x):
+        found = {{"y": x * {scale}, "state": [x, x.sum()]}}
+        return found if self.keeps else {{"y": found["y"]}}
+
+    inputs = staticmethod(lambda: (torch.tensor([[0.3, -1.2, 0.7], [1.1, 0.2, -0.4]]),))
+"""
+
+
+def test_a_part_of_the_output_that_is_left_out_is_told_and_only_where_somebody_takes_it():
+    before, after = KEEPING.format(keeps=True, scale=2), KEEPING.format(keeps=False, scale=2)
+    assert "no `['state']` any more" in verdict(before, after).why_not
+    taken = verdict(before, after, unsafe=True)
+    assert (taken.why_not, taken.caveats) == ("", ["its output has no `['state']` any more"])
+
+
+def test_what_is_left_out_hides_no_other_difference():
+    before, after = KEEPING.format(keeps=True, scale=2), KEEPING.format(keeps=False, scale=3)
+    assert "the output" in verdict(before, after, unsafe=True).why_not

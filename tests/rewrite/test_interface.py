@@ -301,3 +301,63 @@ def _run(text: str, *, exporting: bool) -> tuple[list[float], int]:
     exec(text.replace("torch.compiler.is_exporting()", str(exporting)), names)  # noqa: S102 - made above
     result = names["Net"]()(torch.arange(3.0), {})  # type: ignore[operator]
     return result.tolist(), len(names["SEEN"])  # type: ignore[arg-type]
+
+
+_GIVEN = """
+import torch
+from dataclasses import dataclass
+
+@dataclass
+class Part:
+    x: torch.Tensor
+
+@dataclass
+class Whole:
+    part: Part
+    count: int
+
+class Pair:
+    def __init__(self, left, right):
+        self.left = left
+        self.right = right
+
+class Doubled:
+    def __init__(self, values):
+        self.values = [2 * one for one in values]
+
+class Net(torch.nn.Module):
+    def forward(self, x, given):
+        return x
+
+REGISTERED
+x = torch.ones(2)
+torch.export.export(Net(), (x, GIVEN))
+"""
+
+
+def _registrations(given: str, registered: str = "", at: str = "") -> list[str]:
+    """The first words of what is registered for what is given, at that or elsewhere."""
+    text = _GIVEN.replace("GIVEN", given).replace("REGISTERED", registered)
+    (after, *_) = proposed(text, at or given, "interface") or [""]
+    compile(after, "model.py", "exec")
+    return [line for line in after.split("\n") if "register_" in line]
+
+
+def test_the_class_of_an_object_that_is_given_is_registered_with_those_that_it_holds() -> None:
+    whole = _registrations("Whole(Part(x), 3)")
+    assert whole == [
+        f'torch.export.register_dataclass({name}, serialized_type_name="model.{name}")' for name in ("Part", "Whole")
+    ]
+    assert _registrations("Whole(Part(x), 3)", at="class Whole") == whole
+    assert _registrations("Pair(x, x)") == ["torch.utils._pytree.register_pytree_node("]
+
+
+def test_a_class_that_is_not_plain_is_not_registered() -> None:
+    assert _registrations("Doubled([x])") == []
+
+
+def test_a_constant_of_pytree_gets_a_name_for_saving() -> None:
+    registered = "torch.utils._pytree.register_constant(Part)"
+    assert _registrations("Part(x)", registered) == [
+        'torch.export.register_dataclass(Part, serialized_type_name="model.Part")'
+    ]

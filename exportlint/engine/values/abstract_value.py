@@ -623,6 +623,16 @@ class ExportCall:
     """What a file exports: the model with the inputs and the `dynamic_shapes` that it is given.
 
     place   of the call; None where the file only keeps them, for an exporter elsewhere
+
+    >>> from exportlint.testing import code_of
+    >>> (call,) = code_of('''
+    ... import torch
+    ... class Net(torch.nn.Module):
+    ...     def forward(self, x, scale): ...
+    ... torch.export.export(Net(), (torch.ones(8), 2))
+    ... ''').exports
+    >>> call.model.cls.name, [value.kind.value for value in call.args]
+    ('Net', ['tensor', 'scalar'])
     """
 
     place: Span | None

@@ -211,9 +211,10 @@ def _read_at(seen: Observation, root: Path) -> str:
 
 
 def _called_at(seen: Observation, root: Path) -> str:
-    """Where a custom operator is called, of which the finding stands at the definition."""
-    called = seen.details.get("called_at")
-    return f"; called at {shown(called[0], root)}:{called[1]}" if called else ""
+    """Where a custom operator is called, or an object is given to the export, of which the finding stands at the
+    definition."""
+    ways = {word: seen.details.get(f"{word}_at") for word in ("called", "given")}
+    return "".join(f"; {word} at {shown(at[0], root)}:{at[1]}" for word, at in ways.items() if at)
 
 
 def _scripted_at(seen: Observation, root: Path) -> str:

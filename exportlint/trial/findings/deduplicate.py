@@ -22,11 +22,17 @@ from exportlint.trial.protocol.remedies import (
     LARGER_SAMPLE,
     NO_GRAD,
     NO_VALIDATION,
+    SWITCH,
     operator_name,
     operator_without_fake_kernel,
 )
 from exportlint.trial.protocol.stages import EAGER, LOAD
-from exportlint.trial.protocol.torch_messages import is_about_inputs, is_about_outputs, names_scripted_part
+from exportlint.trial.protocol.torch_messages import (
+    given_class_name,
+    is_about_inputs,
+    is_about_outputs,
+    names_scripted_part,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -137,10 +143,11 @@ def _changing(report: TargetReport, check: str) -> list[Observation]:
 
 
 def place_of(seen: Observation, report: TargetReport) -> tuple[str | None, int | None]:
-    """An input stands at forward's parameter, an output at its return, the mode of the model and its `dynamic_shapes`
-    at the call that a script gives them to, all else at the class; where the code is not the project's own, all stands
-    where the target does."""
+    """An input stands at forward's parameter, an output at its return, the mode of the model, its `dynamic_shapes` and
+    an object of a library's class at the call that a script gives them to, all else at the class; where the code is not
+    the project's own, all stands where the target does."""
     about_call = seen.details.get("note") == TRAINING_MODE or seen.is_about_declaration
+    about_call = about_call or given_class_name(seen.text) is not None
     if about_call and report.target and report.target.given_to:
         return report.path, report.line
     load = report.stage(LOAD.name)
@@ -236,9 +243,13 @@ def with_remedy(found: TrialFinding, report: TargetReport, modes: Sequence[str] 
     refused = [mode for mode, outcome in found.effect.items() if outcome == Outcome.REFUSED.value]
     if all(mode not in refused and report.agrees(mode) for mode in modes):
         return found
-    remedy = _remedy(refused, report)
+    remedy, helped = _remedy(refused, report), _helped(report)
     if remedy and found.words.suggestion == STATE_WHAT_HOLDS:
         found = replace(found, words=replace(found.words, suggestion=None))  # what holds is what the remedy says
+    off = next((helped[mode] for mode in refused if mode in helped and helped[mode]["remedy"] == SWITCH), None)
+    if off:
+        words = replace(found.words, suggestion=None)  # which names no switch that was tried
+        found = replace(found, words=words, switch=str(off["switch"]), loose_trace=bool(off["loose_trace"]))
     return replace(found, remedy=remedy)
 
 
@@ -278,6 +289,10 @@ def _in_words(helped: Mapping[str, Any], mode: str, report: TargetReport) -> str
         )
     if helped["remedy"] == LARGER_SAMPLE:
         return f"{_WORDS[LARGER_SAMPLE]}, as this trial did: with 2 it exports and agrees with eager in {mode} mode"
+    if helped["remedy"] == SWITCH:
+        line = f"write `model.{helped['switch']} = False` before the call, as this trial did"
+        loose = "; `torch.jit.trace` takes the rest with `strict=False`" if helped["loose_trace"] else ""
+        return f"{line}: the output is then the same without that object, and exports in {mode} mode{loose}"
     result = "exports" if helped["remedy"] == EVAL else "exports and agrees with eager on the sample"
     return f"{_WORDS[helped['remedy']]}, as this trial did: it then {result} in {mode} mode"
 

@@ -21,6 +21,7 @@ from exportlint.trial.protocol.outcomes import MODES, NON_STRICT, REFUSED, Outco
 from exportlint.trial.protocol.shown_by import BESIDE_VALUES, OTHER_LENGTH
 from exportlint.trial.protocol.stages import SCRIPT, StageKind, lowering
 from exportlint.trial.protocol.target import ONNX, TargetKind
+from exportlint.trial.protocol.torch_messages import given_class_name, unknown_class_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -152,6 +153,7 @@ class _MergedEvidence:
             either = " or ".join(f"`{self._code(one)}` (line {self.static[one].line})" for one in sources)
             found = replace(found, within=f"it comes from {either}")
         if index is not None:
+            found = replace(found, inside="") if given_class_name(found.torch_says) else found
             self.confirmed[index] = _confirmed(self.confirmed.get(index, self.static[index]), found)
             self.modes_of[index] = (*self.modes_of.get(index, ()), *_modes_of(report, self.modes))
             self.exported |= set() if only_compiled else {index}
@@ -206,12 +208,23 @@ class _MergedEvidence:
             return index
         if found.family == "submodule" and (index := self._inside(found)) is not None:
             return index
+        if (index := self._of_given_class(found)) is not None:
+            return index
         if found.placed:
             index = self._at_place(found)
             index = self._above(found) if index is None else index
             return self._where_made(found) if index is None else index
         index = self._at_call(found)
         return self._by_elimination(found, executed) if index is None else index
+
+    def _of_given_class(self, found: TrialFinding) -> int | None:
+        """What its own rule says of the class of an argument that torch refuses, or cannot save: it stands where the
+        object is given, or where a parameter is annotated with it."""
+        said = found.torch_says
+        name = given_class_name(said) if found.of_export else unknown_class_name(said)
+        bare = f"`{(name or '').rpartition('.')[2]}`"
+        own = (index for index, one in enumerate(self.static) if one.rule == found.rule and bare in one.message)
+        return next(own, None) if name is not None else None
 
     def _giving_literal(self, found: TrialFinding) -> list[int] | None:
         """The suspicions that may have given a number of the program, by what its operation is written with: the
@@ -499,7 +512,13 @@ def _tried(static: Finding, found: TrialFinding) -> str:
         return f"; {news}" if news and news not in static.message else ""
     says = found.message if above or found.rule != static.rule else found.beside_its_rule
     at_call = found.rule == static.rule and _covers(static, found)
-    is_known = found.placed or found.family == TRAINING_MODE or at_call or found.about_declaration
+    is_known = (
+        found.placed
+        or given_class_name(found.torch_says) is not None
+        or found.family == TRAINING_MODE
+        or at_call
+        or found.about_declaration
+    )
     return f"; tried{above}: {says}" + ("" if is_known else _ONLY)
 
 

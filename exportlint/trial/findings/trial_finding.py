@@ -34,6 +34,8 @@ class TrialFinding:
     measured   what the mode did that found it; `effect` also what the other mode did
     remedy     what the trial changed so that the same export passed
     code       what to write, ready to paste; with a remedy, what the trial wrote
+    switch     the flag of the model's own configuration that the remedy sets off, as a path from the model;
+               loose_trace: `torch.jit.trace` takes the rest with `strict=False`
     within     names the submodule that is refused by itself; a refusal at the same line takes it over
     literals   the values that two traces gave, in words; another observation at the line does not show them
     torch_says torch's own words, which tell the cases of a rule apart
@@ -68,6 +70,8 @@ class TrialFinding:
     about_declaration: bool = False
     about_dims: bool = False
     code: str = ""
+    switch: str = ""
+    loose_trace: bool = False
 
     @property
     def of_export(self) -> bool:
@@ -110,7 +114,9 @@ class TrialFinding:
             return Fix(f"{how}:\n\n{self.code}", tried="verified" if self.remedy else "not tried", kernel=self.code)
         if self.remedy:
             other = None if self.about_declaration else usual
-            return Fix(f"{self.remedy}; or {other}" if other else self.remedy, tried="verified")
+            way = "then" if self.switch else "or"  # what else is advised is refused without it
+            text = f"{self.remedy}; {way} {other}" if other else self.remedy
+            return Fix(text, tried="verified", switch=self.switch, loose_trace=self.loose_trace)
         return Fix(usual) if usual else None
 
     def finding(self) -> Finding:

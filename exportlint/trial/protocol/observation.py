@@ -7,11 +7,12 @@ exception    something raised, or ended the process. `text` is torch's whole mes
              (None when the process ended), `frames` where. `details`: "read" (what read the number that torch
              does not know, where another line uses it), "gb_type", "cause" {error_class, text}, "draft" (the type of
              an issue of draft_export, with its "subject"), "class" (one that export cannot flatten; with "built" the
-             frames lead to the line that builds the object), "sizes" (facts about declared sizes that do not hold),
+             frames lead to the line that builds the object, with "defined" (class or dataclass) to the class of one
+             that is given to the export, "given_at"), "sizes" (facts about declared sizes that do not hold),
              "during" (the call of a script that raised, and its "target"), "scripted" (of what TorchScript cannot
              compile or run: [path, line, function] of the call, and of each function on the way to the last frame),
-             "check" (other-size, of a script that gives
-             a program a size that it was not exported for), "submodule" with "class_name" and "inputs" (refused by
+             "unknown_axes" (what `dynamic_axes` name that is none of the "names"), "check" (other-size, of a script
+             that gives a program a size that it was not exported for), "submodule" with "class_name" and "inputs" (refused by
              itself), "ended" (crashed or timed-out) and "output" (the last words of the process)
 graph-break  one break of `torch._dynamo.explain`, each place once
 difference   the exported program and eager disagree. `details["check"]` names in what, see below

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from exportlint.trial.protocol.torch_messages import (
     asks_for_a_check,
+    gives_unknown_class,
     is_about_gradients,
     is_in_distributions,
     misfit_of_shapes,
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 NO_GRAD, NO_VALIDATION, EVAL, FAKE_KERNEL, CHECKS = "no-grad", "no-validation", "eval", "fake-kernel", "checks"
-FITTING_SHAPES, LARGER_SAMPLE = "fitting-shapes", "larger-sample"
+FITTING_SHAPES, LARGER_SAMPLE, SWITCH = "fitting-shapes", "larger-sample", "switch"
 
 
 def is_about_distributions(seen: Observation) -> bool:
@@ -67,6 +68,8 @@ def worth_trying(refusals: Iterable[Observation], *, exports: bool) -> Iterator[
     if any(fact["fact"] == "special" for one in seen for fact in one.details.get("sizes", ())):
         yield LARGER_SAMPLE
         return
+    if any(gives_unknown_class(one.text) for one in seen):
+        yield SWITCH
     if any(map(is_about_distributions, seen)):
         yield NO_VALIDATION
     if any(asks_for_a_check(one.text) for one in seen):

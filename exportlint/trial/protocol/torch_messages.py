@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 # Refusals. The first pattern that the message holds names the kind; its groups are the parts.
 _DECIDED = r"Could not guard on data-dependent expression (?P<expr>.+?) \(unhinted"
+_GIVEN_CLASS = r"(?:Unsupported input type|one of the inputs with type) `?<class '(?P<dotted>[^']+)'>"
 _REFUSALS = tuple(
     (kind, re.compile(pattern, re.DOTALL))
     for kind, pattern in (
@@ -39,7 +40,7 @@ _REFUSALS = tuple(
         ),
         ("output-class", r"Found <class '(?P<dotted>[^']+)'> in output, which is not a known type"),
         ("output-class", r"unrecognized type (?:UserDefined\w+\()?(?P<dotted>\w+?)(?:Variable\(\))?\)? at output"),
-        ("input-class", r"(?:Unsupported input type|one of the inputs with type) `?<class '(?P<dotted>[^']+)'>"),
+        ("input-class", _GIVEN_CLASS),
         ("no-module", r"Expected `mod` to be an instance of `torch.nn.Module`, got <class '(?P<dotted>[^']+)'>"),
         ("script-part", r"torch\.jit\.script/freeze modules unsupported(?:.*?original_name=(?P<name>\w+))?"),
         ("script-module", r"Exporting a ScriptModule is not supported"),
@@ -112,6 +113,17 @@ def misfit_of_shapes(text: str) -> Mapping[str, str] | None:
     return {name: part for name, part in found.groupdict().items() if part} if found else None
 
 
+def gives_unknown_class(text: str) -> bool:
+    """Does the model return an object that torch cannot take apart?"""
+    found = refusal(text)
+    return found is not None and found.kind == "output-class"
+
+
+def asks_for_loose_trace(text: str) -> bool:
+    """Does torch.jit.trace refuse a dict, which it gives with `strict=False`?"""
+    return "Encountering a dict at the output of the tracer" in text
+
+
 _UNKNOWN_CLASS = re.compile(
     r"Found <class '(?P<dotted>[\w.<>]+)'> in (?:output|input)"
     r"|unrecognized type UserDefinedObjectVariable\((?P<name>\w+)\)"
@@ -123,6 +135,12 @@ def unknown_class_name(text: str) -> str | None:
     """The class that torch cannot flatten: dotted, or its bare name where torch gives no more; None: none is named."""
     found = _UNKNOWN_CLASS.search(text)
     return (found["dotted"] or found["name"] or found["saved"]) if found else None
+
+
+def given_class_name(text: str) -> str | None:
+    """The class of an argument that torch cannot take apart, dotted; None: it is about something else."""
+    found = re.search(_GIVEN_CLASS, text)
+    return found["dotted"] if found else None
 
 
 def is_about_input_types(text: str) -> bool:

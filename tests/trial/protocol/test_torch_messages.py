@@ -78,6 +78,13 @@ def test_a_class_that_torch_cannot_flatten_is_named() -> None:
     assert found.endswith("OwnClass")
 
 
+def test_an_object_that_is_given_or_returned_is_told_apart() -> None:
+    assert said.gives_unknown_class(message(GivesOwnClass()))
+    given = "Unsupported input type <class 'net.Batch'>. Export only supports pytree containers"
+    assert (said.given_class_name(given), said.gives_unknown_class(given)) == ("net.Batch", False)
+    assert said.given_class_name(message(GivesOwnClass())) is None
+
+
 def test_a_declaration_that_does_not_hold_gives_its_dims_and_reasons() -> None:
     text = message(Fixed(), dynamic_shapes={"x": {0: torch.export.Dim("rows")}})
     assert said.violates_declared_sizes(text)

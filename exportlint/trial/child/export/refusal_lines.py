@@ -5,14 +5,20 @@ That is so for a class that torch cannot flatten, for declared sizes, and for a 
 
 from __future__ import annotations
 
+import ast
+import os
 import sys
+from dataclasses import is_dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.child.dynamic_shapes.declarations import violations
 from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.server.forks import in_fork
-from exportlint.trial.protocol.frames import Frame, frame_at, is_user_path
+from exportlint.trial.child.torch_private import pytree
+from exportlint.trial.protocol.frames import Frame, frame_at, is_installed, is_user_path
 from exportlint.trial.protocol.torch_messages import (
+    given_class_name,
     is_outside_declared_range,
     unknown_class_name,
     unknown_symbols,
@@ -29,10 +35,13 @@ if TYPE_CHECKING:
 
 
 def located_refusal(request: StageRequest, seen: Observation, decisions: ShapeDecisions) -> list[Observation]:
-    """The refusal at the line that builds the object, or once at each line that breaks a declaration.
+    """The refusal at the line that builds the object, or that defines the class of one that is given, or once at each
+    line that breaks a declaration.
 
     With it the line that read the number which torch does not know.
     """
+    if name := given_class_name(seen.text):
+        return [at_definition(request, seen, name)]
     if violates_declared_sizes(seen.text) or is_outside_declared_range(seen.text):
         return violations(request.loaded, decisions, seen)
     return [_with_reading_line(at_construction(request, seen), decisions)]
@@ -106,3 +115,36 @@ def at_construction(request: StageRequest, seen: Observation) -> Observation:
     stack = in_fork(eager, request.folder).value or ()
     found = seen.with_details(**{"class": name, "built": bool(stack)})
     return found.at(stack or seen.frames)
+
+
+# Find the class of an argument that torch cannot flatten. No line of the model makes the object; where its class is
+# defined it can be registered.
+
+
+def at_definition(request: StageRequest, seen: Observation, name: str) -> Observation:
+    """The refusal of an argument, at the definition of its class where that is the project's own; else as it is."""
+    given = next((type(one) for one in pytree.tree_leaves(inputs_of(request.loaded, 0)) if _dotted(one) == name), None)
+    place = _definition(given, request.loaded.target.path) if given is not None else None
+    target = request.loaded.target
+    if given is None or place is None or not is_user_path(place.path) or is_installed(place.path):
+        return seen
+    details: dict[str, Any] = {"class": name, "defined": "dataclass" if is_dataclass(given) else "class"}
+    if target.path is not None and target.line is not None:
+        details["given_at"] = [os.path.abspath(target.path), target.line]  # noqa: PTH100 - no links resolved
+    return seen.with_details(**details).at([place])
+
+
+def _dotted(value: object) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+def _definition(cls: type, script: str | None) -> Frame | None:
+    """Read in its file, which of a script's own class is the script."""
+    path = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    path = script if cls.__module__ == "__main__" else path
+    try:
+        tree = ast.parse(Path(path or "").read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return None
+    named = [one for one in ast.walk(tree) if isinstance(one, ast.ClassDef) and one.name == cls.__name__]
+    return frame_at(os.path.abspath(str(path)), named[0].lineno, "<module>") if len(named) == 1 else None  # noqa: PTH100 - as above

@@ -1,6 +1,7 @@
 """remedies: a refused export once more, each time with one thing changed that leaves what the model computes.
 
-That may be the specification, in the structure of the inputs, or the size of the sample where it is one."""
+That may be the specification, in the structure of the inputs, or the size of the sample where it is one; and a switch
+of the model's own configuration, which leaves an object out of the output that torch cannot take apart."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import gc
 import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
 from itertools import pairwise
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
@@ -22,13 +23,17 @@ from exportlint.trial.child.dynamic_shapes.conditions import FROM
 from exportlint.trial.child.dynamic_shapes.input_tensors import declared_code, fitting, input_tensors
 from exportlint.trial.child.dynamic_shapes.other_sizes import resized
 from exportlint.trial.child.execution.call_record import kept_records, record_calls
+from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.inputs.input_sets import inputs_of
+from exportlint.trial.child.execution.inputs.pytree_leaves import PLAIN, snapshot
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.export_call import export
 from exportlint.trial.child.loading.edited_files import source_of
 from exportlint.trial.child.loading.loaded import copied
+from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.child.soundness.differences import differences, in_results
+from exportlint.trial.child.torch_private import pytree
 from exportlint.trial.child.torch_private.symbolic_shapes import recorded_decisions
 from exportlint.trial.protocol.frames import Frame, is_installed, is_user_path
 from exportlint.trial.protocol.observation import Observation, of_exception
@@ -41,8 +46,9 @@ from exportlint.trial.protocol.remedies import (
     LARGER_SAMPLE,
     NO_GRAD,
     NO_VALIDATION,
+    SWITCH,
 )
-from exportlint.trial.protocol.torch_messages import asked
+from exportlint.trial.protocol.torch_messages import asked, asks_for_loose_trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -61,7 +67,10 @@ def run(request: StageRequest) -> StageAnswer:
     helped: list[str] = []
     known: list[Check] = []
     drafts = list(_drafts(request))
-    remedies: dict[str, Remedy] = {**_REMEDIES, FAKE_KERNEL: partial(_fake_kernels, drafts)}
+    switch = switch_that_helps(request)
+    remedies: dict[str, Remedy] = {
+        **_REMEDIES, FAKE_KERNEL: partial(_fake_kernels, drafts), SWITCH: partial(_switched, switch)
+    }  # fmt: skip
     for mode, names in request.options["refused"].items():
         for name in names:
             checks = checks_that_help(request, mode, known) if name == CHECKS else []
@@ -69,6 +78,9 @@ def run(request: StageRequest) -> StageAnswer:
                 known = checks or known
                 details = {"note": "remedy", "remedy": name, "mode": mode, "checks": [asdict(one) for one in checks]}
                 details |= {"shapes": _fitting_code(request.loaded)} if name == FITTING_SHAPES else {}
+                details |= (
+                    {"switch": switch, "loose_trace": _needs_loose_trace(request, switch)} if name == SWITCH else {}
+                )
                 request.emit(Observation("note", details=details))
                 helped.append(f"{name} in {mode} mode")
                 break
@@ -96,7 +108,7 @@ def _helps(request: StageRequest, mode: str, name: str, remedy: Remedy) -> bool:
         exported = export(loaded, mode)
         if name == EVAL:
             return True  # eager was called in training mode
-        if name == LARGER_SAMPLE:  # eager was called with the sample as it was
+        if name in (LARGER_SAMPLE, SWITCH):  # eager was called with the sample, or the switch, as it was
             eager = again = record_calls(loaded, loaded.eager(), _SAMPLE)
         else:
             eager, again = kept_records(request.folder.parent)
@@ -160,6 +172,95 @@ _REMEDIES: dict[str, Remedy] = {
     NO_VALIDATION: _no_validation,
     EVAL: _eval,
 }
+
+# Find a switch of the configuration that the model, or a part of it, was made with: an object with a flag that is set,
+# without which eager gives the same but for the objects that torch cannot take apart.
+
+
+_MOST_SWITCHES = 64
+_TAKEN_APART = (torch.Tensor, *PLAIN)
+
+
+def switch_that_helps(request: StageRequest) -> str:
+    """Its path from the model, such as `config.use_cache`; "" where none does it."""
+    if not any(SWITCH in names for names in request.options["refused"].values()):
+        return ""
+    return str(in_fork(partial(_switch, request.loaded), request.folder).value or "")
+
+
+def _switch(loaded: Loaded) -> str:
+    args, kwargs = inputs_of(loaded, 0)
+    before = pytree.tree_leaves(_given(loaded.eager(), args, kwargs))
+    unknown = [one for one in before if not isinstance(one, _TAKEN_APART)]
+    for path in [*_switches(loaded.eager())][:_MOST_SWITCHES] if unknown else ():
+        model = loaded.eager()
+        _set_off(model, path)
+        with contextlib.suppress(Exception):  # most switches are of something else
+            now = pytree.tree_leaves(_given(model, *inputs_of(loaded, 0)))
+            if all(isinstance(one, _TAKEN_APART) for one in now) and _are_same(before, now):
+                return path
+    return ""
+
+
+def _given(model: Any, args: Any, kwargs: Any) -> Any:
+    seed(0)
+    with torch.no_grad():
+        return model(*args, **kwargs)
+
+
+def _are_same(before: Sequence[Any], now: Sequence[Any]) -> bool:
+    """Are the tensors those that were there, in the same order?"""
+    ours, theirs = ([one for one in leaves if isinstance(one, torch.Tensor)] for leaves in (before, now))
+    return compare(snapshot(ours), snapshot(theirs)) is None
+
+
+def _switches(model: Any) -> Iterator[str]:
+    """The flags that are set, of objects which modules hold beside their weights; those of the whole model first."""
+    seen = set[int]()
+    for path, part in getattr(model, "named_modules", lambda: ())():
+        for name, held in vars(part).items():
+            is_settings = hasattr(held, "__dict__") and not callable(held) and not isinstance(held, torch.Tensor)
+            is_named = all(map(str.isidentifier, filter(None, path.split(".")))) and not name.startswith("_")
+            if is_settings and is_named and id(held) not in seen:
+                seen.add(id(held))
+                flags = (flag for flag, value in vars(held).items() if value is True and not flag.startswith("_"))
+                yield from (".".join(filter(None, (path, name, flag))) for flag in flags)
+
+
+def _set_off(model: Any, path: str) -> None:
+    *parts, flag = path.split(".")
+    setattr(reduce(getattr, parts, model), flag, False)
+
+
+@contextlib.contextmanager
+def _switched(path: str, loaded: Loaded) -> Iterator[Loaded | None]:
+    def off(model: Any) -> Any:
+        _set_off(model, path)
+        return model
+
+    made = replace(loaded, model=lambda: off(loaded.model()), reference=lambda: off(loaded.eager()))
+    yield made if path else None
+
+
+def _needs_loose_trace(request: StageRequest, path: str) -> bool:
+    """Does `torch.jit.trace`, which the script calls, give the rest with `strict=False` only?"""
+    if "torch.jit.trace" not in request.loaded.target.calls:
+        return False
+    return bool(in_fork(partial(_is_traced_loosely, request.loaded, path), request.folder).value)
+
+
+def _is_traced_loosely(loaded: Loaded, path: str) -> bool:
+    model, (args, kwargs) = loaded.eager(), inputs_of(loaded, 0)
+    _set_off(model, path)
+    trace = partial(torch.jit.trace, model, args or None, example_kwarg_inputs=None if args else kwargs)
+    try:
+        trace()
+    except Exception as exc:  # noqa: BLE001 - whatever torch raises here is the answer
+        if asks_for_loose_trace(str(exc)):
+            trace(strict=False)
+            return True
+    return False
+
 
 # Try the `torch._check`s that a refusal asks for: does the model then export, and agree with eager?
 

@@ -53,6 +53,7 @@ from exportlint.trial.child.execution.inputs.taken_sides import (
     two_sided,
     undecided,
 )
+from exportlint.trial.child.execution.left_out import left_out, without
 from exportlint.trial.child.execution.plain_operators import plain_operators
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.execution.side_effects import recorded_effects
@@ -95,6 +96,7 @@ _HALVINGS = 8
 _DEEP = 3  # so far down into an attribute that holds others
 _BUFFER = "buffer "
 _ONE_IS_ONE = "a size of 1 was repeated to fit the sample's, the only one that it took, and is a size as others now"
+_OUTPUT = "the output "
 _COMPARED_IN_EVAL_MODE = "it was in training mode: compared with the unedited model in eval mode"
 
 
@@ -184,11 +186,16 @@ def run(request: StageRequest) -> StageAnswer:
     if isinstance(beside, Observation):
         known = ((one, _beside(request, kept, partial(given_draws, one))) for one in generators())
         same = next(((one, pairs) for one, pairs in known if not isinstance(pairs, Observation)), None)
-        if same is None:
-            request.emit(beside)
-            return StageAnswer(DIFFERS, _in_words(beside.details))
-        caveats.append(f"it draws other numbers, and computes the same from the same numbers ({same[0].name})")
-        beside = same[1]
+        if same is not None:
+            caveats.append(f"it draws other numbers, and computes the same from the same numbers ({same[0].name})")
+            beside = same[1]
+        elif gone := parts_left_out(request, kept):
+            names = " and no ".join(f"`{one.lstrip('.')}`" for one in gone)
+            caveats.append(f"its output has no {names} any more")
+            beside = _beside(request, [without_parts(one, gone) for one in kept], nullcontext, gone)
+    if isinstance(beside, Observation):
+        request.emit(beside)
+        return StageAnswer(DIFFERS, _in_words(beside.details))
     if any(isinstance(call, EagerCall) and call.gives_tensors for _, now in beside for call in now.calls):
         caveats.append("its callers give tensors now for what were numbers, words or None")
     caveats += (*_other_gradients(beside), *_in_checkpoints(beside), *_elsewhere(beside))
@@ -198,6 +205,30 @@ def run(request: StageRequest) -> StageAnswer:
     told += [_ONE_IS_ONE for before, now in beside if before.draw in repeated and _first_difference(before, now)][:1]
     answer = _judged(caveats, [*told, *_harmless(beside), *_alone(beside)], unsafe=unsafe)
     return replace(answer, data={**answer.data, "classes": _classes(loaded.eager())})
+
+
+def parts_left_out(request: StageRequest, kept: Sequence[Behaviour]) -> tuple[str, ...]:
+    """The paths of what the edited model leaves out of its output on the sample, where all else is as it was."""
+    before = next((one.calls[0] for one in kept if one.draw == InputDraw(SAMPLE)), None)
+    now = _apart(request, partial(_behaviour, request.loaded, InputDraw(SAMPLE))).calls[0]
+    if isinstance(before, EagerCall) and isinstance(now, EagerCall):
+        return left_out(before.output, now.output)
+    return ()
+
+
+def without_parts(one: Behaviour, gone: Sequence[str]) -> Behaviour:
+    """Its outputs without these parts."""
+
+    def rest(call: EagerCall | Raised) -> EagerCall | Raised:
+        if isinstance(call, Raised):
+            return call
+        others = dict(without([(one.removeprefix(_OUTPUT), None) for one in call.with_gradients], gone))
+        with_gradients = frozenset(one for one in call.with_gradients if one.removeprefix(_OUTPUT) in others)
+        return replace(call, output=without(call.output, gone), with_gradients=with_gradients)
+
+    later = tuple(without(each, gone) for each in one.later)
+    second = rest(one.second) if one.second is not None else None
+    return replace(one, calls=tuple(map(rest, one.calls)), later=later, second=second)
 
 
 def _classes(model: Any) -> list[str]:
@@ -336,10 +367,10 @@ def _under_settings(loaded: Loaded, read: Sequence[Read]) -> Iterator[Behaviour]
 
 
 def _beside(
-    request: StageRequest, kept: Sequence[Behaviour], around: Around
+    request: StageRequest, kept: Sequence[Behaviour], around: Around, gone: Sequence[str] = ()
 ) -> list[tuple[Behaviour, Behaviour]] | Observation:
     """What the edited model does beside each behaviour that was kept, or the first difference; `around` is entered for
-    each call of the edited model."""
+    each call of the edited model. `gone`: parts of its output that are not looked at."""
     loaded, pairs = request.loaded, list[tuple[Behaviour, Behaviour]]()
     repeated = _repeated_to_fit(loaded, kept)
     for unedited in kept:
@@ -347,6 +378,7 @@ def _beside(
         apart = _apart if unedited.is_apart else _here
         now = apart(request, partial(_behaviour, loaded, unedited.draw, around, limit=limit, beside=unedited))
         exit_if_forked_copy()
+        now = without_parts(now, gone) if gone else now
         before = _named_as(unedited, now) if unedited.is_wrapped and not now.is_wrapped else unedited
         pairs.append((before, now))
         if before.draw.is_told or before.draw in repeated or _takes_other_sizes_no_more(before, now):

@@ -15,6 +15,7 @@ from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.inputs.draws import SAMPLE, InputDraw, in_turn, made
 from exportlint.trial.child.execution.inputs.numbers_as_tensors import with_numbers
 from exportlint.trial.child.execution.inputs.pytree_leaves import snapshot
+from exportlint.trial.child.execution.left_out import without
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.execution.side_effects import recorded_effects
 from exportlint.trial.child.export.export_call import from_program
@@ -27,11 +28,12 @@ from exportlint.trial.child.stages.same_behaviour import (
     is_told_of,
     kept_behaviours,
     on_the_same_sample,
+    parts_left_out,
 )
 from exportlint.trial.protocol.outcomes import DIFFERS, PASSED, SKIPPED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 
 @from_program
@@ -39,7 +41,8 @@ def run(request: StageRequest, _program: Any) -> StageAnswer:
     """`file` in the options holds the behaviour of the unedited model."""
     request = on_the_same_sample(request)
     module = request.exported.module()
-    found = {one.draw: _difference(request, module, one) for one in _comparable(request)}
+    gone = parts_left_out(request, kept_behaviours(request)) if request.options.get("unsafe") else ()
+    found = {one.draw: _difference(request, module, one, gone) for one in _comparable(request)}
     if found.get(InputDraw(SAMPLE), ""):
         return StageAnswer(SKIPPED, "it differs on the sample already")
     others = (one for one in _comparable(request) if found[one.draw])
@@ -55,7 +58,7 @@ def _comparable(request: StageRequest) -> Iterator[Behaviour]:
             yield one
 
 
-def _difference(request: StageRequest, module: Any, one: Behaviour) -> str:
+def _difference(request: StageRequest, module: Any, one: Behaviour, gone: Sequence[str]) -> str:
     """The first one of calls in a row, in words; "" where there is none, or where it raises: that nobody overlooks."""
     held = [*module.named_buffers(), *module.named_parameters()]
     begun = [(tensor, tensor.detach().clone()) for _, tensor in held]
@@ -67,8 +70,8 @@ def _difference(request: StageRequest, module: Any, one: Behaviour) -> str:
             args, kwargs = given
             seed(FIRST_SEED + number)
             with recorded_effects():
-                output = snapshot(module(*args, **kwargs))
-            if isinstance(call, EagerCall) and (found := compare(call.output, output)):
+                output = without(snapshot(module(*args, **kwargs)), gone)
+            if isinstance(call, EagerCall) and (found := compare(without(call.output, gone), output)):
                 how = f" by {found.max_error:.3g}" if found.max_error is not None else ""
                 return f"{one.draw.in_words}, call {number + 1}: the output{found.path} differs{how}"
     except Exception:  # noqa: BLE001 - a check of the program, or of torch

@@ -46,6 +46,10 @@ _REGISTER = (
     "`torch.utils._pytree.register_pytree_node({name}, flatten, unflatten, "
     'serialized_type_name="{dotted}")`'
 )
+_REGISTER_HERE = (
+    "register it below its definition: "
+    '`torch.export.register_dataclass({name}, serialized_type_name="{dotted}")`; or take its tensors as arguments'
+)
 _NO_CACHE = "pass `use_cache=False` (or set `model.config.use_cache = False`), so that no `{name}` is returned"
 _PLAIN = "return tensors, numbers and text only"
 _BEFORE = "call it before the model runs and pass the result in, or do without it"
@@ -216,6 +220,9 @@ def _filled(found: Mapping[str, str], seen: Observation, message: str, suggestio
         suggestion = _register(dotted)
         if seen.details.get("built"):
             message += ", built at this line"
+        if defined := seen.details.get("defined"):
+            message += ", and is defined at this line"
+            suggestion = _REGISTER_HERE if defined == "dataclass" else suggestion
     return Words(message.format_map(parts), suggestion.format_map(parts) if suggestion else None)
 
 

@@ -52,3 +52,50 @@ def test_what_helps_is_in_the_advice(tmp_path: Path, name: str) -> None:
     refusal = next(found for found in found_in(report, tmp_path) if found.family == "refused")
     assert refusal.remedy.startswith(says)
     assert bool(refusal.remedy) == bool(says)
+
+
+SWITCHED = """
+import torch
+
+
+class Settings:
+    def __init__(self):
+        self.scaled = True
+        self.keeps_state = True
+
+
+class State:
+    def __init__(self, held):
+        self.held = held
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.settings = Settings()
+
+    def forward(self, x):
+        y = x * 2 if self.settings.scaled else x
+        return {"y": y, "state": State(x)} if self.settings.keeps_state else {"y": y}
+
+
+model = Net()
+example_args = (torch.ones(2, 3),)
+"""
+
+
+def test_a_flag_of_the_models_settings_leaves_out_what_torch_cannot_take_apart(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(SWITCHED, "utf-8")
+    (report,) = tried(file).values()
+    refusal = next(found for found in found_in(report, tmp_path) if found.family == "refused")
+    assert refusal.switch == "settings.keeps_state"
+    assert refusal.remedy.startswith("write `model.settings.keeps_state = False` before the call")
+
+
+def test_a_flag_with_which_the_rest_differs_is_none(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(SWITCHED.replace('else {"y": y}', 'else {"y": -y}'), "utf-8")
+    (report,) = tried(file).values()
+    refusal = next(found for found in found_in(report, tmp_path) if found.family == "refused")
+    assert (refusal.switch, refusal.remedy) == ("", "")
