@@ -12,8 +12,8 @@ exception    something raised, or ended the process. `text` is torch's whole mes
              "during" (the call of a script that raised, and its "target"), "scripted" (of what TorchScript cannot
              compile or run: [path, line, function] of the call, and of each function on the way to the last frame),
              "unknown_axes" (what `dynamic_axes` name that is none of the "names"), "check" (other-size, of a script
-             that gives a program a size that it was not exported for), "submodule" with "class_name" and "inputs" (refused by
-             itself), "ended" (crashed or timed-out) and "output" (the last words of the process)
+             that gives a program a size that it was not exported for), "submodule" with "class_name" and "inputs"
+             (refused by itself), "ended" (crashed or timed-out) and "output" (the last words of the process)
 graph-break  one break of `torch._dynamo.explain`, each place once
 difference   the exported program and eager disagree. `details["check"]` names in what, see below
 warning      a Python warning raised during export: `error_class` is its category
