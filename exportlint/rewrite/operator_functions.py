@@ -333,12 +333,17 @@ def _owner(node: ast.AST) -> ast.AST:
 
 
 def _returning_clones(draft: Draft, function: _Function) -> bool:
-    """Of what is not its own, and of what it returns twice."""
+    """Of what is not its own, and of what it returns twice; of several parts of one thing, such as the columns that
+    `torch.where(mask)` gives, of which torch keeps one tensor."""
     done = False
     for parts in function.results:
         seen: set[str] = set()
+        owners = [one.value.id for one in parts if isinstance(one, ast.Subscript) and isinstance(one.value, ast.Name)]
+        several = {name for name in owners if owners.count(name) > 1}
         for part in parts:
-            if function.branch.touched(part) in _SHARED or (isinstance(part, ast.Name) and part.id in seen):
+            again = isinstance(part, ast.Name) and part.id in seen
+            again = again or (isinstance(part, ast.Subscript) and ast.unparse(part.value) in several)
+            if again or function.branch.touched(part) in _SHARED:
                 draft.swap(part, expression("X.clone()", X=part))
                 done = True
             seen.update([part.id] if isinstance(part, ast.Name) else [])

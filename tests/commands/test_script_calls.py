@@ -663,3 +663,70 @@ def test_a_size_that_is_changed_in_place_while_it_is_traced(tmp_path: Path) -> N
     mended = exportlint(tmp_path, "fix", "net.py", "--write", COLUMNS="200")
     assert "+        padded = padded + 2" in mended.stdout, mended.stdout + mended.stderr
     assert "jit-trace          differs  passed" in mended.stdout
+
+
+def test_what_torch_says_of_a_long_call_confirms_the_operand_that_is_meant(tmp_path: Path) -> None:
+    """And the parts of what `nonzero` gives, of which torch keeps one tensor, are cloned."""
+    source = (
+        HEAD
+        + """\
+class Located(nn.Module):
+    def forward(self, ids, features, limit):
+        def seen(ids, features, limit):
+            places = torch.nonzero(ids < 0, as_tuple=True)
+            return ids.clamp(0, limit), places[0], places[1]
+
+        def unseen(ids, features, limit):
+            places = torch.where(torch.zeros((1, 1), dtype=torch.bool))
+            return ids, places[0], places[1]
+
+        return torch.cond(
+            features.numel() > 0,
+            seen,
+            unseen,
+            [ids, features, limit],
+        )
+
+
+args = (torch.arange(24).reshape(2, 12) - 8, torch.ones(2, 16), 9)
+dims = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
+torch.export.export(Located().eval(), args, dynamic_shapes=(dims, dims, None))
+"""
+    )
+    tmp_path.joinpath("net.py").write_text(source, "utf-8")
+    told = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise").stdout.splitlines()
+    (operand,) = (line for line in told if "the operand `limit` is a Python value" in line)
+    assert operand.startswith("net.py:19:")
+    assert "tried: " in operand
+    done = exportlint(tmp_path, "fix", "net.py", COLUMNS="200")
+    assert done.returncode == 0, done.stdout
+    assert "return (ids.clamp(0, limit), places[0].clone(), places[1].clone())" in done.stdout
+
+
+def test_a_program_that_holds_a_class_of_the_script_is_read_by_no_other_process(tmp_path: Path) -> None:
+    source = (
+        HEAD
+        + """\
+from dataclasses import dataclass
+
+
+@dataclass
+class Cache:
+    keys: torch.Tensor
+
+
+torch.export.register_dataclass(Cache, serialized_type_name="Cache")
+
+
+class Cached(nn.Module):
+    def forward(self, x, cache):
+        return x + cache.keys
+
+
+torch.export.export(Cached().eval(), (torch.ones(2), Cache(torch.ones(2))))
+"""
+    )
+    tmp_path.joinpath("net.py").write_text(source, "utf-8")
+    done = exportlint(tmp_path, "trial", "net.py", COLUMNS="200")
+    assert done.returncode == 0, done.stdout
+    assert "`Cache` is a class of the script itself, which no process that loads it has" in done.stdout

@@ -15,7 +15,14 @@ from exportlint.registry import all_rules
 from exportlint.trial.findings.classify import shown
 from exportlint.trial.findings.deduplicate import findings_of
 from exportlint.trial.findings.never_ran import NOTHING_IS_KNOWN, coverage_findings, lines_of
-from exportlint.trial.findings.reaching import function_around, literal_sources, named_at, reaching_lines, set_at
+from exportlint.trial.findings.reaching import (
+    end_of_statement,
+    function_around,
+    literal_sources,
+    named_at,
+    reaching_lines,
+    set_at,
+)
 from exportlint.trial.findings.trial_finding import TRAINING_MODE, TrialFinding, united
 from exportlint.trial.protocol.outcomes import MODES, NON_STRICT, REFUSED, Outcome
 from exportlint.trial.protocol.shown_by import BESIDE_VALUES, OTHER_LENGTH
@@ -302,7 +309,20 @@ class _MergedEvidence:
             and (static.rule == found.name or (found.of_export and not static.lowerings))
             and (says := _speaks_of_case(static, found)) is not False
         ]
-        return min(here)[3] if here else None
+        return min(here)[3] if here else self._in_its_statement(found)
+
+    def _in_its_statement(self, found: TrialFinding) -> int | None:
+        """What its rule suspects in the statement that begins at the line, where torch speaks of this case."""
+        last = end_of_statement(str(self.root / found.path), found.line)
+        inside = (
+            index
+            for index, static in enumerate(self.static)
+            if static.path == found.path
+            and found.line < static.line <= last
+            and static.rule == found.name
+            and _speaks_of_case(static, found)
+        )
+        return next(inside, None)
 
     def _above(self, found: TrialFinding) -> int | None:
         """A line that no rule knows: the nearest suspicion that predicts it, of those that reach the line."""

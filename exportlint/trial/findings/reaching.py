@@ -74,6 +74,14 @@ def function_around(path: str, line: int) -> ast.FunctionDef | ast.AsyncFunction
     return max(holding, key=lambda one: one.lineno, default=None)
 
 
+def end_of_statement(path: str, line: int) -> int:
+    """The last line of the statement without a body that begins there; the line itself where none does."""
+    function = function_around(path, line)
+    inside = ast.walk(function) if function is not None else ()
+    found = (one for one in inside if isinstance(one, ast.stmt) and one.lineno == line and not hasattr(one, "body"))
+    return max((one.end_lineno or line for one in found), default=line)
+
+
 @cache
 def _functions(path: str) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, ...]:
     try:

@@ -211,6 +211,16 @@ def is_about_a_size(text: str) -> bool:
     return _OF_A_SIZE.search(text) is not None
 
 
+def class_of_a_script(text: str) -> str:
+    """The class or function of the running script that pickle looks for in vain in another process; "" for none.
+
+    >>> class_of_a_script("Can't get attribute 'Cache' on <module '__main__' from 'other.py'>")
+    'Cache'
+    """
+    found = re.search(r"Can't get attribute '(?P<name>[\w.]+)' on <module '__main__'", text)
+    return found["name"] if found else ""
+
+
 def is_about_axes(text: str) -> bool:
     """Does torch.onnx.export not understand the `dynamic_axes`?"""
     return "Failed to convert 'dynamic_axes'" in text

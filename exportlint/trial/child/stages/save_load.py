@@ -17,7 +17,8 @@ from exportlint.trial.child.export.refusal_lines import at_construction
 from exportlint.trial.child.loading.edited_files import laid_files
 from exportlint.trial.child.lowering.proof import prove
 from exportlint.trial.child.lowering.proof_subject import ProofSubject, Proved, calls_of, module_of
-from exportlint.trial.protocol.outcomes import PASSED, REFUSED
+from exportlint.trial.protocol.outcomes import PASSED, REFUSED, SKIPPED
+from exportlint.trial.protocol.torch_messages import class_of_a_script
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,6 +48,8 @@ def run(request: StageRequest, program: Any) -> StageAnswer:
         again = _proved(request, program, "saved-with-imports", settings)
         if again.status == PASSED:
             proved, imported = again, f", read where {_listed(needed)} is imported"
+    if mine := next(filter(None, (class_of_a_script(seen.text) for seen in proved.observations)), ""):
+        return StageAnswer(SKIPPED, f"`{mine}` is a class of the script itself, which no process that loads it has")
     for seen in proved.observations:
         request.emit(_placed(request, program, seen))
     if proved.status != PASSED:
