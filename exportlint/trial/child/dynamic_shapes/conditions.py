@@ -10,6 +10,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import sympy
+import torch
 
 from exportlint.trial.child.torch_private.symbolic_shapes import python_text
 
@@ -84,7 +85,7 @@ def _compiled(expr: Any) -> tuple[list[Any], Callable[..., Any]]:
     symbols = sorted(expr.free_symbols, key=str)
     with suppress(Exception):  # a torch that prints otherwise costs time only
         text = f"lambda {', '.join(map(str, symbols))}: {python_text(expr)}"
-        return symbols, eval(text, {"math": math})  # noqa: S307 - torch's own text of its own expression
+        return symbols, eval(text, {"math": math, "torch": torch})  # noqa: S307 - torch's own text of its own expression
     return symbols, lambda *sizes: _substituted(expr, dict(zip(symbols, sizes, strict=True)))
 
 

@@ -171,7 +171,7 @@ class SideBySide:
         self._start()
 
     def _start(self) -> None:
-        self._eager, self._program = self.loaded.eager(), _with_own_buffers(self.exported.module())
+        self._eager, self._program = self.loaded.eager(), _with_own_state(self.exported.module())
 
     def tried(self, trace: SymbolicTrace, pick: Pick) -> Tried | None:
         """Call both with these sizes, all others as in the sample; None where the inputs would be too large."""
@@ -222,12 +222,14 @@ class SideBySide:
                 yield found
 
 
-def _with_own_buffers(module: torch.nn.Module) -> torch.nn.Module:
-    """All modules that an ExportedProgram gives share their buffers with it."""
+def _with_own_state(module: torch.nn.Module) -> torch.nn.Module:
+    """All modules that an ExportedProgram gives share their buffers with it, and the tensors that it holds as
+    constants, to which some programs write."""
     own: dict[int, torch.Tensor] = {}
     for part in module.modules():
-        for name, buffer in part.named_buffers(recurse=False, remove_duplicate=False):
-            setattr(part, name, own.setdefault(id(buffer), buffer.clone()))
+        constants = [(name, held) for name, held in vars(part).items() if isinstance(held, torch.Tensor)]
+        for name, held in (*part.named_buffers(recurse=False, remove_duplicate=False), *constants):
+            setattr(part, name, own.setdefault(id(held), held.clone()))
     return module
 
 
