@@ -22,6 +22,7 @@ _EXPORTERS = {
     "torch.onnx.export": "model",
     "torch.jit.trace": "func",
 }
+_TRAINING = frozenset({"train", "backward", "step"})
 
 
 class EvalMode:
@@ -38,6 +39,8 @@ class EvalMode:
 def _at_call(site: Site, call: ast.Call, argument: str) -> Iterator[Proposal]:
     named = (one.value for one in call.keywords if one.arg == argument)
     target, draft = call.args[0] if call.args else next(named, None), site.draft()
+    if isinstance(target, ast.Name) and _is_called_before(site, target):
+        yield from _where_it_is_made(site, target)
     match target:
         case ast.Call(func=ast.Attribute(attr="eval")) | ast.Starred() | None:
             return
@@ -46,6 +49,28 @@ def _at_call(site: Site, call: ast.Call, argument: str) -> Iterator[Proposal]:
         case _:
             draft.swap(target, expression("MODEL.eval()", MODEL=target))
     yield Proposal("call `.eval()` before the export", draft)
+
+
+def _is_called_before(site: Site, target: ast.Name) -> bool:
+    """Does the file call the model above the export, and train it nowhere? What it gives there is compared, say, with
+    what the program gives."""
+    calls = [one for one in ast.walk(site.module.tree) if isinstance(one, ast.Call)]
+    trains = any(isinstance(one.func, ast.Attribute) and one.func.attr in _TRAINING for one in calls)
+    above = (one for one in calls if one.lineno < target.lineno)
+    return not trains and any(isinstance(one.func, ast.Name) and one.func.id == target.id for one in above)
+
+
+def _where_it_is_made(site: Site, target: ast.Name) -> Iterator[Proposal]:
+    """At the one assignment of the name."""
+    made = [
+        one.value
+        for one in ast.walk(site.module.tree)
+        if isinstance(one, ast.Assign) and any(isinstance(t, ast.Name) and t.id == target.id for t in one.targets)
+    ]
+    if len(made) == 1 and isinstance(made[0], ast.Call):
+        draft = site.draft()
+        draft.swap(made[0], expression("MODEL.eval()", MODEL=made[0]))
+        yield Proposal("put the model into eval mode where it is made", draft)
 
 
 def _where_it_is_kept(site: Site) -> Iterator[Proposal]:

@@ -25,19 +25,22 @@ if TYPE_CHECKING:
 _TAKE_SHAPES = frozenset(
     {"torch.export.export", "torch.export.draft_export", "torch.export.export_for_training", "torch.onnx.export"}
 )
-_DECLARING = frozenset({"dynamic_shapes", "dynamic_axes", "dynamo"})
+_SHAPES = "dynamic_shapes"
+_DECLARING = frozenset({_SHAPES, "dynamic_axes", "dynamo"})
 _DIM = "Dim"
 
 
 def declared_at_call(
-    judged: Callable[[str], tuple[ModuleInfo, Belief]], module: ModuleInfo, line: int, code: str
+    judged: Callable[[str], tuple[ModuleInfo, Belief]], module: ModuleInfo, line: int, code: str, *, instead: bool
 ) -> SuspectedRewrite | None:
-    """None where no call at the line takes `dynamic_shapes`, or it has some.
+    """None where no call at the line takes `dynamic_shapes`, or it has some; `instead`: or it has none, which are to
+    give way.
 
     judged  other text of the file, and what the engine says of it
     """
     call = _call(module, line)
-    if call is None or any(one.arg in _DECLARING | {None} for one in call.keywords):
+    given = {one.arg for one in call.keywords} if call is not None else set()
+    if call is None or None in given or given & _DECLARING != ({_SHAPES} if instead else set()):
         return None
     draft = Draft(module)
     dims, shapes = _parts(code, _names(module))
@@ -47,8 +50,8 @@ def declared_at_call(
     draft.add_import("torch")
     if dims:
         draft.above(statement, dims)
-    keyword = ast.keyword("dynamic_shapes", shapes)
-    draft.swap(call, changed_copy(call, keywords=[*call.keywords, keyword]))
+    others = [one for one in call.keywords if one.arg != _SHAPES]
+    draft.swap(call, changed_copy(call, keywords=[*others, ast.keyword(_SHAPES, shapes)]))
     text = module.parsed.text
     try:
         declared = edited(text, draft.edits())
@@ -58,7 +61,8 @@ def declared_at_call(
     except (NoRoomError, OverlappingEditsError, SyntaxError, ValueError):
         return None
     sample = ", and export with a sample of two" if two is not None else ""
-    description = f"declare the sizes that the trial found free{sample}"
+    what = "only the sizes" if instead else "the sizes"
+    description = f"declare {what} that the trial found free{sample}"
     return SuspectedRewrite(description, Applicability.UNSAFE, tuple(_differences(text, declared)))
 
 

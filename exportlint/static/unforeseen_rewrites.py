@@ -86,16 +86,18 @@ def with_drafted_kernel(finding: Finding, path: Path, text: str) -> Finding:
     return replace(finding, rewrites=(*own, *finding.rewrites))
 
 
-def with_declared_shapes(finding: Finding, path: Path, text: str, line: int, code: str) -> Finding:
+def with_declared_shapes(
+    finding: Finding, path: Path, text: str, line: int, code: str, *, instead: bool = False
+) -> Finding:
     """The finding; first of its rewrites, at the export call at the `line` of its file, the sizes that the trial
-    proposes to declare: its `code`."""
+    proposes to declare: its `code`. `instead`: last of its rewrites, in the place of what is declared there."""
     try:
         module = Project().add(path, Parsed(ast.parse(text), text))
-        way = declared_at_call(lambda other: _judged(path, other), module, line, code)
+        way = declared_at_call(lambda other: _judged(path, other), module, line, code, instead=instead)
     except (SyntaxError, ValueError, RecursionError):
         return finding
-    own = () if way is None else (fix_of(way, finding.path),)
-    return replace(finding, rewrites=(*own, *finding.rewrites))
+    own = () if way is None else (fix_of(way, str(path)),)
+    return replace(finding, rewrites=(*finding.rewrites, *own) if instead else (*own, *finding.rewrites))
 
 
 def with_switch_off(finding: Finding, path: Path, text: str) -> Finding:

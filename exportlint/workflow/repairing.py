@@ -36,7 +36,7 @@ from exportlint.trial.parent.stage_runner import StageRunner
 from exportlint.trial.protocol.frames import is_installed
 from exportlint.trial.protocol.outcomes import CRASHED
 from exportlint.trial.protocol.result import StageResult
-from exportlint.trial.protocol.stages import LOAD, SAME_BEHAVIOUR, SCRIPT
+from exportlint.trial.protocol.stages import DYNAMIC_SHAPES, LOAD, SAME_BEHAVIOUR, SCRIPT
 from exportlint.trial.protocol.target import TargetKind
 from exportlint.workflow.progress import PATIENCE, say
 from exportlint.workflow.report_building import build_report
@@ -146,11 +146,14 @@ def _given(report: Report) -> list[TargetReport]:
 
 def _with_targets(report: Report, first: list[TargetReport]) -> Report:
     """The report with the same targets as the `first` one. Where the run of a script ends before it gives what it gave
-    at first, that is missing."""
+    at first, that is missing; what it only scripted, and does not any more, is as it was."""
     now = {one.target.identity: one for one in _given(report) if one.target is not None}
-    ended = next((one.full_detail for target in report.targets if (one := target.stage(SCRIPT.name)) is not None), "")
+    runs = [one for target in report.targets if (one := target.stage(SCRIPT.name)) is not None]
+    ended = next((one.full_detail for one in runs), "")
+    goes_through = all(one.passed for one in runs)
     same = [
         now.get(old.target.identity)
+        or (old if goes_through and old.target.is_prepared else None)
         or replace(old, stages=(StageResult(LOAD.name, CRASHED, detail=ended),), executed={})
         for old in first
         if old.target is not None
@@ -287,14 +290,19 @@ def _seen(finding: Finding, edited: Mapping[str, str]) -> Finding:
 
 
 def _declared(finding: Finding, report: Report, edited: Mapping[str, str]) -> Finding:
-    """Of a size that was not declared: with what the trial proposes, at the calls that could declare it."""
-    if not is_about_an_undeclared_size(finding):
-        return finding
-    path = Path(finding.path).resolve()
+    """Of a size that was not declared: with what the trial proposes, at the calls that could declare it. Of a dim that
+    torch refuses as it is declared: with what it could be instead, after what would mend the model."""
+    undeclared = is_about_an_undeclared_size(finding)
     for target in report.targets:
-        if target.dynamic_shapes and target.path and target.line and Path(target.path).resolve() == path:
+        if target.dynamic_shapes is None or target.path is None or target.line is None:
+            continue
+        stage = target.stage(DYNAMIC_SHAPES.name)
+        instead = finding.target == target.name and stage is not None and stage.passed and not target.exported
+        if undeclared or instead:
+            path = Path(target.path).resolve()
             text = edited.get(str(path)) or decode(path.read_bytes())
-            finding = with_declared_shapes(finding, path, text, target.line, target.dynamic_shapes)
+            where = (path, text, target.line, target.dynamic_shapes)
+            finding = with_declared_shapes(finding, *where, instead=not undeclared)
     return finding
 
 

@@ -730,3 +730,70 @@ torch.export.export(Cached().eval(), (torch.ones(2), Cache(torch.ones(2))))
     done = exportlint(tmp_path, "trial", "net.py", COLUMNS="200")
     assert done.returncode == 0, done.stdout
     assert "`Cache` is a class of the script itself, which no process that loads it has" in done.stdout
+
+
+HALVED = """\
+class Restored(nn.Module):
+    def forward(self, x, y):
+        half = nn.functional.interpolate(x, scale_factor=0.5)
+        return nn.functional.interpolate(half, scale_factor=2.0) + y
+
+
+length = torch.export.Dim("length", min=16, max=64)
+args = (torch.rand(1, 1, 32), torch.rand(1, 1, 32))
+torch.export.export(Restored().eval(), args, dynamic_shapes={"x": {2: length}, "y": {2: length}})
+"""
+
+
+def test_what_is_declared_and_does_not_hold_gives_way_to_what_does(tmp_path: Path) -> None:
+    """Torch writes the guard with `torch.sym_float`: only even lengths come back as they were."""
+    tmp_path.joinpath("net.py").write_text(HEAD + HALVED, "utf-8")
+    told = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise").stdout
+    assert "net.py:8:9: error[dynamic-shape-frozen] declared dynamic, yet length is a multiple of 2" in told
+    done = exportlint(tmp_path, "fix", "net.py", COLUMNS="200")
+    assert "declare only the sizes that the trial found free (tried)" in done.stdout
+    assert 'dynamic_shapes={"x": {2: 2 * _x_2}, "y": {2: 2 * _x_2}})' in done.stdout
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_call_of_torch_jit_script_that_goes_is_missed_by_nobody(tmp_path: Path) -> None:
+    """The scripted module was a target by itself; what is exported is still compared with what it was."""
+    source = (
+        HEAD
+        + """\
+class Scaled(nn.Module):
+    def forward(self, x):
+        return x * 2
+
+
+scaled = torch.jit.script(Scaled())
+scaled(torch.ones(3))
+torch.onnx.export(scaled, (torch.ones(3),), "scaled.onnx")
+"""
+    )
+    tmp_path.joinpath("net.py").write_text(source, "utf-8")
+    done = exportlint(tmp_path, "fix", "net.py", COLUMNS="200")
+    assert "+scaled = Scaled()" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_loop_that_a_trace_unrolls_is_a_warning_at_the_loop(tmp_path: Path) -> None:
+    source = (
+        HEAD
+        + """\
+class Leaky(nn.Module):
+    def forward(self, x):
+        state = torch.zeros_like(x[0])
+        for i in range(x.size(0)):
+            state = 0.9 * state + x[i]
+        return state.sum()
+
+
+torch.jit.trace(Leaky().eval(), torch.ones(5, 4))
+"""
+    )
+    tmp_path.joinpath("net.py").write_text(source, "utf-8")
+    told = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise").stdout
+    assert "net.py:8:9: warning[torchscript-remnant] torch.jit.trace keeps sizes of the sample" in told
+    assert "with twice the size of dim 0 of input 1 eager gives 26.05, the traced module 16.38" in told
+    assert "it goes round `for i in range(x.size(0)):` (line 8) as often as for the sample" in told

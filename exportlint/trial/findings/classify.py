@@ -107,7 +107,7 @@ def _difference(where: StageContext, seen: Observation, changed: str | None) -> 
         return _finding(where, seen, check, words, Severity.WARNING)
     severity = Severity.WARNING if check in _HARMLESS else Severity.ERROR
     if seen.details.get("declared") is False:  # of sizes that nobody asked for
-        severity = Severity.NOTE
+        severity = Severity.WARNING if seen.details.get("loops") else Severity.NOTE
     literals = literals_in_words(seen) if check == "baked" else ""
     # What the target alone does is not what the exported program does wrong already, and is not hidden behind it.
     family = f"lowered {check}" if seen.details.get("step") == "compare" and not seen.is_as_exported else check

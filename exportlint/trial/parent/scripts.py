@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from textwrap import shorten
@@ -14,7 +15,7 @@ from exportlint.trial.protocol.stages import SCRIPT
 from exportlint.trial.protocol.target import Target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
     from exportlint.trial.parent.connection import Reply
     from exportlint.trial.parent.server import Server
@@ -50,7 +51,15 @@ def _found(reply: Reply) -> list[Target]:
             calls = dict.fromkeys((*target.calls, message["call"]))
             modes = dict.fromkeys((*target.asked_modes, *filter(None, [message["mode"]])))
             targets[target.name] = replace(target, given_to=", ".join(calls), asked_modes=tuple(modes))
-    return list(targets.values())
+    return list(_numbered(targets.values()))
+
+
+def _numbered(targets: Iterable[Target]) -> Iterator[Target]:
+    """A call of torch.jit.script that an edit takes away moves no number of what is exported."""
+    counts = Counter[bool]()
+    for target in targets:
+        counts[target.is_prepared] += 1
+        yield replace(target, number=counts[target.is_prepared])
 
 
 def _what_it_gave(reply: Reply, found: list[Target]) -> str:

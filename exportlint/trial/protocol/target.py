@@ -21,6 +21,8 @@ ZOOS = "exportlint.zoo"  # the entry point group of modules that make models by 
 # The exporter that goes by torch.export, and the one that goes by torch.jit.trace.
 OLD_ONNX = "torch.onnx.export(dynamo=False)"
 ONNX = ("torch.onnx.export", OLD_ONNX)
+# Those that only prepare a model, whose inputs the first real call brings.
+PREPARING = ("torch.compile", "torch.jit.script")
 
 
 EXAMPLE_ARGS = "example_args"
@@ -51,8 +53,8 @@ class Target:
 
     `arguments` are a script's own; `given_to` are the calls that a script handed the model to, `asked_modes` those of
     export that they asked for, and `compiled` says that it was what `torch.compile` had made; it is the `number`th that
-    the script gave, and its process `waits` in that folder. `search` lists further folders to import from; `zoo` is the
-    module that builds LIBRARY:MODEL.
+    the script gave to a call with inputs, or of those that it only prepared, and its process `waits` in that folder.
+    `search` lists further folders to import from; `zoo` is the module that builds LIBRARY:MODEL.
     """
 
     name: str
@@ -81,13 +83,18 @@ class Target:
     def identity(self) -> tuple[object, ...]:
         """What is the same in every run: of a target that a script gave, also where lines of the script moved."""
         if self.kind is TargetKind.SEEN:
-            return self.kind.value, self.source, self.arguments, self.number
+            return self.kind.value, self.source, self.arguments, self.is_prepared, self.number
         return (repr(self),)
 
     @property
     def calls(self) -> tuple[str, ...]:
         """The calls that a script handed the model to."""
         return tuple((self.given_to or "").split(", ")) if self.given_to else ()
+
+    @property
+    def is_prepared(self) -> bool:
+        """Was it compiled or scripted, and never given to a call with its inputs?"""
+        return bool(self.calls) and {*self.calls} <= {*PREPARING}
 
     @property
     def only_compiled(self) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from exportlint.trial.child.dynamic_shapes.other_sizes import last_shared_line
+from exportlint.trial.child.dynamic_shapes.other_sizes import last_shared_line, lines_run_otherwise
 from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.inputs.input_sets import Inputs, inputs_of, with_other_values
 from exportlint.trial.child.execution.inputs.pytree_leaves import leaves, snapshot
@@ -131,14 +131,32 @@ def _on_other_sizes(
     fields = {"how": how, "larger": True, "declared": declared, **_apart([], *found)}
     details = {"check": request.stage, "inputs": inputs_in_words(inputs), **fields}
     doubted = _all_warned(warned)
-    details |= {"doubted": [[one.path, one.line, one.text] for one in doubted]}
+    loops = _loops_of_another_length(loaded, inputs)
+    details |= {"doubted": _plain(doubted), "loops": _plain(loops)}
     seen = _at_the_call(
         Observation("difference", details=details).with_details(**_with_dynamo(request, traced, inputs)), request
     )
-    request.emit(seen.at(doubted) if len(doubted) == len(failing) == 1 else seen)  # of several it may be any
+    own = doubted if len(failing) == 1 else []
+    (place,) = next((one for one in (loops, own) if len(one) == 1), (None,))  # of several it may be any
+    request.emit(seen.at([place]) if place else seen)
     if declared:
         return StageAnswer(DIFFERS, None)
     return StageAnswer(PASSED, f"the traced module agrees with eager on other values, not with {how}")
+
+
+def _plain(frames: Sequence[Frame]) -> list[list[Any]]:
+    return [[one.path, one.line, one.text] for one in frames]
+
+
+def _loops_of_another_length(loaded: Loaded, inputs: Inputs) -> list[Frame]:
+    """The loops that eager goes round another number of times than on the sample: a trace keeps the sample's."""
+    on_sample, on_these = (partial(_called, loaded.eager(), one) for one in (inputs_of(loaded, 0), inputs))
+    try:
+        found = lines_run_otherwise(on_sample, on_these)
+    except Exception:  # noqa: BLE001 - eager may refuse these, in whatever way
+        return []
+    frames = (frame_at(path, line, "") for path, lines in found.items() for line in lines)
+    return [one for one in frames if one.text.startswith(("for ", "while "))]
 
 
 def _sizes(inputs: Inputs) -> Mapping[str, Places]:
@@ -400,12 +418,13 @@ def values_beside(ours: Leaves, theirs: Leaves, before: Leaves) -> dict[str, Any
     path = found.path if found else ""
     values = [dict(side).get(path) for side in (ours, theirs, before)]
     tensors = [value for value in values if isinstance(value, torch.Tensor)]
-    where = ""
-    if len(tensors) == len(values) and len({tensor.shape for tensor in tensors}) == 1 and tensors[0].numel():
+    where, alike = "", values if before else values[:2]
+    if len(tensors) == len(alike) and len({tensor.shape for tensor in tensors}) == 1 and tensors[0].numel():
         index = _widest(*(tensor.to(torch.cdouble).reshape(-1) for tensor in tensors[:2]))
         place = [int(one) for one in torch.unravel_index(torch.tensor(index), tensors[0].shape)]
         where = str(place) if place else ""
         values = [tensor.reshape(-1)[index].item() for tensor in tensors]
+        values += [None] * (3 - len(values))
     ours_text, theirs_text, before_text = map(_text, values)
     return {"output": f"{path}{where}", "ours": ours_text, "theirs": theirs_text, "sample": before_text}
 

@@ -239,6 +239,8 @@ def _jit_trace(seen: Observation) -> str:
     if details.get("larger"):
         doubted = [f"line {line}, `{text}`" for _, line, text in details["doubted"]]
         warns = f"; torch.jit.trace warns of {' and '.join(doubted)}" if doubted else ""
+        if loops := [f"`{text}` (line {line})" for _, line, text in details["loops"]]:
+            warns = f"; it goes round {' and '.join(loops)} as often as for the sample{warns}"
         return f"torch.jit.trace keeps sizes of the sample: with {details['how']} {_beside_traced(seen)}{warns}"
     branch = details.get("line")
     why = f"; they part at {Path(branch[0]).name}:{branch[1]}, `{branch[2]}`" if branch else ""

@@ -48,6 +48,10 @@ _OF_NOTES = {
 _WITH_DYNAMO = (
     "export with `dynamo=True`, the default, and the opset that it writes: tried here, its file gives what eager gives"
 )
+_OF_A_LOOP = (
+    "compute with whole tensors; or put the loop into a function of its own with `@torch.jit.script`, which a trace"
+    " keeps as it is"
+)
 _BY_NAMES = "name the axes by the names of inputs and outputs, and give these with `input_names` and `output_names`"
 _NEW_NUMBER = "make a new number, `n = n + 2` for `n += 2`: the size then stays as it is"
 _DECLARE = (
@@ -116,6 +120,8 @@ def difference_words(stage: Stage, seen: Observation, changed: str | None = None
         instead = _BY_NAMES if "unknown_axes" in seen.details else instead
     if seen.details.get("in_place"):
         instead = _NEW_NUMBER
+    if seen.details.get("loops"):
+        instead = _OF_A_LOOP
     if seen.check == "other-process":
         instead = "; or ".join(_IN_EVERY_PROCESS[one] for one in seen.details.get("follows", ["sets"]))
     return Words(message, instead)
