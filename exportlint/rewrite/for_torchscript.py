@@ -97,10 +97,11 @@ def _as_loop(old: ast.For, new: ast.stmt) -> ast.stmt:
     return changed_copy(old, target=new.target, iter=new.iter, body=new.body)
 
 
-def _stored(body: Sequence[ast.stmt]) -> set[str | None]:
-    """The places that the statements set."""
-    parts = (one for part in body for one in ast.walk(part))
-    return {path_of(one) for one in parts if isinstance(getattr(one, "ctx", None), ast.Store)}
+def _stored(body: Sequence[ast.stmt]) -> set[str]:
+    """The places that the statements set; of an element of a list the list."""
+    parts = (one for part in body for one in ast.walk(part) if isinstance(getattr(one, "ctx", None), ast.Store))
+    owners = (one.value if isinstance(one, ast.Subscript) else one for one in parts)
+    return {path for one in owners if (path := path_of(one)) is not None}
 
 
 def _names(*nodes: ast.AST) -> set[str]:

@@ -128,7 +128,7 @@ def mend(
             begin,
             since,
         )
-        if not done.stopped and done.before.targets:
+        if not done.stopped and done.before.targets and not begin.texts:
             try:
                 _take_what_is_noted(done, attempt)
             except Stopped as stop:

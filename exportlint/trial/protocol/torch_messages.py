@@ -49,6 +49,8 @@ _REFUSALS = tuple(
         ("predicate", r"Expected pred to be bool or single-element tensor, but got"),
         ("no-attribute", r"\bmodule '(?P<dotted>torch[\w.]*)' has no attribute '(?P<name>\w+)'"),
         ("branch", r"Detected data-dependent branching"),
+        ("double-backward", r"does not currently support double backward"),
+        ("script-arguments", r"forward\(\) expected at most (?P<most>\d+) argument\(s\) but received (?P<given>\d+)"),
         (
             "answer",
             r"\Aaten\.(?P<name>\w+)\.\w+\Z|Operator `aten\.(?P<operator>\w+)\.\w+` has a non-Tensor output whose value",

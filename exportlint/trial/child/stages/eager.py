@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -62,11 +64,22 @@ def run(request: StageRequest) -> StageAnswer:
     keep_records(request.folder.parent, first, again.value)
     sample = first.calls[0]
     if sample.raised:
-        request.emit(sample.raised)
+        request.emit(sample.raised.with_details(by_name=_is_meant_by_name(request.loaded)))
         return StageAnswer(REFUSED, None, executed)
     for seen in _notes(first):
         request.emit(seen)
     return StageAnswer(PASSED, "", executed)
+
+
+def _is_meant_by_name(loaded: Loaded) -> bool:
+    """Is the one argument a dict whose keys are parameters of forward? `model(**inputs)` takes it apart, and the
+    exporter does not."""
+    args, kwargs = inputs_of(loaded, 0)
+    if len(args) != 1 or kwargs or not isinstance(args[0], Mapping):
+        return False
+    model = loaded.eager()
+    parameters = inspect.signature(getattr(model, "forward", model)).parameters
+    return len(parameters) > 1 and {*args[0]} <= {*parameters}
 
 
 def _executed(around: Lines, inside: Lines, compiled: Lines) -> dict[str, Any]:

@@ -58,6 +58,10 @@ _DECLARE = (
     "export with a `dynamic_shapes` that declares the dim; what could be declared, and what fixes a size, stands at the"
     " target"
 )
+_BY_KEYWORDS = (
+    "give the dict, whose keys are parameters of forward, by name: `args=()` and `kwargs=` the dict, as"
+    " `model(**inputs)` does"
+)
 _INPUTS = "give example inputs that the model accepts"
 
 
@@ -77,7 +81,8 @@ def exception_words(stage: Stage, seen: Observation, *, known: bool) -> Words:
         instead = _DECLARE if seen.check == OTHER_SIZE else words.suggestion
         return Words(f"the script's {f'`{call}`' if call else 'run'} raises here: {words.message}", instead)
     if stage == EAGER:
-        return Words(f"eager itself raises: {words.message}", words.suggestion or (None if known else _INPUTS))
+        usual = words.suggestion or (None if known else _INPUTS)
+        return Words(f"eager itself raises: {words.message}", _BY_KEYWORDS if seen.details.get("by_name") else usual)
     if facts := seen.details.get("sizes"):
         pairs = [wrong_declaration(fact) for fact in facts]
         messages, suggestions = (dict.fromkeys(part) for part in zip(*pairs, strict=True))

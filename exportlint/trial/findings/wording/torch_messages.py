@@ -96,6 +96,14 @@ _REFUSED: Mapping[str, tuple[str, str | None]] = {
         "this torch has no `{dotted}.{name}`",
         "write it with what the installed torch has, or install the one that it was written for",
     ),
+    "double-backward": (
+        "what torch.compile compiled is differentiated twice, and it has a first derivative only",
+        'differentiate twice only what is not compiled, or compile with `backend="eager"`',
+    ),
+    "script-arguments": (
+        "a TorchScript module is given {given} arguments with `self`, and takes {most}",
+        "trace with all the inputs that it is called with: a trace has those of its example",
+    ),
     "branch": ("the value of a tensor decides here, and while it is traced a tensor has no value", _SELECT),
     "answer": ("`{name}{operator}` gives Python an answer that depends on the values of a tensor", _SELECT),
     "address": (
