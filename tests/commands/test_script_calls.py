@@ -797,3 +797,57 @@ torch.jit.trace(Leaky().eval(), torch.ones(5, 4))
     assert "net.py:8:9: warning[torchscript-remnant] torch.jit.trace keeps sizes of the sample" in told
     assert "with twice the size of dim 0 of input 1 eager gives 26.05, the traced module 16.38" in told
     assert "it goes round `for i in range(x.size(0)):` (line 8) as often as for the sample" in told
+
+
+def test_a_program_that_cannot_be_made_a_module_of_was_exported(tmp_path: Path) -> None:
+    """torch.export passes; `.module()` raises, and its words name the layer."""
+    source = (
+        HEAD
+        + """\
+class Links(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weigh = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.weigh(x)
+
+
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.meta = Links()
+        self.graph = Links()
+
+    def forward(self, x):
+        return self.graph(self.meta(x))
+
+
+torch.export.export(Encoder().eval(), (torch.ones(2, 4),))
+"""
+    )
+    tmp_path.joinpath("net.py").write_text(source, "utf-8")
+    done = exportlint(tmp_path, "trial", "net.py", COLUMNS="200")
+    assert "exports and differs from eager in either mode" in done.stdout
+    told = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise").stdout.splitlines()
+    (layer,) = (line for line in told if "the layer `meta` has the name" in line)
+    assert "tried: the exported program raises where eager does not" in layer
+
+
+def test_what_bounds_a_declared_dim_is_no_line_of_the_script(tmp_path: Path) -> None:
+    source = (
+        HEAD
+        + """\
+class Scaled(nn.Module):
+    def forward(self, x):
+        return x * 2
+
+
+rows = torch.export.Dim("rows", min=2, max=256)
+torch.export.export(Scaled().eval(), (torch.ones(4, 8),), dynamic_shapes={"x": {0: rows}})
+"""
+    )
+    tmp_path.joinpath("net.py").write_text(source, "utf-8")
+    told = exportlint(tmp_path, "trial", "net.py", COLUMNS="200").stdout
+    assert "# rows, dim 0 of `x`: from 2 to 256" in told
+    assert "at most 256 (" not in told

@@ -254,7 +254,8 @@ def rule_of(seen: Observation) -> str | None:
     facts = {str(fact["fact"]) for fact in seen.details.get("sizes", ())}
     if facts and facts <= OF_THE_SAMPLE:
         return _rules_by_check().get(min(facts))
-    if seen.kind == "note" or (seen.kind not in ("exception", "graph-break", "warning") and by_check is None):
+    worded = seen.kind in ("exception", "graph-break", "warning") or seen.check == "raises"
+    if seen.kind == "note" or (not worded and by_check is None):
         return by_check
     by_words = rules_that_know(seen.text) or rules_that_know(f"{seen.error_class}: {seen.first_line}")
     if by_words:

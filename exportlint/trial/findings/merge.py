@@ -221,8 +221,17 @@ class _MergedEvidence:
             index = self._at_place(found)
             index = self._above(found) if index is None else index
             return self._where_made(found) if index is None else index
-        index = self._at_call(found)
-        return self._by_elimination(found, executed) if index is None else index
+        for index in (self._at_call(found), self._of_its_name(found)):
+            if index is not None:
+                return index
+        return self._by_elimination(found, executed)
+
+    def _of_its_name(self, found: TrialFinding) -> int | None:
+        """The one suspicion of its rule that sets an attribute which torch's words name."""
+        words = {f"self.{word}" for word in re.findall(r"\w+", found.torch_says)}
+        own = [(i, one) for i, one in enumerate(self.static) if one.rule == found.rule and one.path == found.path]
+        here = [i for i, one in own if words & set(set_at(str(self.root / one.path), one.line))]
+        return here[0] if found.of_export and len(here) == 1 else None
 
     def _of_given_class(self, found: TrialFinding) -> int | None:
         """What its own rule says of the class of an argument that torch refuses, or cannot save: it stands where the

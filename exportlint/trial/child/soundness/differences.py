@@ -189,6 +189,20 @@ def eager_after(eager: RunRecord, again: RunRecord, after: RunRecord) -> Iterato
 _SAMPLE = (0,)
 
 
+def program_or_refusal(module: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
+    """The program as a module; where torch cannot make one of it, what raises as that does when it is called: export
+    has passed by then."""
+    try:
+        return module()
+    except Exception as exc:  # noqa: BLE001 - whatever torch raises here is the answer
+        refused = exc
+
+    def raises(*_args: Any, **_kwargs: Any) -> Any:
+        raise refused
+
+    return raises
+
+
 def compared_on_sample(
     request: StageRequest, module: Callable[[], Callable[..., Any]], detail: str = ""
 ) -> StageAnswer:
@@ -199,7 +213,7 @@ def compared_on_sample(
     eager, again = kept_records(request.folder.parent)
     if eager.calls[0].raised:
         return StageAnswer(PASSED, "eager raises: nothing to compare with")
-    theirs = in_fork(lambda: record_calls(request.loaded, module(), _SAMPLE), request.folder)
+    theirs = in_fork(lambda: record_calls(request.loaded, program_or_refusal(module), _SAMPLE), request.folder)
     if theirs.raised:
         request.emit(theirs.raised)
         return StageAnswer(CRASHED, None)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from exportlint.trial.child.execution.call_record import RunRecord, record_calls
 from exportlint.trial.child.export.export_call import Exported, export
 from exportlint.trial.child.server.forks import in_fork
-from exportlint.trial.child.soundness.differences import differences
+from exportlint.trial.child.soundness.differences import differences, program_or_refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,7 +68,7 @@ class Subject:
         # Before the program runs: it shares its buffers with the model. In a fork: the model's run must not reach them.
         after = in_fork(lambda: record_calls(loaded, exported.model), folder)
         state_alone = agree_on_other_values(self.request, exported) if self.eager.changed else False
-        program = record_calls(loaded, exported.module())
+        program = record_calls(loaded, program_or_refusal(exported.module))
         return ProgramRuns(program, after.value if exported.model is not None else None, state_alone)
 
 
@@ -76,7 +76,7 @@ def agree_on_other_values(request: StageRequest, exported: Exported) -> bool:
     """Do eager and the program, when nothing was called before? To be asked before the program runs."""
     loaded, plan = request.loaded, _OTHER_VALUES_FIRST
     eager = in_fork(lambda: record_calls(loaded, loaded.eager(), plan), request.folder)
-    theirs = in_fork(lambda: record_calls(loaded, exported.module(), plan), request.folder)
+    theirs = in_fork(lambda: record_calls(loaded, program_or_refusal(exported.module), plan), request.folder)
     if not (eager.ok and theirs.ok):
         return False
     return not any(seen.check == "output" for seen in differences(eager.value, eager.value, theirs.value))

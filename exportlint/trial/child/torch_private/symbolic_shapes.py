@@ -11,6 +11,8 @@ import functools
 import sys
 import traceback
 from dataclasses import dataclass, field
+from itertools import takewhile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -33,6 +35,9 @@ __all__ = [
     "recorded_decisions",
     "symbols_of_data",
 ]
+
+
+_OF_SCRIPTS = str(Path(__file__).parents[1] / "capture.py")
 
 
 @dataclass(frozen=True)
@@ -127,9 +132,11 @@ def _user_frames() -> tuple[Frame, ...]:
     for stack in (_dynamos_stack(), message_frames(torch.fx.traceback.get_current_meta().get("stack_trace") or "")):
         if found := tuple(frame for frame in stack if is_user_path(frame.path)):
             return found
+    # Inside of a script's call the outermost frames are the script's own, which decides no size.
+    inside = takewhile(lambda one: one[0].f_code.co_filename != _OF_SCRIPTS, traceback.walk_stack(sys._getframe(1)))
     return tuple(
         frame_at(frame.f_code.co_filename, line, frame.f_code.co_name)
-        for frame, line in reversed(list(traceback.walk_stack(sys._getframe(1))))
+        for frame, line in reversed(list(inside))
         if is_user_path(frame.f_code.co_filename)
     )
 
