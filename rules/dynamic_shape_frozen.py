@@ -168,6 +168,7 @@ class DynamicShapeFrozen(Rule):
             self.report(node, case, dim=str(dim))
 
     def visit_Call(self, node: cst.Call) -> None:
+        self._unbound(node)
         name = self.code.name(node.func) or ""
         given = node.args[0].value if node.args else None
         if given is None:
@@ -220,14 +221,19 @@ class DynamicShapeFrozen(Rule):
                 if any(0 in self._dims_of(arg.value) for arg in over.args):
                     self._report_dim(over, "BadIteration", 0)
                 return
-        if isinstance(over, cst.Call) and isinstance(over.func, cst.Attribute) and called(over) == "unbind":
-            dim = int(over.args[0].value.value) if over.args and isinstance(over.args[0].value, cst.Integer) else 0
-            if dim in self._dims_of(over.func.value) and not (
-                over.args and not isinstance(over.args[0].value, cst.Integer)
-            ):
-                self._report_dim(over, "BadUnbind", dim)
-        elif 0 in self._dims_of(over):
+        if isinstance(over, cst.Call) and called(over) == "unbind":
+            return  # which is as wrong elsewhere
+        if 0 in self._dims_of(over):
             self._report_dim(over, "BadIteration", 0)
+
+    def _unbound(self, node: cst.Call) -> None:
+        """`x.unbind(1)`, in a loop or elsewhere: one tensor for each row."""
+        if called(node) != "unbind" or not isinstance(node.func, cst.Attribute):
+            return
+        named = next((arg.value for arg in node.args if arg.keyword is None or arg.keyword.value == "dim"), None)
+        dim = int(named.value) if isinstance(named, cst.Integer) else 0
+        if (named is None or isinstance(named, cst.Integer)) and dim in self._dims_of(node.func.value):
+            self._report_dim(node, "BadUnbind", dim)
 
     def visit_Raise(self, node: cst.Raise) -> bool:
         """The message of an error is no part of the program."""

@@ -229,7 +229,7 @@ class TorchscriptRemnant(ScriptRule):
         )
 
     def visit_Call(self, node: cst.Call) -> None:
-        name = self.code.name(node.func) or ""
+        name = self.name_of(node.func) or ""
         in_module = bool(self._modules and self._modules[-1] and self._method)
         if name in _TRACES | _SCRIPTS | _CALLED.keys():
             self._made(node, name)

@@ -146,9 +146,14 @@ class ScriptRule(Rule):
 
     def exported(self, call: cst.Call) -> cst.BaseExpression | None:
         """The model argument of a call of torch.export, else None."""
-        if self.code.name(call.func) in EXPORTERS:
+        if self.name_of(call.func) in EXPORTERS:
             return argument(call, 0, "mod")
         return None
+
+    def name_of(self, function: cst.BaseExpression) -> str | None:
+        """The dotted origin of what is called, also under another name: `tracer = torch.jit.trace`."""
+        made = self.bound(function)
+        return self.code.name(made if isinstance(made, cst.Attribute) else function)
 
     def unchained(self, node: cst.CSTNode) -> tuple[cst.CSTNode, list[cst.Call]]:
         """Where a chain of `.to(...).eval()` starts, names followed, and its calls in the order they run.
