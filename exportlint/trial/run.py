@@ -18,7 +18,7 @@ from exportlint.trial.parent.stage_runner import StageRunner
 from exportlint.trial.protocol.result import Event, TargetReport
 from exportlint.trial.protocol.shown_by import OTHER_SIZE
 from exportlint.trial.protocol.stages import LOWERINGS
-from exportlint.trial.protocol.target import ONNX, TargetKind
+from exportlint.trial.protocol.target import OLD_ONNX, ONNX, TargetKind
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -64,7 +64,7 @@ def run_trials(
                 how, lowered = options, lowerings
                 if target.kind is TargetKind.SCRIPT and _wants_other_sizes(report):
                     how = replace(options, dynamic=options.dynamic or "auto")
-                if target.kind is TargetKind.SCRIPT and (name := _lowering_that_raised(report, one)) and not lowerings:
+                if target.kind is TargetKind.SCRIPT and (name := _lowering_of_call(report, one)) and not lowerings:
                     lowered = _lowerings([name])
                 work.append(partial(_tried, server, one, how, lowered, listener, waiting, goes_on))
         return _side_by_side(work, options.jobs)
@@ -79,10 +79,12 @@ def _wants_other_sizes(report: TargetReport) -> bool:
 _LOWERED_BY = dict.fromkeys(ONNX, "onnxruntime")
 
 
-def _lowering_that_raised(report: TargetReport, target: Target) -> str | None:
-    """The lowering of the call that the script gave the target to, and that raised."""
+def _lowering_of_call(report: TargetReport, target: Target) -> str | None:
+    """The lowering of a call that the script gave the target to: what it made is looked at, or where it raised the
+    lines. What the exporter that traces made has a stage of its own."""
     raised = (seen.details for stage in report.stages for seen in stage.observations)
-    calls = (one["during"] for one in raised if one.get("target") == target.name and "during" in one)
+    calls = [one["during"] for one in raised if one.get("target") == target.name and "during" in one]
+    calls += [call for call in target.calls if call != OLD_ONNX]
     return next((_LOWERED_BY[call] for call in calls if call in _LOWERED_BY), None)
 
 

@@ -851,3 +851,28 @@ torch.export.export(Scaled().eval(), (torch.ones(4, 8),), dynamic_shapes={"x": {
     told = exportlint(tmp_path, "trial", "net.py", COLUMNS="200").stdout
     assert "# rows, dim 0 of `x`: from 2 to 256" in told
     assert "at most 256 (" not in told
+
+
+def test_what_onnx_draws_once_is_an_error_where_eager_draws(tmp_path: Path) -> None:
+    """torch.onnx.export says nothing, and its file leaves the dropout out."""
+    source = (
+        HEAD
+        + """\
+class Uncertain(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(8, 16)
+        self.outer = nn.Linear(16, 1)
+
+    def forward(self, x):
+        x = nn.functional.dropout(self.inner(x), 0.2, training=True)
+        return self.outer(x)
+
+
+torch.onnx.export(Uncertain().eval(), (torch.ones(4, 8),), "uncertain.onnx")
+"""
+    )
+    tmp_path.joinpath("net.py").write_text(source, "utf-8")
+    done = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise")
+    assert "net.py:12:9: error[" in done.stdout
+    assert "eager draws anew in every call, and what was compiled gives the same in each" in done.stdout

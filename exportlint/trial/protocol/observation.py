@@ -50,6 +50,7 @@ jit-trace         of torch.jit.trace: "how" the "inputs" were made, "output" (pa
 onnx-trace        the same of the file of torch.onnx.export(dynamo=False); "dynamo": the other exporter is right there
 elsewhere         as output, of the program that another torch reads: "where"
 fake-tensor-left  "where" (constants or model) and "name"
+drawn-once        what was lowered gives the same in two calls that eager draws for anew: "output"
 frozen-dim, narrowed-dim, static-dim   "sizes": facts, see `exportlint.trial.protocol.size_facts`
 sizes             "tried" (name and size of each dim), and what differs or raises
 

@@ -22,6 +22,7 @@ from exportlint.trial.child.lowering.operator_places import (
     INPUT,
     decomposed,
     input_names,
+    place_of_draw,
     place_of_output,
     writes,
 )
@@ -62,6 +63,9 @@ def judged(
         ours = shapes_only(ours)
         theirs = [(shapes_of(outputs), shapes_of(inputs)) for outputs, inputs in theirs]
         detail += "; eager gives other values in every run, so only shapes were compared"
+        if same := _draws_once(reference, got):
+            same = same.at(place_of_draw(subject.program))
+            return Proved(DIFFERS, None, (same, *notes), {**data, "step": "compare"})
     found = first_mismatch(ours, theirs, tolerance_of(subject.lowering))
     if found is None:
         lost = tuple(lost_writes(subject.program, reference.written, tolerance_of(subject.lowering)))
@@ -75,6 +79,21 @@ def judged(
 
 
 _Got = list[tuple[list[Any], list[Any]]]
+
+
+def _draws_once(reference: EagerReference, got: _Got) -> Observation | None:
+    """Of two calls with the same inputs, which eager draws for anew: does the artefact give both the same?"""
+    labels = [call.inputs for call in reference.calls]
+    if AGAIN not in labels:
+        return None
+    first, again = reference.eager[0].outputs, reference.eager[labels.index(AGAIN)].outputs
+    theirs, theirs_again = got[0][0], got[labels.index(AGAIN)][0]
+    drawn = [i for i, pair in enumerate(zip(first, again, strict=False)) if unequal(*pair, {})]
+    pairs = [pair for place, pair in enumerate(zip(theirs, theirs_again, strict=False)) if place in drawn]
+    if not pairs or any(unequal(*pair, {}) for pair in pairs):
+        return None
+    details = {"check": "drawn-once", "inputs": AGAIN, "output": reference.eager[0].paths[drawn[0]], "step": "compare"}
+    return Observation("difference", details=details)
 
 
 def _labels(calls: Sequence[InputCall]) -> list[str]:

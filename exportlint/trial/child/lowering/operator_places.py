@@ -111,6 +111,12 @@ def place_of_nodes(program: ExportedProgram, nodes: Sequence[str]) -> tuple[Fram
     return next((frames for name in nodes if (frames := message_frames(traces.get(name, "")))), ())
 
 
+def place_of_draw(program: ExportedProgram) -> tuple[Frame, ...]:
+    """The first operator that draws random numbers."""
+    seeded = torch.Tag.nondeterministic_seeded
+    return _first_place(program, lambda node: seeded in getattr(node.target, "tags", ()))
+
+
 def place_of_dtype(program: ExportedProgram, dtype: str) -> tuple[Frame, ...]:
     """Of the first node that gives or is given a tensor of this dtype, or has it as an argument."""
     wanted = getattr(torch, dtype, None)

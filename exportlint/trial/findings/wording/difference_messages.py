@@ -369,6 +369,7 @@ _SENTENCES: Mapping[str, Callable[[Observation], str]] = {
     ),
     "observe": _observed,
     "outside-state": lambda seen: f"every call of eager changes {seen.details['name']}, the exported program never",
+    "drawn-once": lambda _seen: "eager draws anew in every call, and what was compiled gives the same in each",
     "frozen": _frozen,
     "baked": _baked,
     "eager-after-export": _after_export,

@@ -48,6 +48,10 @@ _OF_NOTES = {
 _WITH_DYNAMO = (
     "export with `dynamo=True`, the default, and the opset that it writes: tried here, its file gives what eager gives"
 )
+_DRAWN = (
+    "take what is drawn here from the caller; a dropout that stays on can be written out, as"
+    " `x * (torch.rand_like(x) >= p) / (1 - p)`"
+)
 _OF_A_LOOP = (
     "compute with whole tensors; or put the loop into a function of its own with `@torch.jit.script`, which a trace"
     " keeps as it is"
@@ -118,7 +122,8 @@ def difference_words(stage: Stage, seen: Observation, changed: str | None = None
     if facts := seen.details.get("sizes"):
         return Words(message, wrong_declaration(facts[0])[1])
     if stage.lowering:
-        return Words(message, seen.details.get("suggestion") or OF_CAUSES.get(str(seen.details.get("cause"))))
+        usual = _DRAWN if seen.check == "drawn-once" else OF_CAUSES.get(str(seen.details.get("cause")))
+        return Words(message, seen.details.get("suggestion") or usual)
     instead = seen.details.get("suggestion") or _INSTEAD.get(str(seen.check))
     if seen.check == "onnx-trace":
         instead = _WITH_DYNAMO if seen.details.get("dynamo") else None
