@@ -43,6 +43,7 @@ def gives_nothing(tried: Attempted) -> bool:
 
 def mended_until_it_gives(run: Run[T], unedited: Edition, first: T, end: float) -> Edition:
     """The edition with which the run gives something to try, or comes to its end; the unedited one where none does.
+    Only what the run itself failed of is mended: of anything else it would show nothing.
 
     first  what came of the unedited script
     end    on the monotonic clock: no run begins after it
@@ -51,7 +52,7 @@ def mended_until_it_gives(run: Run[T], unedited: Edition, first: T, end: float) 
     edition, now = unedited, first
     for _ in range(_STEPS):
         further: tuple[Edition, T] | None = None
-        for proposal in proposals.of(now.findings):
+        for proposal in proposals.of([one for one in now.findings if one.stage == SCRIPT.name]):
             try:
                 edited = proposal.applied(edition)
             except OverlappingEditsError:

@@ -876,3 +876,51 @@ torch.onnx.export(Uncertain().eval(), (torch.ones(4, 8),), "uncertain.onnx")
     done = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise")
     assert "net.py:12:9: error[" in done.stdout
     assert "eager draws anew in every call, and what was compiled gives the same in each" in done.stdout
+
+
+def test_nothing_but_what_the_run_failed_of_is_mended_without_a_comparison(tmp_path: Path) -> None:
+    """Moving the count into the constructor would let the script run on, and compute something else."""
+    source = (
+        HEAD
+        + """\
+from typing import Optional
+
+
+class Counted(nn.Module):
+    number: Optional[int]
+
+    def __init__(self):
+        super().__init__()
+        self.number = 0
+
+    def forward(self, x):
+        if self.number is not None:
+            self.number += 1
+        return x * 2
+
+
+torch.jit.script(Counted())
+"""
+    )
+    tmp_path.joinpath("net.py").write_text(source, "utf-8")
+    exportlint(tmp_path, "fix", "net.py", "--write")
+    assert tmp_path.joinpath("net.py").read_text("utf-8") == source
+
+
+def test_arguments_that_forward_collects_take_no_dynamic_shapes(tmp_path: Path) -> None:
+    source = (
+        HEAD
+        + """\
+class Summed(nn.Module):
+    def forward(self, *, x, **others):
+        return x.sum() + others["z"].sum()
+
+
+given = {"x": torch.ones(4, 4), "z": torch.ones(4, 4)}
+shapes = {name: {0: torch.export.Dim.AUTO} for name in given}
+torch.export.export(Summed(), (), given, dynamic_shapes=shapes)
+"""
+    )
+    tmp_path.joinpath("net.py").write_text(source, "utf-8")
+    told = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise").stdout
+    assert "`z` is collected by `**`, of which torch takes no `dynamic_shapes`" in told

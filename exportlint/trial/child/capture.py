@@ -390,7 +390,7 @@ def run_script(request: Mapping[str, Any], line: socket.socket, hold: Hold) -> N
         refused = watcher.refused[1] if watcher.refused and watcher.refused[0] is exc else None
         details: dict[str, Any] = {"during": refused.call, "target": finder.name_of(refused)} if refused else {}
         if not refused and is_about_a_size(str(exc)):
-            details["check"] = OTHER_SIZE
+            details |= {"check": OTHER_SIZE, "declares": finder.declares_sizes}
         if refused and is_about_axes(str(exc)):
             details |= _unknown_axes(refused)
         end |= {"code": 1, "raised": _raised(exc, details).to_dict()}
@@ -460,6 +460,10 @@ class _Finder:
             name = self._name(seen.site)
             self.found.append((name, seen, inputs))
             self._fork(name, seen)
+
+    @property
+    def declares_sizes(self) -> bool:
+        return any(seen.dynamic_shapes is not None for _, seen, _ in self.found)
 
     def name_of(self, seen: CapturedCall) -> str | None:
         """The target that stands for a call."""

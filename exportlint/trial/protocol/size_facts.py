@@ -6,7 +6,8 @@ about what was declared dynamic; "declared" is the declaration as code, "here": 
   special        "dim", "sample": the sample's size is 0 or 1, of which torch makes a constant
   equals-static  "dim", "others": dims that are not declared and must be equal
   constant       "dim", "value": the trace made a number of it
-  narrowed       "dims", "asked" [low, high], "range" [low, high], "name": it takes less than was asked
+  narrowed       "dims", "asked" [low, high], "range" [low, high], "name": it takes less than was asked; "goes_on": does
+                 eager take more?
   condition      "expression", or "name" and "multiple": what must hold and is in no declaration
   unequal        "dim", "other", "other_declared": declared as different ones, and must be equal
   outside        "dim", "sample", "asked": the sample is outside of its own declared range

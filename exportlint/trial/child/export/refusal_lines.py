@@ -6,8 +6,10 @@ That is so for a class that torch cannot flatten, for declared sizes, and for a 
 from __future__ import annotations
 
 import ast
+import inspect
 import os
 import sys
+from contextlib import suppress
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,7 @@ from exportlint.trial.protocol.frames import Frame, frame_at, is_installed, is_u
 from exportlint.trial.protocol.torch_messages import (
     given_class_name,
     is_outside_declared_range,
+    misfit_of_shapes,
     unknown_class_name,
     unknown_symbols,
     violates_declared_sizes,
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from exportlint.trial.child.execution.request import StageRequest
+    from exportlint.trial.child.loading.loaded import Loaded
     from exportlint.trial.child.torch_private.symbolic_shapes import ShapeDecisions
     from exportlint.trial.protocol.observation import Observation
 
@@ -42,9 +46,21 @@ def located_refusal(request: StageRequest, seen: Observation, decisions: ShapeDe
     """
     if name := given_class_name(seen.text):
         return [at_definition(request, seen, name)]
+    if misfit_of_shapes(seen.text) and (spare := _collected(request.loaded)):
+        seen = seen.with_details(collected=spare)
     if violates_declared_sizes(seen.text) or is_outside_declared_range(seen.text):
         return violations(request.loaded, decisions, seen)
     return [_with_reading_line(at_construction(request, seen), decisions)]
+
+
+def _collected(loaded: Loaded) -> list[str]:
+    """The arguments that forward takes by no name of its own, but in `**kwargs`."""
+    (_, kwargs), model = inputs_of(loaded, 0), loaded.model()
+    forward: Callable[..., Any] = getattr(model, "forward", model)
+    with suppress(TypeError, ValueError):  # a scripted forward has no signature
+        parameters = inspect.signature(forward).parameters
+        return [name for name in kwargs if name not in parameters]
+    return []
 
 
 def _with_reading_line(seen: Observation, decisions: ShapeDecisions) -> Observation:

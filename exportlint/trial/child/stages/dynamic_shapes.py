@@ -133,8 +133,10 @@ class _SizesOfTarget:
         both = self._side_by_side(exported.program)
         for root, broken in narrowed(trace):
             least, most = broken.fact["range"]
-            if least == most or self._eager_goes_on(both, trace, root):  # of one size alone, nothing is dynamic
-                self.found.append(broken.observed("narrowed-dim", mode=mode))
+            goes_on = self._eager_goes_on(both, trace, root)
+            if least == most or goes_on:  # of one size alone, nothing is dynamic
+                fact = {**broken.fact, "goes_on": goes_on}
+                self.found.append(broken._replace(fact=fact).observed("narrowed-dim", mode=mode))
         ranges = {root: asked for root, asked in asked_ranges(trace).items() if root in trace.ranges}
         inside = {root: within(asked, trace.ranges[root]) for root, asked in ranges.items()}
         ones = [{root: 1} for root, (low, high) in ranges.items() if low <= 1 <= (high or 1)]

@@ -58,6 +58,10 @@ _OF_A_LOOP = (
 )
 _BY_NAMES = "name the axes by the names of inputs and outputs, and give these with `input_names` and `output_names`"
 _NEW_NUMBER = "make a new number, `n = n + 2` for `n += 2`: the size then stays as it is"
+_HOLDS = (
+    "what the program demands of sizes, and the lines that make it so, stands at the target: compute there with tensors"
+    " what Python asks of sizes, or declare what holds"
+)
 _DECLARE = (
     "export with a `dynamic_shapes` that declares the dim; what could be declared, and what fixes a size, stands at the"
     " target"
@@ -82,7 +86,8 @@ def exception_words(stage: Stage, seen: Observation, *, known: bool) -> Words:
             return Words(
                 f"the script's `{call}` raises here: {unknown_axes(unknown, seen.details['names'])}", _BY_NAMES
             )
-        instead = _DECLARE if seen.check == OTHER_SIZE else words.suggestion
+        undeclared = _HOLDS if seen.details.get("declares") else _DECLARE
+        instead = undeclared if seen.check == OTHER_SIZE else words.suggestion
         return Words(f"the script's {f'`{call}`' if call else 'run'} raises here: {words.message}", instead)
     if stage == EAGER:
         usual = words.suggestion or (None if known else _INPUTS)

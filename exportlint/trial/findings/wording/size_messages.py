@@ -245,6 +245,8 @@ def _narrowed(fact: Fact) -> tuple[str, str]:
     because = " because of this line" if fact["here"] else ""
     possible = str(least) if least == most else span(least, most)
     message = f"{_listed(fact['dims'])}, declared dynamic ({span(*fact['asked'])}), can only be {possible}{because}"
+    if least == most == 1 and fact.get("goes_on"):
+        return message, "export with a sample whose size there is 2 or more: eager takes that"
     if least == most:
         return message, "take the size from the input where this line fixes it, or declare the dim static"
     bound = "" if most is None else f", max={most}"

@@ -125,6 +125,11 @@ def torch_words(seen: Observation) -> Words:
     if kind := seen.details.get("draft"):
         return _issue(str(kind), str(seen.details["subject"]))
     if misfit := misfit_of_shapes(text):
+        if collected := seen.details.get("collected"):
+            named = " and ".join(f"`{name}`" for name in collected)
+            are = "is" if len(collected) == 1 else "are"
+            message = f"{named} {are} collected by `**`, of which torch takes no `dynamic_shapes`"
+            return Words(message, "give forward parameters of these names")
         return Words(_misfit(misfit), "write it in the structure of the arguments")
     if violates_declared_sizes(text):
         return _constraints(violation(text))
