@@ -56,7 +56,7 @@ def located_refusal(request: StageRequest, seen: Observation, decisions: ShapeDe
 def _collected(loaded: Loaded) -> list[str]:
     """The arguments that forward takes by no name of its own, but in `**kwargs`."""
     (_, kwargs), model = inputs_of(loaded, 0), loaded.model()
-    forward: Callable[..., Any] = getattr(model, "forward", model)
+    forward: Any = getattr(model, "forward", model)
     with suppress(TypeError, ValueError):  # a scripted forward has no signature
         parameters = inspect.signature(forward).parameters
         return [name for name in kwargs if name not in parameters]
