@@ -55,7 +55,7 @@ class ForTorchScript:
             yield Proposal(_LOOP, alone)
             return
         statement = site.draft().statement_of(site.node)
-        for way in (_from_the_end, _comprehension, _declared, _annotated, _out_of_place):
+        for way in (_from_the_end, _comprehension, _declared, _annotated, _refined, _out_of_place):
             draft = site.draft()
             if statement is not None and (words := way(view, draft, statement)):
                 yield Proposal(words, draft)
@@ -546,6 +546,85 @@ def _kind(view: View, node: ast.expr) -> str:
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return _kind(view, operand)
     return "int" if view.value(node).kind is Kind.SIZE else ""
+
+
+def _refined(view: View, draft: Draft, statement: ast.stmt) -> str:
+    """`if self.bias is not None:` as `bias = self.bias` and `if bias is not None:`, and likewise `isinstance`, of what
+    the statement reads: what TorchScript learns of a name by a test it does not learn of an attribute or an element."""
+    read = {ast.unparse(one) for one in ast.walk(statement) if isinstance(one, ast.Attribute | ast.Subscript)}
+    words: list[str] = []
+    for test, region in _tests_of(view.node):
+        for place in {text: one for one in _asked_of(test) if (text := ast.unparse(one)) in read}.values():
+            name = _named_as(view, draft, place)
+            if _refines(draft, test, region, place, name):
+                words.append(f"`{name}`")
+    return f"test what is read once, as {' and '.join(words)}: TorchScript follows names alone" if words else ""
+
+
+def _tests_of(function: ast.AST) -> Iterator[tuple[ast.If | ast.Assert, list[ast.stmt]]]:
+    """Each with the statements that run only where it holds."""
+    for node in ast.walk(function):
+        blocks = (getattr(node, name, None) for name in ("body", "orelse"))
+        for block in (one for one in blocks if isinstance(one, list)):
+            for place, one in enumerate(block):
+                if isinstance(one, ast.If):
+                    yield one, one.body
+                elif isinstance(one, ast.Assert):
+                    yield one, block[place + 1 :]
+
+
+def _asked_of(statement: ast.If | ast.Assert) -> Iterator[ast.expr]:
+    """What is no name, and is tested for None or a class."""
+    for one in ast.walk(statement.test):
+        match one:
+            case ast.Compare(left=ast.Attribute() | ast.Subscript() as place, ops=[ast.IsNot()]):
+                yield place
+            case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Attribute() | ast.Subscript() as place, _]):
+                yield place
+
+
+def _named_as(view: View, draft: Draft, place: ast.expr) -> str:
+    match place:
+        case ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str(name))) if name.isidentifier():
+            wanted = name
+        case _:
+            wanted = "element"
+    taken = _names(view.node) | {one.arg for one in ast.walk(view.node) if isinstance(one, ast.arg)}
+    return wanted if wanted not in taken else draft.free_name(wanted, taken)
+
+
+def _refines(draft: Draft, test: ast.If | ast.Assert, region: Sequence[ast.stmt], place: ast.expr, name: str) -> bool:
+    """Read it once above the test. Where it is set, that may only be the last that is done with it."""
+    text = ast.unparse(place)
+    uses = [
+        one
+        for part in (test.test, *region)
+        for one in ast.walk(part)
+        if isinstance(one, ast.Attribute | ast.Subscript) and ast.unparse(one) == text
+    ]
+    stores = [one for one in uses if isinstance(one.ctx, ast.Store | ast.Del)]
+    base = text.partition(".")[0].partition("[")[0]
+    if len(stores) > 1 or base in {one.id for one in map(_base, region) if one is not None}:
+        return False
+    for store in stores:
+        changed = draft.parent(store)
+        if not isinstance(changed, ast.AugAssign) or changed is not region[-1]:
+            return False
+        value = ast.BinOp(ast.Name(name, ast.Load()), changed.op, changed.value)
+        draft.replace(changed, [ast.Assign([changed.target], value)])
+    for one in uses:
+        if one not in stores:
+            draft.swap(one, ast.Name(name, ast.Load()))
+    draft.above(test, statements("NAME = PLACE", NAME=name, PLACE=changed_copy(place)))
+    return True
+
+
+def _base(statement: ast.stmt) -> ast.Name | None:
+    """The name that a statement sets as a whole."""
+    match statement:
+        case ast.Assign(targets=[ast.Name() as name]) | ast.AugAssign(target=ast.Name() as name):
+            return name
+    return None
 
 
 # Sizes, which are tensors while torch.jit.trace runs.

@@ -172,6 +172,47 @@ def test_an_index_that_is_too_large_raises_as_in_eager(tmp_path: Path) -> None:
             model(torch.randn(2, 4))
 
 
+_REFINED = """
+from typing import Dict, Optional, Union
+
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    bias: Optional[torch.Tensor]
+    calls: Optional[int]
+
+    def __init__(self):
+        super().__init__()
+        self.bias = torch.ones(4)
+        self.calls = 0
+
+    def forward(self, x: torch.Tensor, given: Dict[str, Union[str, torch.Tensor]]):
+        assert isinstance(given["gain"], torch.Tensor)
+        if self.bias is not None:
+            x = x + self.bias
+        if self.calls is not None:
+            self.calls += 1
+        return x * given["gain"]
+"""
+
+
+def test_what_a_test_tells_is_told_of_a_name(tmp_path: Path) -> None:
+    """TorchScript takes the class of an attribute or an element for what it is declared, whatever was tested."""
+    text = _REFINED
+    for line in ('return x * given["gain"]', "x = x + self.bias", "self.calls += 1"):
+        (text,) = proposed(text, line, "for-torchscript")
+    assert "bias = self.bias\n        if bias is not None:\n            x = x + bias" in text
+    assert "calls = self.calls\n        if calls is not None:\n            self.calls = calls + 1" in text
+    scripted = torch.jit.script(_model(tmp_path / "now.py", text))
+    old = _model(tmp_path / "old.py", _REFINED)
+    x, given = torch.randn(2, 4), {"gain": torch.tensor(3.0)}
+    assert torch.equal(scripted(x, given), old(x, given))
+    with pytest.raises(RuntimeError):
+        torch.jit.script(old)
+
+
 def test_a_size_is_not_changed_in_place() -> None:
     text = _NET.format(body="n = x.shape[0]\n        m = n\n        m *= n + 1\n        return x * (m + n)")
     assert ["m = m * (n + 1)" in one for one in proposed(text, "m *= n + 1", "for-torchscript")] == [True]
