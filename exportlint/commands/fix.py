@@ -14,7 +14,7 @@ from exportlint.commands.options import NearChoice, flat, lower_option, means_op
 from exportlint.commands.reporting import CLEAN, FAILED, FINDINGS, SIGNALLED, render_options, say_problems, write
 from exportlint.config.settings import CommandLine, load_config
 from exportlint.errors import UserError
-from exportlint.finding import Wanted
+from exportlint.finding import Evidence, Severity, Wanted
 from exportlint.output.repair_text import diff_text, ladders_text, left_text, rejected_text
 from exportlint.repair.improvement import failed, is_shown, runs
 from exportlint.repair.rounds import Stopped
@@ -148,9 +148,15 @@ def _ended(done: Repaired[Report], options: dict[str, Any], shown: int) -> int:
     if done.stopped:
         say(f"the run was stopped by {_signal_in_words(done.stopped)}: this is what was found by then")
         return SIGNALLED + done.stopped
-    return _said_where_nothing(
-        FAILED if done.after.problems else max(shown, _hidden(done.after)), done.edition, options
+    suspected = sum(
+        one.evidence is Evidence.SUSPECTED and one.severity is not Severity.NOTE for one in done.after.findings
     )
+    code = FAILED if done.after.problems else max(shown, _hidden(done.after))
+    if code == CLEAN and suspected and not done.edition.texts:
+        if options["output_format"] == "full":
+            say(f"no trial shows anything wrong; {suspected} suspected in the source, which `exportlint trial` lists")
+        return code
+    return _said_where_nothing(code, done.edition, options)
 
 
 def _said_where_nothing(code: int, edition: Edition, options: dict[str, Any]) -> int:

@@ -122,9 +122,10 @@ def refused_further(tried: Attempted) -> bool:
 
 
 def looked_further(before: Attempted, now: Attempted) -> bool:
-    """Did the stage that goes on after the first refusal come to its end, where it did before?"""
+    """Did the stage that goes on after the first refusal come to its end, where it did before, and there is one?"""
     return all(
         status(new, FURTHER.name) in (PASSED, REFUSED)
+        or not any(stage.row.kind is StageKind.EXPORT for stage in failed(new))
         for old, new in zip(before.targets, now.targets, strict=True)
         if status(old, FURTHER.name) == REFUSED
     )

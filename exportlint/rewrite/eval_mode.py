@@ -29,11 +29,14 @@ class EvalMode:
     """At a call that exports a model, or where a file makes the one that it keeps."""
 
     def proposals(self, site: Site) -> Iterator[Proposal]:
-        node = site.node.value if isinstance(site.node, ast.Expr | ast.Assign) else site.node
-        if isinstance(node, ast.Call) and (argument := _EXPORTERS.get(Place.of(site).origin(node.func) or "")):
-            yield from _at_call(site, node, argument)
-        else:
-            yield from _where_it_is_kept(site)
+        place = Place.of(site)
+        statement = not isinstance(site.node, ast.FunctionDef | ast.ClassDef | ast.Module)
+        calls = [one for one in ast.walk(site.node) if isinstance(one, ast.Call)] if statement else []
+        for call in calls:  # `save(export(model, …))`
+            if argument := _EXPORTERS.get(place.origin(call.func) or ""):
+                yield from _at_call(site, call, argument)
+                return
+        yield from _where_it_is_kept(site)
 
 
 def _at_call(site: Site, call: ast.Call, argument: str) -> Iterator[Proposal]:

@@ -19,6 +19,7 @@ from exportlint.engine.values.abstract_value import Belief, span_of
 from exportlint.finding import Evidence
 from exportlint.registry import all_rules
 from exportlint.rewrite.drafted_kernel import pasted_below
+from exportlint.rewrite.export_mode import in_non_strict_mode
 from exportlint.rewrite.proposed_shapes import declared_at_call
 from exportlint.rewrite.switched_off import switched_off
 from exportlint.rewrite.transformation import proposed_rewrites
@@ -98,6 +99,16 @@ def with_declared_shapes(
         return finding
     own = () if way is None else (fix_of(way, str(path)),)
     return replace(finding, rewrites=(*finding.rewrites, *own) if instead else (*own, *finding.rewrites))
+
+
+def with_non_strict_mode(finding: Finding, path: Path, text: str, line: int) -> Finding:
+    """The finding; first of its rewrites, the export call at the `line` of the file in non-strict mode."""
+    try:
+        way = in_non_strict_mode(Project().add(path, Parsed(ast.parse(text), text)), line)
+    except (SyntaxError, ValueError, RecursionError):
+        return finding
+    own = () if way is None else (fix_of(way, str(path)),)
+    return replace(finding, rewrites=(*own, *finding.rewrites))
 
 
 def with_switch_off(finding: Finding, path: Path, text: str) -> Finding:

@@ -61,9 +61,11 @@ def run_trials(
                 report, found = run_script(server, target, options, listener)
                 work.append(partial(_with_torch, server, report))
             for one in found:
-                how, lowered = options, lowerings
+                # Of a script's call the mode that it asks for is looked at in any case.
+                modes = tuple(dict.fromkeys((*options.modes, *one.asked_modes)))
+                how, lowered = replace(options, modes=modes), lowerings
                 if target.kind is TargetKind.SCRIPT and _wants_other_sizes(report):
-                    how = replace(options, dynamic=options.dynamic or "auto")
+                    how = replace(how, dynamic=options.dynamic or "auto")
                 if target.kind is TargetKind.SCRIPT and (name := _lowering_of_call(report, one)) and not lowerings:
                     lowered = _lowerings([name])
                 work.append(partial(_tried, server, one, how, lowered, listener, waiting, goes_on))

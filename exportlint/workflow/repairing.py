@@ -27,6 +27,7 @@ from exportlint.static.unforeseen_rewrites import (
     rules_that_mend_notes,
     with_declared_shapes,
     with_drafted_kernel,
+    with_non_strict_mode,
     with_rewrites,
     with_switch_off,
 )
@@ -34,7 +35,7 @@ from exportlint.trial.parent.scripts import run_script
 from exportlint.trial.parent.session import kept_session
 from exportlint.trial.parent.stage_runner import StageRunner
 from exportlint.trial.protocol.frames import is_installed
-from exportlint.trial.protocol.outcomes import CRASHED
+from exportlint.trial.protocol.outcomes import CRASHED, NON_STRICT, STRICT
 from exportlint.trial.protocol.result import StageResult
 from exportlint.trial.protocol.stages import DYNAMIC_SHAPES, LOAD, SAME_BEHAVIOUR, SCRIPT
 from exportlint.trial.protocol.target import TargetKind
@@ -94,7 +95,8 @@ def mend(
             )
             report = build_report(examined.gathered, examined.config)
             with one_by_one:
-                found = tuple(_of_own_files(_declared(_seen(one, edited), report, edited)) for one in report.findings)
+                seen = (_in_a_mode_that_passes(_seen(one, edited), report, edited) for one in report.findings)
+                found = tuple(_of_own_files(_declared(one, report, edited)) for one in seen)
                 return replace(report, findings=tuple(map(_without_python, found)) if options.lower else found)
 
         def attempt(
@@ -287,6 +289,18 @@ def _seen(finding: Finding, edited: Mapping[str, str]) -> Finding:
         return with_switch_off(with_drafted_kernel(with_rewrites(finding, path, text), path, text), path, text)
     except (OSError, SourceError):
         return finding
+
+
+def _in_a_mode_that_passes(finding: Finding, report: Report, edited: Mapping[str, str]) -> Finding:
+    """Of what a target shows that asks for strict mode: with the other one, where that was seen to agree with eager."""
+    for target in report.targets:
+        asked = target.target.asked_modes if target.target is not None else ()
+        passes = target.agrees(NON_STRICT) and not target.agrees(STRICT)
+        if asked == (STRICT,) and passes and finding.target == target.name and target.path and target.line:
+            path = Path(target.path).resolve()
+            text = edited.get(str(path)) or decode(path.read_bytes())
+            return with_non_strict_mode(finding, path, text, target.line)
+    return finding
 
 
 def _declared(finding: Finding, report: Report, edited: Mapping[str, str]) -> Finding:

@@ -924,3 +924,33 @@ torch.export.export(Summed(), (), given, dynamic_shapes=shapes)
     tmp_path.joinpath("net.py").write_text(source, "utf-8")
     told = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise").stdout
     assert "`z` is collected by `**`, of which torch takes no `dynamic_shapes`" in told
+
+
+def test_fix_exports_in_the_mode_that_passes(tmp_path: Path) -> None:
+    tmp_path.joinpath("net.py").write_text(HEAD + ONLY_NON_STRICT, "utf-8")
+    done = exportlint(tmp_path, "fix", "net.py", COLUMNS="200")
+    assert "export in non-strict mode (tried)" in done.stdout, done.stdout + done.stderr
+    assert "+program = torch.export.export(Named().eval(), (torch.randn(2, 16),), strict=False)" in done.stdout
+    assert done.returncode == 0
+
+
+def test_what_is_only_suspected_is_not_called_nothing(tmp_path: Path) -> None:
+    """The sample's values never reach the handler, so no trial shows what it hides."""
+    source = (
+        HEAD
+        + """\
+class Guarded(nn.Module):
+    def forward(self, x):
+        try:
+            factor = 2.0 if bool((x > 9).any()) else 1.0
+        except Exception:
+            factor = 1.0
+        return x * factor
+
+
+torch.export.export(Guarded().eval(), (torch.zeros(4),))
+"""
+    )
+    tmp_path.joinpath("net.py").write_text(source, "utf-8")
+    done = exportlint(tmp_path, "fix", "net.py")
+    assert "no trial shows anything wrong; 1 suspected in the source, which `exportlint trial` lists" in done.stderr
