@@ -90,15 +90,15 @@ def with_drafted_kernel(finding: Finding, path: Path, text: str) -> Finding:
 def with_declared_shapes(
     finding: Finding, path: Path, text: str, line: int, code: str, *, instead: bool = False
 ) -> Finding:
-    """The finding; first of its rewrites, at the export call at the `line` of its file, the sizes that the trial
-    proposes to declare: its `code`. `instead`: last of its rewrites, in the place of what is declared there."""
+    """The finding; last of its rewrites, at the export call at the `line` of its file, the sizes that the trial
+    proposes to declare: its `code`. `instead`: in the place of what is declared there."""
     try:
         module = Project().add(path, Parsed(ast.parse(text), text))
         way = declared_at_call(lambda other: _judged(path, other), module, line, code, instead=instead)
     except (SyntaxError, ValueError, RecursionError):
         return finding
     own = () if way is None else (fix_of(way, str(path)),)
-    return replace(finding, rewrites=(*finding.rewrites, *own) if instead else (*own, *finding.rewrites))
+    return replace(finding, rewrites=(*finding.rewrites, *own))
 
 
 def with_non_strict_mode(finding: Finding, path: Path, text: str, line: int) -> Finding:
