@@ -97,7 +97,7 @@ def with_declared_shapes(
         way = declared_at_call(lambda other: _judged(path, other), module, line, code, instead=instead)
     except (SyntaxError, ValueError, RecursionError):
         return finding
-    own = () if way is None else (fix_of(way, str(path)),)
+    own = () if way is None else (fix_of(replace(way, path=str(path)), finding.path),)
     return replace(finding, rewrites=(*finding.rewrites, *own))
 
 
@@ -107,7 +107,7 @@ def with_non_strict_mode(finding: Finding, path: Path, text: str, line: int) -> 
         way = in_non_strict_mode(Project().add(path, Parsed(ast.parse(text), text)), line)
     except (SyntaxError, ValueError, RecursionError):
         return finding
-    own = () if way is None else (fix_of(way, str(path)),)
+    own = () if way is None else (fix_of(replace(way, path=str(path)), finding.path),)
     return replace(finding, rewrites=(*own, *finding.rewrites))
 
 
