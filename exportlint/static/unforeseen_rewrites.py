@@ -97,7 +97,8 @@ def with_declared_shapes(
         way = declared_at_call(lambda other: _judged(path, other), module, line, code, instead=instead)
     except (SyntaxError, ValueError, RecursionError):
         return finding
-    own = () if way is None else (fix_of(replace(way, path=str(path)), finding.path),)
+    # By its whole path: what is rewritten is the call, and the line of that is told.
+    own = () if way is None else (fix_of(way, str(path)),)
     return replace(finding, rewrites=(*finding.rewrites, *own))
 
 

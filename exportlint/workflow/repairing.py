@@ -37,7 +37,7 @@ from exportlint.trial.parent.stage_runner import StageRunner
 from exportlint.trial.protocol.frames import is_installed
 from exportlint.trial.protocol.outcomes import CRASHED, NON_STRICT, STRICT
 from exportlint.trial.protocol.result import StageResult
-from exportlint.trial.protocol.stages import DYNAMIC_SHAPES, LOAD, SAME_BEHAVIOUR, SCRIPT
+from exportlint.trial.protocol.stages import DYNAMIC_SHAPES, LADDER, LOAD, SAME_BEHAVIOUR, SCRIPT, StageKind
 from exportlint.trial.protocol.target import TargetKind
 from exportlint.workflow.progress import PATIENCE, say
 from exportlint.workflow.report_building import build_report
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
 # How long a stage of an edited model may take, by the slowest stage of the unedited one.
 _TIMES_THE_SLOWEST = 10
 _SECONDS_AT_LEAST = 15.0
+_EXPORTS = tuple(stage.name for stage in LADDER if stage.kind is StageKind.EXPORT)
 _FOR_A_SCRIPT = 120.0  # seconds in which rewrites are tried of a script that gives nothing yet
 
 
@@ -95,8 +96,8 @@ def mend(
             )
             report = build_report(examined.gathered, examined.config)
             with one_by_one:
-                seen = (_in_a_mode_that_passes(_seen(one, edited), report, edited) for one in report.findings)
-                found = tuple(_of_own_files(_declared(one, report, edited)) for one in seen)
+                seen = [_in_a_mode_that_passes(_seen(one, edited), report, edited) for one in report.findings]
+                found = tuple(map(_of_own_files, _declared(seen, report, edited)))
                 return replace(report, findings=tuple(map(_without_python, found)) if options.lower else found)
 
         def attempt(
@@ -303,21 +304,24 @@ def _in_a_mode_that_passes(finding: Finding, report: Report, edited: Mapping[str
     return finding
 
 
-def _declared(finding: Finding, report: Report, edited: Mapping[str, str]) -> Finding:
-    """Of a size that was not declared: with what the trial proposes, at the calls that could declare it. Of a dim that
-    torch refuses as it is declared: with what it could be instead, after what would mend the model."""
-    undeclared = is_about_an_undeclared_size(finding)
+def _declared(findings: Sequence[Finding], report: Report, edited: Mapping[str, str]) -> list[Finding]:
+    """With what the trial of a target proposes to declare, at its call: of a size that was not declared; and of dims
+    that torch refuses as they are declared, after what would mend the model. Of several findings the one that an export
+    showed has it."""
+    found = list(findings)
     for target in report.targets:
-        if target.dynamic_shapes is None or target.path is None or target.line is None:
-            continue
         stage = target.stage(DYNAMIC_SHAPES.name)
-        instead = finding.target == target.name and stage is not None and stage.passed and not target.exported
-        if undeclared or instead:
+        if stage is None or not stage.passed or not target.dynamic_shapes or not target.path or not target.line:
+            continue
+        about = [one for one in found if is_about_an_undeclared_size(one)]
+        instead = [one for one in found if one.target == target.name] if not about and not target.exported else []
+        wanted = min((*about, *instead), key=lambda one: one.stage not in _EXPORTS, default=None)
+        if wanted is not None:
             path = Path(target.path).resolve()
             text = edited.get(str(path)) or decode(path.read_bytes())
             where = (path, text, target.line, target.dynamic_shapes)
-            finding = with_declared_shapes(finding, *where, instead=not undeclared)
-    return finding
+            found[found.index(wanted)] = with_declared_shapes(wanted, *where, instead=not about)
+    return found
 
 
 def _of_own_files(finding: Finding) -> Finding:
