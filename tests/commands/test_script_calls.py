@@ -341,7 +341,7 @@ def test_an_axis_that_the_model_fixes_is_an_error_where_it_does(tmp_path: Path) 
     body = "(x.view(1, 8, 4) * weight.view(1, 8, 1)).sum(1)"
     tmp_path.joinpath("net.py").write_text(HEAD + NAMED_AXES.replace("BODY", body), "utf-8")
     done = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise")
-    assert "net.py:7:9: error[dynamic-shape-frozen] dim 0 of `x`" in done.stdout
+    assert "net.py:7:17: error[operation-fixes-dim] `x.view(1, 8, 4)` fits few sizes of dim 0" in done.stdout
     assert "declared dynamic (2 or more), can only be 1 because of this line" in done.stdout
 
 
