@@ -81,6 +81,7 @@ SEEN: dict[str, str] = dict.fromkeys(
         "torch.export._trace.DEFAULT_EXPORT_DYNAMO_CONFIG",
         "torch.export._tree_utils.reorder_kwargs",
         "torch.export.dynamic_shapes._combine_args",
+        "torch.fx.experimental._config",
         "torch.fx.experimental.symbolic_shapes",
         "torch.fx.experimental.symbolic_shapes.ShapeEnv",
         "torch.fx.experimental.symbolic_shapes.free_unbacked_symbols",

@@ -213,8 +213,8 @@ def _read_at(seen: Observation, root: Path) -> str:
 def _called_at(seen: Observation, root: Path) -> str:
     """Where a custom operator is called, or an object is given to the export, of which the finding stands at the
     definition."""
-    ways = {word: seen.details.get(f"{word}_at") for word in ("called", "given")}
-    return "".join(f"; {word} at {shown(at[0], root)}:{at[1]}" for word, at in ways.items() if at)
+    ways = (("called", seen.details.get("called_at")), ("given", seen.details.get("given_at")))
+    return "".join(f"; {word} at {shown(at[0], root)}:{at[1]}" for word, at in ways if at)
 
 
 def _scripted_at(seen: Observation, root: Path) -> str:

@@ -57,11 +57,20 @@ def _non_strict(request: StageRequest, tell: Callable[[Observation], None]) -> N
     with recorded_decisions() as decisions:
         refusals = tolerant_export(request.loaded, eager_results(request.loaded)).refusals
     for refusal in refusals:
-        # Dynamo, which cond runs, may meet what goes on after a refusal in the place of torch's own: that says nothing.
-        if any(is_own_path(frame.path) for frame in message_frames(refusal.text)):
+        if _is_of_this_trace(refusal):
             continue
         for seen in located_refusal(request, refusal, decisions):
             tell(seen)
+
+
+def _is_of_this_trace(refusal: Observation) -> bool:
+    """Does Dynamo, which cond runs, refuse what goes on after a refusal in the place of torch's own? That says nothing
+    of the model."""
+    by_dynamo = str(refusal.error_class).startswith("torch._dynamo.exc.Unc") or "Unsupported" in str(
+        refusal.error_class
+    )
+    frames = message_frames(refusal.text) if by_dynamo else ()
+    return bool(frames) and is_own_path(frames[-1].path)
 
 
 def _strict(request: StageRequest, tell: Callable[[Observation], None]) -> None:
