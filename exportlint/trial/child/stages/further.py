@@ -66,10 +66,8 @@ def _non_strict(request: StageRequest, tell: Callable[[Observation], None]) -> N
 def _is_of_this_trace(refusal: Observation) -> bool:
     """Does Dynamo, which cond runs, refuse what goes on after a refusal in the place of torch's own? That says nothing
     of the model."""
-    by_dynamo = str(refusal.error_class).startswith("torch._dynamo.exc.Unc") or "Unsupported" in str(
-        refusal.error_class
-    )
-    frames = message_frames(refusal.text) if by_dynamo else ()
+    name = str(refusal.error_class).rpartition(".")[2]
+    frames = message_frames(refusal.text) if name in ("Unsupported", "UncapturedHigherOrderOpError") else ()
     return bool(frames) and is_own_path(frames[-1].path)
 
 
