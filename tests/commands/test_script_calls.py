@@ -12,6 +12,8 @@ from processes import exportlint
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 HEAD = "import torch\nfrom torch import nn\n\n\n"
 
 ONLY_NON_STRICT = """\
@@ -148,7 +150,6 @@ SAID = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", SAID)
 def test_the_call_that_was_made_is_judged(tmp_path: Path, case: str) -> None:
     source, code, said, not_said = SAID[case]
@@ -183,7 +184,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
 def test_fix_runs_a_script_and_mends_its_modules(tmp_path: Path) -> None:
     """Lines move, so its targets are the same by their number."""
     (tmp_path / "net.py").write_text(HEAD + DECIDES, "utf-8")
@@ -205,7 +205,6 @@ out = program.module()(torch.randn(4, 16))
 """
 
 
-@pytest.mark.slow
 def test_fix_mends_the_call_of_a_script(tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text(HEAD + OTHER_ROWS, "utf-8")
     done = exportlint(tmp_path, "fix", "net.py", COLUMNS="200")
@@ -228,7 +227,6 @@ torch.export.export(Kept().eval(), (torch.randn(2, 4),))
 """
 
 
-@pytest.mark.slow
 def test_fix_of_a_script_that_gives_nothing_is_that_of_any_file(tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text(HEAD + GIVES_NOTHING, "utf-8")
     done = exportlint(tmp_path, "fix", "net.py", "--unsafe")
@@ -623,7 +621,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
 def test_what_torchscript_cannot_compile_stands_at_its_line_and_is_mended(tmp_path: Path) -> None:
     file = tmp_path / "net.py"
     file.write_text(HEAD + UNROLLED, "utf-8")
@@ -652,7 +649,6 @@ traced = torch.jit.trace(Longer(), torch.randn(2, 3))
 """
 
 
-@pytest.mark.slow
 def test_a_size_that_is_changed_in_place_while_it_is_traced(tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text(HEAD + IN_PLACE, "utf-8")
     done = exportlint(tmp_path, "trial", "net.py", COLUMNS="200")
