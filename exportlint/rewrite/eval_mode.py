@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from exportlint.rewrite.draft import expression
-from exportlint.rewrite.place import Place, around
+from exportlint.rewrite.place import EXPORT_CALLS, Place, around, model_of_call
 from exportlint.rewrite.transformation import Proposal
 
 if TYPE_CHECKING:
@@ -14,14 +14,6 @@ if TYPE_CHECKING:
 
     from exportlint.rewrite.transformation import Site
 
-# The calls that take a model as it is, and what each calls that argument.
-_EXPORTERS = {
-    "torch.export.export": "mod",
-    "torch.export.draft_export": "mod",
-    "torch.export.export_for_training": "mod",
-    "torch.onnx.export": "model",
-    "torch.jit.trace": "func",
-}
 _TRAINING = frozenset({"train", "backward", "step"})
 
 
@@ -33,15 +25,14 @@ class EvalMode:
         statement = not isinstance(site.node, ast.FunctionDef | ast.ClassDef | ast.Module)
         calls = [one for one in ast.walk(site.node) if isinstance(one, ast.Call)] if statement else []
         for call in calls:  # `save(export(model, …))`
-            if argument := _EXPORTERS.get(place.origin(call.func) or ""):
-                yield from _at_call(site, call, argument)
+            if place.origin(call.func) in EXPORT_CALLS:
+                yield from _at_call(site, call)
                 return
         yield from _where_it_is_kept(site)
 
 
-def _at_call(site: Site, call: ast.Call, argument: str) -> Iterator[Proposal]:
-    named = (one.value for one in call.keywords if one.arg == argument)
-    target, draft = call.args[0] if call.args else next(named, None), site.draft()
+def _at_call(site: Site, call: ast.Call) -> Iterator[Proposal]:
+    target, draft = model_of_call(call), site.draft()
     if isinstance(target, ast.Name) and _is_called_before(site, target):
         yield from _where_it_is_made(site, target)
     match target:

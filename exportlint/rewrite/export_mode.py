@@ -7,19 +7,16 @@ from typing import TYPE_CHECKING
 
 from exportlint.finding import Applicability
 from exportlint.rewrite.draft import Draft, NoRoomError, changed_copy
+from exportlint.rewrite.place import TORCH_EXPORT, call_at_line
 from exportlint.rule.suspicion import SuspectedRewrite
 
 if TYPE_CHECKING:
     from exportlint.engine.source.symbols import ModuleInfo
 
-_EXPORTERS = frozenset({"torch.export.export", "torch.export.draft_export"})
-
 
 def in_non_strict_mode(module: ModuleInfo, line: int) -> SuspectedRewrite | None:
     """Without `strict=True`; None where no call at the line says that."""
-    calls = (one for one in ast.walk(module.tree) if isinstance(one, ast.Call))
-    here = [one for one in calls if one.lineno <= line <= (one.end_lineno or one.lineno)]
-    call = next((one for one in reversed(here) if module.dotted(one.func) in _EXPORTERS), None)
+    call = call_at_line(module, line, TORCH_EXPORT)
     asked = [one for one in call.keywords if one.arg == "strict"] if call is not None else []
     if call is None or not (asked and isinstance(asked[0].value, ast.Constant) and asked[0].value.value is True):
         return None

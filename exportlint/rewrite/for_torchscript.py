@@ -166,12 +166,12 @@ class _Loops:
                     case ast.Name(id=set_name, ctx=ast.Store()) if set_name == name:
                         return None
                     case ast.Subscript(value=owner, slice=ast.Name(id=index), ctx=ast.Load()) if index == name:
-                        if self._is_list(owner):
+                        if self.is_list(owner):
                             found.setdefault(ast.unparse(owner), []).append(one)
         if not found or not self._stays(count, body):
             return None
         lists = {path: uses[0].value for path, uses in found.items()}
-        known = {path: self._least(count, owner) for path, owner in lists.items()}
+        known = {path: self.least(count, owner) for path, owner in lists.items()}
         surely = {id(one) for one in _surely_run(body)}
         if any(known[path] is None and not any(id(use) in surely for use in uses) for path, uses in found.items()):
             return None  # a count beyond the list does not have to raise
@@ -184,7 +184,7 @@ class _Loops:
             )
         ]
         ends = any(one == 0 for one in known.values())  # a list ends just where the range does
-        layers = {path: self._free(_singular(path)) for path in lists}
+        layers = {path: self.free(_singular(path)) for path in lists}
         for path, uses in found.items():
             for use in uses:
                 self.draft.swap(use, ast.Name(layers[path], ast.Load()))
@@ -195,7 +195,7 @@ class _Loops:
             target, over = _counted(name, target, over)
         return [*above, _for(target, over, inside)]
 
-    def _least(self, count: ast.expr, over: ast.expr) -> int | None:
+    def least(self, count: ast.expr, over: ast.expr) -> int | None:
         """How many elements the list has at least beyond the count: 0 where it has just as many; None: not known."""
         if isinstance(count, ast.Name) and (value := self.view.only_value(count.id)) is not None:
             count = value
@@ -203,9 +203,9 @@ class _Loops:
             case ast.Call(func=ast.Name(id="len"), args=[of]) if ast.unparse(of) == ast.unparse(over):
                 return 0
             case ast.BinOp(left=left, op=ast.Sub(), right=ast.Constant(value=int(less))) if less >= 0:
-                known = self._least(left, over)
+                known = self.least(left, over)
                 return None if known is None else known + less
-            case ast.Constant(value=int(number)) if (length := self._length(over)) is not None and number <= length:
+            case ast.Constant(value=int(number)) if (length := self.length(over)) is not None and number <= length:
                 return length - number
         return None
 
@@ -220,7 +220,7 @@ class _Loops:
     def _by_turn(
         self, counter: ast.expr | None, columns: Sequence[_Column], body: Sequence[ast.stmt]
     ) -> list[ast.stmt] | None:
-        lists = [one for one in columns if self._is_list(one.over)]
+        lists = [one for one in columns if self.is_list(one.over)]
         others = [one for one in columns if one not in lists]
         sliced = any(one.low or one.high is not None for one in lists)
         plain = all(_can_be_indexed(one.over) and not one.low and one.high is None for one in others)
@@ -230,13 +230,13 @@ class _Loops:
         above: list[ast.stmt] = []
         for number, one in enumerate(others):
             if path_of(one.over) is None:  # made once, as `zip` takes it once
-                name = self._free("others", "elements", "values")
+                name = self.free("others", "elements", "values")
                 above += [ast.Assign([ast.Name(name, ast.Store())], one.over)]
                 others[number] = _Column(one.target, ast.Name(name, ast.Load()))
         lows = sorted({one.low for one in lists})
         if len(lows) > 2:  # noqa: PLR2004 - loops in loops in loops are nobody's code
             return None
-        named = counter.id if isinstance(counter, ast.Name) and not lows[0] else self._free("i", "index", "number")
+        named = counter.id if isinstance(counter, ast.Name) and not lows[0] else self.free("i", "index", "number")
         first = [one for one in lists if one.low == lows[0]]
         turn = expression("I", I=named) if not lows[0] else expression("I - LOW", I=named, LOW=lows[0])
         tests = self._tests(named, first)
@@ -253,7 +253,7 @@ class _Loops:
         if len(lows) == 1:
             return [*above, _for(target, over, [_if(tests, [*begin, *body])])]
         outer = [one for one in lists if one not in first]
-        other = self._free("j", "k", "other_index")
+        other = self.free("j", "k", "other_index")
         apart = expression("J == I + APART", J=other, I=named, APART=lows[1] - lows[0])
         tests = [apart, *tests, *self._tests(other, outer)[1:]]
         inner = _for(target, over, [_if(tests, [*begin, *body])])
@@ -273,7 +273,7 @@ class _Loops:
         over = ast.Call(ast.Name("zip", ast.Load()), [one for _, one in pairs], [])
         return ast.Tuple([target for target, _ in pairs], ast.Store()), over
 
-    def _is_list(self, node: ast.expr) -> bool:
+    def is_list(self, node: ast.expr) -> bool:
         return bool(self._made(node))
 
     def _made(self, node: ast.expr) -> list[ast.Call]:
@@ -297,7 +297,7 @@ class _Loops:
         for cls in dict.fromkeys([*below, *(own.lineage if own is not None else ())]):
             yield from ast.walk(cls.node)
 
-    def _length(self, node: ast.expr) -> int | None:
+    def length(self, node: ast.expr) -> int | None:
         """Of a list of modules that is written out, or made for a `range` of a number, and that nothing is added to."""
         text = ast.unparse(node)
         for one in self._of_classes():
@@ -315,7 +315,7 @@ class _Loops:
                         return number
         return None
 
-    def _free(self, *wanted: str) -> str:
+    def free(self, *wanted: str) -> str:
         """The first name that the function does not use."""
         taken = _names(self.view.node) | {one.arg for one in ast.walk(self.view.node) if isinstance(one, ast.arg)}
         taken |= self._taken | set(self.view.module.functions) | set(self.view.module.classes)
@@ -405,9 +405,9 @@ def _from_the_end(view: View, draft: Draft, statement: ast.stmt) -> str:
     loops, done = _Loops(view, draft), False
     for one in _own_expressions(statement):
         match one:
-            case ast.Subscript(value=owner, slice=index, ctx=ast.Load()) if loops._is_list(owner):  # noqa: SLF001 - of the same file
-                least = None if isinstance(index, ast.Constant) else loops._least(index, owner)  # noqa: SLF001
-                if least and (least == 1 or (loops._length(owner) or 0) >= least):  # noqa: SLF001
+            case ast.Subscript(value=owner, slice=index, ctx=ast.Load()) if loops.is_list(owner):
+                least = None if isinstance(index, ast.Constant) else loops.least(index, owner)
+                if least and (least == 1 or (loops.length(owner) or 0) >= least):
                     draft.swap(index, ast.UnaryOp(ast.USub(), ast.Constant(least)))
                     done = True
     return "count from the end of the list of modules" if done else ""
@@ -441,7 +441,7 @@ def _comprehension(view: View, draft: Draft, statement: ast.stmt) -> str:
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is whole and name not in _names(whole):
             pass
         case _:
-            name = loops._free("made", "results")  # noqa: SLF001 - of the same file
+            name = loops.free("made", "results")
     body: list[ast.stmt] = statements("NAME.append(ELEMENT)", NAME=name, ELEMENT=whole.elt)
     is_needed = len(whole.generators) > 1 or any(one.ifs for one in whole.generators)
     for one in reversed(whole.generators):

@@ -20,7 +20,7 @@ from exportlint.engine.flow.def_use import changed, defined, path_of, used
 from exportlint.engine.values.abstract_value import Kind
 from exportlint.engine.values.given_parts import given_parts
 from exportlint.rewrite.draft import Draft, changed_copy, expression, snake_case, stands_for, statements
-from exportlint.rewrite.place import Place, around
+from exportlint.rewrite.place import TORCH_EXPORT, Place, around
 from exportlint.rewrite.transformation import Proposal
 from exportlint.rewrite.view import View
 from exportlint.rule.patterns import SHAPE_METHODS
@@ -40,7 +40,7 @@ class Interface:
         if isinstance(site.node, ast.Expr):
             site = replace(site, node=site.node.value)
         place = Place.of(site)
-        if isinstance(site.node, ast.Call) and place.origin(site.node.func) in _EXPORTERS:
+        if isinstance(site.node, ast.Call) and place.origin(site.node.func) in TORCH_EXPORT:
             yield from _exported_module(site, site.node)
             yield from _own_samples(site, site.node)
             return
@@ -743,8 +743,6 @@ def _at_top(draft: Draft, text: str, name: str) -> bool:
 
 # -- What is exported --------------------------------------------------------------------------------------------------
 
-_EXPORTERS = frozenset({"torch.export.export", "torch.export.draft_export", "torch.export.export_for_training"})
-EXPORT_CALLS = _EXPORTERS | {"torch.onnx.export", "torch.jit.trace"}
 _WRAPPED = "export a small module whose forward calls it"
 _MOST = 8  # tensors that are written out
 
@@ -828,7 +826,7 @@ def _as_module(place: Place, target: ast.expr) -> Iterator[Proposal]:
                 yield from _wrapped_method(place, target, method, method.value, method.attr, values, words)
             else:
                 yield from _wrapped_function(place, target, method, inner, values, words)
-        case ast.Call(func=func) if place.origin(func) in _EXPORTERS | {"torch.export.load"}:
+        case ast.Call(func=func) if place.origin(func) in TORCH_EXPORT | {"torch.export.load"}:
             draft.swap(target, expression("PROGRAM.module()", PROGRAM=target))
             yield Proposal("export its module", draft)
         case ast.Call(func=ast.Attribute(value=owner, attr="state_dict")):

@@ -14,9 +14,30 @@ from typing import TYPE_CHECKING
 from exportlint.engine.flow.def_use import path_of
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from exportlint.engine.source.symbols import ModuleInfo
     from exportlint.rewrite.draft import Draft
     from exportlint.rewrite.transformation import Site
     from exportlint.rewrite.view import View
+
+# What torch calls the exporters of a module; those that also take `dynamic_shapes`; and all that are given a model.
+TORCH_EXPORT = frozenset({"torch.export.export", "torch.export.draft_export", "torch.export.export_for_training"})
+WITH_SHAPES = TORCH_EXPORT | {"torch.onnx.export"}
+EXPORT_CALLS = WITH_SHAPES | {"torch.jit.trace"}
+
+
+def call_at_line(module: ModuleInfo, line: int, named: Container[str | None]) -> ast.Call | None:
+    """The innermost call of the file, of one of these dotted names, that the line belongs to."""
+    calls = (one for one in ast.walk(module.tree) if isinstance(one, ast.Call) and module.dotted(one.func) in named)
+    here = [one for one in calls if one.lineno <= line <= (one.end_lineno or one.lineno)]
+    return here[-1] if here else None
+
+
+def model_of_call(call: ast.Call) -> ast.expr | None:
+    """What an exporter is given to export, by place or by any of the names that they have for it."""
+    named = (one.value for one in call.keywords if one.arg in {"mod", "model", "func"})
+    return call.args[0] if call.args else next(named, None)
 
 
 @dataclass

@@ -14,6 +14,7 @@ from exportlint.edited_source import OverlappingEditsError, edited
 from exportlint.finding import Applicability
 from exportlint.rewrite.draft import Draft, NoRoomError, changed_copy, expression
 from exportlint.rewrite.fitting_shapes import with_a_sample_of_two
+from exportlint.rewrite.place import WITH_SHAPES, call_at_line
 from exportlint.rule.suspicion import Replacement, SuspectedRewrite
 
 if TYPE_CHECKING:
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from exportlint.engine.source.symbols import ModuleInfo
     from exportlint.engine.values.abstract_value import Belief
 
-_TAKE_SHAPES = frozenset(
-    {"torch.export.export", "torch.export.draft_export", "torch.export.export_for_training", "torch.onnx.export"}
-)
 _SHAPES = "dynamic_shapes"
 _DECLARING = frozenset({_SHAPES, "dynamic_axes", "dynamo"})
 _DIM = "Dim"
@@ -38,7 +36,7 @@ def declared_at_call(
 
     judged  other text of the file, and what the engine says of it
     """
-    call = _call(module, line)
+    call = call_at_line(module, line, WITH_SHAPES)
     given = {one.arg for one in call.keywords} if call is not None else set()
     if call is None or None in given or given & _DECLARING != ({_SHAPES} if instead else set()):
         return None
@@ -64,12 +62,6 @@ def declared_at_call(
     what = "only the sizes" if instead else "the sizes"
     description = f"declare {what} that the trial found free{sample}"
     return SuspectedRewrite(description, Applicability.UNSAFE, tuple(_differences(text, declared)))
-
-
-def _call(module: ModuleInfo, line: int) -> ast.Call | None:
-    calls = (one for one in ast.walk(module.tree) if isinstance(one, ast.Call))
-    here = [one for one in calls if one.lineno <= line <= (one.end_lineno or one.lineno)]
-    return next((one for one in reversed(here) if module.dotted(one.func) in _TAKE_SHAPES), None)
 
 
 def _names(module: ModuleInfo) -> set[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from exportlint.engine.flow.def_use import path_of
 from exportlint.finding import Applicability
 from exportlint.rewrite.draft import Draft, NoRoomError, changed_copy, statements
-from exportlint.rewrite.interface import EXPORT_CALLS
+from exportlint.rewrite.place import EXPORT_CALLS, call_at_line, model_of_call
 from exportlint.rule.suspicion import SuspectedRewrite
 
 if TYPE_CHECKING:
@@ -20,15 +20,11 @@ _CHAINED = frozenset({"eval", "train", "to", "cpu", "float", "double", "half"})
 def switched_off(module: ModuleInfo, line: int, switch: str, *, loose_trace: bool) -> SuspectedRewrite | None:
     """Above the call at the line that is given the model, which has to be a name there. `loose_trace`: a call of
     `torch.jit.trace` is given `strict=False`."""
-    calls = [
-        one for one in ast.walk(module.tree) if isinstance(one, ast.Call) and module.dotted(one.func) in EXPORT_CALLS
-    ]
-    here = [one for one in calls if one.lineno <= line <= (one.end_lineno or one.lineno)]
-    name = _model_name(here[0]) if len(here) == 1 else None
-    if name is None:
+    call = call_at_line(module, line, EXPORT_CALLS)
+    name = _model_name(call) if call is not None else None
+    if call is None or name is None:
         return None
     draft = Draft(module)
-    (call,) = here
     place = draft.statement_of(call)
     if place is None or f"{name}.{switch} = False" in module.parsed.text:
         return None
@@ -45,8 +41,7 @@ def switched_off(module: ModuleInfo, line: int, switch: str, *, loose_trace: boo
 
 def _model_name(call: ast.Call) -> str | None:
     """`model` of `model` and `model.eval()`."""
-    by_name = (word.value for word in call.keywords if word.arg in {"mod", "model", "func"})
-    given = call.args[0] if call.args else next(by_name, None)
+    given = model_of_call(call)
     while isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr in _CHAINED:
         given = given.func.value
     return path_of(given) if isinstance(given, ast.Name | ast.Attribute) else None

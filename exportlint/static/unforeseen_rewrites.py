@@ -76,15 +76,26 @@ def with_rewrites(finding: Finding, path: Path, text: str) -> Finding:
 
 def with_drafted_kernel(finding: Finding, path: Path, text: str) -> Finding:
     """The finding; one for which the trial drafted a fake kernel, with that as the first of its rewrites."""
-    if finding.fix is None or not finding.fix.kernel:
+    module = _read(path, text) if finding.fix is not None and finding.fix.kernel else None
+    if module is None or finding.fix is None:
         return finding
-    try:
-        module = Project().add(path, Parsed(ast.parse(text), text))
-    except (SyntaxError, ValueError, RecursionError):
+    return _with_first(finding, pasted_below(module, finding.line, finding.fix.kernel))
+
+
+def with_switch_off(finding: Finding, path: Path, text: str) -> Finding:
+    """The finding; one that a flag of the model's own configuration cures, with that as the first of its rewrites."""
+    module = _read(path, text) if finding.fix is not None and finding.fix.switch else None
+    if module is None or finding.fix is None:
         return finding
-    way = pasted_below(module, finding.line, finding.fix.kernel)
-    own = () if way is None else (fix_of(way, finding.path),)
-    return replace(finding, rewrites=(*own, *finding.rewrites))
+    loose = finding.fix.loose_trace
+    return _with_first(finding, switched_off(module, finding.line, finding.fix.switch, loose_trace=loose))
+
+
+def with_non_strict_mode(finding: Finding, path: Path, text: str, line: int) -> Finding:
+    """The finding; first of its rewrites, the export call at the `line` of the file in non-strict mode."""
+    module = _read(path, text)
+    way = in_non_strict_mode(module, line) if module is not None else None
+    return _with_first(finding, replace(way, path=str(path)) if way is not None else None)
 
 
 def with_declared_shapes(
@@ -92,35 +103,24 @@ def with_declared_shapes(
 ) -> Finding:
     """The finding; last of its rewrites, at the export call at the `line` of its file, the sizes that the trial
     proposes to declare: its `code`. `instead`: in the place of what is declared there."""
-    try:
-        module = Project().add(path, Parsed(ast.parse(text), text))
-        way = declared_at_call(lambda other: _judged(path, other), module, line, code, instead=instead)
-    except (SyntaxError, ValueError, RecursionError):
+    module = _read(path, text)
+    if module is None:
         return finding
+    way = declared_at_call(lambda other: _judged(path, other), module, line, code, instead=instead)
     # By its whole path: what is rewritten is the call, and the line of that is told.
     own = () if way is None else (fix_of(way, str(path)),)
     return replace(finding, rewrites=(*finding.rewrites, *own))
 
 
-def with_non_strict_mode(finding: Finding, path: Path, text: str, line: int) -> Finding:
-    """The finding; first of its rewrites, the export call at the `line` of the file in non-strict mode."""
+def _read(path: Path, text: str) -> ModuleInfo | None:
+    """None for what Python cannot read."""
     try:
-        way = in_non_strict_mode(Project().add(path, Parsed(ast.parse(text), text)), line)
+        return Project().add(path, Parsed(ast.parse(text), text))
     except (SyntaxError, ValueError, RecursionError):
-        return finding
-    own = () if way is None else (fix_of(replace(way, path=str(path)), finding.path),)
-    return replace(finding, rewrites=(*own, *finding.rewrites))
+        return None
 
 
-def with_switch_off(finding: Finding, path: Path, text: str) -> Finding:
-    """The finding; one that a flag of the model's own configuration cures, with that as the first of its rewrites."""
-    if finding.fix is None or not finding.fix.switch:
-        return finding
-    try:
-        module = Project().add(path, Parsed(ast.parse(text), text))
-    except (SyntaxError, ValueError, RecursionError):
-        return finding
-    way = switched_off(module, finding.line, finding.fix.switch, loose_trace=finding.fix.loose_trace)
+def _with_first(finding: Finding, way: SuspectedRewrite | None) -> Finding:
     own = () if way is None else (fix_of(way, finding.path),)
     return replace(finding, rewrites=(*own, *finding.rewrites))
 

@@ -285,11 +285,18 @@ def _seen(finding: Finding, edited: Mapping[str, str]) -> Finding:
     if finding.evidence is not Evidence.DISCOVERED and not (finding.fix and (finding.fix.kernel or finding.fix.switch)):
         return finding
     path = Path(finding.path).resolve()
-    try:
-        text = edited.get(str(path)) or decode(path.read_bytes())
-        return with_switch_off(with_drafted_kernel(with_rewrites(finding, path, text), path, text), path, text)
-    except (OSError, SourceError):
+    text = _text(path, edited)
+    if text is None:
         return finding
+    return with_switch_off(with_drafted_kernel(with_rewrites(finding, path, text), path, text), path, text)
+
+
+def _text(path: Path, edited: Mapping[str, str]) -> str | None:
+    """What stands in the file, with what was edited; None where nobody can read it."""
+    try:
+        return edited.get(str(path)) or decode(path.read_bytes())
+    except (OSError, SourceError):
+        return None
 
 
 def _in_a_mode_that_passes(finding: Finding, report: Report, edited: Mapping[str, str]) -> Finding:
@@ -299,8 +306,8 @@ def _in_a_mode_that_passes(finding: Finding, report: Report, edited: Mapping[str
         passes = target.agrees(NON_STRICT) and not target.agrees(STRICT)
         if asked == (STRICT,) and passes and finding.target == target.name and target.path and target.line:
             path = Path(target.path).resolve()
-            text = edited.get(str(path)) or decode(path.read_bytes())
-            return with_non_strict_mode(finding, path, text, target.line)
+            text = _text(path, edited)
+            return with_non_strict_mode(finding, path, text, target.line) if text is not None else finding
     return finding
 
 
@@ -316,9 +323,8 @@ def _declared(findings: Sequence[Finding], report: Report, edited: Mapping[str, 
         about = [one for one in found if is_about_an_undeclared_size(one)]
         instead = [one for one in found if one.target == target.name] if not about and not target.exported else []
         wanted = min((*about, *instead), key=lambda one: one.stage not in _EXPORTS, default=None)
-        if wanted is not None:
-            path = Path(target.path).resolve()
-            text = edited.get(str(path)) or decode(path.read_bytes())
+        path = Path(target.path).resolve()
+        if wanted is not None and (text := _text(path, edited)) is not None:
             where = (path, text, target.line, target.dynamic_shapes)
             found[found.index(wanted)] = with_declared_shapes(wanted, *where, instead=not about)
     return found

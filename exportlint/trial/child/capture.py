@@ -98,9 +98,7 @@ def captured_call(call: str, site: CallSite, given: Mapping[str, Any], names: Pa
         args, kwargs = args[:-1], args[-1]  # what it makes of a dict at the end itself
     plain = uncompiled(model)
     options = {name: value for name, value in given.items() if name not in (*names, "f")}
-    if shapes is not None and hasattr(
-        shapes, "dynamic_shapes"
-    ):  # a ShapesCollection knows the call's own tensors, no copies
+    if shapes is not None and hasattr(shapes, "dynamic_shapes"):  # it knows the tensors of the call, no copies
         with suppress(Exception):  # what it refuses, the call itself will say
             shapes = shapes.dynamic_shapes(plain, args, dict(kwargs or {}))
     if call == "torch.onnx.export" and shapes is None:  # the old exporter does not check what it is told of sizes

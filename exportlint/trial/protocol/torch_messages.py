@@ -235,9 +235,8 @@ _COMPILED_FOR = re.compile(
     r"^'(?P<callee>[^'\n]+)' is being compiled since it was called from '(?P<caller>[^'\n]+)'\n\Z", re.MULTILINE
 )
 _INTERPRETED = "Traceback of TorchScript"
-_NOT_SAYING = re.compile(
-    r"[\w:.]+\(.*\) -> .*:|The following variants are available:|The original call is:|:"
-)  # whole lines: schemas, and what stands above them
+# Whole lines: schemas, and what stands above them.
+_NOT_SAYING = re.compile(r"[\w:.]+\(.*\) -> .*:|The following variants are available:|The original call is:|:")
 _CLASS_OF_SCRIPT = re.compile(
     r"__torch__\.(?:___torch_mangle_\d+\.)?|___torch_mangle_\d+\.| \(of Python compilation unit at: \w+\)"
 )
@@ -313,9 +312,8 @@ def torchscript_frames(text: str) -> tuple[Frame, ...]:
     if found := uncompiled(text):
         return found.frames
     quoted = text.rpartition(_INTERPRETED)[2] if _INTERPRETED in text else ""
-    places = (
-        one for one in _EXCERPT.finditer(quoted) if not one["path"].startswith("code/")
-    )  # of a file without source
+    # What is read from a file has places in that, `code/`, instead of in the source.
+    places = (one for one in _EXCERPT.finditer(quoted) if not one["path"].startswith("code/"))
     return tuple(frame_at(one["path"], int(one["line"]), one["function"] or "") for one in places)
 
 

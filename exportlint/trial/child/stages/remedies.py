@@ -68,9 +68,8 @@ def run(request: StageRequest) -> StageAnswer:
     known: list[Check] = []
     drafts = list(_drafts(request))
     switch = switch_that_helps(request)
-    remedies: dict[str, Remedy] = {
-        **_REMEDIES, FAKE_KERNEL: partial(_fake_kernels, drafts), SWITCH: partial(_switched, switch)
-    }  # fmt: skip
+    own = {FAKE_KERNEL: partial(_fake_kernels, drafts), SWITCH: partial(_switched, switch)}
+    remedies: dict[str, Remedy] = {**_REMEDIES, **own}
     for mode, names in request.options["refused"].items():
         for name in names:
             checks = checks_that_help(request, mode, known) if name == CHECKS else []
@@ -78,9 +77,8 @@ def run(request: StageRequest) -> StageAnswer:
                 known = checks or known
                 details = {"note": "remedy", "remedy": name, "mode": mode, "checks": [asdict(one) for one in checks]}
                 details |= {"shapes": _fitting_code(request.loaded)} if name == FITTING_SHAPES else {}
-                details |= (
-                    {"switch": switch, "loose_trace": _needs_loose_trace(request, switch)} if name == SWITCH else {}
-                )
+                if name == SWITCH:
+                    details |= {"switch": switch, "loose_trace": _needs_loose_trace(request, switch)}
                 request.emit(Observation("note", details=details))
                 helped.append(f"{name} in {mode} mode")
                 break

@@ -284,15 +284,14 @@ _SIZES: dict[str, Callable[[Inputs], Inputs]] = {
     LONGER: partial(_resized, dim=1, change=lambda tensor: torch.cat([tensor, tensor[:, :1]], 1)),
     WIDER: partial(_resized, dim=-1, change=lambda tensor: torch.cat([tensor, tensor[..., :1]], -1)),
 }
-# A size of 1 fits every operand; those that fit only what is made for them are these.
-BESIDE_ONE = {ONE_ROW: (ONE_MORE,), FEW: (SHORTER, LONGER)}
 VALUES_IN_TURN, SIZES_IN_TURN = "other inputs in each call", "other sizes in each call"
 _OTHER_SIZES = {
     **dict.fromkeys((ONE_ROW, ONE_MORE, SIZES_IN_TURN), "rows"),
     **{how: how for how in (EMPTY, FEW, SHORTER, NARROWER, LONGER, WIDER)},
 }
 _TURNS = {VALUES_IN_TURN: (SAMPLE, OTHER), SIZES_IN_TURN: (SAMPLE, ONE_ROW)}
-BESIDE_ONE[SIZES_IN_TURN] = BESIDE_ONE[ONE_ROW]
+# A size of 1 fits every operand; those that fit only what is made for them are these.
+BESIDE_ONE = {ONE_ROW: (ONE_MORE,), SIZES_IN_TURN: (ONE_MORE,), FEW: (SHORTER, LONGER)}
 
 
 def _with_first(tensor: torch.Tensor, value: float) -> torch.Tensor:
