@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import onnxruntime
 import pytest
+import torch
 from inline_snapshot import snapshot
 
 from exportlint.finding import Severity
@@ -16,6 +18,7 @@ from exportlint.trial.protocol.frames import Frame
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.result import StageResult, TargetReport
 from exportlint.trial.protocol.stages import stage_named
+from exportlint.trial.protocol.torch_messages import refusal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -123,3 +126,52 @@ def test_what_was_seen_to_help_comes_first(effect: dict[str, str], stages: tuple
 def test_only_the_refusal_that_ends_an_export_is_said_to_be_helped() -> None:
     later = replace(REFUSED, stage=stage_named("further"), effect={"strict": "refused"})
     assert with_remedy(later, report(StageResult("export-non-strict", "passed"), SOUND)) == later
+
+
+class Dropped(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        p = 0.2
+        return x * (torch.rand_like(x) >= p) / (1 - p)
+
+
+def test_a_dropout_that_is_written_out_is_drawn_anew_by_onnx_runtime(tmp_path: Path) -> None:
+    """What `drawn-once` advises."""
+    torch.onnx.export(Dropped().eval(), (torch.ones(8, 8),), tmp_path / "dropped.onnx", verbose=False)
+    session = onnxruntime.InferenceSession(tmp_path / "dropped.onnx")
+    given = {session.get_inputs()[0].name: torch.ones(8, 8).numpy()}
+    first, second = (session.run(None, given)[0] for _ in range(2))
+    assert set(first.flat) == {0.0, 1.25}
+    assert (first != second).any()
+
+
+@pytest.mark.parametrize(("backend", "differentiates"), [("aot_eager", False), ("eager", True)])
+def test_a_compiled_function_is_differentiated_twice_with_the_backend_eager(
+    backend: str, *, differentiates: bool
+) -> None:
+    """What is advised where torch says that it has no second derivative."""
+    cubed = torch.compile(lambda x: (x**3).sum(), backend=backend)
+    x = torch.ones(3, requires_grad=True)
+    (once,) = torch.autograd.grad(cubed(x), x, create_graph=True)
+    if differentiates:
+        assert torch.autograd.grad(once.sum(), x)[0].tolist() == [6.0, 6.0, 6.0]
+        return
+    with pytest.raises(RuntimeError) as caught:
+        torch.autograd.grad(once.sum(), x)
+    told = refusal(str(caught.value))
+    assert told is not None
+    assert told.kind == "double-backward"
+
+
+def grown(x: torch.Tensor) -> torch.Tensor:
+    state = torch.zeros_like(x[0])
+    for i in range(x.size(0)):
+        state = 0.9 * state + x[i]
+    return state
+
+
+@pytest.mark.parametrize("scripted", [False, True])
+def test_a_trace_keeps_the_loop_of_a_scripted_function(*, scripted: bool) -> None:
+    """What is advised for a loop that a trace goes round as often as for the sample."""
+    inside = torch.jit.script(grown) if scripted else grown
+    traced = torch.jit.trace(lambda x: inside(x), torch.ones(3, 2), check_trace=False)  # noqa: PLW0108 - a trace of a scripted function is that itself
+    assert torch.allclose(traced(torch.ones(6, 2)), grown(torch.ones(6, 2))) is scripted

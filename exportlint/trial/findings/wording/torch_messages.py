@@ -142,12 +142,12 @@ def torch_words(seen: Observation) -> Words:
         return _graph_break(broken)
     words = f"{_bare(seen.error_class)}{one_line(seen.first_line or text)}"
     if told := uncompiled(text):
-        return Words(words, _FOR_TORCHSCRIPT.get(told.kind, "").format_map(told.parts) or None)
+        return Words(words, FOR_TORCHSCRIPT.get(told.kind, "").format_map(told.parts) or None)
     return Words(words)
 
 
 # What TorchScript cannot compile, by its kind: what to write instead. `{groups}` are its parts.
-_FOR_TORCHSCRIPT: Mapping[str, str] = {
+FOR_TORCHSCRIPT: Mapping[str, str] = {
     "module-index": "loop over the list itself, and test the number in the loop: "
     "`for i, layer in enumerate(self.layers):`, and in it `if i < n:`",
     "dict-index": "loop over the dict, and test the key in the loop: `for name, layer in self.layers.items():`, and in"
@@ -167,7 +167,8 @@ _FOR_TORCHSCRIPT: Mapping[str, str] = {
     "not-annotated": "annotate the parameter: `{name}: {type}`",
     "optional": "test it for None before, `if x is not None:`, which TorchScript follows for names, not for attributes",
     "default": "make the default None, and set it in the function",
-    "format": "print the tensor without a format, or leave it out of what is scripted: `@torch.jit.unused`",
+    "format": "leave the format out, `{{x}}` for `{{x:.3f}}`; or put it into a method with `@torch.jit.unused`, called"
+    " under `if not torch.jit.is_scripting():`",
     "lambda": "make it a function of the file",
     "try": "test before what would raise",
     "comprehension": "write it as a loop that appends",
