@@ -100,6 +100,14 @@ class Repeated(nn.Module):
 traced = torch.jit.trace(Repeated().eval(), torch.randn(3, 4))
 """
 
+
+def script(folder: Path, source: str) -> Path:
+    """The script `net.py`, with the imports that all of them have."""
+    file = folder / "net.py"
+    file.write_text(HEAD + source, "utf-8")
+    return file
+
+
 # source -> exit code, what is said, and what is not
 SAID = {
     "strict": (
@@ -153,7 +161,7 @@ SAID = {
 @pytest.mark.parametrize("case", SAID)
 def test_the_call_that_was_made_is_judged(tmp_path: Path, case: str) -> None:
     source, code, said, not_said = SAID[case]
-    (tmp_path / "net.py").write_text(HEAD + source, "utf-8")
+    script(tmp_path, source)
     done = exportlint(tmp_path, "trial", "net.py", COLUMNS="200")
     words = " ".join(done.stdout.split())
     assert [text for text in said if text not in words] == [], done.stdout
@@ -186,7 +194,7 @@ if __name__ == "__main__":
 
 def test_fix_runs_a_script_and_mends_its_modules(tmp_path: Path) -> None:
     """Lines move, so its targets are the same by their number."""
-    (tmp_path / "net.py").write_text(HEAD + DECIDES, "utf-8")
+    script(tmp_path, DECIDES)
     done = exportlint(tmp_path, "fix", "net.py", "--write", COLUMNS="200")
     assert "+        y = torch.where(y.sum() > 0, y * 2, y)" in done.stdout
     assert "(tried on both sides)" in done.stdout
@@ -206,7 +214,7 @@ out = program.module()(torch.randn(4, 16))
 
 
 def test_fix_mends_the_call_of_a_script(tmp_path: Path) -> None:
-    (tmp_path / "net.py").write_text(HEAD + OTHER_ROWS, "utf-8")
+    script(tmp_path, OTHER_ROWS)
     done = exportlint(tmp_path, "fix", "net.py", COLUMNS="200")
     assert "dynamic_shapes={" in done.stdout
     assert "[undeclared-size] declare the dim with `dynamic_shapes=` (tried)" in done.stdout
@@ -228,7 +236,7 @@ torch.export.export(Kept().eval(), (torch.randn(2, 4),))
 
 
 def test_fix_of_a_script_that_gives_nothing_is_that_of_any_file(tmp_path: Path) -> None:
-    (tmp_path / "net.py").write_text(HEAD + GIVES_NOTHING, "utf-8")
+    script(tmp_path, GIVES_NOTHING)
     done = exportlint(tmp_path, "fix", "net.py", "--unsafe")
     assert "ImportError" in done.stderr
     assert "+        self.head = nn.Linear(4, 2)" in done.stdout
@@ -270,7 +278,7 @@ CALL
 )
 def test_fix_puts_the_model_of_a_script_into_eval_mode(tmp_path: Path, before: str, after: str) -> None:
     """Compared with the unedited model in eval mode; in training mode both compute something else in every call."""
-    tmp_path.joinpath("net.py").write_text(HEAD + IN_TRAINING.replace("CALL", before), "utf-8")
+    script(tmp_path, IN_TRAINING.replace("CALL", before))
     done = exportlint(tmp_path, "fix", "net.py", COLUMNS="200")
     assert f"+{after}" in done.stdout, done.stdout + done.stderr
     assert "it was in training mode: compared with the unedited model in eval mode" in done.stdout
@@ -297,7 +305,7 @@ program = torch.export.export(chosen, (torch.ones(3, 4),))
 
 def test_fix_mends_a_script_that_raises_before_it_exports(tmp_path: Path) -> None:
     """There is nothing to compare it with: the unedited script gave no result. That is told."""
-    tmp_path.joinpath("net.py").write_text(HEAD + RAISES_FIRST, "utf-8")
+    script(tmp_path, RAISES_FIRST)
     done = exportlint(tmp_path, "fix", "net.py", COLUMNS="200")
     assert "+            return x.clone()" in done.stdout, done.stdout + done.stderr
     assert "(the script runs on); without it the script's run raises here, so there was nothing to" in done.stdout
@@ -328,7 +336,7 @@ torch.onnx.export(
 
 def test_axes_of_onnx_may_have_names_and_a_sample_of_one(tmp_path: Path) -> None:
     """torch.onnx.export declares a name as Dim.DYNAMIC, and has torch.export keep sizes of 1 free."""
-    tmp_path.joinpath("net.py").write_text(HEAD + NAMED_AXES.replace("BODY", "(x * weight).sum(1)"), "utf-8")
+    script(tmp_path, NAMED_AXES.replace("BODY", "(x * weight).sum(1)"))
     done = exportlint(tmp_path, "trial", "net.py")
     assert done.returncode == 0, done.stdout
     assert "agrees for batch 2, 3" in done.stdout
@@ -337,7 +345,7 @@ def test_axes_of_onnx_may_have_names_and_a_sample_of_one(tmp_path: Path) -> None
 def test_an_axis_that_the_model_fixes_is_an_error_where_it_does(tmp_path: Path) -> None:
     """Eager takes no other size either; torch.onnx.export says nothing, and the file raises for every other one."""
     body = "(x.view(1, 8, 4) * weight.view(1, 8, 1)).sum(1)"
-    tmp_path.joinpath("net.py").write_text(HEAD + NAMED_AXES.replace("BODY", body), "utf-8")
+    script(tmp_path, NAMED_AXES.replace("BODY", body))
     done = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise")
     assert "net.py:7:17: error[operation-fixes-dim] `x.view(1, 8, 4)` fits few sizes of dim 0" in done.stdout
     assert "declared dynamic (2 or more), can only be 1 because of this line" in done.stdout
@@ -362,7 +370,7 @@ print(Kept()(torch.ones(1), torch.tensor([1])))
 
 def test_a_method_that_is_compiled_where_it_is_written_is_tried_on_its_object(tmp_path: Path) -> None:
     """What the source shows of an export is a note in what is only compiled, and that works."""
-    tmp_path.joinpath("net.py").write_text(HEAD + COMPILED_METHOD, "utf-8")
+    script(tmp_path, COMPILED_METHOD)
     done = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise")
     assert done.returncode == 0, done.stdout
     assert (
@@ -394,7 +402,7 @@ torch.export.export(Guided().eval(), (torch.ones(2, 4),))
 
 def test_words_that_torch_has_for_several_causes_confirm_the_one_that_is_suspected(tmp_path: Path) -> None:
     """`We found a fake tensor` is said of `.data`, and was measured for gradients in forward, too."""
-    tmp_path.joinpath("net.py").write_text(HEAD + DIFFERENTIATES, "utf-8")
+    script(tmp_path, DIFFERENTIATES)
     done = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise")
     assert "[tensor-data-access]" not in done.stdout
     assert "net.py:13:20: error[autograd-in-forward]" in done.stdout
@@ -428,7 +436,7 @@ torch.export.export(Weighed(3).eval(), args, dynamic_shapes=({0: rows, 1: length
 @pytest.mark.parametrize("call", [AXES_BY_NAME, AXES_AS_DIMS], ids=["axes", "dims"])
 def test_sizes_that_are_written_as_numbers_are_taken_from_the_tensors(tmp_path: Path, call: str) -> None:
     """Of several declared dims at once, in the arguments that give sizes. With one row the old model repeated it."""
-    tmp_path.joinpath("net.py").write_text(HEAD + HARD_CODED.replace("CALL", call), "utf-8")
+    script(tmp_path, HARD_CODED.replace("CALL", call))
     found = exportlint(tmp_path, "check", "net.py", "--output-format", "concise").stdout
     assert "[operation-fixes-dim] `(place + 1) * mask` needs dim 1" in found
     done = exportlint(tmp_path, "fix", "net.py", "--budget", "240", COLUMNS="250")
@@ -444,9 +452,9 @@ def test_sizes_that_are_written_as_numbers_are_taken_from_the_tensors(tmp_path: 
 
 
 def test_the_size_that_a_product_of_dims_has_to_be_is_reckoned_back(tmp_path: Path) -> None:
-    source = (
-        HEAD
-        + """\
+    script(
+        tmp_path,
+        """\
 class Flat(nn.Module):
     def __init__(self):
         super().__init__()
@@ -458,17 +466,16 @@ class Flat(nn.Module):
 
 batch = torch.export.Dim("batch")
 torch.export.export(Flat().eval(), (torch.randn(4, 5, 8),), dynamic_shapes={"x": {0: batch}})
-"""
+""",
     )
-    tmp_path.joinpath("net.py").write_text(source, "utf-8")
     found = exportlint(tmp_path, "check", "net.py", "--output-format", "concise").stdout
     assert "needs dim 0 (`batch`), which is declared dynamic, to be 4:" in found
 
 
 def test_a_program_that_cannot_be_decomposed_is_no_error_of_a_script_that_only_exports(tmp_path: Path) -> None:
-    source = (
-        HEAD
-        + """\
+    file = script(
+        tmp_path,
+        """\
 class Kept(nn.Module):
     def __init__(self):
         super().__init__()
@@ -480,12 +487,11 @@ class Kept(nn.Module):
 
 
 program = torch.export.export(Kept().eval(), (torch.ones(2),))
-"""
+""",
     )
-    tmp_path.joinpath("net.py").write_text(source, "utf-8")
     done = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise")
     assert "net.py:11:9: warning[plain-tensor-write]" in done.stdout
-    tmp_path.joinpath("net.py").write_text(f"{source}program.run_decompositions()\n", "utf-8")
+    file.write_text(f"{file.read_text('utf-8')}program.run_decompositions()\n", "utf-8")
     done = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise")
     assert "error[" in done.stdout
 
@@ -530,7 +536,7 @@ def test_a_size_that_was_not_declared_is_declared_as_the_trial_proposes(
     tmp_path: Path, calls: str, written: str
 ) -> None:
     """For torch.export with a sample of two: of a one it makes a constant."""
-    tmp_path.joinpath("net.py").write_text(HEAD + CLASSIFIER + calls, "utf-8")
+    script(tmp_path, CLASSIFIER + calls)
     done = exportlint(tmp_path, "fix", "net.py", "--write", COLUMNS="200")
     assert done.returncode == 0, done.stdout + done.stderr
     assert '+batch = torch.export.Dim("batch", min=1)' in done.stdout
@@ -562,8 +568,7 @@ OF_AXES = 'torch.onnx.export(classifier, torch.randn(2, 8), "classifier.onnx", {
 def test_axes_that_name_no_input_are_told_and_named(
     tmp_path: Path, given: str, axes: str, told: str, written: str
 ) -> None:
-    source = HEAD + CLASSIFIER + OF_AXES.format(given=given, axes=axes)
-    tmp_path.joinpath("net.py").write_text(source, "utf-8")
+    script(tmp_path, CLASSIFIER + OF_AXES.format(given=given, axes=axes))
     done = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise")
     assert f"`dynamic_axes` names {told}, which is no name of an input or output (" in done.stdout
     done = exportlint(tmp_path, "fix", "net.py", COLUMNS="250")
@@ -573,9 +578,7 @@ def test_axes_that_name_no_input_are_told_and_named(
 
 def test_a_dim_that_onnx_makes_static_without_a_word_is_told(tmp_path: Path) -> None:
     """With a Dim of its own torch.onnx.export tries again with the sizes that torch suggests; with a name it raises."""
-    source = (
-        HEAD
-        + """\
+    source = """\
 class Ranked(nn.Module):
     def __init__(self):
         super().__init__()
@@ -588,13 +591,12 @@ class Ranked(nn.Module):
 rows = {DIM}
 torch.onnx.export(Ranked().eval(), (torch.ones(4, 8),), "ranked.onnx", dynamic_shapes={"x": {0: rows}})
 """
-    )
     told = "torch.onnx.export goes on with other `dynamic_shapes` than these, and says nothing"
-    tmp_path.joinpath("net.py").write_text(source.replace("{DIM}", 'torch.export.Dim("rows")'), "utf-8")
+    script(tmp_path, source.replace("{DIM}", 'torch.export.Dim("rows")'))
     done = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise")
     assert "[operation-fixes-dim]" in done.stdout or "[dynamic-shape-frozen]" in done.stdout
     assert told in done.stdout
-    tmp_path.joinpath("net.py").write_text(source.replace("{DIM}", '"rows"'), "utf-8")
+    script(tmp_path, source.replace("{DIM}", '"rows"'))
     assert told not in exportlint(tmp_path, "trial", "net.py", "--output-format", "concise").stdout
 
 
@@ -622,8 +624,7 @@ if __name__ == "__main__":
 
 
 def test_what_torchscript_cannot_compile_stands_at_its_line_and_is_mended(tmp_path: Path) -> None:
-    file = tmp_path / "net.py"
-    file.write_text(HEAD + UNROLLED, "utf-8")
+    script(tmp_path, UNROLLED)
     done = exportlint(tmp_path, "trial", "net.py", COLUMNS="200")
     words = " ".join(done.stdout.split())
     assert "error[trial-script] the script's `torch.jit.script` raises here: RuntimeError: Expected integer" in words
@@ -650,7 +651,7 @@ traced = torch.jit.trace(Longer(), torch.randn(2, 3))
 
 
 def test_a_size_that_is_changed_in_place_while_it_is_traced(tmp_path: Path) -> None:
-    (tmp_path / "net.py").write_text(HEAD + IN_PLACE, "utf-8")
+    script(tmp_path, IN_PLACE)
     done = exportlint(tmp_path, "trial", "net.py", COLUMNS="200")
     words = " ".join(done.stdout.split())
     assert "error[torchscript-remnant] on the sample itself eager gives 8, the traced module 10;" in words
@@ -663,9 +664,9 @@ def test_a_size_that_is_changed_in_place_while_it_is_traced(tmp_path: Path) -> N
 
 def test_what_torch_says_of_a_long_call_confirms_the_operand_that_is_meant(tmp_path: Path) -> None:
     """And the parts of what `nonzero` gives, of which torch keeps one tensor, are cloned."""
-    source = (
-        HEAD
-        + """\
+    script(
+        tmp_path,
+        """\
 class Located(nn.Module):
     def forward(self, ids, features, limit):
         def seen(ids, features, limit):
@@ -687,9 +688,8 @@ class Located(nn.Module):
 args = (torch.arange(24).reshape(2, 12) - 8, torch.ones(2, 16), 9)
 dims = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
 torch.export.export(Located().eval(), args, dynamic_shapes=(dims, dims, None))
-"""
+""",
     )
-    tmp_path.joinpath("net.py").write_text(source, "utf-8")
     told = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise").stdout.splitlines()
     (operand,) = (line for line in told if "the operand `limit` is a Python value" in line)
     assert operand.startswith("net.py:19:")
@@ -700,9 +700,9 @@ torch.export.export(Located().eval(), args, dynamic_shapes=(dims, dims, None))
 
 
 def test_a_program_that_holds_a_class_of_the_script_is_read_by_no_other_process(tmp_path: Path) -> None:
-    source = (
-        HEAD
-        + """\
+    script(
+        tmp_path,
+        """\
 from dataclasses import dataclass
 
 
@@ -720,9 +720,8 @@ class Cached(nn.Module):
 
 
 torch.export.export(Cached().eval(), (torch.ones(2), Cache(torch.ones(2))))
-"""
+""",
     )
-    tmp_path.joinpath("net.py").write_text(source, "utf-8")
     done = exportlint(tmp_path, "trial", "net.py", COLUMNS="200")
     assert done.returncode == 0, done.stdout
     assert "`Cache` is a class of the script itself, which no process that loads it has" in done.stdout
@@ -743,7 +742,7 @@ torch.export.export(Restored().eval(), args, dynamic_shapes={"x": {2: length}, "
 
 def test_what_is_declared_and_does_not_hold_gives_way_to_what_does(tmp_path: Path) -> None:
     """Torch writes the guard with `torch.sym_float`: only even lengths come back as they were."""
-    tmp_path.joinpath("net.py").write_text(HEAD + HALVED, "utf-8")
+    script(tmp_path, HALVED)
     told = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise").stdout
     assert "net.py:8:9: error[dynamic-shape-frozen] declared dynamic, yet length is a multiple of 2" in told
     done = exportlint(tmp_path, "fix", "net.py", COLUMNS="200")
@@ -754,9 +753,9 @@ def test_what_is_declared_and_does_not_hold_gives_way_to_what_does(tmp_path: Pat
 
 def test_a_call_of_torch_jit_script_that_goes_is_missed_by_nobody(tmp_path: Path) -> None:
     """The scripted module was a target by itself; what is exported is still compared with what it was."""
-    source = (
-        HEAD
-        + """\
+    script(
+        tmp_path,
+        """\
 class Scaled(nn.Module):
     def forward(self, x):
         return x * 2
@@ -765,18 +764,17 @@ class Scaled(nn.Module):
 scaled = torch.jit.script(Scaled())
 scaled(torch.ones(3))
 torch.onnx.export(scaled, (torch.ones(3),), "scaled.onnx")
-"""
+""",
     )
-    tmp_path.joinpath("net.py").write_text(source, "utf-8")
     done = exportlint(tmp_path, "fix", "net.py", COLUMNS="200")
     assert "+scaled = Scaled()" in done.stdout, done.stdout + done.stderr
     assert done.returncode == 0, done.stdout
 
 
 def test_a_loop_that_a_trace_unrolls_is_a_warning_at_the_loop(tmp_path: Path) -> None:
-    source = (
-        HEAD
-        + """\
+    script(
+        tmp_path,
+        """\
 class Leaky(nn.Module):
     def forward(self, x):
         state = torch.zeros_like(x[0])
@@ -786,9 +784,8 @@ class Leaky(nn.Module):
 
 
 torch.jit.trace(Leaky().eval(), torch.ones(5, 4))
-"""
+""",
     )
-    tmp_path.joinpath("net.py").write_text(source, "utf-8")
     told = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise").stdout
     assert "net.py:8:9: warning[torchscript-remnant] torch.jit.trace keeps sizes of the sample" in told
     assert "with twice the size of dim 0 of input 1 eager gives 26.05, the traced module 16.38" in told
@@ -797,9 +794,9 @@ torch.jit.trace(Leaky().eval(), torch.ones(5, 4))
 
 def test_a_program_that_cannot_be_made_a_module_of_was_exported(tmp_path: Path) -> None:
     """torch.export passes; `.module()` raises, and its words name the layer."""
-    source = (
-        HEAD
-        + """\
+    script(
+        tmp_path,
+        """\
 class Links(nn.Module):
     def __init__(self):
         super().__init__()
@@ -820,9 +817,8 @@ class Encoder(nn.Module):
 
 
 torch.export.export(Encoder().eval(), (torch.ones(2, 4),))
-"""
+""",
     )
-    tmp_path.joinpath("net.py").write_text(source, "utf-8")
     done = exportlint(tmp_path, "trial", "net.py", COLUMNS="200")
     assert "exports and differs from eager in either mode" in done.stdout
     told = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise").stdout.splitlines()
@@ -831,9 +827,9 @@ torch.export.export(Encoder().eval(), (torch.ones(2, 4),))
 
 
 def test_what_bounds_a_declared_dim_is_no_line_of_the_script(tmp_path: Path) -> None:
-    source = (
-        HEAD
-        + """\
+    script(
+        tmp_path,
+        """\
 class Scaled(nn.Module):
     def forward(self, x):
         return x * 2
@@ -841,9 +837,8 @@ class Scaled(nn.Module):
 
 rows = torch.export.Dim("rows", min=2, max=256)
 torch.export.export(Scaled().eval(), (torch.ones(4, 8),), dynamic_shapes={"x": {0: rows}})
-"""
+""",
     )
-    tmp_path.joinpath("net.py").write_text(source, "utf-8")
     told = exportlint(tmp_path, "trial", "net.py", COLUMNS="200").stdout
     assert "# rows, dim 0 of `x`: from 2 to 256" in told
     assert "at most 256 (" not in told
@@ -851,9 +846,9 @@ torch.export.export(Scaled().eval(), (torch.ones(4, 8),), dynamic_shapes={"x": {
 
 def test_what_onnx_draws_once_is_an_error_where_eager_draws(tmp_path: Path) -> None:
     """torch.onnx.export says nothing, and its file leaves the dropout out."""
-    source = (
-        HEAD
-        + """\
+    script(
+        tmp_path,
+        """\
 class Uncertain(nn.Module):
     def __init__(self):
         super().__init__()
@@ -866,9 +861,8 @@ class Uncertain(nn.Module):
 
 
 torch.onnx.export(Uncertain().eval(), (torch.ones(4, 8),), "uncertain.onnx")
-"""
+""",
     )
-    tmp_path.joinpath("net.py").write_text(source, "utf-8")
     done = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise")
     assert "net.py:12:9: error[" in done.stdout
     assert "eager draws anew in every call, and what was compiled gives the same in each" in done.stdout
@@ -876,9 +870,9 @@ torch.onnx.export(Uncertain().eval(), (torch.ones(4, 8),), "uncertain.onnx")
 
 def test_nothing_but_what_the_run_failed_of_is_mended_without_a_comparison(tmp_path: Path) -> None:
     """Moving the count into the constructor would let the script run on, and compute something else."""
-    source = (
-        HEAD
-        + """\
+    file = script(
+        tmp_path,
+        """\
 from typing import Optional
 
 
@@ -896,17 +890,17 @@ class Counted(nn.Module):
 
 
 torch.jit.script(Counted())
-"""
+""",
     )
-    tmp_path.joinpath("net.py").write_text(source, "utf-8")
+    source = file.read_text("utf-8")
     exportlint(tmp_path, "fix", "net.py", "--write")
-    assert tmp_path.joinpath("net.py").read_text("utf-8") == source
+    assert file.read_text("utf-8") == source
 
 
 def test_arguments_that_forward_collects_take_no_dynamic_shapes(tmp_path: Path) -> None:
-    source = (
-        HEAD
-        + """\
+    script(
+        tmp_path,
+        """\
 class Summed(nn.Module):
     def forward(self, *, x, **others):
         return x.sum() + others["z"].sum()
@@ -915,15 +909,14 @@ class Summed(nn.Module):
 given = {"x": torch.ones(4, 4), "z": torch.ones(4, 4)}
 shapes = {name: {0: torch.export.Dim.AUTO} for name in given}
 torch.export.export(Summed(), (), given, dynamic_shapes=shapes)
-"""
+""",
     )
-    tmp_path.joinpath("net.py").write_text(source, "utf-8")
     told = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise").stdout
     assert "`z` is collected by `**`, of which torch takes no `dynamic_shapes`" in told
 
 
 def test_fix_exports_in_the_mode_that_passes(tmp_path: Path) -> None:
-    tmp_path.joinpath("net.py").write_text(HEAD + ONLY_NON_STRICT, "utf-8")
+    script(tmp_path, ONLY_NON_STRICT)
     done = exportlint(tmp_path, "fix", "net.py", COLUMNS="200")
     assert "export in non-strict mode (tried)" in done.stdout, done.stdout + done.stderr
     assert "+program = torch.export.export(Named().eval(), (torch.randn(2, 16),), strict=False)" in done.stdout
@@ -932,9 +925,9 @@ def test_fix_exports_in_the_mode_that_passes(tmp_path: Path) -> None:
 
 def test_what_is_only_suspected_is_not_called_nothing(tmp_path: Path) -> None:
     """The sample's values never reach the handler, so no trial shows what it hides."""
-    source = (
-        HEAD
-        + """\
+    script(
+        tmp_path,
+        """\
 class Guarded(nn.Module):
     def forward(self, x):
         try:
@@ -945,8 +938,7 @@ class Guarded(nn.Module):
 
 
 torch.export.export(Guarded().eval(), (torch.zeros(4),))
-"""
+""",
     )
-    tmp_path.joinpath("net.py").write_text(source, "utf-8")
     done = exportlint(tmp_path, "fix", "net.py")
     assert "no trial shows anything wrong; 1 suspected in the source, which `exportlint trial` lists" in done.stderr
