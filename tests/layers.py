@@ -128,6 +128,14 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.trial.child.dynamic_shapes",
         "torch",
     },
+    "exportlint.trial.child.compilation": {
+        "exportlint.trial.protocol",
+        "exportlint.trial.child.torch_private",
+        "exportlint.trial.child.server",
+        "exportlint.trial.child.loading",
+        "exportlint.trial.child.execution",
+        "torch",
+    },
     # What a lowering is. A fresh process that has only a target's runtime imports it too.
     "exportlint.lowering.backend": {"torch"},
     "exportlint.lowering.arrays": {"torch", "numpy", "ml_dtypes"},
@@ -174,6 +182,7 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.trial.child.export",
         "exportlint.trial.child.dynamic_shapes",
         "exportlint.trial.child.soundness",
+        "exportlint.trial.child.compilation",
         "exportlint.trial.child.lowering",
         "exportlint.lowering.backend",
         "exportlint.lowering.leaf_files",

@@ -13,6 +13,7 @@ from exportlint.config.settings import MODE_CHOICES
 from exportlint.errors import UserError, nearest
 from exportlint.output import FORMATS
 from exportlint.trial.protocol.options import DEFAULT_MEMORY_GB, DEFAULT_SECONDS
+from exportlint.trial.protocol.purposes import PURPOSES
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -67,6 +68,8 @@ class TrialSettings:
     read_with: Path | None
     dry_run: bool
     artifacts: Path | None
+    purpose: str | None
+    backend: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,9 +238,25 @@ def cache_option(command: Command) -> Command:
     return click.option("--no-cache", is_flag=True, help=text)(command)
 
 
+_PURPOSE = click.option(
+    "--for",
+    "purpose",
+    type=NearChoice(PURPOSES),
+    help="What the model is judged for: torch.export (default), torch.compile (graph breaks, recompilations, other "
+    "results, time), or both. A script that only compiles it is judged for compile.",
+)
+
+_BACKEND = click.option(
+    "--backend",
+    metavar="NAME",
+    help="With --for compile: the backend of torch.compile whose time is measured (default: inductor where a C++ "
+    "compiler is there, else aot_eager).",
+)
+
+
 def trial_options(command: Command) -> Command:
     """What decides which stages run and how, and what more they give."""
-    for option in (*_MORE_RESULTS, *_MEANS, *_MORE_STAGES):
+    for option in (*_MORE_RESULTS, *_MEANS, _BACKEND, *_MORE_STAGES, _PURPOSE):
         command = option(command)
     return command
 

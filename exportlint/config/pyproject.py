@@ -10,6 +10,7 @@ import msgspec
 
 from exportlint.errors import UserError, nearest
 from exportlint.trial.protocol.outcomes import NON_STRICT
+from exportlint.trial.protocol.purposes import PURPOSES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -35,7 +36,12 @@ class TargetTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     other_args: str | None = None
 
 
-class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+def _key(field: str) -> str:
+    """`for` is a word of Python's."""
+    return "for" if field == "purpose" else field.replace("_", "-")
+
+
+class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=_key):
     """`[tool.exportlint]`. Targets are converted one by one, so that a mistake in one can name it.
 
     Names and settings of lowerings are judged where trials run: their packages are not where only files are checked.
@@ -50,6 +56,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="keb
     targets: dict[str, Any] = {}
     lower: list[str] | str = []
     lowerings: dict[str, dict[str, Any]] = {}
+    purpose: str | None = None
 
 
 def read(path: Path, rules: Collection[str], modes: Collection[str]) -> Table | None:
@@ -72,6 +79,9 @@ def read(path: Path, rules: Collection[str], modes: Collection[str]) -> Table | 
         raise UserError(
             f"{path}: {TABLE}.mode: there is no mode `{table.mode}`{near}; the modes are {', '.join(modes)}"
         )
+    if table.purpose is not None and table.purpose not in PURPOSES:
+        near = nearest(table.purpose, PURPOSES)
+        raise UserError(f"{path}: {TABLE}.for: there is no `{table.purpose}`{near}; choose {' or '.join(PURPOSES)}")
     return msgspec.structs.replace(table, targets=_targets(path, table))
 
 

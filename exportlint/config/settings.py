@@ -57,6 +57,7 @@ class Config:
     targets: Mapping[str, TargetTable] = field(default_factory=dict)
     lower: tuple[str, ...] = ()
     lowerings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    purpose: str | None = None
 
     @property
     def modes(self) -> tuple[str, ...]:
@@ -141,6 +142,7 @@ def load_config(paths: Sequence[str], asked: CommandLine) -> Config:
         table.targets,
         (table.lower,) if isinstance(table.lower, str) else tuple(table.lower),
         table.lowerings,
+        table.purpose,
     )
 
 

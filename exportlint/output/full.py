@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from exportlint.output.report import RenderOptions, Report
+    from exportlint.trial.protocol.compilation import CompilationReport
     from exportlint.trial.protocol.result import StageResult, TargetReport
 
 
@@ -64,6 +65,8 @@ def _print_part(console: Console, report: Report, part: Part, links: set[tuple[s
 
     if part.target:
         _print_ladder(console, part.target, report, shapes=not _says_shapes(part))
+        if part.target.compilation.order:
+            _print_compilation(console, part.target.compilation)
         if part.target.graph:
             _print_graph(console, part.target.graph)
         if report.also.operators:
@@ -248,6 +251,40 @@ def _print_shapes(console: Console, text: str) -> None:
     console.print("  dynamic shapes:", style="label")
     for line in text.split("\n"):
         console.print(f"    {line}".rstrip(), soft_wrap=True)
+
+
+# What torch.compile makes of the model: the graphs, and the breaks between them, in the order in which they came.
+
+
+_MOST_ROWS = 40
+
+
+def _print_compilation(console: Console, found: CompilationReport) -> None:
+    from rich.table import Table  # noqa: PLC0415 (50 ms)
+    from rich.text import Text  # noqa: PLC0415
+
+    if not found.graph_breaks:
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="label")
+    for head in ("  graphs and breaks", "operators", "time", "first line"):
+        table.add_column(head, justify="right" if head in ("operators", "time") else "left", overflow="fold")
+    known: set[int] = set()
+    for what, number in found.order[:_MOST_ROWS]:
+        if what == "graph":
+            graph = found.graphs[number]
+            share = "" if graph.share is None else f"{graph.share:.0%}"
+            place = f"{graph.path}:{graph.line}" if graph.path else ""
+            table.add_row(f"  graph {number + 1}", str(graph.operators), share, place)
+        elif number not in known:  # a place that is met again was shown
+            known.add(number)
+            broken = found.graph_breaks[number]
+            often = f", {broken.times} times" if broken.times > 1 else ""
+            row = Text(f"  -- {broken.kind}{f' {broken.id}' if broken.id else ''}{often}", style="severity.warning")
+            table.add_row(row, "", "", f"{broken.path}:{broken.line}" if broken.path else "no line")
+    console.print(table)
+    if (more := len(found.order) - _MOST_ROWS) > 0:
+        console.print(f"  and {more} more (--output-format json has them all)", soft_wrap=True)
+    console.print()
 
 
 # The dry run of a lowering: each operator, and what the target would do with it.

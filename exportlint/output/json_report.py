@@ -82,7 +82,13 @@ def _target(target: TargetReport, shown: tuple[Finding, ...]) -> dict[str, Any]:
         {"text": guard.text, "path": from_here(guard.path) if guard.path else None, "line": guard.line}
         for guard in target.guards
     ]
-    return {"name": target.name, "stages": stages, "dynamic_shapes": target.dynamic_shapes, "guards": guards}
+    return {
+        "name": target.name,
+        "stages": stages,
+        "dynamic_shapes": target.dynamic_shapes,
+        "guards": guards,
+        **target.compilation.to_dict(),
+    }
 
 
 def _stage(stage: StageResult, target: TargetReport, shown: tuple[Finding, ...]) -> dict[str, Any]:

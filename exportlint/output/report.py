@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from exportlint.finding import Finding, Problem, Severity
+from exportlint.trial.protocol.purposes import BOTH, COMPILE
 from exportlint.trial.protocol.stages import SCRIPT
 
 if TYPE_CHECKING:
@@ -125,6 +126,9 @@ class Report:
     @property
     def _measured(self) -> str:
         mode = "both modes" if self.mode == "both" else self.mode
+        kinds = {stage.row.purpose for target in self.targets for stage in target.stages} - {BOTH}
+        if kinds == {COMPILE}:  # which has no modes
+            mode = "torch.compile"
         return f"torch {self.torch}, {mode}" if self.torch else mode
 
     @property

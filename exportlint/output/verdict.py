@@ -26,6 +26,7 @@ from exportlint.trial.protocol.outcomes import (
     SKIPPED,
     TIMED_OUT,
 )
+from exportlint.trial.protocol.purposes import COMPILE
 from exportlint.trial.protocol.stages import EAGER, LOAD, NEVER_RAN, StageKind, stage_named
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from exportlint.output.report import Report
     from exportlint.trial.protocol.result import StageResult, TargetReport
+    from exportlint.trial.protocol.stages import Stage
 
 
 _LATER = {"decompose": "cannot be decomposed", "save-load": "cannot be saved"}
@@ -49,16 +51,21 @@ def verdict(target: TargetReport, shown: Collection[Finding] = ()) -> str:
     for first, words in ((LOAD, "does not load"), (EAGER, "does not run in eager")):
         stage = target.stage(first.name)
         if stage is not None and stage.status == SKIPPED:
-            return f"whether it exports is not known: {stage.full_detail}"
+            return f"{_unknown(target)}: {stage.full_detail}"
         if stage is not None and not stage.passed:
             return f"{words}: {stage.full_detail}" if stage.full_detail else words
     load = target.stage(LOAD.name)
     wrapped = "once wrapped in a module, " if load is not None and load.data.get("wrapped") else ""
-    said = [*(f"{wrapped}{text}" for text in _by_mode(target, shown)), *_afterwards(target)]
+    said = [*(f"{wrapped}{text}" for text in _by_mode(target, shown)), *_afterwards(target), *_compiled(target)]
     if places := {(one.path, one.line) for one in doubts(target, shown)}:
         said.append(f"nothing that was tried could show what is said of {_places(places)}")
-    unknown = "whether it exports is not known" if target.stage(LOAD.name) else ""
-    return "; ".join(said) or unknown
+    return "; ".join(said) or (_unknown(target) if target.stage(LOAD.name) else "")
+
+
+def _unknown(target: TargetReport) -> str:
+    is_compiled = any(stage.row.purpose == COMPILE for stage in target.stages)
+    only_compiled = is_compiled and not any(stage.row.kind is StageKind.EXPORT for stage in target.stages)
+    return f"whether it {'compiles' if only_compiled else 'exports'} is not known"
 
 
 def shown_seconds(stage: StageResult) -> str:
@@ -154,6 +161,44 @@ def _is_static(target: TargetReport) -> bool:
     """Is nothing declared dynamic, though the target names inputs of other sizes?"""
     sizes = target.of(lambda row: row.kind is StageKind.SIZES)
     return sizes is not None and any(seen.check == "static-dim" for seen in sizes.observations)
+
+
+_ENDED_COMPILING = {
+    REFUSED: "torch.compile raises",
+    CRASHED: "torch.compile crashes",
+    TIMED_OUT: "torch.compile does not end",
+}
+
+
+def _compiled(target: TargetReport) -> Iterator[str]:
+    """What torch.compile does with it, where that was looked at."""
+    breaks, agreement = target.of(lambda row: row.kind is StageKind.BREAKS), target.of(_compares_compiled)
+    if breaks is None or breaks.status == SKIPPED:
+        return
+    if breaks.status in _ENDED_COMPILING:
+        yield _ENDED_COMPILING[breaks.status]
+        return
+    found = target.compilation
+    graphs = len(found.graphs)
+    places = len({(one.path, one.line) for one in found.graph_breaks})
+    if not graphs:
+        text = "torch.compile finds nothing to compile"
+    elif places:
+        lines = f"{places} line{'' if places == 1 else 's'}"
+        text = f"compiles into {graphs} graph{'' if graphs == 1 else 's'}, broken at {lines}"
+    else:
+        text = "compiles into one graph" if graphs == 1 else f"compiles into {graphs} graphs without a break"
+    if agreement is not None and agreement.status in (PASSED, DIFFERS):
+        text += " and agrees with eager" if agreement.passed else " and differs from eager"
+    yield text
+    if any(one.over_limit for one in found.recompiles):
+        yield "compiles again until Dynamo gives up, and runs in Python from then on"
+    elif found.recompiles:
+        yield "compiles again each time that something changes"
+
+
+def _compares_compiled(row: Stage) -> bool:
+    return row.kind is StageKind.AGREEMENT
 
 
 def _afterwards(target: TargetReport) -> Iterator[str]:

@@ -162,11 +162,11 @@ class LadderRun:
 
     def stages(self) -> Iterator[Stage]:
         """The rows of the ladder, those of the chosen modes and lowerings only; of a quick run the first ones."""
-        own = [stage for stage in LADDER if stage.mode in (None, *self.options.modes) and stage.concerns(self)]
+        own = [stage for stage in LADDER if stage.mode in (None, *self.options.modes) and stage.is_wanted(self)]
         yield from (stage for stage in own if stage.rung <= EXPORTS or not self.options.quick)
         yield from [SAME_BEHAVIOUR] if self.options.behaviour else ()
         yield from [SAME_PROGRAM] if self.options.behaviour and self.options.is_edited else ()
-        yield from map(lowering, self.lowerings)
+        yield from (one for one in map(lowering, self.lowerings) if one.is_wanted(self))
 
     def status(self, stage: Stage) -> str | None:
         return self.results[stage.name].status if stage.name in self.results else None

@@ -23,10 +23,12 @@ from exportlint.finding import Problem, Severity, Wanted
 from exportlint.output.report import NextStep, Report
 from exportlint.output.verdict import causes, doubts, names_only_its_stage
 from exportlint.repro.script import MADE_BY, Script, can_repeat, scripts, slug
+from exportlint.trial.findings.compilation import compilation_of
 from exportlint.trial.findings.merge import merge
 from exportlint.trial.ladder import Stop
 from exportlint.trial.protocol.frames import is_installed, is_user_path
 from exportlint.trial.protocol.outcomes import PASSED, RUNNING, SKIPPED
+from exportlint.trial.protocol.purposes import COMPILE
 from exportlint.trial.protocol.stages import LOAD, SCRIPT, StageKind, stage_named
 from exportlint.trial.protocol.target import Target, TargetError, TargetKind
 from exportlint.trial.run import run_trials
@@ -104,12 +106,14 @@ def examine(
         read = _with_edited(found if stop.reason else _with_executed(found, reports), options.edited)
         with _ONE_BY_ONE:
             gathered = lint_files(read, config, jobs=jobs, cache=cache, rewrites=rewrites, targets=_named(targets))
+        if options.purpose == COMPILE:  # what the static pass says is about export
+            gathered = replace(gathered, findings=())
         untried = (Problem(r.path or r.name, r.line, r.broken) for r in reports if r.broken)
         gathered = replace(
             gathered,
             findings=tuple(merge(gathered.findings, reports, mode=config.mode)),
             problems=(*gathered.problems, *untried, *_not_done(reports)),
-            targets=tuple(reports),
+            targets=tuple(replace(one, compilation=compilation_of(one, Path.cwd().resolve())) for one in reports),
             only_what_ran=not found.files,
             stopped_by=stop.signal_number,
         )

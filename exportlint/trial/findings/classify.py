@@ -14,6 +14,7 @@ from exportlint.finding import Link, Severity
 from exportlint.reference.lookup import link_for_case, link_for_graph_break
 from exportlint.registry import all_rules, rules_that_know
 from exportlint.trial.findings.trial_finding import TrialFinding
+from exportlint.trial.findings.wording.compile_messages import break_words, compiled_words, recompile_words
 from exportlint.trial.findings.wording.difference_messages import literals_in_words
 from exportlint.trial.findings.wording.finding_messages import (
     difference_words,
@@ -27,6 +28,7 @@ from exportlint.trial.protocol.frames import Frame, is_installed
 from exportlint.trial.protocol.outcomes import MODES, OUTCOME_OF, Outcome
 from exportlint.trial.protocol.shown_by import OTHER_SIZE
 from exportlint.trial.protocol.size_facts import OF_THE_SAMPLE
+from exportlint.trial.protocol.stages import StageKind
 from exportlint.trial.protocol.target import TARGET_ERROR
 from exportlint.trial.protocol.torch_messages import exportdb_cases, warns_of_the_model
 
@@ -61,6 +63,12 @@ def classify(where: StageContext, seen: Observation, changed: str | None = None)
     match seen.kind:
         case "exception":
             yield from _exception(where, seen)
+        case "graph-break" if where.stage.kind is StageKind.BREAKS:
+            yield _finding(where, seen, "graph-break", break_words(seen), Severity.WARNING)
+        case "recompile":
+            over_limit = seen.details["over_limit"]
+            severity = Severity.ERROR if over_limit else Severity.WARNING
+            yield _finding(where, seen, f"recompile {seen.text}", recompile_words(seen), severity)
         case "graph-break":
             yield _finding(where, seen, "graph-break", graph_break_words(seen), Severity.NOTE)
         case "difference":
@@ -109,6 +117,8 @@ def _difference(where: StageContext, seen: Observation, changed: str | None) -> 
     if seen.details.get("declared") is False:  # of sizes that nobody asked for
         severity = Severity.WARNING if seen.details.get("loops") else Severity.NOTE
     literals = literals_in_words(seen) if check == "baked" else ""
+    if where.stage.kind in (StageKind.AGREEMENT, StageKind.COST):  # what an export does wrong is another thing
+        return _finding(where, seen, f"compiled {check}", compiled_words(seen), severity)
     # What the target alone does is not what the exported program does wrong already, and is not hidden behind it.
     family = f"lowered {check}" if seen.details.get("step") == "compare" and not seen.is_as_exported else check
     sized = seen.is_about_a_size
@@ -193,7 +203,7 @@ def _finding(
 
 def _place(where: StageContext, seen: Observation) -> tuple[Frame | None, str | None, int]:
     """The frame that the finding stands at, with its file and line; without one, those of the target."""
-    at = _own_call(seen, where.root) or seen.user
+    at = own_call(seen, where.root) or seen.user
     return at, at.path if at else where.path, (at.line if at else where.line) or 1
 
 
@@ -226,7 +236,7 @@ def _scripted_at(seen: Observation, root: Path) -> str:
     return f"; called at {called[0]}{f', by way of {way}' if way else ''}"
 
 
-def _own_call(seen: Observation, root: Path) -> Frame | None:
+def own_call(seen: Observation, root: Path) -> Frame | None:
     """Where the project's own code enters the installed package whose line torch names."""
     if not seen.user_path or not is_installed(seen.user_path):
         return None

@@ -152,7 +152,9 @@ class _MergedEvidence:
             (self.failing if found.of_export else self.failing_lowered).add(report.name)
         is_about_mode = found.family == TRAINING_MODE
         index = None
-        if (sources := self._giving_literal(found)) is None:
+        if found.of_compile:
+            pass  # what is suspected of an export is not what torch.compile does
+        elif (sources := self._giving_literal(found)) is None:
             index = self._of_its_call(found, report) if is_about_mode else self._suspected(found, executed)
         elif len(sources) == 1:
             index, found = sources[0], replace(found, placed=True)

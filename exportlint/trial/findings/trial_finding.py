@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from exportlint.finding import Evidence, Finding, Fix, Link, Severity, fingerprint
 from exportlint.trial.findings.wording.finding_messages import effect_in_words
+from exportlint.trial.protocol.purposes import COMPILE
 from exportlint.trial.protocol.stages import LADDER, LOAD, LOWERINGS, NEVER_RAN, SCRIPT, lowering
 
 if TYPE_CHECKING:
@@ -77,6 +78,11 @@ class TrialFinding:
     def of_export(self) -> bool:
         """Is it a failure of export, which the static pass can have suspected?"""
         return self.family not in BESIDE_EXPORT and self.stage.of_export
+
+    @property
+    def of_compile(self) -> bool:
+        """Is it about what torch.compile does, which says nothing of an export?"""
+        return self.stage.purpose == COMPILE
 
     @property
     def name(self) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from types import FrameType
 
 
@@ -55,6 +55,11 @@ def innermost_user_frame(frame: FrameType | None) -> FrameType | None:
     while frame is not None and not is_user_path(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
+
+
+def innermost_user(frames: Sequence[Frame]) -> Frame | None:
+    """The innermost of these, outermost first, that is the model's own code."""
+    return next((frame for frame in reversed(frames) if is_user_path(frame.path)), None)
 
 
 def summary_frames(stack: Iterable[traceback.FrameSummary]) -> tuple[Frame, ...]:

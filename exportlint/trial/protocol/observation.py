@@ -14,7 +14,10 @@ exception    something raised, or ended the process. `text` is torch's whole mes
              "unknown_axes" (what `dynamic_axes` name that is none of the "names"), "check" (other-size, of a script
              that gives a program a size that it was not exported for), "submodule" with "class_name" and "inputs"
              (refused by itself), "ended" (crashed or timed-out) and "output" (the last words of the process)
-graph-break  one break of `torch._dynamo.explain`, each place once
+graph-break  one break of Dynamo's, each place once. In the stage `breaks`: "kind" (break, skipped, disabled, foreign)
+recompile    a function that is compiled again each time that something changes; `text` is the guard that fails.
+             "changed" (what did: a `Change` as JSON), "times" (in how many "calls"), "over_limit" (Dynamo gives the
+             function up), "mends" (what was tried: "how", and "helped")
 difference   the exported program and eager disagree. `details["check"]` names in what, see below
 warning      a Python warning raised during export: `error_class` is its category
 note         a fact without a verdict, named by `details["note"]`: input-set-refused; attribute-changed ("attribute",
@@ -72,6 +75,7 @@ from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.protocol.frames import (
     Frame,
+    innermost_user,
     is_own_path,
     is_user_path,
     message_frames,
@@ -112,8 +116,7 @@ class Observation:
     def at(self, frames: Iterable[Frame]) -> Observation:
         """The same, seen at these frames."""
         own = tuple(frame for frame in frames if not is_own_path(frame.path))
-        user = next((frame for frame in reversed(own) if is_user_path(frame.path)), None)
-        return replace(self, frames=own, user=user)
+        return replace(self, frames=own, user=innermost_user(own))
 
     def with_details(self, **more: Any) -> Observation:
         """The same, with more details."""

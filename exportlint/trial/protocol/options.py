@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.protocol.outcomes import MODES
+from exportlint.trial.protocol.purposes import EXPORT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,6 +58,9 @@ class Limits:
 class TrialOptions:
     """What to try, and how much of the machine it may take.
 
+    purpose    what the model is judged for, see `exportlint.trial.protocol.purposes`; None: compile where a script
+               only compiles it, else export
+    backend    of torch.compile, whose time is measured; None: its own default, where that can compile here
     dynamic    "auto": propose which dims can be declared dynamic
     lower      names in the entry point group `exportlint.lowerings`
     lowering   how these are run
@@ -99,6 +103,8 @@ class TrialOptions:
     unsafe: bool = False
     edited: Mapping[str, str] = field(default_factory=dict)
     as_unedited: Mapping[str, str] = field(default_factory=dict)
+    purpose: str | None = EXPORT
+    backend: str | None = None
 
     @property
     def is_edited(self) -> bool:

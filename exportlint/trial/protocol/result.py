@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from exportlint.trial.protocol.compilation import NOT_COMPILED, CompilationReport
 from exportlint.trial.protocol.outcomes import DIFFERS, PASSED
 from exportlint.trial.protocol.shortening import short
 from exportlint.trial.protocol.stages import DYNAMIC_SHAPES, LADDER, SOUNDNESS, Stage, stage_named
@@ -102,6 +103,7 @@ class TargetReport:
     called     those of them that ran inside of the model's calls, not while it or its inputs were made, and
                those that calls with other sizes ran; of functions that torch.compile had rewritten, all
     guards     what of `dynamic_shapes` is no code
+    compilation  what torch.compile does with it
     """
 
     name: str
@@ -117,6 +119,7 @@ class TargetReport:
     graph: Mapping[str, Any] | None = None
     kept_model: KeptModel | None = None
     called: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    compilation: CompilationReport = NOT_COMPILED
 
     @property
     def command_line(self) -> str:

@@ -17,8 +17,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from exportlint.trial.protocol.outcomes import MODES, NON_STRICT, PASSED, REFUSED
+from exportlint.trial.protocol.purposes import BOTH, COMPILE, EXPORT, serves
 from exportlint.trial.protocol.remedies import worth_trying
-from exportlint.trial.protocol.shown_by import DECOMPOSE, EXPORT, SAVE
+from exportlint.trial.protocol.shown_by import DECOMPOSE, SAVE
+from exportlint.trial.protocol.shown_by import EXPORT as SHOWN_BY_EXPORT
 from exportlint.trial.protocol.target import OLD_ONNX
 from exportlint.trial.protocol.torch_messages import is_outside_declared_range, violates_declared_sizes
 
@@ -52,6 +54,10 @@ class StageKind(enum.Enum):
     COMPARE = "compares exported programs with eager in every way it can"
     SIZES = "tries other sizes"
     FROM_PROGRAM = "goes on from the program of the first export that passed"
+    BREAKS = "compiles, and looks where Dynamo breaks the graph"
+    RECOMPILES = "calls what is compiled with other inputs, and looks what makes Dynamo compile again"
+    AGREEMENT = "compares what is compiled with eager"
+    COST = "measures what is compiled beside eager"
     ON_REQUEST = "is asked for by name and is not on the ladder"
 
 
@@ -108,7 +114,8 @@ def _everything(_seen: Observation) -> bool:
 
 # The rungs of the ladder: the stages of one run side by side, once those below are done. A quick run ends with EXPORTS:
 # what is above asks what the program is worth, or why there is none.
-_LOADED, _RAN, EXPORTS, _ABOVE = range(4)
+# What measures time comes last, when no other stage of the target runs.
+_LOADED, _RAN, EXPORTS, _ABOVE, _MEASURED = range(5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +127,7 @@ class Stage:
     summary     what it does, for the documentation
     mode        of a stage that exports
 
+    purpose     what a model is judged for where it is on the ladder
     rung        when it runs
     concerns    is it on the ladder of this target at all?
     needs       what must be so; the first that is not is the reason why it is skipped
@@ -141,6 +149,7 @@ class Stage:
     module: str
     summary: str
     mode: str | None = None
+    purpose: str = EXPORT
     rung: int = _ABOVE
     concerns: Callable[[SoFar], bool] = _always
     needs: tuple[Need, ...] = ()
@@ -164,6 +173,10 @@ class Stage:
     def rule(self) -> str:
         """What a finding of this stage is called that no rule declares as its own."""
         return f"trial-{self.name}"
+
+    def is_wanted(self, so_far: SoFar) -> bool:
+        """Is it on the ladder of this target, of what that is judged for?"""
+        return serves(self.purpose, so_far.options.purpose or EXPORT) and self.concerns(so_far)
 
     def reason_to_skip(self, so_far: SoFar) -> str | None:
         """Why it has nothing to do after what happened so far; None where it runs."""
@@ -263,6 +276,7 @@ LOAD = Stage(
     StageKind.LOAD,
     "load",
     "import the target, make the model and its example inputs",
+    purpose=BOTH,
     rung=_LOADED,
     start=Start.LOAD,
 )
@@ -272,6 +286,7 @@ EAGER = Stage(
     StageKind.EAGER,
     "eager",
     "run the model on its sample, twice, and note the lines that ran",
+    purpose=BOTH,
     rung=_RAN,
     needs=(_a_target,),
 )
@@ -287,7 +302,7 @@ _EXPORTS = {
         needs=(*_TO_RUN, _the_same),
         start=Start.HELD,
         of_export=True,
-        shows=(EXPORT,),
+        shows=(SHOWN_BY_EXPORT,),
     )
     for mode in MODES
 }
@@ -327,6 +342,7 @@ EXPLAIN = Stage(
     StageKind.INFORM,
     "explain",
     "where torch.compile would break the graph",
+    concerns=lambda so_far: so_far.options.purpose == EXPORT,  # for compile, `breaks` says more
     needs=(*_TO_RUN, _eager_passed, _as_written),
     asked=lambda so_far: {"cpu_seconds": _enough_seconds(so_far, 3)},
     informs=True,
@@ -511,6 +527,53 @@ READ_ELSEWHERE = Stage(
     repro=False,
 )
 
+# What torch.compile does with the model.
+
+
+def _compiles(so_far: SoFar) -> str | None:
+    return None if so_far.status(BREAKS) == PASSED else "torch.compile did not end well"
+
+
+BREAKS = Stage(
+    "breaks",
+    StageKind.BREAKS,
+    "breaks",
+    "compile, and each place where Dynamo breaks the graph, over the sample and other values; the graphs between",
+    purpose=COMPILE,
+    rung=EXPORTS,
+    needs=_TO_COMPARE,
+    repro=False,
+)
+RECOMPILES = Stage(
+    "recompiles",
+    StageKind.RECOMPILES,
+    "recompiles",
+    "the compiled model on other sizes and numbers, and on the same again: what compiles each time, and what ends it",
+    purpose=COMPILE,
+    needs=(*_TO_COMPARE, _compiles),
+    repro=False,
+)
+AGREEMENT = Stage(
+    "agreement",
+    StageKind.AGREEMENT,
+    "agreement",
+    "the compiled model beside eager: other values, a second call, state, arguments, gradients",
+    purpose=COMPILE,
+    needs=(*_TO_COMPARE, _compiles),
+    repro=False,
+)
+COST = Stage(
+    "cost",
+    StageKind.COST,
+    "cost",
+    "the compiled model and eager by turns: seconds of a call, and of compiling",
+    purpose=COMPILE,
+    rung=_MEASURED,
+    needs=(*_TO_COMPARE, _compiles),
+    asked=lambda so_far: {"backend": so_far.options.backend} if so_far.options.backend else {},
+    repro=False,
+)
+
 LADDER: tuple[Stage, ...] = (
     LOAD,
     EAGER,
@@ -528,6 +591,10 @@ LADDER: tuple[Stage, ...] = (
     SWAP_DECOMPOSITION,
     SAVE_LOAD,
     READ_ELSEWHERE,
+    BREAKS,
+    RECOMPILES,
+    AGREEMENT,
+    COST,
 )
 
 

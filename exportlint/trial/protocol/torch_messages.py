@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from exportlint.trial.protocol.frames import Frame, frame_at, message_frames, package_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 # Refusals. The first pattern that the message holds names the kind; its groups are the parts.
@@ -565,6 +565,166 @@ def logged_break(text: str) -> tuple[str, tuple[Frame, ...]] | None:
 def could_not_resume(text: str) -> bool:
     """Is it about the function around a break that Dynamo could not resume after?"""
     return "Failed to handle graph break gracefully" in text
+
+
+_ENCOUNTERED = re.compile(r"Graph break encountered:\s*(?P<inner>.*?)(?=\n\*\*\* While handling|\Z)", re.DOTALL)
+
+
+def break_itself(text: str) -> str:
+    """Of a function that Dynamo could not resume in, the break that it met there; any other text as it is."""
+    found = _ENCOUNTERED.search(text) if could_not_resume(text) else None
+    return found["inner"].strip() if found else text
+
+
+BREAK, SKIPPED_FRAME, DISABLED, FOREIGN = "break", "skipped", "disabled", "foreign"
+_DISABLED = "torch.compiler.disable()"
+_FOREIGN_TITLES = (
+    "Attempted to call function marked as skipped",
+    "Attempted to inline function marked as skipped",
+    "Failed to trace builtin operator",
+)
+
+
+def break_kind(reason: str) -> str:
+    """Which kind of break it is.
+
+    skipped   Dynamo does not go on after it in the function, which runs in Python as a whole
+    disabled  a function that its author keeps out of the graph
+    foreign   a call into C, or into a library that Dynamo leaves alone
+    break     anything else that Dynamo cannot trace
+
+    >>> break_kind("Skip calling `torch.compiler.disable()`d function\n  Explanation: …")
+    'disabled'
+    """
+    if could_not_resume(reason):
+        return SKIPPED_FRAME
+    title = broken.title if (broken := graph_break(reason)) else reason.strip().partition("\n")[0]
+    if _DISABLED in title:
+        return DISABLED
+    return FOREIGN if title.startswith(_FOREIGN_TITLES) else BREAK
+
+
+_CAUSES_OF_BREAKS: Sequence[tuple[str, str]] = (
+    ("says", r"`print`|logg(?:er|ing)|reorderable_logging|warnings?\.warn"),
+    ("branch", r"Data-dependent branching|Data-dependent jump"),
+    ("assertion", r"Data-dependent assert"),
+    ("number", r"Tensor\.item|aten\._local_scalar_dense|\.tolist\(\)|capture_scalar_outputs"),
+    ("size", r"capture_dynamic_output_shape_ops|[Dd]ynamic shape operator"),
+    ("forced", r"torch\._dynamo\.graph_break\(\)"),
+)
+
+
+def cause_of_break(reason: str) -> str | None:
+    """What the line does that breaks the graph: says (prints, logs, warns), branch, assertion, number (reads one out of
+    a tensor), size (makes one of values), forced; None for anything else.
+
+    >>> cause_of_break("Failed to trace builtin operator\n  Explanation: Dynamo does not know how to trace `print`")
+    'says'
+    """
+    return next((cause for cause, pattern in _CAUSES_OF_BREAKS if re.search(pattern, reason)), None)
+
+
+# Recompilations: a guard that failed, as `0/1: self.n == 2   # self.n += 1  # folder/model.py:7 in forward (HINT: …)`,
+# with the frames behind "User stack trace:" in newer versions.
+_GUARD = re.compile(
+    r"\A\s*(?:\d+/\d+:\s*)?(?P<guard>.*?)"
+    r"(?:\s+# (?P<code>.*?)\s+# (?P<path>\S+):(?P<line>\d+) in (?P<function>[\w<>.]+)(?: \(\S+:\d+ in [\w<>.]+\))?)?"
+    r"\s*(?:\(HINT: .*)?\Z",
+    re.DOTALL,
+)
+_USER_STACK = "\nUser stack trace:\n"
+
+
+class FailedGuard(NamedTuple):
+    """Why Dynamo compiles again: `guard` did not hold. Where torch says it, the `code` that it was made for, at a line
+    of a file whose path may have lost its beginning, or the frames."""
+
+    guard: str
+    code: str
+    path: str
+    line: int
+    function: str
+    frames: tuple[Frame, ...]
+
+
+def failed_guard(text: str) -> FailedGuard:
+    """The parts of the reason of one recompilation.
+
+    >>> failed_guard("0/1: k == 1.0      # return x * k  # app/model.py:8 in forward")[:5]
+    ('k == 1.0', 'return x * k', 'app/model.py', 8, 'forward')
+    """
+    said, _, stack = text.partition(_USER_STACK)
+    found = _GUARD.match(said.strip())
+    if found is None:  # nothing stands there that the pattern would not take
+        return FailedGuard(said.strip(), "", "", 0, "", ())
+    line = int(found["line"] or 0)
+    code, path, function = (found[name] or "" for name in ("code", "path", "function"))
+    return FailedGuard(found["guard"].strip(), code, path, line, function, message_frames(stack))
+
+
+# What Dynamo makes a symbol of by itself once it changes, or keeps one form for.
+_OF_TENSORS = re.compile(
+    r"mismatch|\.size\(|\.stride\(|\.shape\b|requires_grad|dispatch key|dtype|Duplicat|tensor '|is not L\["
+)
+_OF_NUMBER = re.compile(r"==\s*-?[\d.]+(?:e-?\d+)?\s*\Z")
+_KINDS_OF_GUARDS: Sequence[tuple[str, str]] = (
+    ("size", r"\.size\(|\.shape\b|size mismatch"),
+    ("length", r"len\("),
+    ("word", r"==\s*['\"]"),
+    ("object", r"___check_obj_id|___check_type_id|ID_MATCH|\bid\("),
+    ("value", r"=="),
+)
+_SIZE_GUARD = re.compile(r"tensor '(?P<name>.+?)' size mismatch at index (?P<dim>\d+)")
+
+
+def kind_of_guard(guard: str) -> str | None:
+    """What a guard asks for: the size of a tensor, the length of a container, a word, an object, another value."""
+    return next((kind for kind, pattern in _KINDS_OF_GUARDS if re.search(pattern, guard)), None)
+
+
+def is_about_tensor_or_number(guard: str) -> bool:
+    """Is it about what Dynamo can make a symbol of?"""
+    return bool(_OF_TENSORS.search(guard) or _OF_NUMBER.search(guard))
+
+
+def subject_of_guard(guard: str) -> str:
+    """What a guard is about, whatever it asks of that.
+
+    >>> subject_of_guard("self.count == 3")
+    'self.count'
+    """
+    return re.split(r"\s*(?:==|!=|<=|>=|<|>|mismatch|\bis\b)", guard)[0]
+
+
+def attribute_of_guard(guard: str) -> str | None:
+    """The attribute that a guard compares: `step` of `self.block.step == 3`."""
+    found = re.search(r"\.(\w+)\s*==", guard)
+    return found[1] if found else None
+
+
+def is_source_of_guard(source: str, guard: str) -> bool:
+    """Is `source`, as torch names a size, the one that a guard about a size is about?
+
+    >>> is_source_of_guard("L['x'].size()[0]", "tensor 'x' size mismatch at index 0. expected 3, actual 4")
+    True
+    """
+    found = _SIZE_GUARD.match(guard)
+    return found is not None and _plain_source(source).endswith(
+        _plain_source(f"{found['name']}.size()[{found['dim']}]")
+    )
+
+
+def _plain_source(source: str) -> str:
+    """`L['x']` and `x` are the same."""
+    return re.sub(r"L\['(\w+)'\]|\['(\w+)'\]", r"\1\2", source)
+
+
+_LIMIT = "recompile limit exceeded"
+
+
+def is_over_recompile_limit(text: str) -> bool:
+    """Does Dynamo say that it compiled a function too often, and leaves it to Python from now on?"""
+    return _LIMIT in text or "cache_size_limit" in text
 
 
 # Warnings, and links. Most warnings are about torch's own future; these are about the model.

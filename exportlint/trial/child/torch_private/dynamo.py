@@ -8,6 +8,9 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch._logging import structured
+
+from exportlint.trial.protocol.frames import Frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -58,6 +61,88 @@ class _Telling(logging.Handler):
 
     def emit(self, entry: logging.LogRecord) -> None:
         self._tell(entry.getMessage())
+
+
+# The structured trace, which `TORCH_TRACE` writes to a file: all that Dynamo does, as data.
+
+
+_TRACE = "torch.__trace"
+_OF_FRAME = ("frame_id", "frame_compile_id")
+
+
+@dataclasses.dataclass(frozen=True)
+class TraceEntry:
+    """One entry of the structured trace.
+
+    name        what it is about, such as compilation_metrics; of an artifact the name of that
+    compile_id  the number of the frame and how often that was compiled before, as "0/1"; None outside of one
+    """
+
+    name: str
+    compile_id: str | None
+    data: Any
+    payload: str
+
+
+@contextlib.contextmanager
+def structured_trace(tell: Callable[[TraceEntry], None]) -> Iterator[None]:
+    """Tell every entry of Dynamo's structured trace inside of the block."""
+    handler, logger = _TellingEntries(tell), logging.getLogger(_TRACE)
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
+class _TellingEntries(logging.Handler):
+    def __init__(self, tell: Callable[[TraceEntry], None]) -> None:
+        super().__init__(level=0)
+        self._tell = tell
+
+    def emit(self, entry: logging.LogRecord) -> None:
+        metadata = getattr(entry, "metadata", None)
+        if not isinstance(metadata, dict):
+            return
+        name = next(iter(metadata), "")  # the entry's own name is written first
+        data = metadata.get(name)
+        if name == "artifact" and isinstance(data, dict):
+            name = str(data.get("name"))
+        frame = [metadata.get(key) for key in _OF_FRAME]
+        compile_id = None if None in frame else "/".join(map(str, frame))
+        self._tell(TraceEntry(name, compile_id, data, str(getattr(entry, "payload", None) or "")))
+
+
+def trace_frames(stack: Any) -> tuple[Frame, ...]:
+    """The frames of a stack in the data of an entry, outermost first; names of files are numbers there."""
+    files = {number: name for name, number in structured.INTERN_TABLE.items()}
+    return tuple(
+        Frame(
+            files.get(one.get("filename"), ""),
+            int(one.get("line") or 0),
+            str(one.get("name")),
+            str(one.get("loc") or ""),
+        )
+        for one in stack or ()
+    )
+
+
+@contextlib.contextmanager
+def with_settings(**settings: Any) -> Iterator[None]:
+    """A block in which Dynamo has these settings, those that this version knows."""
+    known = {name: value for name, value in settings.items() if hasattr(torch._dynamo.config, name)}
+    with torch._dynamo.config.patch(**known):
+        yield
+
+
+def recompile_limit() -> int:
+    """How often Dynamo compiles a function before it leaves it to Python."""
+    config = torch._dynamo.config
+    name = "recompile_limit" if hasattr(config, "recompile_limit") else "cache_size_limit"
+    return int(getattr(config, name))
 
 
 # What torch.compile calls from the code that it rewrites.

@@ -144,22 +144,32 @@ def _fields(seen: Observation, name: str) -> str:
     return f"{name}: {fields}" if fields else name
 
 
-def _value(details: Details, other: str = "exported") -> str:
-    """How two values differ. `other` is what is beside eager."""
+def program_of(details: Details) -> str:
+    """What stands beside eager: what was exported, or what torch.compile made."""
+    return f"the {_beside(details)} {'model' if 'beside' in details else 'program'}"
+
+
+def _beside(details: Details) -> str:
+    return str(details.get("beside", "exported"))
+
+
+def _value(details: Details, other: str = "") -> str:
+    """How two values differ. `other` is what is beside eager, where that has another word here."""
+    other = other or _beside(details)
     match details["what"]:
         case "values":
             return f"values differ by up to {details['max_error']:.4g}"
         case "value":
             return f"eager {details['ours']}, {other} {details['theirs']}"
         case "eager-only" | "program-only" as side:
-            who, value = ("eager", "ours") if side == "eager-only" else ("the exported program", "theirs")
+            who, value = ("eager", "ours") if side == "eager-only" else (program_of(details), "theirs")
             return f"only {who} returns {details['output'] or 'a value'} ({details[value]})"
         case "order":
             return "the order of the values is another"
     return f"{details['what']}: eager {details['ours']}, {other} {details['theirs']}"
 
 
-def _at_its_path(details: Details, other: str = "exported") -> str:
+def _at_its_path(details: Details, other: str = "") -> str:
     return f"{details['output']}: {_value(details, other)}".lstrip(": ")
 
 
@@ -193,8 +203,8 @@ def _other_process(seen: Observation) -> str:
 
 def _gradients(seen: Observation) -> str:
     if raised := seen.details.get("raised"):
-        return f"eager has gradients, and the exported program has none: {raised}"
-    return f"the exported program gives another gradient of {_at_its_path(seen.details)}"
+        return f"eager has gradients, and {program_of(seen.details)} has none: {raised}"
+    return f"{program_of(seen.details)} gives another gradient of {_at_its_path(seen.details)}"
 
 
 def _fake(seen: Observation) -> str:
@@ -267,15 +277,17 @@ def _times(number: int) -> str:
 def _files(seen: Observation) -> str:
     details = seen.details
     how = f"{_times(details['ours'])} ({', '.join(details['events'])})"
-    return f"eager reaches outside {how}, the exported program {details['theirs']} times"
+    return f"eager reaches outside {how}, {program_of(details)} {details['theirs']} times"
 
 
 def _frozen(seen: Observation) -> str:
-    return f"eager gives another value at every call ({_value(seen.details)}), the exported program always the same"
+    return (
+        f"eager gives another value at every call ({_value(seen.details)}), {program_of(seen.details)} always the same"
+    )
 
 
 def _observed(seen: Observation) -> str:
-    return f"eager changed {seen.details['before']} to {seen.details['after']}, the exported program left it"
+    return f"eager changed {seen.details['before']} to {seen.details['after']}, {program_of(seen.details)} left it"
 
 
 def _sizes(seen: Observation) -> str:
@@ -348,7 +360,8 @@ def _input_effect(seen: Observation) -> str:
             return f"only eager puts a value into its {which}"
         case "program-only":
             return f"only eager takes a value out of its {which}"
-    return f"the program leaves its {which} otherwise than eager: {_value(details)}"
+    program = program_of(details) if "beside" in details else "the program"
+    return f"{program} leaves its {which} otherwise than eager: {_value(details)}"
 
 
 def _steered(seen: Observation) -> str:
@@ -360,15 +373,21 @@ _SENTENCES: Mapping[str, Callable[[Observation], str]] = {
     "output": _of_values,
     "state": _of_values,
     "input-effect": _input_effect,
-    "raises-in-eager-only": lambda seen: f"eager raises, the exported program does not: {seen.details['raised']}",
-    "stdout": lambda seen: f"eager printed {seen.details['ours']!r}, the exported program {seen.details['theirs']!r}",
-    "log": lambda seen: f"eager logged {_times(seen.details['ours'])}, the exported program {seen.details['theirs']}",
+    "raises-in-eager-only": lambda seen: f"eager raises, {program_of(seen.details)} does not: {seen.details['raised']}",
+    "stdout": lambda seen: (
+        f"eager printed {seen.details['ours']!r}, {program_of(seen.details)} {seen.details['theirs']!r}"
+    ),
+    "log": lambda seen: (
+        f"eager logged {_times(seen.details['ours'])}, {program_of(seen.details)} {seen.details['theirs']}"
+    ),
     "files": _files,
     "buffer": lambda seen: (
         f"buffer {seen.details['output']} after the calls: {_value(seen.details)}{lowered_cause(seen.details)}"
     ),
     "observe": _observed,
-    "outside-state": lambda seen: f"every call of eager changes {seen.details['name']}, the exported program never",
+    "outside-state": lambda seen: (
+        f"every call of eager changes {seen.details['name']}, {program_of(seen.details)} never"
+    ),
     "drawn-once": lambda _seen: "eager draws anew in every call, and what was compiled gives the same in each",
     "frozen": _frozen,
     "baked": _baked,

@@ -1,0 +1,257 @@
+"""What a caller may give next: other sizes, other numbers, longer lists, the same again; one thing at a time.
+
+Dynamo compiles for what it is given, and guards on that. The first other size or number makes it a symbol, as a rule,
+so a schedule needs several steps of one change to show what compiles again each time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from exportlint.trial.child.execution.inputs.input_sets import inputs_of
+from exportlint.trial.child.loading.loaded import copied
+from exportlint.trial.child.loading.seeding import seed
+from exportlint.trial.child.torch_private import pytree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from exportlint.trial.child.execution.inputs.input_sets import Inputs
+    from exportlint.trial.child.loading.loaded import Loaded
+
+# So many steps after the first call. The first may make a symbol of what was a constant, the second a symbol of what is
+# computed from it; what still compiles in the last two goes on.
+STEPS = 4
+
+AGAIN, SIZE, NUMBER, LENGTH, OTHER_INPUTS = "again", "size", "number", "length", "other-inputs"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One way in which the calls of a series differ.
+
+    kind    again: not at all; size: of dims of tensors; number: of an argument; length: of a list; other-inputs: the
+            target's own
+    names   the arguments that change; of a size each as (name, dim)
+    values  the size, the number or the length in each call
+    at      gives the inputs of a call, which begin with 0
+    leaves  which leaves of (args, kwargs) change
+    """
+
+    kind: str
+    names: tuple[Any, ...]
+    values: Callable[[int], Any]
+    at: Callable[[int], Inputs]
+    leaves: tuple[int, ...] = ()
+
+    def to_dict(self, calls: int) -> dict[str, Any]:
+        """As JSON, with the values of so many calls."""
+        names = [list(one) if isinstance(one, tuple) else one for one in self.names]
+        return {"kind": self.kind, "names": names, "values": [self.values(call) for call in range(calls)]}
+
+
+def changes(loaded: Loaded) -> Iterator[Change]:
+    """All that can be tried with inputs that eager takes: the same again first, since nothing else is certain where the
+    model itself changes from call to call."""
+    yield Change(AGAIN, (), lambda _: None, lambda _: inputs_of(loaded, 0))
+    sample = _Sample.of(loaded)
+    yield from _numbers(sample)
+    yield from _sizes(sample)
+    yield from _lengths(sample)
+    if loaded.other_args is not None:
+        yield Change(OTHER_INPUTS, (), lambda _: None, lambda call: inputs_of(loaded, call % 2))
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """The leaves of the sample, each with the name that a caller gives it."""
+
+    loaded: Loaded
+    leaves: list[Any]
+    names: list[str]
+    structure: Any
+
+    @classmethod
+    def of(cls, loaded: Loaded) -> _Sample:
+        args, kwargs = inputs_of(loaded, 0)
+        leaves, structure = pytree.tree_flatten((args, kwargs))
+        return cls(loaded, leaves, _names(loaded.model(), (args, kwargs), leaves), structure)
+
+    def with_leaves(self, changed: dict[int, Any]) -> Inputs:
+        """Fresh inputs in which these leaves are others."""
+        fresh = pytree.tree_leaves(inputs_of(self.loaded, 0))
+        for index, leaf in changed.items():
+            fresh[index] = leaf
+        found: Inputs = pytree.tree_unflatten(fresh, self.structure)
+        return found
+
+    def takes(self, change: Change) -> bool:
+        """Does eager take every step?"""
+        model = self.loaded.eager()
+        for call in range(1, STEPS + 1):
+            args, kwargs = change.at(call)
+            seed(0)
+            try:
+                model(*args, **kwargs)
+            except Exception:  # noqa: BLE001 - whatever a model says to inputs that it is not meant for
+                return False
+        return True
+
+
+def _names(model: Any, inputs: Inputs, leaves: Sequence[Any]) -> list[str]:
+    """By parameters of forward, as `batch['mask']`; by their place where those cannot be told."""
+    try:
+        combined = pytree.by_parameter(model, *inputs)
+    except Exception:  # noqa: BLE001 - inputs that do not bind by torch's own rules
+        combined = {}
+    named = [
+        (f"{name}{pytree.keystr(path)}", leaf)
+        for name, value in combined.items()
+        for path, leaf in pytree.tree_flatten_with_path(value)[0]
+    ]
+    if [id(leaf) for _, leaf in named] == [id(leaf) for leaf in leaves]:
+        return [name for name, _ in named]
+    return [f"argument {index + 1}" for index in range(len(leaves))]
+
+
+# Numbers.
+
+
+def _numbers(sample: _Sample) -> Iterator[Change]:
+    for index, leaf in enumerate(sample.leaves):
+        if isinstance(leaf, (int, float)) and not isinstance(leaf, bool):
+            tried = (_number(sample, index, leaf, step) for step in _steps_of(leaf))
+            if found := next(filter(sample.takes, tried), None):
+                yield found
+
+
+def _steps_of(number: float) -> tuple[float, ...]:
+    return (
+        (1, -1, number or 2) if isinstance(number, int) else (0.125 * (abs(number) or 1), -0.125 * (abs(number) or 1))
+    )
+
+
+def _number(sample: _Sample, index: int, number: float, step: float) -> Change:
+    def value(call: int) -> float:
+        return number + step * call
+
+    return Change(
+        NUMBER, (sample.names[index],), value, lambda call: sample.with_leaves({index: value(call)}), (index,)
+    )
+
+
+# Sizes. Dims of one size are taken for one size; where eager does not take that, each alone.
+
+
+_PACES = (1, 2, 4, 8, 16)
+_MOST_GROUPS = 8
+Dims = tuple[tuple[int, int], ...]  # leaf, dim
+
+
+def _sizes(sample: _Sample) -> Iterator[Change]:
+    known: set[tuple[int, int]] = set()
+    for dims in list(_groups(sample))[:_MOST_GROUPS]:
+        if known.issuperset(dims):
+            continue
+        if found := _size_that_is_taken(sample, dims):
+            known |= set(dims)
+            yield found
+
+
+def _groups(sample: _Sample) -> Iterator[Dims]:
+    """First the dims in front, then those behind, together by size, then each alone."""
+    places = [
+        (index, dim, size)
+        for index, leaf in enumerate(sample.leaves)
+        if isinstance(leaf, torch.Tensor) and leaf.layout is torch.strided and not leaf.is_nested
+        for dim, size in enumerate(leaf.shape)
+        if size
+    ]
+    for front in (True, False):
+        own = [place for place in places if (place[1] == 0) is front]
+        for size in dict.fromkeys(place[2] for place in own):
+            yield tuple(place[:2] for place in own if place[2] == size)
+    for index, dim, _ in places:
+        yield ((index, dim),)
+
+
+def _size_that_is_taken(sample: _Sample, dims: Dims) -> Change | None:
+    size = sample.leaves[dims[0][0]].shape[dims[0][1]]
+    tried = (_size(sample, dims, size, pace) for pace in dict.fromkeys((*_PACES, size)))
+    return next(filter(sample.takes, tried), None)
+
+
+def _size(sample: _Sample, dims: Dims, size: int, pace: int) -> Change:
+    def value(call: int) -> int:
+        return size + pace * call
+
+    def at(call: int) -> Inputs:
+        fresh = pytree.tree_leaves(inputs_of(sample.loaded, 0))
+        changed: dict[int, Any] = {}
+        for index, dim in dims:
+            changed[index] = _longer(changed.get(index, fresh[index]), dim, value(call))
+        return sample.with_leaves(changed)
+
+    names = tuple((sample.names[index], dim) for index, dim in dims)
+    return Change(SIZE, names, value, at, tuple(dict.fromkeys(index for index, _ in dims)))
+
+
+def _longer(tensor: torch.Tensor, dim: int, size: int) -> torch.Tensor:
+    """With the tensor's own values, from the beginning again, so that ranges and kinds of values stay."""
+    rows = torch.arange(size, device=tensor.device) % tensor.shape[dim]
+    return tensor.detach().index_select(dim, rows).requires_grad_(tensor.requires_grad)
+
+
+# Lengths of lists.
+
+
+@dataclass
+class _Lists:
+    """The lists of the arguments, by the path to them."""
+
+    found: list[tuple[tuple[Any, ...], str]] = field(default_factory=list)
+
+    def look(self, value: Any, path: tuple[Any, ...], name: str) -> None:
+        if isinstance(value, list) and value:
+            self.found.append((path, name))
+        items = value.items() if type(value) is dict else enumerate(value) if type(value) in (list, tuple) else ()
+        for key, item in items:
+            self.look(item, (*path, key), f"{name}[{key!r}]" if name else str(key))
+
+
+def _lengths(sample: _Sample) -> Iterator[Change]:
+    args, kwargs = inputs_of(sample.loaded, 0)
+    lists = _Lists()
+    try:
+        named = pytree.by_parameter(sample.loaded.model(), args, kwargs)
+    except Exception:  # noqa: BLE001 - inputs that do not bind by torch's own rules
+        named = {}
+    names = list(named)
+    for index, value in enumerate(args):
+        lists.look(value, (0, index), names[index] if index < len(names) else f"argument {index + 1}")
+    for key, value in kwargs.items():
+        lists.look(value, (1, key), key)
+    for path, name in lists.found:
+        change = _length(sample, path, name)
+        if sample.takes(change):
+            yield change
+
+
+def _length(sample: _Sample, path: tuple[Any, ...], name: str) -> Change:
+    def at(call: int) -> Inputs:
+        inputs: Inputs = copied(inputs_of(sample.loaded, 0))
+        found = _at_path(inputs, path)
+        found.extend(copied(found[-1]) for _ in range(call))
+        return inputs
+
+    length = len(_at_path(at(0), path))
+    return Change(LENGTH, (name,), lambda call: length + call, at)
+
+
+def _at_path(value: Any, path: tuple[Any, ...]) -> Any:
+    for key in path:
+        value = value[key]
+    return value

@@ -1,0 +1,277 @@
+"""Find what makes Dynamo compile a model again and again, and what ends it.
+
+That a first other size or number compiles once more is Dynamo's way of finding out that it changes, and told nobody:
+what counts is what still compiles again when it has changed several times.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from exportlint.trial.child.compilation.compile_record import (
+    CompileRecord,
+    Recompilation,
+    Specialization,
+    own_options,
+)
+from exportlint.trial.child.compilation.input_changes import AGAIN, NUMBER, OTHER_INPUTS, SIZE, STEPS, Change
+from exportlint.trial.child.execution.comparison import compare
+from exportlint.trial.child.execution.inputs.pytree_leaves import Leaves, snapshot
+from exportlint.trial.child.loading.seeding import seed
+from exportlint.trial.child.torch_private import dynamo, pytree
+from exportlint.trial.protocol.frames import innermost_user
+from exportlint.trial.protocol.torch_messages import (
+    attribute_of_guard,
+    is_about_tensor_or_number,
+    is_source_of_guard,
+    subject_of_guard,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from exportlint.trial.child.execution.inputs.input_sets import Inputs
+    from exportlint.trial.child.loading.loaded import Loaded
+    from exportlint.trial.protocol.torch_messages import FailedGuard
+
+
+@dataclass(frozen=True)
+class Recurring:
+    """A guard that fails each time that something changes.
+
+    guard       the one that failed last
+    times       in how many of the `calls` behind the first something was compiled again
+    over_limit  Dynamo gave the function up
+    mends       what was tried: "how", what it is about, and whether it "helped"
+    """
+
+    change: Mapping[str, Any]
+    guard: FailedGuard
+    times: int
+    calls: int
+    over_limit: bool
+    mends: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class _Series:
+    """Calls of one compiled model. `compiled`: of each call behind the first, what was compiled again: the function,
+    and the guard that failed; `outputs`: of each call; `breaks`: how often the graph broke; `raised`: what ended the series."""
+
+    compiled: list[dict[str, FailedGuard]]
+    outputs: list[Leaves]
+    over_limit: frozenset[str]
+    breaks: int
+    raised: BaseException | None = None
+
+
+def _no_edit(_model: Any) -> None:
+    pass
+
+
+def _as_it_is(inputs: Inputs) -> Inputs:
+    return inputs
+
+
+@dataclass(frozen=True)
+class Mend:
+    """Something that may end it: edit the model before it is compiled, give inputs otherwise, compile with options, or
+    inside of a block. `told` is what a report says of it."""
+
+    told: Mapping[str, Any] = field(default_factory=dict)
+    edit: Callable[[Any], None] = _no_edit
+    given: Callable[[Inputs], Inputs] = _as_it_is
+    options: Mapping[str, Any] | None = None
+    around: Callable[[], AbstractContextManager[Any]] = contextlib.nullcontext
+
+    def after(self, other: Mend) -> Mend:
+        """Both, the other one first."""
+
+        def edit(model: Any) -> None:
+            other.edit(model)
+            self.edit(model)
+
+        @contextlib.contextmanager
+        def around() -> Iterator[None]:
+            with other.around(), self.around():
+                yield
+
+        options = {**(other.options or {}), **(self.options or {})}
+        return Mend(self.told, edit, lambda inputs: self.given(other.given(inputs)), options, around)
+
+
+NOTHING = Mend()
+
+
+@dataclass(frozen=True)
+class Recurrences:
+    """What one change of the inputs showed.
+
+    found   each guard once
+    ended   by which everything found was ended; None where something was not
+    raised  what the compiled model raised, which eager did not
+    """
+
+    found: tuple[Recurring, ...] = ()
+    ended: Mend | None = NOTHING
+    raised: BaseException | None = None
+
+
+def recurring(loaded: Loaded, change: Change, seconds: float, before: Mend = NOTHING) -> Recurrences:
+    """What compiles again in each step of a change. `seconds` is how long the search may go on; `before` ends what
+    compiles again whatever changes, so that it does not hide the rest."""
+    began = time.monotonic()
+    series = _run(loaded, change, before, STEPS + 1)
+    if series.raised is not None:
+        return Recurrences(raised=series.raised)
+    found = _of_other_inputs(series) if change.kind == OTHER_INPUTS else _still_compiled(series)
+    if not found:
+        return Recurrences()
+    pace = (time.monotonic() - began) / (STEPS + 1)
+    over_limit, calls = series.over_limit, STEPS
+    longer = dynamo.recompile_limit() + 2
+    if change.kind != OTHER_INPUTS and pace * longer < seconds:
+        to_limit = _run(loaded, change, before, longer)
+        if to_limit.raised is None:
+            over_limit, calls, series = to_limit.over_limit, longer - 1, to_limit
+    told: list[Recurring] = []
+    ended: Mend | None = before
+    known: set[object] = set()
+    for function, guard in found.items():
+        at = innermost_user(guard.frames)
+        key = (at.path, at.line, subject_of_guard(guard.guard)) if at else subject_of_guard(guard.guard)
+        if key in known:
+            continue
+        known.add(key)
+        tried = list(_tried(loaded, change, guard, before, series.breaks, began + seconds))
+        helping = next((mend for mend, helped in tried if helped), None)
+        ended = helping.after(ended) if helping and ended else None
+        mends = tuple({**mend.told, "helped": helped} for mend, helped in tried)
+        times = sum(function in step for step in series.compiled)
+        told.append(Recurring(change.to_dict(STEPS + 1), guard, times, calls, function in over_limit, mends))
+    return Recurrences(tuple(told), ended)
+
+
+def _run(loaded: Loaded, change: Change, mend: Mend, calls: int) -> _Series:
+    record = CompileRecord()
+    model = loaded.model()
+    compiled_again: list[dict[str, FailedGuard]] = []
+    outputs: list[Leaves] = []
+    raised = None
+    with mend.around(), record.watching():
+        mend.edit(model)
+        options = {**own_options(loaded.call_options), **(mend.options or {})}
+        compiled = record.compiled(model, **options)
+        for call in range(calls):
+            before, specialized = len(record.recompilations), len(record.specializations)
+            args, kwargs = mend.given(change.at(call))
+            seed(call)
+            try:
+                outputs.append(snapshot(compiled(*args, **kwargs)))
+            except Exception as exc:  # noqa: BLE001 - whatever a model or torch may raise is the answer
+                raised = exc
+                break
+            if call:
+                new = record.recompilations[before:]
+                made = record.specializations[specialized:]
+                compiled_again.append({one.function: _at_its_line(one, made) for one in new if one.guards})
+    over = frozenset(one.function for one in record.recompilations if one.over_limit)
+    return _Series(compiled_again, outputs, over, len(record.breaks), raised)
+
+
+def _at_its_line(one: Recompilation, made: Sequence[Specialization]) -> FailedGuard:
+    """The guard that failed. Where torch names no line, a size stands where the code makes a constant of it, as the new
+    compilation shows, and anything else at the function."""
+    guard = one.guards[0]
+    if innermost_user(guard.frames) is not None:
+        return guard
+    constant = (made_here.frames for made_here in made if is_source_of_guard(made_here.source, guard.guard))
+    return guard._replace(frames=next(filter(innermost_user, constant), one.place))
+
+
+def _still_compiled(series: _Series) -> dict[str, FailedGuard]:
+    """The functions that are compiled in the last step and in the one before."""
+    *_, before, last = series.compiled
+    return {function: guard for function, guard in last.items() if function in before}
+
+
+def _of_other_inputs(series: _Series) -> dict[str, FailedGuard]:
+    """What the target's own other inputs compile again for, where no other value of that kind would do: a word, the
+    keys of a dict, the class of an object. Sizes and numbers have series of their own."""
+    first = series.compiled[0]
+    return {name: guard for name, guard in first.items() if not is_about_tensor_or_number(guard.guard)}
+
+
+# Try what may end it.
+
+
+def _tried(
+    loaded: Loaded, change: Change, guard: FailedGuard, before: Mend, breaks: int, until: float
+) -> Iterator[tuple[Mend, bool]]:
+    """Each with whether it helped: nothing compiled again in the last steps, the graph broke no more often, and every
+    call gave what eager gives."""
+    eager: list[Leaves] | None = None
+    for mend in _mends(change, guard):
+        if time.monotonic() > until:
+            return
+        series = _run(loaded, change, mend.after(before), STEPS + 1)
+        helped = series.raised is None and series.breaks <= breaks and not _still_compiled(series)
+        if helped:
+            eager = eager if eager is not None else _eager(loaded, change)
+            helped = not any(map(_differ, eager, series.outputs))
+        yield mend, helped
+        if helped:
+            return
+
+
+def _differ(ours: Leaves, theirs: Leaves) -> bool:
+    return compare(ours, theirs) is not None
+
+
+def _eager(loaded: Loaded, change: Change) -> list[Leaves]:
+    model, outputs = loaded.eager(), []
+    for call in range(STEPS + 1):
+        args, kwargs = change.at(call)
+        seed(call)
+        outputs.append(snapshot(model(*args, **kwargs)))
+    return outputs
+
+
+def _mends(change: Change, guard: FailedGuard) -> Iterator[Mend]:
+    if change.kind == SIZE:
+        yield Mend({"how": "dynamic"}, options={"dynamic": True})
+    if change.kind == NUMBER:
+        yield Mend({"how": "tensor", "name": change.names[0]}, given=lambda inputs: _as_tensors(inputs, change.leaves))
+        yield Mend({"how": "dynamic"}, options={"dynamic": True})
+    if change.kind == AGAIN and (name := attribute_of_guard(guard.guard)):
+        yield Mend({"how": "buffer", "name": name}, edit=lambda model: _into_buffers(model, name))
+        yield Mend(
+            {"how": "setting", "setting": _UNSPECIALIZED},
+            around=lambda: dynamo.with_settings(**{_UNSPECIALIZED: True}),
+        )
+
+
+_UNSPECIALIZED = "allow_unspec_int_on_nn_module"
+
+
+def _as_tensors(inputs: Inputs, leaves: tuple[int, ...]) -> Inputs:
+    flat, structure = pytree.tree_flatten(inputs)
+    for index in leaves:
+        flat[index] = torch.tensor(flat[index])
+    found: Inputs = pytree.tree_unflatten(flat, structure)
+    return found
+
+
+def _into_buffers(model: Any, name: str) -> None:
+    """Every plain number of that name becomes a buffer of its module."""
+    for module in model.modules() if isinstance(model, torch.nn.Module) else ():
+        value = vars(module).get(name)
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            delattr(module, name)
+            module.register_buffer(name, torch.tensor(value))

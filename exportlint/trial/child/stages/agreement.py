@@ -1,0 +1,89 @@
+"""agreement: the compiled model gives what eager gives, in every way in which two calls can differ."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from exportlint.trial.child.compilation.compile_record import own_options
+from exportlint.trial.child.execution.call_record import RunRecord, kept_records, record_calls
+from exportlint.trial.child.execution.inputs.input_sets import inputs_of
+from exportlint.trial.child.execution.request import StageAnswer, StageRequest
+from exportlint.trial.child.server.forks import in_fork
+from exportlint.trial.child.soundness.call_gradients import first_difference, gradients
+from exportlint.trial.child.soundness.differences import differences, is_unsteady
+from exportlint.trial.child.torch_private import dynamo
+from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.protocol.outcomes import CRASHED, DIFFERS, PASSED
+from exportlint.trial.protocol.shortening import short
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Functionalization and decompositions as every compiler of torch.compile has them, and no code of a compiler's own,
+# which rounds otherwise; that is compared where its time is measured.
+_BACKEND = "aot_eager"
+_EFFECTS = ("stdout", "log", "files")
+
+
+def run(request: StageRequest) -> StageAnswer:
+    """Calls in a row on the sample and on other values: outputs, what they leave in the model and in the arguments,
+    what they print; and gradients."""
+    found = in_fork(lambda: list(_differences(request)), request.folder)
+    if found.ended:
+        return StageAnswer(CRASHED, short(found.ended))
+    if found.raised:
+        request.emit(found.raised)
+        return StageAnswer(CRASHED, None)
+    eager, again = kept_records(request.folder.parent)
+    for seen in found.value:
+        request.emit(seen.with_details(beside="compiled"))
+    if found.value:
+        return StageAnswer(DIFFERS, None)
+    unsteady = "eager gives other values in every run, which were not compared" if is_unsteady(eager, again) else ""
+    return StageAnswer(PASSED, unsteady)
+
+
+def _differences(request: StageRequest) -> Iterator[Observation]:
+    loaded = request.loaded
+    kept, again = kept_records(request.folder.parent)
+    # What the model leaves out where torch compiles is its author's wish: both with it and without it are right.
+    whole = in_fork(lambda: record_calls(loaded, loaded.eager()), request.folder)
+    theirs = in_fork(lambda: _compiled_calls(request), request.folder)
+    if theirs.raised is not None or theirs.ended is not None:
+        raised = theirs.raised or Observation("exception", str(theirs.ended))
+        yield Observation("difference", raised.text, raised.error_class, details={"check": "raises"}).at(raised.frames)
+        return
+    effects = {seen.check for seen in differences(whole.value, again, theirs.value)} if whole.ok else set()
+    for seen in differences(kept, again, theirs.value):
+        if seen.check not in _EFFECTS or seen.check in effects:
+            yield seen
+    if not is_unsteady(kept, again):
+        yield from _other_gradients(request)
+
+
+def _compiled(request: StageRequest) -> Any:
+    dynamo.reset()
+    return torch.compile(request.loaded.model(), backend=_BACKEND, **own_options(request.loaded.call_options))
+
+
+def _compiled_calls(request: StageRequest) -> RunRecord:
+    return record_calls(request.loaded, _compiled(request))
+
+
+def _other_gradients(request: StageRequest) -> Iterator[Observation]:
+    """The first parameter or input whose gradient is another than eager's."""
+    inputs = inputs_of(request.loaded, 0)
+    makers = (request.loaded.eager, partial(_compiled, request))
+    runs = [in_fork(partial(gradients, make, inputs, 0), request.folder) for make in makers]
+    if not all(run.ok for run in runs):
+        return
+    ours, theirs = ({name.removeprefix("_orig_mod."): one for name, one in run.value.items()} for run in runs)
+    if ours and not theirs:
+        details = {"check": "gradients", "input_set": 0, "raised": "its call has no gradient"}
+        yield Observation("difference", details=details)
+    elif found := first_difference(ours, theirs):
+        error = {"what": "values", "max_error": found.max_error, "output": found.name}
+        yield Observation("difference", details={"check": "gradients", "input_set": 0, **error})

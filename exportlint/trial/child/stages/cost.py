@@ -1,0 +1,122 @@
+"""cost: how long a call of the compiled model takes beside one of eager, and how long compiling took."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import time
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from exportlint.trial.child.compilation.compile_record import own_options
+from exportlint.trial.child.execution.comparison import compare
+from exportlint.trial.child.execution.inputs.input_sets import inputs_of
+from exportlint.trial.child.execution.inputs.pytree_leaves import snapshot
+from exportlint.trial.child.execution.request import StageAnswer, StageRequest
+from exportlint.trial.child.loading.seeding import seed
+from exportlint.trial.child.torch_private import dynamo
+from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.protocol.outcomes import DIFFERS, PASSED, SKIPPED
+from exportlint.trial.protocol.shortening import short
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_CALLS, _SECONDS = 30, 6.0  # of each, by turns, until one of them is reached
+_LEAST = 5
+
+
+def run(request: StageRequest) -> StageAnswer:
+    """Eager and compiled by turns, warm, on this machine's processor. Option "backend": of torch.compile.
+
+    `data["cost"]`: "backend", "eager_ms" and "compiled_ms" (median, and the quartiles as "spread"), "ratio" (compiled
+    by eager), "compile_s" (the first call), "calls".
+    """
+    backend = _backend(request)
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(request.folder)  # what an earlier run compiled would cost nothing
+    dynamo.reset()
+    eager = request.loaded.model()
+    compiled = torch.compile(request.loaded.model(), backend=backend, **own_options(request.loaded.call_options))
+    try:
+        with torch.no_grad():
+            began = time.perf_counter()
+            first = _call(request, compiled)
+            compile_seconds = time.perf_counter() - began
+            other = compare(snapshot(_call(request, request.loaded.model())), snapshot(first))
+            times = _by_turns(request, eager, compiled)
+    except Exception as exc:  # noqa: BLE001 - a compiler may raise anything; what Dynamo does was told before
+        return StageAnswer(SKIPPED, short(f"{backend} raised {type(exc).__name__}: {exc}"))
+    ours, theirs = map(_quartiles, times)
+    cost = {
+        "backend": backend,
+        "eager_ms": ours[1],
+        "compiled_ms": theirs[1],
+        "spread": [[ours[0], ours[2]], [theirs[0], theirs[2]]],
+        "ratio": round(theirs[1] / ours[1], 2) if ours[1] else None,
+        "compile_s": round(compile_seconds, 2),
+        "calls": len(times[0]),
+    }
+    if other is not None and _repeats_itself(request):
+        details = {"check": "output", "input_set": 0, "call": 0, "beside": "compiled", "backend": backend}
+        request.emit(Observation("difference", details={**details, **other.fields()}))
+        return StageAnswer(DIFFERS, None, {"cost": cost})
+    return StageAnswer(PASSED, _in_words(cost), {"cost": cost})
+
+
+def _backend(request: StageRequest) -> str:
+    """What was asked for, what the script's own call takes, or what torch.compile takes by default, where that can
+    compile here."""
+    asked = request.options.get("backend") or request.loaded.call_options.get("backend")
+    if isinstance(asked, str):
+        return asked
+    compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
+    return "inductor" if compiler else "aot_eager"
+
+
+def _call(request: StageRequest, model: Callable[..., Any]) -> Any:
+    args, kwargs = inputs_of(request.loaded, 0)
+    seed(0)
+    return model(*args, **kwargs)
+
+
+def _repeats_itself(request: StageRequest) -> bool:
+    """Does eager give the same twice, and draw nothing? A compiler draws other numbers from the same seed."""
+    before = torch.random.get_rng_state()
+    runs = [snapshot(_call(request, request.loaded.model())) for _ in range(2)]
+    seed(0)
+    inputs_of(request.loaded, 0)
+    seed(0)
+    drawn = torch.random.get_rng_state()
+    _call(request, request.loaded.model())
+    draws = not torch.equal(drawn, torch.random.get_rng_state())
+    torch.random.set_rng_state(before)
+    return not draws and compare(*runs, exact=True) is None
+
+
+def _by_turns(request: StageRequest, eager: Any, compiled: Any) -> tuple[list[float], list[float]]:
+    """Milliseconds of each call."""
+    inputs = inputs_of(request.loaded, 0)
+    spent: tuple[list[float], list[float]] = ([], [])
+    for warm in (eager, compiled):
+        warm(*inputs[0], **inputs[1])
+    began = time.perf_counter()
+    while len(spent[0]) < _CALLS and (len(spent[0]) < _LEAST or time.perf_counter() - began < _SECONDS):
+        for model, row in zip((eager, compiled), spent, strict=True):
+            start = time.perf_counter()
+            model(*inputs[0], **inputs[1])
+            row.append((time.perf_counter() - start) * 1000)
+    return spent
+
+
+def _quartiles(times: list[float]) -> tuple[float, float, float]:
+    low, middle, high = statistics.quantiles(times, n=4)
+    return round(low, 4), round(middle, 4), round(high, 4)
+
+
+def _in_words(cost: dict[str, Any]) -> str:
+    return (
+        f"{cost['ratio']:g} x eager's time a call ({cost['backend']}, {cost['compiled_ms']:.3g} ms beside "
+        f"{cost['eager_ms']:.3g} ms, measured here, on this CPU); compiling took {cost['compile_s']:.3g} s"
+    )

@@ -1,0 +1,173 @@
+"""What torch.compile does with a model, in words: breaks of the graph, recompilations, other results."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from exportlint.trial.findings.wording.difference_messages import in_words, program_of
+from exportlint.trial.findings.wording.torch_messages import Words, one_line, torch_words
+from exportlint.trial.protocol.torch_messages import (
+    DISABLED,
+    FOREIGN,
+    SKIPPED_FRAME,
+    break_itself,
+    cause_of_break,
+    graph_break,
+    kind_of_guard,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from exportlint.trial.protocol.observation import Observation
+
+
+# Breaks.
+
+
+_WHAT = {
+    SKIPPED_FRAME: "torch.compile cannot go on after this line, and leaves the whole function to Python",
+    DISABLED: "torch.compile leaves the graph here, for a function that is kept out of it",
+    FOREIGN: "torch.compile breaks the graph here, for a call that it does not follow",
+}
+_OF_BREAKS: Mapping[str, str] = {
+    "says": "put it behind `if not torch.compiler.is_compiling():`, or behind the last tensor work of the call",
+    "branch": "choose with `torch.where`, or with `torch.cond`",
+    "assertion": "write `torch._assert_async(test)`, or leave the check out of what is compiled",
+    "number": "keep the number a tensor; or set `torch._dynamo.config.capture_scalar_outputs = True`",
+    "size": (
+        "work with a mask of the full size; or set `torch._dynamo.config.capture_dynamic_output_shape_ops = True`"
+    ),
+    "forced": "take the call away",
+}
+_EMPTY_HINTS = ("fundamental", "ile an issue", "report an issue", "caused by an earlier graph break", "docs.google.com")
+
+
+def reason_of_break(seen: Observation) -> Words:
+    """Torch's reason, without what it says of the function around it."""
+    return torch_words(replace(seen, text=break_itself(seen.text)))
+
+
+def break_words(seen: Observation) -> Words:
+    """Of a break of the graph."""
+    words = reason_of_break(seen)
+    what = _WHAT.get(str(seen.details.get("kind")), "torch.compile breaks the graph here")
+    return Words(f"{what}: {words.message}", _instead_of_break(seen))
+
+
+def _instead_of_break(seen: Observation) -> str | None:
+    if seen.details.get("kind") == DISABLED:
+        return None
+    if cause := cause_of_break(seen.text):
+        return _OF_BREAKS[cause]
+    broken = graph_break(break_itself(seen.text))
+    hints = [one_line(hint) for hint in broken.hints] if broken else []
+    said = [hint for hint in hints if not any(word in hint for word in _EMPTY_HINTS)]
+    return said[0] if said else None
+
+
+# Recompilations.
+
+
+def recompile_words(seen: Observation) -> Words:
+    """Of what is compiled again each time that something changes."""
+    details = seen.details
+    asks = f"the guard that fails is `{one_line(seen.text, 120)}`"
+    often = f"{details['times']} times in {details['calls']} calls"
+    ends = ", and at the limit the function runs in Python from then on" if details["over_limit"] else ""
+    return Words(f"torch.compile compiles again {_each_time(details['changed'])} ({often}){ends}: {asks}", _mend(seen))
+
+
+def changed_in_words(changed: Mapping[str, Any]) -> str:
+    """What changed between the calls, as in "the size of `x` (dim 0): 4, 5, 6"."""
+    values = ", ".join(str(value) for value in changed["values"] if value is not None)
+    match changed["kind"]:
+        case "size":
+            return f"the size of {_dims(changed['names'])}: {values}"
+        case "number":
+            return f"the argument `{changed['names'][0]}`: {values}"
+        case "length":
+            return f"the length of `{changed['names'][0]}`: {values}"
+        case "other-inputs":
+            return "the other inputs"
+    return "nothing: the same inputs again"
+
+
+def _each_time(changed: Mapping[str, Any]) -> str:
+    match changed["kind"]:
+        case "size":
+            return f"for each size of {_dims(changed['names'])}"
+        case "number":
+            return f"for each value of the argument `{changed['names'][0]}`"
+        case "length":
+            return f"for each length of `{changed['names'][0]}`"
+        case "other-inputs":
+            return "for the other inputs"
+    return "in each call, with the same inputs"
+
+
+def _dims(names: Sequence[Sequence[Any]]) -> str:
+    return " and ".join(f"`{name}` (dim {dim})" for name, dim in names)
+
+
+_BY_GUARD: Mapping[str, str] = {
+    "size": (
+        "this line makes a plain number of the size: compute with the size itself, or with tensors, so that one graph "
+        "does for all sizes"
+    ),
+    "length": "give it a fixed length, or one tensor in place of the list",
+    "word": "each word has a graph of its own: choose by it where the model is built, or compile a function for each",
+    "object": "an object that is made anew in each call is another one for Dynamo: make it once, in `__init__`",
+    "value": "keep what changes from call to call in a tensor: a buffer, or an argument",
+}
+
+
+def _mend(seen: Observation) -> str | None:
+    for mend in seen.details["mends"]:
+        if mend["helped"]:
+            return f"{_mend_in_words(mend)}, as this trial did: nothing compiles again then, and it agrees with eager"
+    kind = seen.details["changed"]["kind"]
+    if kind == "number":
+        return "give it as a tensor, or compile a function for each value that there is"
+    return _BY_GUARD.get(kind_of_guard(seen.text) or "")
+
+
+def _mend_in_words(mend: Mapping[str, Any]) -> str:
+    match mend["how"]:
+        case "dynamic":
+            return "compile with `dynamic=True`"
+        case "tensor":
+            return f"give `{mend['name']}` as a tensor, `torch.tensor({mend['name']})`"
+        case "buffer":
+            return f"keep `{mend['name']}` as a buffer, `self.register_buffer('{mend['name']}', torch.tensor(…))`"
+    return f"set `torch._dynamo.config.{mend['setting']} = True`"
+
+
+# Other results.
+
+
+def compiled_words(seen: Observation) -> Words:
+    """Of a compiled model that does what eager does not."""
+    what = program_of(seen.details)
+    others = " on other inputs than the sample" if seen.details.get("input_set") else ""
+    text = one_line(seen.first_line if seen.check == "raises" else in_words(seen))
+    by = f" ({seen.details['backend']})" if "backend" in seen.details else ""
+    match seen.check:
+        case "output":
+            return Words(f"{what} gives other values than eager{others}{by}: {text}")
+        case "state":
+            return Words(f"the second call of {what} differs from eager's: {text}")
+        case "raises":
+            return Words(f"{what} raises where eager does not{others}: {text}")
+    return Words(text)
+
+
+def cost_in_words(cost: Mapping[str, Any]) -> str:
+    """The median of a call beside eager's, with the quartiles, and the seconds of compiling."""
+    (low, high), (other_low, other_high) = cost["spread"]
+    return (
+        f"a call takes {cost['ratio']:g} x eager's time with {cost['backend']}: {cost['compiled_ms']:.3g} ms "
+        f"({other_low:.3g} to {other_high:.3g}) beside {cost['eager_ms']:.3g} ms ({low:.3g} to {high:.3g}); compiling "
+        f"took {cost['compile_s']:.3g} s; measured here, on this CPU"
+    )

@@ -1,0 +1,149 @@
+"""What torch.compile does with real models: breaks, recompilations, other results; beside what Dynamo itself says."""
+
+from __future__ import annotations
+
+import linecache
+import re
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+import pytest
+import torch
+from sources import ROOT
+from trials import found_in, tried
+
+from exportlint.finding import Severity
+from exportlint.output.verdict import verdict
+from exportlint.trial.findings.compilation import compilation_of
+from exportlint.trial.protocol.options import TrialOptions
+from exportlint.trial.protocol.purposes import COMPILE
+
+if TYPE_CHECKING:
+    from exportlint.trial.protocol.compilation import CompilationReport
+    from exportlint.trial.protocol.result import TargetReport
+
+pytestmark = pytest.mark.slow
+
+MODELS = ROOT / "tests/trial/models/compiled.py"
+OPTIONS = TrialOptions(purpose=COMPILE, timeout=120, keep=True, backend="eager")
+
+
+@cache
+def reports() -> dict[str, TargetReport]:
+    """Each with what torch.compile does."""
+    found = tried(MODELS, OPTIONS)
+    return {name: replace(one, compilation=compilation_of(one, ROOT)) for name, one in found.items()}
+
+
+def compilation(name: str) -> CompilationReport:
+    return reports()[name].compilation
+
+
+def marks(name: str) -> list[str]:
+    """The comments of the lines at which the graph breaks, in the order in which they were met."""
+    lines = (linecache.getline(str(MODELS), one.line or 0) for one in compilation(name).graph_breaks)
+    return [line.partition("  # ")[2].strip() for line in lines]
+
+
+def test_every_break_is_told_once_at_its_line_in_order() -> None:
+    assert marks("Says") == ["break: says", "break: branch"]
+    says, branch = compilation("Says").graph_breaks
+    assert (says.kind, says.id, says.function) == ("foreign", "GB0059", "_told")
+    assert says.times > 1
+    assert (branch.kind, branch.id, branch.rule, branch.times) == ("break", "GB0170", "data-dependent-branch", 1)
+    assert [re.sub(r".*/", "", frame) for frame in says.frames][-1].endswith(" in _told")
+
+
+def test_a_function_that_dynamo_gives_up_is_told_from_a_break() -> None:
+    (skipped,) = compilation("BreaksInLoop").graph_breaks
+    assert (skipped.kind, skipped.id) == ("skipped", "GB0025")
+    (found,) = found_in(reports()["BreaksInLoop"], ROOT, "breaks")
+    assert found.message.startswith(
+        "torch.compile cannot go on after this line, and leaves the whole function to Python"
+    )
+    assert "Failed to handle" not in found.message
+
+
+def test_a_disabled_function_is_told_from_a_break() -> None:
+    assert [one.kind for one in compilation("KeptOut").graph_breaks] == ["disabled"]
+
+
+def test_a_break_that_only_other_values_reach_is_found() -> None:
+    assert dict.fromkeys(marks("OtherSide")) == dict.fromkeys(["break", "met on other values"])
+
+
+@pytest.mark.parametrize("name", ["Says", "BreaksInLoop", "KeptOut", "OneGraph"])
+def test_no_line_is_missing_that_explain_has(name: str) -> None:
+    namespace: dict[str, object] = {}
+    exec(compile(MODELS.read_text("utf-8"), str(MODELS), "exec"), namespace)  # noqa: S102 - our own models
+    cls = namespace[name]
+    explained = torch._dynamo.explain(cls())(*cls.inputs())  # type: ignore[operator, attr-defined]  # of a namespace
+    stacks = [
+        [frame.lineno for frame in one.user_stack if frame.filename == str(MODELS)] for one in explained.break_reasons
+    ]
+    wanted = {lines[-1] for lines in stacks if lines}
+    assert wanted <= {one.line for one in compilation(name).graph_breaks}
+
+
+def test_the_graphs_between_have_operators_and_a_share_of_the_time() -> None:
+    found = compilation("Says")
+    assert found.order[0] == ("break", 0)  # nothing is computed before the first print
+    assert [graph.operators for graph in found.graphs] == [1, 2, 1, 1]
+    assert all(graph.share is not None and 0 < graph.share < 1 for graph in found.graphs)
+    (whole,) = compilation("OneGraph").graphs
+    assert (whole.inputs, whole.outputs) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "mark", "mend"),
+    [
+        ("CountsCalls", "again", "keep `calls` as a buffer, `self.register_buffer('calls', torch.tensor(…))`"),
+        ("SizeInTable", "size", "this line makes a plain number of the size"),
+        ("UnrollsSteps", "number", "give it as a tensor, or compile a function for each value that there is"),
+        ("OtherWord", "word", "each word has a graph of its own"),
+    ],
+)
+def test_what_compiles_again_stands_at_its_line_with_what_ends_it(name: str, mark: str, mend: str) -> None:
+    (found,) = compilation(name).recompiles
+    assert linecache.getline(str(MODELS), found.line or 0).strip().endswith(f"# {mark}")
+    assert (found.mend or "").startswith(mend)
+    assert found.mend_tried == (name == "CountsCalls")
+    assert found.over_limit == (name != "OtherWord")
+    (told,) = found_in(reports()[name], ROOT, "recompiles")
+    assert told.severity is (Severity.ERROR if found.over_limit else Severity.WARNING)
+
+
+@pytest.mark.parametrize("name", ["OneGraph", "CountsCallsInBuffer", "OnlyWhereCompiled", "KeptOut"])
+def test_a_first_other_size_or_number_is_no_recompilation_to_tell_of(name: str) -> None:
+    assert compilation(name).recompiles == ()
+
+
+def test_a_compiled_model_that_differs_is_an_error() -> None:
+    report = reports()["OnlyWhereCompiled"]
+    (found,) = found_in(report, ROOT, "agreement")
+    assert found.severity is Severity.ERROR
+    assert found.message.startswith("the compiled model gives other values than eager: values differ by up to 1")
+    assert verdict(report) == "compiles into one graph and differs from eager"
+
+
+def test_what_the_author_leaves_out_where_torch_compiles_is_no_difference() -> None:
+    report = reports()["QuietWhereCompiled"]
+    assert found_in(report, ROOT) == []
+    assert verdict(report) == "compiles into one graph and agrees with eager"
+
+
+def test_the_verdict_says_what_is_broken_and_what_compiles_again() -> None:
+    assert verdict(reports()["Says"]) == "compiles into 4 graphs, broken at 2 lines and agrees with eager"
+    assert verdict(reports()["CountsCalls"]) == (
+        "compiles into one graph and agrees with eager; compiles again until Dynamo gives up, and runs in Python from "
+        "then on"
+    )
+
+
+def test_the_cost_is_measured_beside_eager() -> None:
+    cost = compilation("OneGraph").cost
+    assert cost is not None
+    assert cost["backend"] == "eager"
+    assert cost["ratio"] == pytest.approx(cost["compiled_ms"] / cost["eager_ms"], abs=0.01)
+    assert cost["spread"][0][0] <= cost["eager_ms"] <= cost["spread"][0][1]
