@@ -64,6 +64,11 @@ class RuleInfo:
             version: _tried(content.get("exported", {})) for version, content in _read_truth(self.truth_dir).items()
         }
 
+    def compiled(self) -> Mapping[str, Mapping[str, Any]]:
+        """torch version -> Bad or Good class -> what torch.compile did with it, where that was measured."""
+        truth = _read_truth(self.truth_dir)
+        return {version: content["compiled"] for version, content in truth.items() if "compiled" in content}
+
     def lowered(self) -> Mapping[str, Mapping[str, Any]]:
         """torch version -> Bad or Good class -> target of deployment -> what was measured."""
         return {version: content.get("lowered", {}) for version, content in _read_truth(self.truth_dir).items()}

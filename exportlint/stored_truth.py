@@ -4,6 +4,7 @@
 
     torch, python, platform   what was measured, and where
     exported                  Bad or Good class -> mode -> what torch did with it
+    compiled                  Bad or Good class -> what torch.compile did with it
     lowered                   Bad or Good class -> target of deployment -> what it did there
     repaired                  Bad class -> mode -> what became of it after its rewrites
 

@@ -24,7 +24,7 @@ from exportlint.output import CARRY_EDITS
 from exportlint.workflow.linting import collect_files, lint_files
 from exportlint.workflow.lowering_choice import for_linting
 
-_WITHOUT_TRIAL = ("jobs", "lower")
+_WITHOUT_TRIAL = ("jobs", "lower", "purpose")
 
 
 @click.command("check")
@@ -41,7 +41,9 @@ def command(paths: tuple[str, ...], **options: Any) -> int:
     PATH is a file, a folder, a glob pattern, or `-` for stdin; the default is the working directory.
     """
     output, how = split(options, Output), split(options, TrialSettings)
-    asked = CommandLine(flat(options["select"]), flat(options["ignore"]), options["mode"], options["torch"])
+    asked = CommandLine(
+        flat(options["select"]), flat(options["ignore"]), options["mode"], options["torch"], how.purpose
+    )
     named = paths or (".",)
     near = [options["stdin_filename"] or "." if path == "-" else path for path in named]
     if options["trial"]:

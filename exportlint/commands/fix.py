@@ -10,16 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from exportlint.commands.options import NearChoice, flat, lower_option, means_options, rule_options, target_options
+from exportlint.commands.options import (
+    NearChoice,
+    flat,
+    lower_option,
+    means_options,
+    purpose_option,
+    rule_options,
+    target_options,
+)
 from exportlint.commands.reporting import CLEAN, FAILED, FINDINGS, SIGNALLED, render_options, say_problems, write
 from exportlint.config.settings import CommandLine, load_config
 from exportlint.errors import UserError
 from exportlint.finding import Evidence, Severity, Wanted
 from exportlint.output.repair_text import diff_text, ladders_text, left_text, rejected_text
-from exportlint.repair.improvement import failed, is_shown, runs
+from exportlint.repair.improvement import breaking_lines, failed, is_shown, runs
 from exportlint.repair.rounds import Stopped
 from exportlint.trial.protocol.frames import is_installed
-from exportlint.trial.protocol.stages import LOAD
+from exportlint.trial.protocol.purposes import EXPORT
+from exportlint.trial.protocol.stages import BREAKS, LOAD
 from exportlint.version import __version__
 from exportlint.workflow.progress import say
 
@@ -52,6 +61,7 @@ _UNSAFE = (
     metavar="SECONDS",
     help="After which no further rewrite is tried; else twice as long as the trial takes, after the last that helped.",
 )
+@purpose_option
 @rule_options
 @means_options
 @lower_option("Targets of deployment that the result has to run on.")
@@ -66,7 +76,8 @@ def command(paths: tuple[str, ...], names: tuple[str, ...], **options: Any) -> i
     A script that hands its model to torch is run, as `exportlint trial` runs it, and is tried likewise.
     Other files get the rewrites that are right whatever the inputs are.
     """
-    asked = CommandLine(flat(options["select"]), flat(options["ignore"]), options["mode"], options["torch"])
+    chosen = (flat(options["select"]), flat(options["ignore"]), options["mode"], options["torch"])
+    asked = CommandLine(*chosen, options["purpose"])
     config = load_config([path.partition(".py:")[0] for path in paths] or ["."], asked)
     targets = _targets(paths, names, options, config)
     if targets:
@@ -105,6 +116,7 @@ def _tried(targets: Sequence[Target], config: Config, options: dict[str, Any]) -
         lowering=lowering_options(config),
         python=options["python"],
         unsafe=options["unsafe"],
+        purpose=config.purpose or EXPORT,
         **limits(options["timeout"], options["memory"], options["jobs"]),
     )
     try:
@@ -124,7 +136,7 @@ def _tried(targets: Sequence[Target], config: Config, options: dict[str, Any]) -
     if not options["writes"]:  # the lines of what a person has before the eyes
         left = [replace(one, line=done.edition.line_before(one.path, one.line)) for one in left]
     if options["output_format"] == "full":
-        ladders = ladders_text(done.before.targets, done.after.targets, render_options(None))
+        ladders = ladders_text(done.before.targets, done.after.targets, render_options(None), done.costs)
         write(ladders + rejected_text(done.rejected))
     say_problems(done.after.problems)
     shown = _shown(done.edition, left, options, done)
@@ -252,6 +264,10 @@ def _left(finding: Finding) -> dict[str, Any]:
 
 
 def _ladders(done: Repaired[Report]) -> Iterator[dict[str, Any]]:
-    for old, new in zip(done.before.targets, done.after.targets, strict=True):
+    for number, (old, new) in enumerate(zip(done.before.targets, done.after.targets, strict=True)):
         before, after = ({stage.name: stage.status for stage in one.stages} for one in (old, new))
-        yield {"target": old.name, "before": before, "after": after}
+        shown: dict[str, Any] = {"target": old.name, "before": before, "after": after}
+        if BREAKS.name in after:
+            shown["breaking_lines"] = [len({line[:2] for line in breaking_lines(one)}) for one in (old, new)]
+            shown["cost"] = list(done.costs[number]) if number < len(done.costs) else None
+        yield shown

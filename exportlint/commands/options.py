@@ -246,6 +246,12 @@ _PURPOSE = click.option(
     "results, time), or both. A script that only compiles it is judged for compile.",
 )
 
+
+def purpose_option(command: Command) -> Command:
+    """--for."""
+    return _PURPOSE(command)
+
+
 _BACKEND = click.option(
     "--backend",
     metavar="NAME",

@@ -57,7 +57,11 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], names: tuple[str, ...
 
     output, how = split(options, Output), split(options, TrialSettings)
     asked = CommandLine(
-        flat(options.pop("select")), flat(options.pop("ignore")), options.pop("mode"), options.pop("torch")
+        flat(options.pop("select")),
+        flat(options.pop("ignore")),
+        options.pop("mode"),
+        options.pop("torch"),
+        how.purpose,
     )
     config = load_config([path.partition(".py:")[0] for path in paths] or ["."], asked)
     cache = not options.pop("no_cache")

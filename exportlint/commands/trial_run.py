@@ -64,7 +64,7 @@ def _options(how: TrialSettings, config: Config, *, cache: bool) -> TrialOptions
         # What is quick leaves out what nobody asked for on this command line.
         lower=chosen_lowerings(named, config) if named or not how.quick else (),
         lowering=lowering_options(config, cache=cache, dry_run=how.dry_run, operators="operators" in how.show),
-        purpose=how.purpose or config.purpose,
+        purpose=config.purpose,
         backend=how.backend,
         dynamic=how.dynamic,
         python=how.python,

@@ -39,6 +39,7 @@ class CommandLine:
     ignore: tuple[str, ...] = ()
     mode: str | None = None
     torch: str | None = None
+    purpose: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ def load_config(paths: Sequence[str], asked: CommandLine) -> Config:
     torch, remarks = measured_version(wanted) if wanted else (default_version(), ())
     mode = asked.mode or (table.mode if table else NON_STRICT)
     if table is None:
-        return Config(root, asked.select, asked.ignore, mode, torch, wanted is not None, remarks)
+        return Config(root, asked.select, asked.ignore, mode, torch, wanted is not None, remarks, purpose=asked.purpose)
     return Config(
         root,
         asked.select or tuple(table.select or ()),
@@ -142,7 +143,7 @@ def load_config(paths: Sequence[str], asked: CommandLine) -> Config:
         table.targets,
         (table.lower,) if isinstance(table.lower, str) else tuple(table.lower),
         table.lowerings,
-        table.purpose,
+        asked.purpose or table.purpose,
     )
 
 

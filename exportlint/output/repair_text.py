@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from exportlint.output.console import printed, text_console
+from exportlint.repair.improvement import breaking_lines
 from exportlint.trial.protocol.frames import is_installed
 from exportlint.trial.protocol.outcomes import SKIPPED
-from exportlint.trial.protocol.stages import SAME_BEHAVIOUR, StageKind
+from exportlint.trial.protocol.stages import BREAKS, SAME_BEHAVIOUR, StageKind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rich.console import Console
 
@@ -26,12 +27,28 @@ _LOOKING = (StageKind.INFORM, StageKind.DRAFT, StageKind.REFUSALS, StageKind.SEA
 _STYLES = {"+": "status.passed", "-": "status.refused", "@": "gutter", "#": "label"}
 
 
-def ladders_text(before: Sequence[TargetReport], after: Sequence[TargetReport], options: RenderOptions) -> str:
-    """The statuses of each target's stages, before and after."""
+def ladders_text(
+    before: Sequence[TargetReport],
+    after: Sequence[TargetReport],
+    options: RenderOptions,
+    costs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]] = (),
+) -> str:
+    """The statuses of each target's stages, before and after; of torch.compile where it breaks the graph, and what a
+    call takes, as far as that was measured."""
     console, file = text_console(options)
-    for old, new in zip(before, after, strict=True):
+    for number, (old, new) in enumerate(zip(before, after, strict=True)):
         _print_both(console, old, new)
+        if any(stage.name == BREAKS.name for stage in new.stages):
+            was, now = (len({line[:2] for line in breaking_lines(one)}) for one in (old, new))
+            console.print(f"  lines that break the graph: {was} -> {now}", soft_wrap=True)
+        if number < len(costs):
+            console.print(f"  {_times(*costs[number])}", soft_wrap=True)
     return printed(file)
+
+
+def _times(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    was, now = (f"{one['compiled_ms']:.3g} ms ({one['ratio']:g} x eager)" for one in (old, new))
+    return f"a compiled call ({new['backend']}): {was} -> {now}, measured here, on this CPU"
 
 
 def _print_both(console: Console, old: TargetReport, new: TargetReport) -> None:

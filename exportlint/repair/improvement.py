@@ -7,10 +7,20 @@ from typing import TYPE_CHECKING, Protocol
 
 from exportlint.finding import Evidence, Severity
 from exportlint.trial.protocol.outcomes import DIFFERS, FAILED, PASSED, REFUSED, SKIPPED
-from exportlint.trial.protocol.stages import EAGER, FURTHER, LOAD, SAME_BEHAVIOUR, SAME_PROGRAM, StageKind
+from exportlint.trial.protocol.stages import (
+    BREAKS,
+    EAGER,
+    FURTHER,
+    LOAD,
+    RECOMPILES,
+    SAME_BEHAVIOUR,
+    SAME_PROGRAM,
+    StageKind,
+)
+from exportlint.trial.protocol.torch_messages import SKIPPED_FRAME
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from exportlint.finding import Finding
     from exportlint.trial.protocol.observation import Observation
@@ -79,6 +89,8 @@ def why_not(before: Attempted, now: Attempted) -> str | None:
         same = new.stage(SAME_BEHAVIOUR.name)
         if same is None or not same.passed:
             return f"the edited model computes something else: {same.full_detail if same else 'it was not compared'}"
+        if more := _compiles_worse(old, new):
+            return more
         for stage in new.stages:
             was = old.stage(stage.name)
             if was is not None and _is_worse(was, stage) and not _is_seen_first(stage, old, new):
@@ -131,8 +143,59 @@ def looked_further(before: Attempted, now: Attempted) -> bool:
     )
 
 
+def breaking_lines(target: TargetReport) -> list[tuple[str, int, str]]:
+    """Path, line and kind of each line at which torch.compile breaks the graph."""
+    return sorted(
+        {(*place, str(seen.details.get("kind"))) for place, seen in _seen_by(target, BREAKS.name, "graph-break")}
+    )
+
+
+def _seen_by(target: TargetReport, stage_name: str, kind: str) -> Iterator[tuple[tuple[str, int], Observation]]:
+    stage = target.stage(stage_name)
+    for seen in stage.observations if stage else ():
+        if seen.kind == kind:
+            yield (seen.user_path or "", seen.user_line or 0), seen
+
+
+def _cost_of_compiling(target: TargetReport) -> tuple[int, int]:
+    """How many functions Dynamo leaves to Python as a whole, and at how many lines it breaks the graph. In this order:
+    a function that it leaves hides what would break behind the line, however much that is."""
+    lines = breaking_lines(target)
+    return sum(kind == SKIPPED_FRAME for _, _, kind in lines), len({line[:2] for line in lines})
+
+
+def _recompiled(target: TargetReport) -> int | None:
+    """How many lines are the cause of compiling again and again; None where that was not looked at."""
+    if status(target, RECOMPILES.name) != PASSED:
+        return None
+    return len({place for place, _ in _seen_by(target, RECOMPILES.name, "recompile")})
+
+
+def _compiles_worse(old: TargetReport, new: TargetReport) -> str | None:
+    """Is more of it left to Python, or compiled again? In words."""
+    (skipped, lines), (skipped_now, lines_now) = map(_cost_of_compiling, (old, new))
+    if skipped_now > skipped:
+        return f"torch.compile leaves {skipped_now} functions to Python, and left {skipped}"
+    if skipped_now == skipped and lines_now > lines:
+        return f"torch.compile breaks the graph at {lines_now} lines, and did at {lines}"
+    was, now = map(_recompiled, (old, new))
+    return "torch.compile compiles more of it again each time" if was is not None and (now or 0) > was else None
+
+
+def _compiles_better(old: TargetReport, new: TargetReport) -> bool:
+    """Is less of it left to Python, or compiled again?"""
+    if status(new, BREAKS.name) != PASSED:
+        return False
+    if status(old, BREAKS.name) in FAILED or _cost_of_compiling(new) < _cost_of_compiling(old):
+        return True
+    was, now = map(_recompiled, (old, new))
+    return was is not None and now is not None and now < was
+
+
 def _is_better(old: TargetReport, new: TargetReport) -> bool:
-    return any(_failure(stage) != _failure(new.stage(stage.name)) for stage in old.stages if _counts(stage, new))
+    return _compiles_better(old, new) or any(
+        _failure(stage) != _failure(new.stage(stage.name)) for stage in old.stages if _counts(stage, new)
+    )
 
 
 def _counts(stage: StageResult, new: TargetReport) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from exportlint.cores import free_cores, result_of
 from exportlint.edited_source import OverlappingEditsError
@@ -96,6 +96,7 @@ class Repaired(Generic[T]):
     tried        how many rewrites ran
     out_of_time  there are others that did not
     stopped      the number of the signal that ended it
+    costs        of each target, what a call of the compiled model takes before and after, where that was measured
     """
 
     before: T
@@ -105,6 +106,7 @@ class Repaired(Generic[T]):
     tried: int = 0
     out_of_time: bool = False
     stopped: int | None = None
+    costs: list[tuple[Mapping[str, Any], Mapping[str, Any]]] = field(default_factory=list)
 
 
 class Stopped(BaseException):

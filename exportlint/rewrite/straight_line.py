@@ -1752,11 +1752,12 @@ def _depth(block: Iterable[ast.stmt]) -> int:
 
 
 def _is_for_eager(node: ast.If) -> bool:
-    """`if not torch.compiler.is_exporting():`, which keeps what is in it out of the program already?"""
+    """`if not torch.compiler.is_exporting():`, or `is_compiling()`, which is true while torch exports too? It keeps
+    what is in it out of the program already."""
     tests = node.test.values if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And) else [node.test]
     asks = (one.operand for one in tests if isinstance(one, ast.UnaryOp) and isinstance(one.op, ast.Not))
     names = {part.attr for one in asks for part in ast.walk(one) if isinstance(part, ast.Attribute)}
-    return not node.orelse and "is_exporting" in names
+    return not node.orelse and not names.isdisjoint(("is_exporting", "is_compiling"))
 
 
 def _is_nothing(test: ast.expr) -> set[str]:

@@ -99,6 +99,7 @@ _MODULES: Mapping[str, str] = {
     "onnx-by-export": "onnx_by_export:OnnxByExport",
     "drawing-operator": "reading_operator:DrawingOperator",
     "effect-operator": "effect_operator:EffectOperator",
+    "kept-in-eager": "kept_in_eager:KeptInEager",
     "listed-in-init": "listed_in_init:ListedInInit",
     "fitting-shapes": "fitting_shapes:FittingShapes",
     "for-torchscript": "for_torchscript:ForTorchScript",

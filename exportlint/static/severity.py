@@ -1,8 +1,8 @@
 """Decide how severe a suspicion is, and word what happens, from the measured truth.
 
 What torch does with each case of each rule was measured, for every version in both modes; nothing is decided here that
-was not seen. `MeasuredCases` speaks of export. `LoweredCases` speaks of targets of deployment, and of constructs that
-torch exports: of those targets only that somebody ships to.
+was not seen. `MeasuredCases` speaks of export, `CompiledCases` of torch.compile. `LoweredCases` speaks of targets of
+deployment, and of constructs that torch exports: of those targets only that somebody ships to.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from exportlint.finding import Severity
 from exportlint.registry import version_key
-from exportlint.trial.protocol.outcomes import CRASHED, DIFFERS, PASSED, REFUSED, TIMED_OUT, Outcome
+from exportlint.trial.protocol.outcomes import CRASHED, DIFFERS, PASSED, REFUSED, TIMED_OUT, Compiled, Outcome
 from exportlint.trial.protocol.shown_by import shown_by
+from exportlint.trial.protocol.torch_messages import SKIPPED_FRAME
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -219,3 +220,109 @@ def shown_in(rule: RuleInfo, case: str) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+# torch.compile.
+
+
+_COMPILE_DOES = {
+    Compiled.RAISES.value: "raises on it",
+    Compiled.DIFFERS.value: "compiles it and gives something else, silently",
+    Compiled.BREAKS.value: "breaks the graph at it",
+    Compiled.RECOMPILES.value: "compiles it again and again",
+    Compiled.ONE_GRAPH.value: "makes one graph of it",
+}
+_LEAVES_FUNCTION = "leaves the function around it to Python"
+_COMPILE = "compile"  # where a finding's effect has modes of export
+
+
+class CompiledCases:
+    """What torch.compile does with the cases of a rule. A torch version that was not measured is judged by the nearest
+    older one; of a case that was measured in none, nothing is said."""
+
+    def __init__(self, rule: RuleInfo, torch: str | None) -> None:
+        compiled = rule.compiled()
+        versions = [v for v in compiled if torch is None or version_key(v)[:2] <= version_key(torch)[:2]]
+        self._rule = rule
+        self._fitting = [(version, compiled[version]) for version in reversed(versions)]
+
+    def _measured(self, case: str) -> tuple[str, Mapping[str, Any]]:
+        return next(((version, cases[case]) for version, cases in self._fitting if case in cases), ("", {}))
+
+    def severity(self, case: str) -> Severity | None:
+        """What nobody is told is an error, what costs time a warning."""
+        match self._measured(case)[1].get("outcome"):
+            case Compiled.RAISES.value | Compiled.DIFFERS.value:
+                return Severity.ERROR
+            case Compiled.BREAKS.value | Compiled.RECOMPILES.value:
+                return Severity.WARNING
+        return None
+
+    def sentence(self, case: str) -> str:
+        """What torch.compile does with it, in this version."""
+        version, record = self._measured(case)
+        does = _COMPILE_DOES[record["outcome"]]
+        kinds = {kind for _, _, kind in record.get("graph_breaks", ())}
+        if record["outcome"] == Compiled.BREAKS.value and kinds == {SKIPPED_FRAME}:
+            does = _LEAVES_FUNCTION
+        ids = self.graph_breaks(case)
+        named = f" ({', '.join(ids)})" if ids else ""
+        return f"torch.compile in torch{_release(version)} {does}{named}"
+
+    def suggestion(self, case: str, text: str) -> str:
+        """The rule's, where the Good class that shows it is one graph."""
+        good = self._measured(shown_in(self._rule, case))[1].get("outcome")
+        return text if good == Compiled.ONE_GRAPH.value else ""
+
+    def effect(self, case: str) -> dict[str, str]:
+        """The outcome, under "compile"."""
+        outcome = self._measured(case)[1].get("outcome")
+        return {_COMPILE: outcome} if outcome else {}
+
+    def lowerings(self, case: str) -> dict[str, str]:  # noqa: ARG002 - what is compiled is not lowered
+        """None."""
+        return {}
+
+    def graph_breaks(self, case: str) -> tuple[str, ...]:
+        """The ids under which the graph breaks there."""
+        found = {str(gb_id) for _, gb_id, _ in self._measured(case)[1].get("graph_breaks", ()) if gb_id}
+        return tuple(sorted(found))
+
+    def shown_by(self, case: str) -> dict[str, tuple[str, ...]]:  # noqa: ARG002 - the stages of compile show it
+        """Nothing that a trial of an export runs."""
+        return {}
+
+
+class ExportedAndCompiled:
+    """What torch does with the cases of a rule where a model is judged for both."""
+
+    def __init__(self, exported: MeasuredCases, compiled: CompiledCases) -> None:
+        self._exported, self._compiled = exported, compiled
+
+    def severity(self, case: str) -> Severity | None:
+        """The graver one."""
+        found = [one for one in (self._exported.severity(case), self._compiled.severity(case)) if one]
+        return min(found, key=lambda severity: severity.rank, default=None)
+
+    def sentence(self, case: str) -> str:
+        """What is wrong for either; what is right is left out."""
+        judges = [one for one in (self._exported, self._compiled) if one.severity(case)]
+        return "; ".join(one.sentence(case) for one in judges)
+
+    def suggestion(self, case: str, text: str) -> str:
+        """The rule's own, which was tried for export."""
+        judge = self._exported if self._exported.severity(case) else self._compiled
+        return judge.suggestion(case, text)
+
+    def effect(self, case: str) -> dict[str, str]:
+        return {**self._exported.effect(case), **self._compiled.effect(case)}
+
+    def lowerings(self, case: str) -> dict[str, str]:
+        return self._exported.lowerings(case)
+
+    def graph_breaks(self, case: str) -> tuple[str, ...] | None:
+        exported = self._exported.graph_breaks(case)
+        return None if exported is None else tuple(sorted({*exported, *self._compiled.graph_breaks(case)}))
+
+    def shown_by(self, case: str) -> dict[str, tuple[str, ...]]:
+        return self._exported.shown_by(case)

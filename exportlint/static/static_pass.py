@@ -15,8 +15,9 @@ from exportlint.engine.source.parsed import FileStore
 from exportlint.finding import Finding, Problem, Wanted
 from exportlint.static.judgement import JudgementCache
 from exportlint.static.merging import CaseJudge, MergedSuspicions
-from exportlint.static.severity import LoweredCases, MeasuredCases
+from exportlint.static.severity import CompiledCases, ExportedAndCompiled, LoweredCases, MeasuredCases
 from exportlint.trial.protocol.outcomes import NON_STRICT
+from exportlint.trial.protocol.purposes import BOTH, COMPILE, EXPORT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,6 +46,7 @@ class StaticOptions:
     lowerings  the targets of deployment that somebody ships to
     settings   what is set for some of them, by name
     rewrites   which of a finding's rewrites are made
+    purpose    what the models are judged for: export, compile or both
     """
 
     torch: str | None = None
@@ -55,6 +57,7 @@ class StaticOptions:
     lowerings: tuple[str, ...] = ()
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     rewrites: Wanted = Wanted.ALL
+    purpose: str = EXPORT
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,10 @@ def check(
 def _measured(rule: RuleInfo, options: StaticOptions) -> CaseJudge:
     if rule.cls.lowerings:
         return LoweredCases(rule, options.torch, options.lowerings, options.settings)
-    return MeasuredCases(rule, options.torch, options.modes)
+    if options.purpose == COMPILE:
+        return CompiledCases(rule, options.torch)
+    exported = MeasuredCases(rule, options.torch, options.modes)
+    return ExportedAndCompiled(exported, CompiledCases(rule, options.torch)) if options.purpose == BOTH else exported
 
 
 def _nobody(_done: int, _of: int) -> None:

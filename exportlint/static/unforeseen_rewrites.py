@@ -24,7 +24,9 @@ from exportlint.rewrite.proposed_shapes import declared_at_call
 from exportlint.rewrite.switched_off import switched_off
 from exportlint.rewrite.transformation import proposed_rewrites
 from exportlint.static.merging import fix_of
+from exportlint.trial.protocol.purposes import COMPILE
 from exportlint.trial.protocol.shown_by import OTHER_SIZE
+from exportlint.trial.protocol.stages import stage_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -54,17 +56,23 @@ _GENERAL = (
 )
 # Before these, of what no export showed: a call of the script raised, which may be one of torch.jit.
 _OF_NO_EXPORT = ("for-torchscript",)
+# Before these, of what torch.compile alone leaves the graph for.
+_OF_COMPILE = ("kept-in-eager",)
 _MOST = 4
 
 
 def with_rewrites(finding: Finding, path: Path, text: str) -> Finding:
-    """The finding; one that a trial alone found at a line, with what general rewrites make of that."""
+    """The finding; one that a trial alone found at a line, with what general rewrites make of that. What torch.compile
+    does, and was suspected of, has first what helps there alone."""
+    if finding.evidence is Evidence.CONFIRMED and is_of_compile(finding):
+        return _with_rewrites_of_compile(finding, path, text)
     if finding.evidence is not Evidence.DISCOVERED or finding.rewrites or not finding.line:
         return finding
     rule = all_rules().get(finding.rule)
     try:
         site = _site(path, text, finding.line)
         own = rule.cls.mended_by if rule is not None else ()
+        own = (*(_OF_COMPILE if is_of_compile(finding) else ()), *own)
         ways = list(site.proposed(own)) if site is not None else []
         if site is not None and not ways:
             general = _GENERAL if finding.effect else (*_OF_NO_EXPORT, *_GENERAL)
@@ -72,6 +80,20 @@ def with_rewrites(finding: Finding, path: Path, text: str) -> Finding:
     except (SyntaxError, ValueError, RecursionError):
         return finding
     return replace(finding, rewrites=tuple(fix_of(way, finding.path) for way in ways))
+
+
+def _with_rewrites_of_compile(finding: Finding, path: Path, text: str) -> Finding:
+    try:
+        site = _site(path, text, finding.line)
+        ways = list(site.proposed(_OF_COMPILE)) if site is not None else []
+    except (SyntaxError, ValueError, RecursionError):
+        return finding
+    return replace(finding, rewrites=(*(fix_of(way, finding.path) for way in ways), *finding.rewrites))
+
+
+def is_of_compile(finding: Finding) -> bool:
+    """Did a trial find it in what torch.compile does?"""
+    return finding.stage is not None and stage_named(finding.stage).purpose == COMPILE
 
 
 def with_drafted_kernel(finding: Finding, path: Path, text: str) -> Finding:

@@ -18,6 +18,7 @@ from exportlint.trial.findings.wording.size_messages import sentences, shapes_te
 from exportlint.trial.protocol.frames import is_installed, is_user_path
 from exportlint.trial.protocol.operator_support import OperatorSupport
 from exportlint.trial.protocol.outcomes import DIFFERS, FAILED, PASSED, RUNNING, SKIPPED, worst
+from exportlint.trial.protocol.purposes import EXPORT, serves
 from exportlint.trial.protocol.result import Event, Guard, StageResult, TargetReport
 from exportlint.trial.protocol.stages import (
     EAGER,
@@ -163,10 +164,15 @@ class LadderRun:
     def stages(self) -> Iterator[Stage]:
         """The rows of the ladder, those of the chosen modes and lowerings only; of a quick run the first ones."""
         own = [stage for stage in LADDER if stage.mode in (None, *self.options.modes) and stage.is_wanted(self)]
+        own = [stage for stage in own if not self.options.only or stage.name in self.options.only]
         yield from (stage for stage in own if stage.rung <= EXPORTS or not self.options.quick)
         yield from [SAME_BEHAVIOUR] if self.options.behaviour else ()
-        yield from [SAME_PROGRAM] if self.options.behaviour and self.options.is_edited else ()
+        yield from [SAME_PROGRAM] if self.options.behaviour and self.options.is_edited and self._exports else ()
         yield from (one for one in map(lowering, self.lowerings) if one.is_wanted(self))
+
+    @property
+    def _exports(self) -> bool:
+        return serves(EXPORT, self.options.purpose or EXPORT)
 
     def status(self, stage: Stage) -> str | None:
         return self.results[stage.name].status if stage.name in self.results else None

@@ -20,9 +20,9 @@ from exportlint.trial.findings.wording.difference_messages import in_words
 from exportlint.trial.parent.session import search_path, session
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.options import Limits
-from exportlint.trial.protocol.outcomes import CRASHED, MODES, OUTCOME_OF
+from exportlint.trial.protocol.outcomes import CRASHED, MODES, OUTCOME_OF, Compiled
 from exportlint.trial.protocol.shortening import short
-from exportlint.trial.protocol.stages import MEASURE
+from exportlint.trial.protocol.stages import MEASURE, MEASURE_COMPILED
 from exportlint.trial.protocol.target import Target, TargetKind
 from exportlint.truth.definable import without
 from exportlint.truth.fixture import FixtureClass, read_fixture
@@ -125,6 +125,45 @@ def _rule(where: Laboratory, subject: Measurable, on_class: OnClass) -> dict[str
             measured[cls.name] = modes
             on_class(subject.name, cls.name, modes)
     return measured
+
+
+def measure_compiled(where: Laboratory, subject: Measurable) -> dict[str, dict[str, Any]]:
+    """What torch.compile does with every class of a fixture; Bad or Good class -> record. A class that this torch
+    cannot define, or that eager refuses, is not there."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, _ = _tryable(where.server, subject.fixture, Path(folder))
+        classes = read_fixture(path).classes
+        records = where.pool.map(lambda cls: _compiled(where.server, path, cls), classes)
+        return {cls.name: record for cls, record in zip(classes, records, strict=True) if record}
+
+
+def _compiled(server: Server, path: Path, cls: FixtureClass) -> dict[str, Any]:
+    """The record: "outcome", the "line" that shows it, "graph_breaks" as [line, id, kind], "recompiles" as [line, what
+    changed]."""
+    process, imported = _imported(server, path, cls)
+    try:
+        if not imported.messages or any("error" in message for message in imported.messages):
+            return {}
+        reply = process.stage(MEASURE_COMPILED, {}, _LIMITS)
+    finally:
+        process.close()
+    measured = next((m["measured"] for m in reversed(reply.messages) if "measured" in m), None)
+    if measured is None:
+        return {"outcome": Compiled.RAISES.value, "error": steady(short(reply.end_in_words()))}
+    if "outcome" not in measured:
+        return {}
+    record: dict[str, Any] = {"outcome": measured["outcome"]}
+    breaks, recompiles = (list(map(Observation.from_dict, measured.get(key, ()))) for key in ("breaks", "recompiles"))
+    if breaks:
+        record["graph_breaks"] = [[_own_line(one, path), one.gb_id, one.details["kind"]] for one in breaks]
+    if recompiles:
+        record["recompiles"] = [[_own_line(one, path), one.details["changed"]["kind"]] for one in recompiles]
+    if raw := measured.get("seen"):
+        seen = Observation.from_dict(raw)
+        text = _UNSTEADY.get(str(seen.check)) or in_words(seen.with_details(beside="compiled"))
+        record |= {"error": steady(short(text)), "line": _own_line(seen, path)}
+        record |= {"check": seen.check} if seen.check else {}
+    return record
 
 
 def _tryable(server: Server, fixture: Path, folder: Path) -> tuple[Path, dict[str, Measured]]:

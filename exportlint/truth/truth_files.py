@@ -13,7 +13,7 @@ from exportlint.stored_truth import changed, file_of, read
 from exportlint.trial.protocol.outcomes import MODES
 from exportlint.truth.fixture import read_fixture
 from exportlint.truth.lowering_truth import Lowered, measure_lowered
-from exportlint.truth.measuring import Laboratory, Measurable, Measured, Planned, laboratory, measure
+from exportlint.truth.measuring import Laboratory, Measurable, Measured, Planned, laboratory, measure, measure_compiled
 from exportlint.truth.repaired_truth import measure_repaired
 from exportlint.truth.rewritten import rewritten_classes
 
@@ -45,6 +45,7 @@ def measure_rules(
 
     def on_rule(subject: Measurable, truth: dict[str, Any]) -> None:
         path = write(truth, subject)
+        _write_compiled(where, subject)
         targets = lowerings or _lowerings_of(subject.name)
         if targets:
             _lower(subject, truth["torch"], targets, python)
@@ -83,6 +84,26 @@ def _lower(subject: Measurable, torch: str, lowerings: Sequence[str], python: Pa
             place = f" line {record['line']}" if record.get("line") else ""
             sys.stdout.write(f"{subject.name} {cls.name} {name}: {record['status']}{place} {words}".rstrip() + "\n")
         sys.stdout.flush()
+
+
+def measure_compile(names: list[str], python: Path | None = None, jobs: int | None = None) -> int:
+    """Only what torch.compile does with the classes of the named rules, or of all."""
+    with laboratory(python, jobs) as where:
+        for subject in _subjects(names):
+            _write_compiled(where, subject)
+    return 0
+
+
+def _write_compiled(where: Laboratory, subject: Measurable) -> None:
+    records = measure_compiled(where, subject)
+    with changed(subject.truth_dir, where.torch) as truth:
+        truth["compiled"] = records
+    for name, record in records.items():
+        breaks = [f"line {line} {gb_id or ''} {kind}" for line, gb_id, kind in record.get("graph_breaks", ())]
+        again = [f"line {line} {what}" for line, what in record.get("recompiles", ())]
+        words = "; ".join([record.get("error", ""), *breaks, *again]).strip("; ")
+        sys.stdout.write(f"{subject.name} {name} compiled: {record['outcome']} {words}".rstrip() + "\n")
+    sys.stdout.flush()
 
 
 def measure_repairs(names: list[str], python: Path | None = None, jobs: int | None = None) -> int:

@@ -12,6 +12,7 @@ from exportlint.engine.entry.declared_target import DeclaredTarget
 from exportlint.errors import UserError
 from exportlint.files import Collected, collect, from_stdin
 from exportlint.finding import Wanted
+from exportlint.trial.protocol.purposes import EXPORT
 from exportlint.workflow.progress import progress, say
 from exportlint.workflow.report_building import Gathered
 
@@ -53,7 +54,15 @@ def lint_files(
     folder = cache_folder() if cache else None
     declared = (*_declared(config), *(_target(*parts, Path.cwd()) for parts in targets))
     options = StaticOptions(
-        config.torch, config.modes, jobs or cores(), folder, declared, config.lower, config.lowerings, rewrites
+        config.torch,
+        config.modes,
+        jobs or cores(),
+        folder,
+        declared,
+        config.lower,
+        config.lowerings,
+        rewrites,
+        config.purpose or EXPORT,
     )
     with progress("files read", len(found.files)) as advance:
         report = check(found.files, config.rules(), options, advance)

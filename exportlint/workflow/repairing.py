@@ -24,6 +24,7 @@ from exportlint.repair.settings_read import settings_read
 from exportlint.repair.wellformed import what_is_broken
 from exportlint.static.unforeseen_rewrites import (
     is_about_an_undeclared_size,
+    is_of_compile,
     rules_that_mend_notes,
     with_declared_shapes,
     with_drafted_kernel,
@@ -36,8 +37,19 @@ from exportlint.trial.parent.session import kept_session
 from exportlint.trial.parent.stage_runner import StageRunner
 from exportlint.trial.protocol.frames import is_installed
 from exportlint.trial.protocol.outcomes import CRASHED, NON_STRICT, STRICT
+from exportlint.trial.protocol.purposes import COMPILE
 from exportlint.trial.protocol.result import StageResult
-from exportlint.trial.protocol.stages import DYNAMIC_SHAPES, LADDER, LOAD, SAME_BEHAVIOUR, SCRIPT, StageKind
+from exportlint.trial.protocol.stages import (
+    BREAKS,
+    COST,
+    DYNAMIC_SHAPES,
+    EAGER,
+    LADDER,
+    LOAD,
+    SAME_BEHAVIOUR,
+    SCRIPT,
+    StageKind,
+)
 from exportlint.trial.protocol.target import TargetKind
 from exportlint.workflow.progress import PATIENCE, say
 from exportlint.workflow.report_building import build_report
@@ -61,6 +73,7 @@ if TYPE_CHECKING:
 _TIMES_THE_SLOWEST = 10
 _SECONDS_AT_LEAST = 15.0
 _EXPORTS = tuple(stage.name for stage in LADDER if stage.kind is StageKind.EXPORT)
+_TO_TIME = (LOAD.name, EAGER.name, BREAKS.name, COST.name)
 _FOR_A_SCRIPT = 120.0  # seconds in which rewrites are tried of a script that gives nothing yet
 
 
@@ -138,6 +151,11 @@ def mend(
                 done.stopped = stop.number
         if options.unsafe and config.torch and not done.stopped and done.before.targets:
             _take_for_older_torch(done, attempt, config.torch, options)
+        if options.purpose == COMPILE and done.edition.texts and not done.stopped:
+            reports = [tried(texts, behaviour=None, only=_TO_TIME) for texts in (begin.texts, done.edition.texts)]
+            pairs = zip(*(_given(report) for report in reports), strict=False)
+            costs = [(old.compilation.cost, new.compilation.cost) for old, new in pairs]
+            done.costs = [(old, new) for old, new in costs if old and new]
         done.edition = done.edition.with_sides(*_sides(done.before)).with_lines_not_run(_run(done.before))
         return done
 
@@ -282,7 +300,8 @@ def _compared(server: Server, target: Target, options: TrialOptions, **asked: An
 
 def _seen(finding: Finding, edited: Mapping[str, str]) -> Finding:
     """With the rewrites of what no rule foresaw, and with the fake kernel that the trial drafted."""
-    if finding.evidence is not Evidence.DISCOVERED and not (finding.fix and (finding.fix.kernel or finding.fix.switch)):
+    drafted = finding.fix and (finding.fix.kernel or finding.fix.switch)
+    if finding.evidence is not Evidence.DISCOVERED and not drafted and not is_of_compile(finding):
         return finding
     path = Path(finding.path).resolve()
     text = _text(path, edited)

@@ -25,6 +25,7 @@ from exportlint.output.verdict import causes, doubts, names_only_its_stage
 from exportlint.repro.script import MADE_BY, Script, can_repeat, scripts, slug
 from exportlint.trial.findings.compilation import compilation_of
 from exportlint.trial.findings.merge import merge
+from exportlint.trial.findings.merge_compiled import merge_compiled
 from exportlint.trial.ladder import Stop
 from exportlint.trial.protocol.frames import is_installed, is_user_path
 from exportlint.trial.protocol.outcomes import PASSED, RUNNING, SKIPPED
@@ -106,12 +107,10 @@ def examine(
         read = _with_edited(found if stop.reason else _with_executed(found, reports), options.edited)
         with _ONE_BY_ONE:
             gathered = lint_files(read, config, jobs=jobs, cache=cache, rewrites=rewrites, targets=_named(targets))
-        if options.purpose == COMPILE:  # what the static pass says is about export
-            gathered = replace(gathered, findings=())
         untried = (Problem(r.path or r.name, r.line, r.broken) for r in reports if r.broken)
         gathered = replace(
             gathered,
-            findings=tuple(merge(gathered.findings, reports, mode=config.mode)),
+            findings=tuple(_merged(gathered.findings, reports, config)),
             problems=(*gathered.problems, *untried, *_not_done(reports)),
             targets=tuple(replace(one, compilation=compilation_of(one, Path.cwd().resolve())) for one in reports),
             only_what_ran=not found.files,
@@ -119,6 +118,12 @@ def examine(
         )
         gathered = _with_files(gathered, None if stop.reason else save_repro, artifacts)
     return Examined(gathered, config, gathered.targets)
+
+
+def _merged(findings: Sequence[Finding], reports: Sequence[TargetReport], config: Config) -> list[Finding]:
+    if config.purpose == COMPILE:
+        return merge_compiled(findings, reports, root=Path.cwd())
+    return merge(findings, reports, mode=config.mode)
 
 
 def _named(targets: Sequence[Target]) -> list[tuple[str, str, str | None]]:

@@ -73,6 +73,7 @@ class TrialOptions:
     quick      only load, eager and the exports
     decompose  OP=FILE_OR_MODULE:FUNCTION: decompositions that take the place of torch's
     read_with  another interpreter, whose torch reads the saved program
+    only       the names of the stages that are on the ladder; () for all that have something to do
     kept_models  a folder for the models and inputs that failed and that no code names; they stay there
     preload    modules that are imported once, before any target: compilers that many small targets would import anew.
                What they change in torch, every target sees
@@ -105,6 +106,7 @@ class TrialOptions:
     as_unedited: Mapping[str, str] = field(default_factory=dict)
     purpose: str | None = EXPORT
     backend: str | None = None
+    only: tuple[str, ...] = ()
 
     @property
     def is_edited(self) -> bool:

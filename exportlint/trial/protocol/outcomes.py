@@ -34,6 +34,17 @@ class Outcome(str, enum.Enum):
     TIMED_OUT = "timed out"
 
 
+class Compiled(str, enum.Enum):
+    """What torch.compile really did with a model: the words of truth files and of a finding's effect, the gravest
+    first."""
+
+    RAISES = "raises"
+    DIFFERS = "differs"
+    BREAKS = "breaks"
+    RECOMPILES = "recompiles"
+    ONE_GRAPH = "one graph"
+
+
 # What the status of a stage that exports says of the model.
 OUTCOME_OF = {
     PASSED: Outcome.EXPORTS,

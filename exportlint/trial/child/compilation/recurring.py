@@ -61,8 +61,13 @@ class Recurring:
 
 @dataclass(frozen=True)
 class _Series:
-    """Calls of one compiled model. `compiled`: of each call behind the first, what was compiled again: the function,
-    and the guard that failed; `outputs`: of each call; `breaks`: how often the graph broke; `raised`: what ended the series."""
+    """Calls of one compiled model.
+
+    compiled  of each call behind the first, what was compiled again: the function, and the guard that failed
+    outputs   of each call
+    breaks    how often the graph broke
+    raised    what ended the series
+    """
 
     compiled: list[dict[str, FailedGuard]]
     outputs: list[Leaves]
@@ -134,7 +139,7 @@ def recurring(loaded: Loaded, change: Change, seconds: float, before: Mend = NOT
     if not found:
         return Recurrences()
     pace = (time.monotonic() - began) / (STEPS + 1)
-    over_limit, calls = series.over_limit, STEPS
+    over_limit, calls, breaks = series.over_limit, STEPS, series.breaks
     longer = dynamo.recompile_limit() + 2
     if change.kind != OTHER_INPUTS and pace * longer < seconds:
         to_limit = _run(loaded, change, before, longer)
@@ -149,7 +154,7 @@ def recurring(loaded: Loaded, change: Change, seconds: float, before: Mend = NOT
         if key in known:
             continue
         known.add(key)
-        tried = list(_tried(loaded, change, guard, before, series.breaks, began + seconds))
+        tried = list(_tried(loaded, change, guard, before, breaks, began + seconds))
         helping = next((mend for mend, helped in tried if helped), None)
         ended = helping.after(ended) if helping and ended else None
         mends = tuple({**mend.told, "helped": helped} for mend, helped in tried)

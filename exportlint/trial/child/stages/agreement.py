@@ -13,7 +13,8 @@ from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.child.soundness.call_gradients import first_difference, gradients
-from exportlint.trial.child.soundness.differences import differences, is_unsteady
+from exportlint.trial.child.soundness.compiled_differences import beside_compiled
+from exportlint.trial.child.soundness.differences import is_unsteady
 from exportlint.trial.child.torch_private import dynamo
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.outcomes import CRASHED, DIFFERS, PASSED
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 # Functionalization and decompositions as every compiler of torch.compile has them, and no code of a compiler's own,
 # which rounds otherwise; that is compared where its time is measured.
 _BACKEND = "aot_eager"
-_EFFECTS = ("stdout", "log", "files")
 
 
 def run(request: StageRequest) -> StageAnswer:
@@ -56,10 +56,7 @@ def _differences(request: StageRequest) -> Iterator[Observation]:
         raised = theirs.raised or Observation("exception", str(theirs.ended))
         yield Observation("difference", raised.text, raised.error_class, details={"check": "raises"}).at(raised.frames)
         return
-    effects = {seen.check for seen in differences(whole.value, again, theirs.value)} if whole.ok else set()
-    for seen in differences(kept, again, theirs.value):
-        if seen.check not in _EFFECTS or seen.check in effects:
-            yield seen
+    yield from beside_compiled(kept, whole.value if whole.ok else kept, again, theirs.value)
     if not is_unsteady(kept, again):
         yield from _other_gradients(request)
 

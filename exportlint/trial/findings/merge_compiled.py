@@ -1,0 +1,88 @@
+"""Join what the static pass suspects of torch.compile with what trials found of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from exportlint.finding import Evidence
+from exportlint.trial.findings.classify import shown
+from exportlint.trial.findings.deduplicate import findings_of
+from exportlint.trial.findings.never_ran import coverage_findings
+from exportlint.trial.protocol.outcomes import PASSED, Compiled
+from exportlint.trial.protocol.purposes import COMPILE
+from exportlint.trial.protocol.stages import BREAKS, SCRIPT
+from exportlint.trial.protocol.torch_messages import SKIPPED_FRAME
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from exportlint.finding import Finding
+    from exportlint.trial.findings.trial_finding import TrialFinding
+    from exportlint.trial.protocol.result import TargetReport
+
+
+def merge_compiled(findings: Sequence[Finding], reports: Sequence[TargetReport], *, root: Path) -> list[Finding]:
+    """Each place and reason once: a break at a line that is suspected to break confirms that, of several suspicions the
+    one of its rule. A suspicion is cleared where its line ran in a target whose graph broke at other lines only.
+
+    `findings` is what the static pass suspects for torch.compile; paths are relative to `root`.
+    """
+    root = root.resolve()
+    joined = list(findings)
+    discovered: dict[tuple[str, int, str, str], Finding] = {}
+    for report in reports:
+        for found in findings_of(report, root, ()):
+            index = None if report.stage(SCRIPT.name) else _suspected(joined, found)
+            if index is None:
+                discovered.setdefault((found.path, found.line, found.name, found.family), found.finding())
+            else:
+                joined[index] = _confirmed(joined[index], found)
+    for index, one in enumerate(joined):
+        clearing = next((report for report in reports if _clears(report, one, root)), None)
+        if one.evidence is Evidence.SUSPECTED and clearing is not None:
+            joined[index] = replace(one, evidence=Evidence.CLEARED, target=clearing.name)
+    unrun = coverage_findings(reports, root)
+    return sorted([*joined, *discovered.values(), *unrun], key=lambda finding: finding.sort_key)
+
+
+def _suspected(findings: Sequence[Finding], found: TrialFinding) -> int | None:
+    """The suspicion at the place of what a trial found there of torch.compile."""
+    if not (found.of_compile and found.placed):
+        return None
+    here = [
+        (one.rule != found.name, index)
+        for index, one in enumerate(findings)
+        if one.path == found.path and one.line <= found.line <= one.end_line
+    ]
+    return min(here)[1] if here else None
+
+
+def _confirmed(static: Finding, found: TrialFinding) -> Finding:
+    tried = found.finding()
+    if static.evidence is Evidence.CONFIRMED:
+        return static
+    return replace(
+        static,
+        evidence=Evidence.CONFIRMED,
+        severity=min(static.severity, tried.severity, key=lambda severity: severity.rank),
+        message=f"{static.message}; tried: {tried.message}",
+        target=tried.target,
+        stage=tried.stage,
+        links=tuple(dict.fromkeys((*tried.links, *static.links))),
+        fix=static.fix or tried.fix,
+    )
+
+
+def _clears(report: TargetReport, static: Finding, root: Path) -> bool:
+    """Did its line run inside of the model, in a trial that would have shown the break? A function that Dynamo gave up
+    hides what comes after."""
+    breaks = report.stage(BREAKS.name)
+    if static.effect.get(COMPILE) != Compiled.BREAKS.value or breaks is None or breaks.status != PASSED:
+        return False
+    if any(seen.details.get("kind") == SKIPPED_FRAME for seen in breaks.observations):
+        return False
+    lines = range(static.line, static.end_line + 1)
+    ran = (some for path, some in report.called.items() if shown(str(Path(path).resolve()), root) == static.path)
+    return any(line in some for some in ran for line in lines)
