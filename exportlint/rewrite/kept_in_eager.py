@@ -109,8 +109,10 @@ class _Aside:
             case ast.Expr(value=ast.Call() as call):
                 given = [*call.args, *(word.value for word in call.keywords)]
                 return self._says(call) and all(map(self._is_pure, given))
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                return self._is_pure(value) and self._is_only_said(name, statement)
+            case ast.Assign(targets=[ast.Name() | ast.Tuple() as target], value=value):
+                names = target.elts if isinstance(target, ast.Tuple) else [target]
+                only_said = all(isinstance(one, ast.Name) and self._is_only_said(one.id, statement) for one in names)
+                return only_said and self._is_pure(value)
             case ast.If(test=test) | ast.For(iter=test):
                 inside = [one for block in _blocks(statement) for one in block]
                 return bool(inside) and self._is_pure(test) and all(id(one) in self._ids for one in inside)

@@ -66,6 +66,7 @@ def build_report(gathered: Gathered, config: Config, shown: Shown = NOTHING_MORE
         targets=gathered.targets,
         problems=gathered.problems,
         also=shown,
+        purpose=config.purpose,
         source=sources.line,
     )
 

@@ -17,7 +17,7 @@ from exportlint.trial.child.soundness.compiled_differences import beside_compile
 from exportlint.trial.child.soundness.differences import is_unsteady
 from exportlint.trial.child.torch_private import dynamo
 from exportlint.trial.protocol.observation import Observation
-from exportlint.trial.protocol.outcomes import CRASHED, DIFFERS, PASSED
+from exportlint.trial.protocol.outcomes import CRASHED, DIFFERS, PASSED, SKIPPED
 from exportlint.trial.protocol.shortening import short
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ _BACKEND = "aot_eager"
 def run(request: StageRequest) -> StageAnswer:
     """Calls in a row on the sample and on other values: outputs, what they leave in the model and in the arguments,
     what they print; and gradients."""
+    if request.loaded.export or request.loaded.reference:
+        return StageAnswer(SKIPPED, "the target brings its own export call")
     found = in_fork(lambda: list(_differences(request)), request.folder)
     if found.ended:
         return StageAnswer(CRASHED, short(found.ended))

@@ -29,6 +29,8 @@ _SECONDS = 20.0  # for looking at one change of the inputs
 def run(request: StageRequest) -> StageAnswer:
     """An answer has the "outcome"; "breaks", each an observation; "recompiles", each an observation; or "seen", the
     observation of what differs or raises. "error" where eager itself fails, so that nothing is known."""
+    if request.loaded.export or request.loaded.reference:  # what is exported is not the class's own call
+        return _report(request, {"error": "the class brings its own export call"})
     plan = _PLAN if request.loaded.other_args else _SAMPLE_PLAN
     eager, again, exporting = (
         in_fork(partial(_eager, request, plan, exporting=flag), request.folder, here=True)

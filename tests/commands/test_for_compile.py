@@ -1,0 +1,110 @@
+"""`--for compile` as people call it: check, trial, fix, the configuration, and the JSON that others read."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from processes import exportlint
+
+NET = """\
+import logging
+
+import torch
+from torch import nn
+
+log = logging.getLogger(__name__)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.inner = nn.Linear(4, 4)
+
+    def forward(self, x):
+        x = self.inner(x)
+        mean = x.mean().item()
+        log.info("mean %s", mean)
+        if x.sum() > 0:
+            x = x * 2
+        else:
+            x = x - 1
+        return x
+
+
+model = Net().eval()
+example_args = (torch.ones(3, 4),)
+"""
+SCHEMA = json.loads(files("exportlint.output").joinpath("schema-1.json").read_text("utf-8"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "net.py").write_text(NET, "utf-8")
+    return tmp_path
+
+
+def told(folder: Path, *arguments: str) -> dict[str, Any]:
+    done = exportlint(folder, *arguments, "--output-format", "json")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_the_static_pass_says_what_torch_compile_was_measured_to_do(folder: Path) -> None:
+    done = exportlint(folder, "check", "--for", "compile", "net.py", "--output-format", "concise")
+    assert done.returncode == 1
+    assert "net.py:19:12: warning[data-dependent-branch]" in done.stdout
+    assert "torch.compile in torch 2.13 breaks the graph at it (GB0170)" in done.stdout
+    (found,) = [one for one in told(folder, "check", "--for", "compile", "net.py")["findings"] if one["line"] == 19]
+    assert found["effect"] == {"compile": "breaks"}
+    jsonschema.validate(told(folder, "check", "--for", "both", "net.py"), SCHEMA)
+
+
+def test_the_purpose_can_stand_in_pyproject(folder: Path) -> None:
+    (folder / "pyproject.toml").write_text('[tool.exportlint]\nfor = "compile"\n', "utf-8")
+    assert "torch.compile in torch" in exportlint(folder, "check", "net.py").stdout
+    (folder / "pyproject.toml").write_text('[tool.exportlint]\nfor = "compiling"\n', "utf-8")
+    done = exportlint(folder, "check", "net.py")
+    assert done.returncode == 2
+    assert "tool.exportlint.for: there is no `compiling`; the nearest is `compile`" in done.stderr
+
+
+def test_another_purpose_is_refused_with_the_nearest(folder: Path) -> None:
+    done = exportlint(folder, "trial", "--for", "compiled", "net.py")
+    assert (done.returncode, "--for: there is no `compiled`" in done.stderr) == (2, True)
+
+
+@pytest.mark.slow
+def test_a_trial_for_compile_has_breaks_graphs_and_cost_in_json(folder: Path) -> None:
+    found = told(folder, "trial", "--for", "compile", "--backend", "eager", "net.py")
+    jsonschema.validate(found, SCHEMA)
+    (target,) = found["targets"]
+    assert [stage["name"] for stage in target["stages"]] == [
+        "load",
+        "eager",
+        "breaks",
+        "recompiles",
+        "agreement",
+        "cost",
+    ]
+    assert {one["line"] for one in target["graph_breaks"]} == {17, 18, 19}
+    assert target["graphs"]
+    assert target["cost"]["backend"] == "eager"
+    (branch,) = [one for one in found["findings"] if one["line"] == 19]
+    assert (branch["rule"], branch["evidence"]) == ("data-dependent-branch", "confirmed")
+
+
+@pytest.mark.slow
+def test_fix_for_compile_makes_one_graph_of_it(folder: Path) -> None:
+    done = exportlint(folder, "fix", "--for", "compile", "--write", "net.py")
+    assert "lines that break the graph: 3 -> 0" in done.stdout
+    text = (folder / "net.py").read_text("utf-8")
+    assert "if not torch.compiler.is_compiling():\n            mean = x.mean().item()\n" in text
+    assert "torch.where(x.sum() > 0, x * 2, x - 1)" in text
+    after = told(folder, "trial", "--for", "compile", "--backend", "eager", "net.py")["targets"][0]
+    assert (after["graph_breaks"], len(after["graphs"])) == ([], 1)
