@@ -243,7 +243,7 @@ _PURPOSE = click.option(
     "purpose",
     type=NearChoice(PURPOSES),
     help="What the model is judged for: torch.export (default), torch.compile (graph breaks, recompilations, other "
-    "results, time), or both. A script that only compiles it is judged for compile.",
+    "results, time), or both.",
 )
 
 

@@ -15,7 +15,6 @@ from exportlint.trial.parent import TrialUnavailable
 from exportlint.trial.parent.scripts import run_script
 from exportlint.trial.parent.session import kept_session, session
 from exportlint.trial.parent.stage_runner import StageRunner
-from exportlint.trial.protocol.purposes import COMPILE, EXPORT
 from exportlint.trial.protocol.result import Event, TargetReport
 from exportlint.trial.protocol.shown_by import OTHER_SIZE
 from exportlint.trial.protocol.stages import LOWERINGS
@@ -64,8 +63,7 @@ def run_trials(
             for one in found:
                 # Of a script's call the mode that it asks for is looked at in any case.
                 modes = tuple(dict.fromkeys((*options.modes, *one.asked_modes)))
-                purpose = options.purpose or (COMPILE if one.only_compiled else EXPORT)
-                how, lowered = replace(options, modes=modes, purpose=purpose), lowerings
+                how, lowered = replace(options, modes=modes), lowerings
                 if target.kind is TargetKind.SCRIPT and _wants_other_sizes(report):
                     how = replace(how, dynamic=options.dynamic or "auto")
                 if target.kind is TargetKind.SCRIPT and (name := _lowering_of_call(report, one)) and not lowerings:

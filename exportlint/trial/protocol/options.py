@@ -58,8 +58,7 @@ class Limits:
 class TrialOptions:
     """What to try, and how much of the machine it may take.
 
-    purpose    what the model is judged for, see `exportlint.trial.protocol.purposes`; None: compile where a script
-               only compiles it, else export
+    purpose    what the model is judged for, see `exportlint.trial.protocol.purposes`; None: export
     backend    of torch.compile, whose time is measured; None: its own default, where that can compile here
     dynamic    "auto": propose which dims can be declared dynamic
     lower      names in the entry point group `exportlint.lowerings`
