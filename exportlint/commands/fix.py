@@ -27,7 +27,6 @@ from exportlint.output.repair_text import diff_text, ladders_text, left_text, re
 from exportlint.repair.improvement import breaking_lines, failed, is_shown, runs
 from exportlint.repair.rounds import Stopped
 from exportlint.trial.protocol.frames import is_installed
-from exportlint.trial.protocol.purposes import EXPORT
 from exportlint.trial.protocol.stages import BREAKS, LOAD
 from exportlint.version import __version__
 from exportlint.workflow.progress import say
@@ -116,7 +115,7 @@ def _tried(targets: Sequence[Target], config: Config, options: dict[str, Any]) -
         lowering=lowering_options(config),
         python=options["python"],
         unsafe=options["unsafe"],
-        purpose=config.purpose or EXPORT,
+        purpose=config.purpose,
         **limits(options["timeout"], options["memory"], options["jobs"]),
     )
     try:

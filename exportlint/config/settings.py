@@ -18,6 +18,7 @@ from exportlint.errors import UserError, nearest
 from exportlint.registry import TESTED_TORCH, all_rules, measured_versions, version_key
 from exportlint.static.suppressions import UNUSED
 from exportlint.trial.protocol.outcomes import MODES, NON_STRICT
+from exportlint.trial.protocol.purposes import EXPORT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -58,7 +59,7 @@ class Config:
     targets: Mapping[str, TargetTable] = field(default_factory=dict)
     lower: tuple[str, ...] = ()
     lowerings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    purpose: str | None = None
+    purpose: str = EXPORT
 
     @property
     def modes(self) -> tuple[str, ...]:
@@ -129,7 +130,8 @@ def load_config(paths: Sequence[str], asked: CommandLine) -> Config:
     torch, remarks = measured_version(wanted) if wanted else (default_version(), ())
     mode = asked.mode or (table.mode if table else NON_STRICT)
     if table is None:
-        return Config(root, asked.select, asked.ignore, mode, torch, wanted is not None, remarks, purpose=asked.purpose)
+        purpose = asked.purpose or EXPORT
+        return Config(root, asked.select, asked.ignore, mode, torch, wanted is not None, remarks, purpose=purpose)
     return Config(
         root,
         asked.select or tuple(table.select or ()),
@@ -143,7 +145,7 @@ def load_config(paths: Sequence[str], asked: CommandLine) -> Config:
         table.targets,
         (table.lower,) if isinstance(table.lower, str) else tuple(table.lower),
         table.lowerings,
-        asked.purpose or table.purpose,
+        asked.purpose or table.purpose or EXPORT,
     )
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from exportlint.finding import Finding, Problem, Severity
-from exportlint.trial.protocol.purposes import BOTH, COMPILE, EXPORT
+from exportlint.trial.protocol.purposes import COMPILE, EXPORT
 from exportlint.trial.protocol.stages import SCRIPT
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Report:
     unreached: tuple[Finding, ...] = ()
     also: Shown = NOTHING_MORE
     next_step: NextStep | None = None
-    purpose: str | None = None
+    purpose: str = EXPORT
     source: Callable[[str, int], str | None] = field(default=_no_source, compare=False)
 
     @property
@@ -127,8 +127,7 @@ class Report:
     @property
     def _measured(self) -> str:
         mode = "both modes" if self.mode == "both" else self.mode
-        kinds = {stage.row.purpose for target in self.targets for stage in target.stages} - {BOTH}
-        if COMPILE in (self.purpose, *kinds) and EXPORT not in kinds:  # which has no modes
+        if self.purpose == COMPILE:  # which has no modes
             mode = "torch.compile"
         return f"torch {self.torch}, {mode}" if self.torch else mode
 

@@ -172,7 +172,7 @@ class LadderRun:
 
     @property
     def _exports(self) -> bool:
-        return serves(EXPORT, self.options.purpose or EXPORT)
+        return serves(EXPORT, self.options.purpose)
 
     def status(self, stage: Stage) -> str | None:
         return self.results[stage.name].status if stage.name in self.results else None

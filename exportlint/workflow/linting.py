@@ -12,7 +12,6 @@ from exportlint.engine.entry.declared_target import DeclaredTarget
 from exportlint.errors import UserError
 from exportlint.files import Collected, collect, from_stdin
 from exportlint.finding import Wanted
-from exportlint.trial.protocol.purposes import EXPORT
 from exportlint.workflow.progress import progress, say
 from exportlint.workflow.report_building import Gathered
 
@@ -62,7 +61,7 @@ def lint_files(
         config.lower,
         config.lowerings,
         rewrites,
-        config.purpose or EXPORT,
+        config.purpose,
     )
     with progress("files read", len(found.files)) as advance:
         report = check(found.files, config.rules(), options, advance)

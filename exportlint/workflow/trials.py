@@ -103,7 +103,8 @@ def examine(
         reports = _tried(targets, options, stop, candidate or Candidate())
         tried = (stage.row.lowering for report in reports for stage in report.stages)
         lower = tuple(dict.fromkeys((*options.lower, *filter(None, tried))))
-        config = replace(_for_installed(reports, config), lower=lower)
+        # What was tried decides what the source is judged for: some callers try for export alone.
+        config = replace(_for_installed(reports, config), lower=lower, purpose=options.purpose)
         read = _with_edited(found if stop.reason else _with_executed(found, reports), options.edited)
         with _ONE_BY_ONE:
             gathered = lint_files(read, config, jobs=jobs, cache=cache, rewrites=rewrites, targets=_named(targets))

@@ -58,7 +58,7 @@ class Limits:
 class TrialOptions:
     """What to try, and how much of the machine it may take.
 
-    purpose    what the model is judged for, see `exportlint.trial.protocol.purposes`; None: export
+    purpose    what the model is judged for, see `exportlint.trial.protocol.purposes`
     backend    of torch.compile, whose time is measured; None: its own default, where that can compile here
     dynamic    "auto": propose which dims can be declared dynamic
     lower      names in the entry point group `exportlint.lowerings`
@@ -103,7 +103,7 @@ class TrialOptions:
     unsafe: bool = False
     edited: Mapping[str, str] = field(default_factory=dict)
     as_unedited: Mapping[str, str] = field(default_factory=dict)
-    purpose: str | None = EXPORT
+    purpose: str = EXPORT
     backend: str | None = None
     only: tuple[str, ...] = ()
 

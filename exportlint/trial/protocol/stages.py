@@ -176,7 +176,7 @@ class Stage:
 
     def is_wanted(self, so_far: SoFar) -> bool:
         """Is it on the ladder of this target, of what that is judged for?"""
-        return serves(self.purpose, so_far.options.purpose or EXPORT) and self.concerns(so_far)
+        return serves(self.purpose, so_far.options.purpose) and self.concerns(so_far)
 
     def reason_to_skip(self, so_far: SoFar) -> str | None:
         """Why it has nothing to do after what happened so far; None where it runs."""
