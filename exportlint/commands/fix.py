@@ -267,6 +267,6 @@ def _ladders(done: Repaired[Report]) -> Iterator[dict[str, Any]]:
         before, after = ({stage.name: stage.status for stage in one.stages} for one in (old, new))
         shown: dict[str, Any] = {"target": old.name, "before": before, "after": after}
         if BREAKS.name in after:
-            shown["breaking_lines"] = [len({line[:2] for line in breaking_lines(one)}) for one in (old, new)]
+            shown["breaking_lines"] = [len(breaking_lines(one)) for one in (old, new)]
             shown["cost"] = list(done.costs[number]) if number < len(done.costs) else None
         yield shown

@@ -10,6 +10,7 @@ from exportlint.commands.options import flat
 from exportlint.commands.reporting import finish
 from exportlint.errors import UserError
 from exportlint.trial.protocol.options import TrialOptions
+from exportlint.trial.protocol.purposes import COMPILE, EXPORT
 from exportlint.workflow.lowering_choice import chosen_lowerings, lowering_options
 from exportlint.workflow.trials import examine
 
@@ -44,6 +45,12 @@ def try_and_report(
             raise UserError(f"--quick leaves out the stage that --{option} asks for: give one of them")
     if wrong := [text for text in how.decompose if not _DECOMPOSITION.fullmatch(text)]:
         raise UserError(f"--decompose {wrong[0]}: write OP=FILE_OR_MODULE:FUNCTION, or OP=keep")
+    if config.purpose == COMPILE and (given := _only_of_export(how)):
+        raise UserError(
+            f"{given} is about the exported program, which a trial for compile does not make: use --for both"
+        )
+    if config.purpose == EXPORT and how.backend:
+        raise UserError("--backend is about torch.compile: use it with --for compile")
     options = _options(how, config, cache=cache)
     if not options.lower and (asked := _only_with_lower(how)):
         raise UserError(f"{asked} is about what --lower compiles: name the targets, or `--lower all`")
@@ -54,6 +61,14 @@ def try_and_report(
 def _only_with_lower(how: TrialSettings) -> str | None:
     given = {
         "--dry-run": how.dry_run, "--artifacts": how.artifacts, "--show operators": "operators" in how.show
+    }  # fmt: skip
+    return next((option for option, value in given.items() if value), None)
+
+
+def _only_of_export(how: TrialSettings) -> str | None:
+    given = {
+        "--lower": how.lower, "--dynamic": how.dynamic, "--decompose": how.decompose, "--read-with": how.read_with,
+        "--grad": how.grad, "--show graph": "graph" in how.show, "--dry-run": how.dry_run, "--artifacts": how.artifacts,
     }  # fmt: skip
     return next((option for option, value in given.items() if value), None)
 

@@ -79,6 +79,29 @@ def test_another_purpose_is_refused_with_the_nearest(folder: Path) -> None:
     assert (done.returncode, "--for: there is no `compiled`" in done.stderr) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--for", "compile", "--lower", "all"), "--lower is about the exported program"),
+        (("--for", "compile", "--dynamic", "auto"), "use --for both"),
+        (("--backend", "eager"), "--backend is about torch.compile"),
+    ],
+)
+def test_what_the_purpose_leaves_nothing_for_is_refused(folder: Path, arguments: tuple[str, ...], says: str) -> None:
+    done = exportlint(folder, "trial", *arguments, "net.py")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert says in " ".join(done.stderr.split())
+
+
+@pytest.mark.slow
+def test_where_nobody_says_what_for_a_trial_is_about_export(folder: Path) -> None:
+    (target,) = told(folder, "trial", "net.py")["targets"]
+    names = [stage["name"] for stage in target["stages"]]
+    assert {"explain", "export-strict"} <= {*names}
+    assert {"breaks", "cost"}.isdisjoint(names)
+    assert {one["line"] for one in target["graph_breaks"]} == {17, 18, 19}
+
+
 @pytest.mark.slow
 def test_a_trial_for_compile_has_breaks_graphs_and_cost_in_json(folder: Path) -> None:
     found = told(folder, "trial", "--for", "compile", "--backend", "eager", "net.py")
