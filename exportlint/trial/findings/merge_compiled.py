@@ -13,7 +13,7 @@ from exportlint.trial.findings.never_ran import coverage_findings
 from exportlint.trial.protocol.outcomes import PASSED, Compiled
 from exportlint.trial.protocol.purposes import COMPILE
 from exportlint.trial.protocol.stages import BREAKS, SCRIPT
-from exportlint.trial.protocol.torch_messages import SKIPPED_FRAME
+from exportlint.trial.protocol.torch_messages import DISABLED, SKIPPED_FRAME
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,12 +76,12 @@ def _confirmed(static: Finding, found: TrialFinding) -> Finding:
 
 
 def _clears(report: TargetReport, static: Finding, root: Path) -> bool:
-    """Did its line run inside of the model, in a trial that would have shown the break? A function that Dynamo gave up
-    hides what comes after."""
+    """Did its line run inside of the model, in a trial that would have shown the break? A function that Dynamo gave up,
+    or that is kept out of the graph, hides what is in it."""
     breaks = report.stage(BREAKS.name)
     if static.effect.get(COMPILE) != Compiled.BREAKS.value or breaks is None or breaks.status != PASSED:
         return False
-    if any(seen.details.get("kind") == SKIPPED_FRAME for seen in breaks.observations):
+    if any(seen.details.get("kind") in (SKIPPED_FRAME, DISABLED) for seen in breaks.observations):
         return False
     lines = range(static.line, static.end_line + 1)
     ran = (some for path, some in report.called.items() if shown(str(Path(path).resolve()), root) == static.path)

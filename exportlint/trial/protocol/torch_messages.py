@@ -607,7 +607,6 @@ def break_kind(reason: str) -> str:
 _CAUSES_OF_BREAKS: Sequence[tuple[str, str]] = (
     ("says", r"`print`|logg(?:er|ing)|reorderable_logging|warnings?\.warn"),
     ("branch", r"Data-dependent branching|Data-dependent jump"),
-    ("assertion", r"Data-dependent assert"),
     ("number", r"Tensor\.item|aten\._local_scalar_dense|\.tolist\(\)|capture_scalar_outputs"),
     ("size", r"capture_dynamic_output_shape_ops|[Dd]ynamic shape operator"),
     ("forced", r"torch\._dynamo\.graph_break\(\)"),
@@ -615,8 +614,8 @@ _CAUSES_OF_BREAKS: Sequence[tuple[str, str]] = (
 
 
 def cause_of_break(reason: str) -> str | None:
-    """What the line does that breaks the graph: says (prints, logs, warns), branch, assertion, number (reads one out of
-    a tensor), size (makes one of values), forced; None for anything else.
+    """What the line does that breaks the graph: says (prints, logs, warns), branch, number (reads one out of a tensor),
+    size (makes one of values), forced; None for anything else.
 
     >>> cause_of_break("Failed to trace builtin operator\n  Explanation: Dynamo does not know how to trace `print`")
     'says'

@@ -31,7 +31,7 @@ _WHAT = {
     DISABLED: "torch.compile leaves the graph here, for a function that is kept out of it",
     FOREIGN: "torch.compile breaks the graph here, for a call that it does not follow",
 }
-_OF_BREAKS: Mapping[str, str] = {
+OF_BREAKS: Mapping[str, str] = {
     "says": "put it behind `if not torch.compiler.is_compiling():`, or behind the last tensor work of the call",
     "branch": "choose with `torch.where`, or with `torch.cond`",
     "assertion": "write `torch._assert_async(test)`, or leave the check out of what is compiled",
@@ -60,7 +60,8 @@ def _instead_of_break(seen: Observation) -> str | None:
     if seen.details.get("kind") == DISABLED:
         return None
     if cause := cause_of_break(seen.text):
-        return _OF_BREAKS[cause]
+        asserts = cause == "branch" and seen.user is not None and seen.user.text.startswith("assert ")
+        return OF_BREAKS["assertion" if asserts else cause]
     broken = graph_break(break_itself(seen.text))
     hints = [one_line(hint) for hint in broken.hints] if broken else []
     said = [hint for hint in hints if not any(word in hint for word in _EMPTY_HINTS)]
@@ -111,7 +112,7 @@ def _dims(names: Sequence[Sequence[Any]]) -> str:
     return " and ".join(f"`{name}` (dim {dim})" for name, dim in names)
 
 
-_BY_GUARD: Mapping[str, str] = {
+OF_GUARDS: Mapping[str, str] = {
     "size": (
         "this line makes a plain number of the size: compute with the size itself, or with tensors, so that one graph "
         "does for all sizes"
@@ -130,7 +131,7 @@ def _mend(seen: Observation) -> str | None:
     kind = seen.details["changed"]["kind"]
     if kind == "number":
         return "give it as a tensor, or compile a function for each value that there is"
-    return _BY_GUARD.get(kind_of_guard(seen.text) or "")
+    return OF_GUARDS.get(kind_of_guard(seen.text) or "")
 
 
 def _mend_in_words(mend: Mapping[str, Any]) -> str:
@@ -161,13 +162,3 @@ def compiled_words(seen: Observation) -> Words:
         case "raises":
             return Words(f"{what} raises where eager does not{others}: {text}")
     return Words(text)
-
-
-def cost_in_words(cost: Mapping[str, Any]) -> str:
-    """The median of a call beside eager's, with the quartiles, and the seconds of compiling."""
-    (low, high), (other_low, other_high) = cost["spread"]
-    return (
-        f"a call takes {cost['ratio']:g} x eager's time with {cost['backend']}: {cost['compiled_ms']:.3g} ms "
-        f"({other_low:.3g} to {other_high:.3g}) beside {cost['eager_ms']:.3g} ms ({low:.3g} to {high:.3g}); compiling "
-        f"took {cost['compile_s']:.3g} s; measured here, on this CPU"
-    )
