@@ -39,7 +39,7 @@ def ladders_text(
     for number, (old, new) in enumerate(zip(before, after, strict=True)):
         _print_both(console, old, new)
         if any(stage.name == BREAKS.name for stage in new.stages):
-            was, now = (len({line[:2] for line in breaking_lines(one)}) for one in (old, new))
+            was, now = (len(breaking_lines(one)) for one in (old, new))
             console.print(f"  lines that break the graph: {was} -> {now}", soft_wrap=True)
         if number < len(costs):
             console.print(f"  {_times(*costs[number])}", soft_wrap=True)

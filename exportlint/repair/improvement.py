@@ -143,11 +143,9 @@ def looked_further(before: Attempted, now: Attempted) -> bool:
     )
 
 
-def breaking_lines(target: TargetReport) -> list[tuple[str, int, str]]:
-    """Path, line and kind of each line at which torch.compile breaks the graph."""
-    return sorted(
-        {(*place, str(seen.details.get("kind"))) for place, seen in _seen_by(target, BREAKS.name, "graph-break")}
-    )
+def breaking_lines(target: TargetReport) -> frozenset[tuple[str, int]]:
+    """Path and line of each line at which torch.compile breaks the graph."""
+    return frozenset(place for place, _ in _seen_by(target, BREAKS.name, "graph-break"))
 
 
 def _seen_by(target: TargetReport, stage_name: str, kind: str) -> Iterator[tuple[tuple[str, int], Observation]]:
@@ -160,8 +158,9 @@ def _seen_by(target: TargetReport, stage_name: str, kind: str) -> Iterator[tuple
 def _cost_of_compiling(target: TargetReport) -> tuple[int, int]:
     """How many functions Dynamo leaves to Python as a whole, and at how many lines it breaks the graph. In this order:
     a function that it leaves hides what would break behind the line, however much that is."""
-    lines = breaking_lines(target)
-    return sum(kind == SKIPPED_FRAME for _, _, kind in lines), len({line[:2] for line in lines})
+    seen = _seen_by(target, BREAKS.name, "graph-break")
+    left = {place for place, one in seen if one.details.get("kind") == SKIPPED_FRAME}
+    return len(left), len(breaking_lines(target))
 
 
 def _recompiled(target: TargetReport) -> int | None:

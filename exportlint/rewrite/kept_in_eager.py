@@ -115,7 +115,8 @@ class _Aside:
                 return only_said and self._is_pure(value)
             case ast.If(test=test) | ast.For(iter=test):
                 inside = [one for block in _blocks(statement) for one in block]
-                return bool(inside) and self._is_pure(test) and all(id(one) in self._ids for one in inside)
+                is_aside = bool(inside) and self._is_pure(test) and all(id(one) in self._ids for one in inside)
+                return is_aside and not (isinstance(statement, ast.For) and self._is_set_for_others(statement))
         return False
 
     def _says(self, call: ast.Call) -> bool:
@@ -150,6 +151,13 @@ class _Aside:
     def _is_computed(self, node: ast.expr) -> bool:
         """Is it what a pure call gave, as in `x.mean().item()`?"""
         return isinstance(node, ast.Call) and self._is_pure_call(node)
+
+    def _is_set_for_others(self, loop: ast.For) -> bool:
+        """Does something outside of the loop use what it counts with?"""
+        names = {one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
+        own = {id(one) for one in ast.walk(loop)}
+        uses = (one for one in ast.walk(self._view.node) if isinstance(one, ast.Name) and one.id in names)
+        return any(id(one) not in own for one in uses)
 
     def _is_only_said(self, name: str, statement: ast.stmt) -> bool:
         """Is the name used in what is aside alone, and set nowhere else?"""
