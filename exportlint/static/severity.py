@@ -232,6 +232,14 @@ _COMPILE_DOES = {
     Compiled.RECOMPILES.value: "compiles it again and again",
     Compiled.ONE_GRAPH.value: "makes one graph of it",
 }
+# What differs, where it is not what the model gives.
+_COMPILE_DIFFERS = {
+    "raises-in-eager-only": "compiles it, where eager raises",
+    "stdout": "compiles it and prints something else",
+    "log": "compiles it and logs something else",
+    "files": "compiles it and leaves out what it does outside",
+    "frozen": "compiles it and gives the same at every call, where eager does not",
+}
 _LEAVES_FUNCTION = "leaves the function around it to Python"
 _COMPILE = "compile"  # where a finding's effect has modes of export
 
@@ -261,7 +269,7 @@ class CompiledCases:
     def sentence(self, case: str) -> str:
         """What torch.compile does with it, in this version."""
         version, record = self._measured(case)
-        does = _COMPILE_DOES[record["outcome"]]
+        does = _COMPILE_DIFFERS.get(record.get("check", "")) or _COMPILE_DOES[record["outcome"]]
         kinds = {kind for _, _, kind in record.get("graph_breaks", ())}
         if record["outcome"] == Compiled.BREAKS.value and kinds == {SKIPPED_FRAME}:
             does = _LEAVES_FUNCTION

@@ -16,11 +16,11 @@ from exportlint.cores import cores
 from exportlint.errors import UserError
 from exportlint.registry import UNTRIED
 from exportlint.stored_truth import folder_of
-from exportlint.trial.findings.wording.difference_messages import in_words
+from exportlint.trial.findings.wording.difference_messages import in_words, program_of
 from exportlint.trial.parent.session import search_path, session
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.options import Limits
-from exportlint.trial.protocol.outcomes import CRASHED, MODES, OUTCOME_OF, Compiled
+from exportlint.trial.protocol.outcomes import CRASHED, MODES, OUTCOME_OF
 from exportlint.trial.protocol.shortening import short
 from exportlint.trial.protocol.stages import MEASURE, MEASURE_COMPILED
 from exportlint.trial.protocol.target import Target, TargetKind
@@ -129,7 +129,7 @@ def _rule(where: Laboratory, subject: Measurable, on_class: OnClass) -> dict[str
 
 def measure_compiled(where: Laboratory, subject: Measurable) -> dict[str, dict[str, Any]]:
     """What torch.compile does with every class of a fixture; Bad or Good class -> record. A class that this torch
-    cannot define, or that eager refuses, is not there."""
+    cannot define, that eager refuses, or whose process ended, is not there."""
     with tempfile.TemporaryDirectory() as folder:
         path, _ = _tryable(where.server, subject.fixture, Path(folder))
         classes = read_fixture(path).classes
@@ -147,9 +147,7 @@ def _compiled(server: Server, path: Path, cls: FixtureClass) -> dict[str, Any]:
         reply = process.stage(MEASURE_COMPILED, {}, _LIMITS)
     finally:
         process.close()
-    measured = next((m["measured"] for m in reversed(reply.messages) if "measured" in m), None)
-    if measured is None:
-        return {"outcome": Compiled.RAISES.value, "error": steady(short(reply.end_in_words()))}
+    measured: dict[str, Any] = next((m["measured"] for m in reversed(reply.messages) if "measured" in m), {})
     if "outcome" not in measured:
         return {}
     record: dict[str, Any] = {"outcome": measured["outcome"]}
@@ -159,8 +157,8 @@ def _compiled(server: Server, path: Path, cls: FixtureClass) -> dict[str, Any]:
     if recompiles:
         record["recompiles"] = [[_own_line(one, path), one.details["changed"]["kind"]] for one in recompiles]
     if raw := measured.get("seen"):
-        seen = Observation.from_dict(raw)
-        text = _UNSTEADY.get(str(seen.check)) or in_words(seen.with_details(beside="compiled"))
+        seen = Observation.from_dict(raw).with_details(beside="compiled")
+        text = _steady_words(seen) or in_words(seen)
         record |= {"error": steady(short(text)), "line": _own_line(seen, path)}
         record |= {"check": seen.check} if seen.check else {}
     return record
@@ -243,7 +241,7 @@ def _record(measured: Mapping[str, Any], fixture: Path) -> dict[str, Any]:
     if "seen" not in measured:
         return record
     seen = Observation.from_dict(measured["seen"])
-    text = _UNSTEADY.get(str(seen.check)) or in_words(seen)
+    text = _steady_words(seen) or in_words(seen)
     record |= {"error": steady(short(text)), "line": _own_line(seen, fixture), "graph_break": seen.gb_id}
     return {**record, "class": seen.error_class, **({"check": seen.check} if seen.check else {})}
 
@@ -251,8 +249,13 @@ def _record(measured: Mapping[str, Any], fixture: Path) -> dict[str, Any]:
 # What these say holds numbers that are others in every run; the truth keeps only what stays.
 _UNSTEADY = {
     "baked": "a literal of the graph is another one in every export",
-    "frozen": "eager gives another value at every call, the exported program always the same",
+    "frozen": "eager gives another value at every call, {program} always the same",
 }
+
+
+def _steady_words(seen: Observation) -> str | None:
+    words = _UNSTEADY.get(str(seen.check))
+    return words.format(program=program_of(seen.details)) if words else None
 
 
 def _own_line(seen: Observation, fixture: Path) -> int | None:

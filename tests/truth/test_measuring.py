@@ -6,9 +6,9 @@ import pytest
 
 from exportlint import stored_truth
 from exportlint.errors import UserError
-from exportlint.registry import UNTRIED, RuleInfo
+from exportlint.registry import TESTED_TORCH, UNTRIED, RuleInfo, all_rules
 from exportlint.truth.fixture import read_fixture
-from exportlint.truth.measuring import Planned, laboratory, measure
+from exportlint.truth.measuring import Planned, laboratory, measure, measure_compiled
 from exportlint.truth.truth_files import write, write_lowered
 
 FIXTURE = '''
@@ -210,3 +210,19 @@ def test_what_could_not_be_tried_reads_as_not_measured(planned):
     rule = RuleInfo("a-rule", "rules.a_rule", planned.fixture, planned.fixture, planned.truth_dir)
     assert rule.truth() == {"2.6.0": {"Bad": {"strict": refused}}}
     assert rule.lowered() == {"2.6.0": {}}
+
+
+@pytest.mark.slow
+def test_what_is_stored_of_torch_compile_is_what_it_does():
+    """Of one rule, whose cases break, raise and are one graph."""
+    rule = all_rules()["graph-break-forced"]
+    with laboratory() as where:
+        assert where.torch == TESTED_TORCH
+        measured = measure_compiled(where, rule)
+    assert measured == rule.compiled()[TESTED_TORCH]
+    assert {record["outcome"] for record in measured.values()} >= {"breaks", "raises", "one graph"}
+
+
+def test_torch_compile_was_measured_with_every_rule():
+    about_torch = [info for info in all_rules().values() if not info.cls.lowerings]
+    assert [info.name for info in about_torch if TESTED_TORCH not in info.compiled()] == []

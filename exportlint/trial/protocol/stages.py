@@ -531,7 +531,7 @@ READ_ELSEWHERE = Stage(
 
 
 def _compiles(so_far: SoFar) -> str | None:
-    return None if so_far.status(BREAKS) == PASSED else "torch.compile did not end well"
+    return None if so_far.status(BREAKS) == PASSED else "torch.compile failed"
 
 
 BREAKS = Stage(

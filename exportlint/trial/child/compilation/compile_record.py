@@ -24,10 +24,12 @@ from exportlint.trial.protocol.frames import (
     message_frames,
     summary_frames,
 )
+from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.torch_messages import (
     FailedGuard,
     break_kind,
     failed_guard,
+    graph_break_id,
     is_over_recompile_limit,
     logged_break,
 )
@@ -43,6 +45,11 @@ class MetBreak:
     reason: str
     kind: str
     frames: tuple[Frame, ...]
+
+    def observed(self) -> Observation:
+        """As a stage tells it."""
+        gb_id = graph_break_id(self.reason)
+        return Observation("graph-break", self.reason[:5000], gb_id=gb_id, details={"kind": self.kind}).at(self.frames)
 
 
 @dataclass
@@ -214,11 +221,7 @@ def _placed(guard: FailedGuard) -> FailedGuard:
     return guard
 
 
-# What a script gave to its own call of torch.compile.
-_OF_A_CALL = ("dynamic", "fullgraph")
-
-
 def own_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Of the options of a script's call those that decide what Dynamo does, but for `fullgraph`, with which nothing
-    behind the first break would be seen."""
-    return {name: options[name] for name in _OF_A_CALL[:1] if options.get(name) is not None}
+    """Of the options that a script gave to its own call of torch.compile, what decides which sizes are symbols; not
+    `fullgraph`, with which nothing behind the first break would be seen."""
+    return {} if options.get("dynamic") is None else {"dynamic": options["dynamic"]}

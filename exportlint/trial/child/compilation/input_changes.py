@@ -6,6 +6,7 @@ so a schedule needs several steps of one change to show what compiles again each
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -53,11 +54,11 @@ class Change:
         return {"kind": self.kind, "names": names, "values": [self.values(call) for call in range(calls)]}
 
 
-def changes(loaded: Loaded) -> Iterator[Change]:
+def changes(loaded: Loaded, until: float) -> Iterator[Change]:
     """All that can be tried with inputs that eager takes: the same again first, since nothing else is certain where the
-    model itself changes from call to call."""
+    model itself changes from call to call. `until`: when, on the monotonic clock, looking for what eager takes ends."""
     yield Change(AGAIN, (), lambda _: None, lambda _: inputs_of(loaded, 0))
-    sample = _Sample.of(loaded)
+    sample = _Sample.of(loaded, until)
     yield from _numbers(sample)
     yield from _sizes(sample)
     yield from _lengths(sample)
@@ -73,12 +74,13 @@ class _Sample:
     leaves: list[Any]
     names: list[str]
     structure: Any
+    until: float
 
     @classmethod
-    def of(cls, loaded: Loaded) -> _Sample:
+    def of(cls, loaded: Loaded, until: float) -> _Sample:
         args, kwargs = inputs_of(loaded, 0)
         leaves, structure = pytree.tree_flatten((args, kwargs))
-        return cls(loaded, leaves, _names(loaded.model(), (args, kwargs), leaves), structure)
+        return cls(loaded, leaves, _names(loaded.model(), (args, kwargs), leaves), structure, until)
 
     def with_leaves(self, changed: dict[int, Any]) -> Inputs:
         """Fresh inputs in which these leaves are others."""
@@ -89,9 +91,11 @@ class _Sample:
         return found
 
     def takes(self, change: Change) -> bool:
-        """Does eager take every step?"""
+        """Does eager take every step? No, where there is no time left to see."""
         model = self.loaded.eager()
         for call in range(1, STEPS + 1):
+            if time.monotonic() > self.until:
+                return False
             args, kwargs = change.at(call)
             seed(0)
             try:

@@ -81,7 +81,7 @@ def _other_gradients(request: StageRequest) -> Iterator[Observation]:
         return
     ours, theirs = ({name.removeprefix("_orig_mod."): one for name, one in run.value.items()} for run in runs)
     if ours and not theirs:
-        details = {"check": "gradients", "input_set": 0, "raised": "its call has no gradient"}
+        details = {"check": "gradients", "input_set": 0, "raised": "its backward pass raises, or gives none"}
         yield Observation("difference", details=details)
     elif found := first_difference(ours, theirs):
         error = {"what": "values", "max_error": found.max_error, "output": found.name}

@@ -11,9 +11,8 @@ from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.protocol.frames import innermost_user
-from exportlint.trial.protocol.observation import Observation, of_exception
+from exportlint.trial.protocol.observation import of_exception
 from exportlint.trial.protocol.outcomes import PASSED, REFUSED
-from exportlint.trial.protocol.torch_messages import graph_break_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +28,7 @@ def run(request: StageRequest) -> StageAnswer:
     breaks = _DistinctBreaks(request)
     record = CompileRecord(on_break=breaks.add)
     compiled = record.compiled(request.loaded.model(), **own_options(request.loaded.call_options))
+    shares: list[float] | None = None
     with record.watching():
         for input_set in _input_sets(request):
             args, kwargs = inputs_of(request.loaded, input_set)
@@ -69,10 +69,7 @@ class _DistinctBreaks:
         self._order, self._graphs = list(record.order), len(record.graphs)
 
     def add(self, met: MetBreak) -> None:
-        seen = Observation(
-            "graph-break", met.reason[:5000], gb_id=graph_break_id(met.reason), details={"kind": met.kind}
-        )
-        seen = seen.at(met.frames)
+        seen = met.observed()
         # The line of the library, too: two of its lines may be called by one of the user's.
         inner = seen.frames[-1][:2] if seen.frames else None
         key = (seen.user_path, seen.user_line, inner, met.kind, met.reason.partition("\n")[0])

@@ -17,8 +17,8 @@ from exportlint.trial.child.execution.inputs.pytree_leaves import snapshot
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.torch_private import dynamo
-from exportlint.trial.protocol.observation import Observation
-from exportlint.trial.protocol.outcomes import DIFFERS, PASSED, SKIPPED
+from exportlint.trial.protocol.observation import Observation, of_exception
+from exportlint.trial.protocol.outcomes import DIFFERS, PASSED, REFUSED
 from exportlint.trial.protocol.shortening import short
 
 if TYPE_CHECKING:
@@ -49,8 +49,10 @@ def run(request: StageRequest) -> StageAnswer:
             compile_seconds = time.perf_counter() - began
             other = compare(snapshot(_call(request, request.loaded.model())), snapshot(first))
             times = _by_turns(request, eager, compiled)
-    except Exception as exc:  # noqa: BLE001 - a compiler may raise anything; what Dynamo does was told before
-        return StageAnswer(SKIPPED, short(f"{backend} raised {type(exc).__name__}: {exc}"))
+    except Exception as exc:  # noqa: BLE001 - a compiler may raise anything
+        seen = of_exception(exc)
+        request.emit(seen.with_details(summary=f"the backend {backend} raises: {seen.brief}"))
+        return StageAnswer(REFUSED, short(f"{backend}: {seen.brief}"))
     ours, theirs = map(_quartiles, times)
     cost = {
         "backend": backend,
@@ -86,15 +88,10 @@ def _call(request: StageRequest, model: Callable[..., Any]) -> Any:
 
 def _repeats_itself(request: StageRequest) -> bool:
     """Does eager give the same twice, and draw nothing? A compiler draws other numbers from the same seed."""
-    before = torch.random.get_rng_state()
+    seed(0)
+    untouched = torch.random.get_rng_state()
     runs = [snapshot(_call(request, request.loaded.model())) for _ in range(2)]
-    seed(0)
-    inputs_of(request.loaded, 0)
-    seed(0)
-    drawn = torch.random.get_rng_state()
-    _call(request, request.loaded.model())
-    draws = not torch.equal(drawn, torch.random.get_rng_state())
-    torch.random.set_rng_state(before)
+    draws = not torch.equal(untouched, torch.random.get_rng_state())
     return not draws and compare(*runs, exact=True) is None
 
 

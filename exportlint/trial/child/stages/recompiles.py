@@ -19,7 +19,7 @@ def run(request: StageRequest) -> StageAnswer:
     tried: list[str] = []
     number = 0
     before, why = NOTHING, ""
-    for change in changes(request.loaded):
+    for change in changes(request.loaded, until):
         if time.monotonic() > until:
             why = f", then stopped after {_SECONDS:g} s"
             break
