@@ -30,6 +30,7 @@ from exportlint.trial.protocol.stages import (
     SAME_BEHAVIOUR,
     SAME_PROGRAM,
     SECOND_EXPORT,
+    WITHOUT_GRADIENTS,
     Start,
     accepted_modes,
     lowering,
@@ -188,7 +189,8 @@ class LadderRun:
 
     def _run(self, stage: Stage) -> StageResult:
         self.on_event(Event(self.target.name, stage.name, RUNNING))
-        asked = stage.options(self)
+        without = {WITHOUT_GRADIENTS: True} if self.data(EAGER).get(WITHOUT_GRADIENTS) else {}
+        asked = {**stage.options(self), **without}
         match stage.start:
             case Start.LOAD:
                 return self.runner.load()

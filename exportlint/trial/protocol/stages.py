@@ -281,6 +281,10 @@ LOAD = Stage(
     start=Start.LOAD,
 )
 
+# What is compiled is called where its users call it, and that may be under `torch.no_grad()` alone: eager may try that
+# too, its answer says that the model runs so only, and the stages that follow run so.
+TRY_WITHOUT_GRADIENTS, WITHOUT_GRADIENTS = "try_without_gradients", "without_gradients"
+
 EAGER = Stage(
     "eager",
     StageKind.EAGER,
@@ -289,6 +293,7 @@ EAGER = Stage(
     purpose=BOTH,
     rung=_RAN,
     needs=(_a_target,),
+    asked=lambda so_far: {TRY_WITHOUT_GRADIENTS: True} if serves(COMPILE, so_far.options.purpose) else {},
 )
 
 _EXPORTS = {

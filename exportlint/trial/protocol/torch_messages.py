@@ -13,7 +13,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from exportlint.trial.protocol.frames import Frame, frame_at, message_frames, package_folder
+from exportlint.trial.protocol.frames import Frame, frame_at, innermost_user, message_frames, package_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -645,6 +645,17 @@ class FailedGuard(NamedTuple):
     function: str
     frames: tuple[Frame, ...]
 
+    @property
+    def at(self) -> tuple[str, int] | None:
+        """The user's line."""
+        user = innermost_user(self.frames)
+        return (user.path, user.line) if user else None
+
+    @property
+    def subject(self) -> object:
+        """What it is about, whatever it asks of that."""
+        return self.at, subject_of_guard(self.guard)
+
 
 def failed_guard(text: str) -> FailedGuard:
     """The parts of the reason of one recompilation.
@@ -662,13 +673,12 @@ def failed_guard(text: str) -> FailedGuard:
 
 
 # What Dynamo makes a symbol of by itself once it changes, or keeps one form for.
-_OF_TENSORS = re.compile(
-    r"mismatch|\.size\(|\.stride\(|\.shape\b|requires_grad|dispatch key|dtype|Duplicat|tensor '|is not L\["
-)
-_OF_NUMBER = re.compile(r"==\s*-?[\d.]+(?:e-?\d+)?\s*\Z")
+_OF_SIZES = re.compile(r"(?:size|stride|dispatch key set) mismatch|\.size\(|\.stride\(|\.shape\b|Duplicat|is not L\[")
+_OF_NUMBER = re.compile(r"\A(?!len\().*==\s*-?[\d.]+(?:e-?\d+)?\s*\Z")  # not the length of a list
 _KINDS_OF_GUARDS: Sequence[tuple[str, str]] = (
     ("size", r"\.size\(|\.shape\b|size mismatch"),
     ("length", r"len\("),
+    ("tensor", r"(?:dtype|rank|requires_grad) mismatch"),
     ("word", r"==\s*['\"]"),
     ("object", r"___check_obj_id|___check_type_id|ID_MATCH|\bid\("),
     ("value", r"=="),
@@ -681,9 +691,9 @@ def kind_of_guard(guard: str) -> str | None:
     return next((kind for kind, pattern in _KINDS_OF_GUARDS if re.search(pattern, guard)), None)
 
 
-def is_about_tensor_or_number(guard: str) -> bool:
+def is_about_size_or_number(guard: str) -> bool:
     """Is it about what Dynamo can make a symbol of?"""
-    return bool(_OF_TENSORS.search(guard) or _OF_NUMBER.search(guard))
+    return bool(_OF_SIZES.search(guard) or _OF_NUMBER.search(guard))
 
 
 def subject_of_guard(guard: str) -> str:

@@ -151,6 +151,35 @@ def rows_of_tensor(rows: torch.Tensor) -> torch.Tensor:
     return rows.relu().sum(0)
 
 
+class Grows(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: list[torch.Tensor] = []
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.kept.append(x.mean())
+        return torch.stack(self.kept).sum()
+
+
+class FixedSize(torch.nn.Module):
+    kept: torch.Tensor
+    used: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("kept", torch.zeros(8))
+        self.register_buffer("used", torch.tensor(0))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.kept.index_copy_(0, self.used[None], x.mean()[None])
+        self.used += 1
+        return torch.where(torch.arange(8) < self.used, self.kept, 0.0).sum()
+
+
+def doubled(x: torch.Tensor) -> torch.Tensor:
+    return x.relu() * 2
+
+
 def by_word(x: torch.Tensor, word: str) -> torch.Tensor:
     return x.relu() * len(word)
 
@@ -169,6 +198,7 @@ def applies(x: torch.Tensor, function: Call) -> torch.Tensor:
 
 
 WORDS = [f"word {'!' * number}" for number in range(5)]
+DTYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int32]
 once = torch.relu
 
 
@@ -185,6 +215,13 @@ GUARDS: dict[str, tuple[Callable[[], Call], Inputs, Callable[[], Call], Inputs]]
         lambda n: ([torch.ones(2)] * (2 + n),),
         lambda: rows_of_tensor,
         lambda n: (torch.ones(2 + n, 2),),
+    ),
+    "growing": (Grows, lambda _n: (X,), FixedSize, lambda _n: (X,)),
+    "tensor": (
+        lambda: doubled,
+        lambda n: (X.to(DTYPES[n]),),
+        lambda: doubled,
+        lambda n: (X.to(DTYPES[n]).float(),),
     ),
     "word": (lambda: by_word, lambda n: (X, WORDS[n]), lambda: ByWord(WORDS[0]), lambda _n: (X,)),
     "object": (lambda: applies, lambda _n: (X, made_anew()), lambda: applies, lambda _n: (X, once)),

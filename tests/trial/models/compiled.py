@@ -164,3 +164,135 @@ class QuietWhereCompiled(nn.Module):
     @staticmethod
     def inputs():
         return (torch.ones(2, 3),)
+
+
+class OnlyWithoutGradients(nn.Module):
+    """Eager runs it under `torch.no_grad()` only: the result of the layer may have gradients."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, x):
+        values = self.layer(x).numpy()
+        print("told")  # break
+        return torch.from_numpy(values) * 2
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(2, 3),)
+
+
+class CountsTwice(nn.Module):
+    """Two counters, of which Dynamo names one guard at a time."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = self.rounds = 0
+
+    def forward(self, x):
+        self.calls += 1  # first
+        self.rounds += 2  # second
+        return x * self.calls + self.rounds
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(2, 3),)
+
+
+class Progress:
+    def __init__(self):
+        self.step = 0
+
+
+class CountsInObject(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.progress = Progress()
+
+    def forward(self, x):
+        self.progress.step += 1  # object
+        return x * self.progress.step
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(2, 3),)
+
+
+class KeepsHistory(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.history = []
+
+    def forward(self, x):
+        self.history.append(x.mean())  # history
+        return x + torch.stack(self.history).mean()
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(2, 3),)
+
+
+class OtherDtype(nn.Module):
+    def forward(self, x):  # dtype
+        return x.relu() * 2
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(2, 3),)
+
+    @staticmethod
+    def other_inputs():
+        return (torch.ones(2, 3, dtype=torch.float64),)
+
+
+class Levels(nn.Module):
+    """Eager takes more tensors, but its callers give two."""
+
+    def forward(self, levels):
+        return sum(level.mean() for level in levels)  # levels
+
+    @staticmethod
+    def inputs():
+        return ([torch.ones(2, 3), torch.ones(2, 4)],)
+
+
+class MoreLevels(nn.Module):
+    """Its callers give more."""
+
+    def forward(self, levels):
+        return sum(level.mean() for level in levels)  # levels
+
+    @staticmethod
+    def inputs():
+        return ([torch.ones(2, 3), torch.ones(2, 4)],)
+
+    @staticmethod
+    def other_inputs():
+        return ([torch.ones(2, 3), torch.ones(2, 4), torch.ones(2, 5)],)
+
+
+class Squares(nn.Module):
+    """Takes square numbers of tokens only, and has a step for each row of them."""
+
+    def forward(self, tokens):
+        side = int(tokens.shape[1] ** 0.5)
+        rows = tokens.unflatten(1, (side, side))
+        return sum(rows[:, row].mean(dim=1) for row in range(side))  # rows
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(2, 16, 3),)
+
+
+class RoundsRate(nn.Module):
+    """Small steps of the number change nothing."""
+
+    def forward(self, x, rate):
+        for _ in range(int(rate * 2)):  # rate
+            x = x.relu() * 2
+        return x
+
+    @staticmethod
+    def inputs():
+        return torch.ones(2, 3), 1.0

@@ -1,13 +1,17 @@
-"""What a caller may give next: other sizes, other numbers, longer lists, the same again; one thing at a time.
+"""What a caller may do next: other sizes, other numbers, longer lists, another mode, the same again; one at a time.
 
 Dynamo compiles for what it is given, and guards on that. The first other size or number makes it a symbol, as a rule,
-so a schedule needs several steps of one change to show what compiles again each time.
+so a schedule needs several steps of one change to show what compiles again each time. A dtype is not changed: each has
+graphs of its own, whatever the model, so only a target whose own other inputs have another one is called with it.
 """
 
 from __future__ import annotations
 
+import math
 import time
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
 STEPS = 4
 
 AGAIN, SIZE, NUMBER, LENGTH, OTHER_INPUTS = "again", "size", "number", "length", "other-inputs"
+TRAINING, GRADIENTS = "training", "gradients"
 
 
 @dataclass(frozen=True)
@@ -35,11 +40,13 @@ class Change:
     """One way in which the calls of a series differ.
 
     kind    again: not at all; size: of dims of tensors; number: of an argument; length: of a list; other-inputs: the
-            target's own
+            target's own; training: `model.train()` and `model.eval()` by turns; gradients: `torch.no_grad()` in every
+            other call
     names   the arguments that change; of a size each as (name, dim)
     values  the size, the number or the length in each call
     at      gives the inputs of a call, which begin with 0
     leaves  which leaves of (args, kwargs) change
+    around  is entered for a call of the model
     """
 
     kind: str
@@ -47,6 +54,7 @@ class Change:
     values: Callable[[int], Any]
     at: Callable[[int], Inputs]
     leaves: tuple[int, ...] = ()
+    around: Callable[[Any, int], AbstractContextManager[Any]] = lambda _model, _call: nullcontext()
 
     def to_dict(self, calls: int) -> dict[str, Any]:
         """As JSON, with the values of so many calls."""
@@ -64,6 +72,37 @@ def changes(loaded: Loaded, until: float) -> Iterator[Change]:
     yield from _lengths(sample)
     if loaded.other_args is not None:
         yield Change(OTHER_INPUTS, (), lambda _: None, lambda call: inputs_of(loaded, call % 2))
+    yield from filter(sample.takes, _modes(loaded))
+
+
+def _modes(loaded: Loaded) -> Iterator[Change]:
+    yield _of_mode(loaded, TRAINING, _trained)
+    if torch.is_grad_enabled():
+        yield _of_mode(loaded, GRADIENTS, _derived)
+
+
+def _of_mode(loaded: Loaded, kind: str, around: Callable[[Any, int], AbstractContextManager[Any]]) -> Change:
+    return Change(kind, (), lambda _: None, lambda _: inputs_of(loaded, 0), around=around)
+
+
+@contextmanager
+def _trained(model: Any, call: int) -> Iterator[None]:
+    """In the other mode in every second call. A model without modes is called as it is."""
+    module = getattr(model, "_orig_mod", model)
+    if not isinstance(module, torch.nn.Module):
+        yield
+        return
+    modes = [(part, part.training) for part in module.modules()]
+    module.train(module.training != bool(call % 2))
+    try:
+        yield
+    finally:
+        for part, training in modes:
+            part.training = training
+
+
+def _derived(_model: Any, call: int) -> AbstractContextManager[Any]:
+    return torch.no_grad() if call % 2 else nullcontext()
 
 
 @dataclass(frozen=True)
@@ -99,7 +138,8 @@ class _Sample:
             args, kwargs = change.at(call)
             seed(0)
             try:
-                model(*args, **kwargs)
+                with change.around(model, call):
+                    model(*args, **kwargs)
             except Exception:  # noqa: BLE001 - whatever a model says to inputs that it is not meant for
                 return False
         return True
@@ -125,17 +165,20 @@ def _names(model: Any, inputs: Inputs, leaves: Sequence[Any]) -> list[str]:
 
 
 def _numbers(sample: _Sample) -> Iterator[Change]:
+    """Each number in small steps; a float in large ones too, for what is made of it may be rounded."""
     for index, leaf in enumerate(sample.leaves):
         if isinstance(leaf, (int, float)) and not isinstance(leaf, bool):
-            tried = (_number(sample, index, leaf, step) for step in _steps_of(leaf))
-            if found := next(filter(sample.takes, tried), None):
-                yield found
+            for steps in _steps_of(leaf):
+                tried = (_number(sample, index, leaf, step) for step in steps)
+                if found := next(filter(sample.takes, tried), None):
+                    yield found
 
 
-def _steps_of(number: float) -> tuple[float, ...]:
-    return (
-        (1, -1, number or 2) if isinstance(number, int) else (0.125 * (abs(number) or 1), -0.125 * (abs(number) or 1))
-    )
+def _steps_of(number: float) -> tuple[tuple[float, ...], ...]:
+    if isinstance(number, int):
+        return ((1, -1, number or 2),)
+    size = abs(number) or 1
+    return (0.125 * size, -0.125 * size), (max(size, 1.0), -size / 4)
 
 
 def _number(sample: _Sample, index: int, number: float, step: float) -> Change:
@@ -184,14 +227,24 @@ def _groups(sample: _Sample) -> Iterator[Dims]:
 
 def _size_that_is_taken(sample: _Sample, dims: Dims) -> Change | None:
     size = sample.leaves[dims[0][0]].shape[dims[0][1]]
-    tried = (_size(sample, dims, size, pace) for pace in dict.fromkeys((*_PACES, size)))
+    tried = (_size(sample, dims, grown) for grown in _growths(size))
     return next(filter(sample.takes, tried), None)
 
 
-def _size(sample: _Sample, dims: Dims, size: int, pace: int) -> Change:
-    def value(call: int) -> int:
-        return size + pace * call
+def _growths(size: int) -> Iterator[Callable[[int], int]]:
+    """By a few more each time; to the next square, as of the patches of an image; to the double."""
+    for pace in dict.fromkeys((*_PACES, size)):
+        yield partial(_larger, size, pace)
+    if (root := math.isqrt(size)) ** 2 == size:
+        yield lambda call: (root + call) ** 2
+    yield lambda call: size << call
 
+
+def _larger(size: int, pace: int, call: int) -> int:
+    return size + pace * call
+
+
+def _size(sample: _Sample, dims: Dims, value: Callable[[int], int]) -> Change:
     def at(call: int) -> Inputs:
         fresh = pytree.tree_leaves(inputs_of(sample.loaded, 0))
         changed: dict[int, Any] = {}
@@ -227,7 +280,12 @@ class _Lists:
 
 
 def _lengths(sample: _Sample) -> Iterator[Change]:
+    """Of lists that the target's own other inputs have in another length: how many there are, such as one for each
+    level of a pyramid, is fixed for most models, though eager would take more."""
+    if sample.loaded.other_args is None:
+        return
     args, kwargs = inputs_of(sample.loaded, 0)
+    other = inputs_of(sample.loaded, 1)
     lists = _Lists()
     try:
         named = pytree.by_parameter(sample.loaded.model(), args, kwargs)
@@ -240,8 +298,15 @@ def _lengths(sample: _Sample) -> Iterator[Change]:
         lists.look(value, (1, key), key)
     for path, name in lists.found:
         change = _length(sample, path, name)
-        if sample.takes(change):
+        if _length_at(other, path) not in (None, change.values(0)) and sample.takes(change):
             yield change
+
+
+def _length_at(inputs: Inputs, path: tuple[Any, ...]) -> int | None:
+    try:
+        return len(_at_path(inputs, path))
+    except (LookupError, TypeError):
+        return None
 
 
 def _length(sample: _Sample, path: tuple[Any, ...], name: str) -> Change:

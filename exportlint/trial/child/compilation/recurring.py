@@ -27,9 +27,8 @@ from exportlint.trial.child.torch_private import dynamo, pytree
 from exportlint.trial.protocol.frames import innermost_user
 from exportlint.trial.protocol.torch_messages import (
     attribute_of_guard,
-    is_about_tensor_or_number,
+    is_about_size_or_number,
     is_source_of_guard,
-    subject_of_guard,
 )
 
 if TYPE_CHECKING:
@@ -135,31 +134,23 @@ def recurring(loaded: Loaded, change: Change, seconds: float, before: Mend = NOT
     series = _run(loaded, change, before, STEPS + 1)
     if series.raised is not None:
         return Recurrences(raised=series.raised)
-    found = _of_other_inputs(series) if change.kind == OTHER_INPUTS else _still_compiled(series)
-    if not found:
+    if not _found(change, series):
         return Recurrences()
     pace = (time.monotonic() - began) / (STEPS + 1)
-    over_limit, calls, breaks = series.over_limit, STEPS, series.breaks
-    longer = dynamo.recompile_limit() + 2
+    to_limit, longer = series, dynamo.recompile_limit() + 2
     if change.kind != OTHER_INPUTS and pace * longer < seconds:
-        to_limit = _run(loaded, change, before, longer)
-        if to_limit.raised is None:
-            over_limit, calls, series = to_limit.over_limit, longer - 1, to_limit
+        run = _run(loaded, change, before, longer)
+        to_limit = run if run.raised is None else series
+    search = _Search(loaded, change, before, began + seconds)
+    causes = list(search.causes(series))
+    ended = search.so_far if search.nothing_left else None
+    helping = search.needed() if ended else ()
     told: list[Recurring] = []
-    ended: Mend | None = before
-    known: set[object] = set()
-    for function, guard in found.items():
-        at = innermost_user(guard.frames)
-        key = (at.path, at.line, subject_of_guard(guard.guard)) if at else subject_of_guard(guard.guard)
-        if key in known:
-            continue
-        known.add(key)
-        tried = list(_tried(loaded, change, guard, before, breaks, began + seconds))
-        helping = next((mend for mend, helped in tried if helped), None)
-        ended = helping.after(ended) if helping and ended else None
-        mends = tuple({**mend.told, "helped": helped} for mend, helped in tried)
-        times = sum(function in step for step in series.compiled)
-        told.append(Recurring(change.to_dict(STEPS + 1), guard, times, calls, function in over_limit, mends))
+    for cause in causes:
+        mends = tuple({**mend.told, "helped": mend in helping, "with_others": len(helping) > 1} for mend in cause.tried)
+        seen = to_limit if cause.shown_by is series else cause.shown_by
+        times, over = sum(cause.function in step for step in seen.compiled), cause.function in seen.over_limit
+        told.append(Recurring(change.to_dict(STEPS + 1), cause.guard, times, len(seen.compiled), over, mends))
     return Recurrences(tuple(told), ended)
 
 
@@ -178,7 +169,8 @@ def _run(loaded: Loaded, change: Change, mend: Mend, calls: int) -> _Series:
             args, kwargs = mend.given(change.at(call))
             seed(call)
             try:
-                outputs.append(snapshot(compiled(*args, **kwargs)))
+                with change.around(model, call):
+                    outputs.append(snapshot(compiled(*args, **kwargs)))
             except Exception as exc:  # noqa: BLE001 - whatever a model or torch may raise is the answer
                 raised = exc
                 break
@@ -200,39 +192,108 @@ def _at_its_line(one: Recompilation, made: Sequence[Specialization]) -> FailedGu
     return guard._replace(frames=next(filter(innermost_user, constant), one.place))
 
 
-def _still_compiled(series: _Series) -> dict[str, FailedGuard]:
-    """The functions that are compiled in the last step and in the one before."""
+def _found(change: Change, series: _Series) -> dict[str, FailedGuard]:
+    """The functions that are compiled in the last step and in the one before. Of the target's own other inputs, what
+    they compile again for, where no other value of that kind would do: a word, the keys of a dict, a dtype; sizes and
+    numbers have series of their own."""
+    if change.kind == OTHER_INPUTS:
+        first = series.compiled[0] if series.compiled else {}
+        return {name: guard for name, guard in first.items() if not is_about_size_or_number(guard.guard)}
     *_, before, last = series.compiled
     return {function: guard for function, guard in last.items() if function in before}
-
-
-def _of_other_inputs(series: _Series) -> dict[str, FailedGuard]:
-    """What the target's own other inputs compile again for, where no other value of that kind would do: a word, the
-    keys of a dict, the class of an object. Sizes and numbers have series of their own."""
-    first = series.compiled[0]
-    return {name: guard for name, guard in first.items() if not is_about_tensor_or_number(guard.guard)}
 
 
 # Try what may end it.
 
 
-def _tried(
-    loaded: Loaded, change: Change, guard: FailedGuard, before: Mend, breaks: int, until: float
-) -> Iterator[tuple[Mend, bool]]:
-    """Each with whether it helped: nothing compiled again in the last steps, the graph broke no more often, and every
-    call gave what eager gives."""
-    eager: list[Leaves] | None = None
-    for mend in _mends(change, guard):
-        if time.monotonic() > until:
-            return
-        series = _run(loaded, change, mend.after(before), STEPS + 1)
-        helped = series.raised is None and series.breaks <= breaks and not _still_compiled(series)
-        if helped:
-            eager = eager if eager is not None else _eager(loaded, change)
-            helped = not any(map(_differ, eager, series.outputs))
-        yield mend, helped
-        if helped:
-            return
+@dataclass(frozen=True)
+class _Cause:
+    """A guard that fails each time, the series that showed it, and the mends that were tried."""
+
+    function: str
+    guard: FailedGuard
+    shown_by: _Series
+    tried: tuple[Mend, ...] = ()
+
+
+@dataclass
+class _Search:
+    """Looks for causes and what ends them, one on top of another: Dynamo names only the first guard that fails, so a
+    second cause is seen where the first one is mended.
+
+    so_far   the mends that ended their guard
+    """
+
+    loaded: Loaded
+    change: Change
+    so_far: Mend
+    until: float
+    nothing_left: bool = False
+    _before: Mend = NOTHING
+    _breaks: int = 0
+    _taken: list[Mend] = field(default_factory=list)
+    _eager_gives: list[Leaves] | None = None
+
+    def causes(self, series: _Series) -> Iterator[_Cause]:
+        """Each guard once; those that only a mended model showed where those mends ended all, or at lines of their own:
+        a mend may change no more than the words of a guard."""
+        self._before, self._breaks = self.so_far, series.breaks
+        first, known, lines = series, set[object](), set[object]()
+        revealed: list[_Cause] = []
+        while pending := [one for one in _found(self.change, series).items() if one[1].subject not in known]:
+            function, guard = pending[0]
+            known.add(guard.subject)
+            shown_by = series
+            tried, series = self._mended(guard, series)
+            cause = _Cause(function, guard, shown_by, tried)
+            if shown_by is first or guard.at not in lines:
+                yield cause
+            else:
+                revealed.append(cause)
+            lines.add(guard.at)
+        self.nothing_left = not _found(self.change, series)
+        yield from revealed if self.nothing_left else ()
+
+    def needed(self) -> tuple[Mend, ...]:
+        """Of the mends that ended their guards, those without which something compiles again."""
+        for mend in self._taken if len(self._taken) > 1 else ():
+            others = [one for one in self._taken if one is not mend]
+            without = self._before
+            for one in others:
+                without = one.after(without)
+            if time.monotonic() < self.until and self._helps(self._run(without)):
+                self._taken = others
+        return tuple(self._taken)
+
+    def _mended(self, guard: FailedGuard, series: _Series) -> tuple[tuple[Mend, ...], _Series]:
+        """What was tried until the guard did not fail any more, and the series after that; `series` where it does."""
+        tried: list[Mend] = []
+        for mend in _mends(self.change, guard):
+            if time.monotonic() > self.until:
+                break
+            tried.append(mend)
+            run = self._run(mend.after(self.so_far))
+            if self._is_as_before(run) and guard.subject not in (
+                one.subject for one in _found(self.change, run).values()
+            ):
+                self.so_far = mend.after(self.so_far)
+                self._taken.append(mend)
+                return tuple(tried), run
+        return tuple(tried), series
+
+    def _run(self, mend: Mend) -> _Series:
+        return _run(self.loaded, self.change, mend, STEPS + 1)
+
+    def _helps(self, run: _Series) -> bool:
+        return self._is_as_before(run) and not _found(self.change, run)
+
+    def _is_as_before(self, run: _Series) -> bool:
+        """The graph broke no more often, and every call gave what eager gives."""
+        if run.raised is not None or run.breaks > self._breaks:
+            return False
+        if self._eager_gives is None:
+            self._eager_gives = _eager(self.loaded, self.change)
+        return not any(map(_differ, self._eager_gives, run.outputs))
 
 
 def _differ(ours: Leaves, theirs: Leaves) -> bool:
@@ -244,7 +305,8 @@ def _eager(loaded: Loaded, change: Change) -> list[Leaves]:
     for call in range(STEPS + 1):
         args, kwargs = change.at(call)
         seed(call)
-        outputs.append(snapshot(model(*args, **kwargs)))
+        with change.around(model, call):
+            outputs.append(snapshot(model(*args, **kwargs)))
     return outputs
 
 
@@ -256,6 +318,7 @@ def _mends(change: Change, guard: FailedGuard) -> Iterator[Mend]:
         yield Mend({"how": "dynamic"}, options={"dynamic": True})
     if change.kind == AGAIN and (name := attribute_of_guard(guard.guard)):
         yield Mend({"how": "buffer", "name": name}, edit=lambda model: _into_buffers(model, name))
+        yield Mend({"how": "attribute", "name": name}, edit=lambda model: _into_tensors(model, name))
         yield Mend(
             {"how": "setting", "setting": _UNSPECIALIZED},
             around=lambda: dynamo.with_settings(**{_UNSPECIALIZED: True}),
@@ -280,3 +343,13 @@ def _into_buffers(model: Any, name: str) -> None:
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             delattr(module, name)
             module.register_buffer(name, torch.tensor(value))
+
+
+def _into_tensors(model: Any, name: str) -> None:
+    """Every plain number of that name becomes a tensor, in the objects that are no modules and that modules hold."""
+    for module in model.modules() if isinstance(model, torch.nn.Module) else ():
+        for held in vars(module).values():
+            value = getattr(held, "__dict__", {}).get(name)
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
+                with contextlib.suppress(AttributeError, TypeError):  # an object that is not to be changed
+                    setattr(held, name, torch.tensor(value))

@@ -36,6 +36,7 @@ from exportlint.trial.protocol.frames import Frame, frame_at, innermost_user_fra
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.outcomes import CRASHED, PASSED, REFUSED
 from exportlint.trial.protocol.shortening import short
+from exportlint.trial.protocol.stages import TRY_WITHOUT_GRADIENTS, WITHOUT_GRADIENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -46,8 +47,23 @@ if TYPE_CHECKING:
 
 
 def run(request: StageRequest) -> StageAnswer:
-    """Two eager runs in two processes: the one records its lines, the other shows whether eager repeats itself."""
+    """Two eager runs in two processes: the one records its lines, the other shows whether eager repeats itself. Where
+    the request allows it, under `torch.no_grad()` if the model runs on its sample so only."""
     again = in_fork(lambda: _fresh_run(request), request.folder)
+    if request.options.get(TRY_WITHOUT_GRADIENTS) and again.ok and again.value.calls[0].raised:
+        with torch.no_grad():
+            without = in_fork(lambda: _fresh_run(request), request.folder)
+            if without.ok and not without.value.calls[0].raised:
+                answer = _noted(request, without)
+                return replace(answer, detail=_ONLY_WITHOUT, data={**answer.data, WITHOUT_GRADIENTS: True})
+    return _noted(request, again)
+
+
+_ONLY_WITHOUT = "runs under `torch.no_grad()` only; so it was called in all that follows"
+
+
+def _noted(request: StageRequest, again: ForkResult) -> StageAnswer:
+    """A run beside `again`, and what its calls leave behind."""
     places = _places(request, again) if again.ok else again
     around, inside, compiled = (defaultdict[str, set[int]](set) for _ in range(3))
     with recorded_lines(around):

@@ -17,7 +17,7 @@ def run(request: StageRequest) -> StageAnswer:
     """One change of the inputs after another, each on a model compiled afresh."""
     until = time.monotonic() + _SECONDS
     tried: list[str] = []
-    number = 0
+    known: set[object] = set()
     before, why = NOTHING, ""
     for change in changes(request.loaded, until):
         if time.monotonic() > until:
@@ -29,14 +29,15 @@ def run(request: StageRequest) -> StageAnswer:
             request.emit(of_exception(seen.raised).with_details(changed=change.to_dict(1)))
             return StageAnswer(REFUSED, None)
         for one in seen.found:
-            number += 1
-            request.emit(_observed(one))
+            if one.guard.subject not in known:  # of another change, such as a number in larger steps
+                known.add(one.guard.subject)
+                request.emit(_observed(one))
         if change.kind == AGAIN:
             if seen.ended is None:  # whatever else changed, it would be compiled again
                 why = ", which hides what other inputs do"
                 break
             before = seen.ended
-    return StageAnswer(PASSED, f"{_found(number)}; tried: {', '.join(dict.fromkeys(tried))}{why}")
+    return StageAnswer(PASSED, f"{_found(len(known))}; tried: {', '.join(dict.fromkeys(tried))}{why}")
 
 
 def _found(number: int) -> str:

@@ -92,6 +92,10 @@ def changed_in_words(changed: Mapping[str, Any]) -> str:
             return f"the length of `{changed['names'][0]}`: {values}"
         case "other-inputs":
             return "the other inputs"
+        case "training":
+            return "the mode: `model.train()` and `model.eval()` by turns"
+        case "gradients":
+            return "the gradient mode: `torch.no_grad()` around every other call"
     return "nothing: the same inputs again"
 
 
@@ -105,6 +109,10 @@ def _each_time(changed: Mapping[str, Any]) -> str:
             return f"for each length of `{changed['names'][0]}`"
         case "other-inputs":
             return "for the other inputs"
+        case "training":
+            return "where `model.train()` and `model.eval()` come by turns"
+        case "gradients":
+            return "where calls with and without `torch.no_grad()` come by turns"
     return "in each call, with the same inputs"
 
 
@@ -118,6 +126,8 @@ OF_GUARDS: Mapping[str, str] = {
         "does for all sizes"
     ),
     "length": "give it a fixed length, or one tensor in place of the list",
+    "growing": "keep it as a buffer of a fixed size, and how much of that is used in another",
+    "tensor": "give all calls tensors of one kind: cast before the call, or compile a function for each",
     "word": "each word has a graph of its own: choose by it where the model is built, or compile a function for each",
     "object": "an object that is made anew in each call is another one for Dynamo: make it once, in `__init__`",
     "value": "keep what changes from call to call in a tensor: a buffer, or an argument",
@@ -127,11 +137,13 @@ OF_GUARDS: Mapping[str, str] = {
 def _mend(seen: Observation) -> str | None:
     for mend in seen.details["mends"]:
         if mend["helped"]:
-            return f"{_mend_in_words(mend)}, as this trial did: nothing compiles again then, and it agrees with eager"
-    kind = seen.details["changed"]["kind"]
-    if kind == "number":
+            others = ", together with what ends the others" if mend["with_others"] else ""
+            then = "nothing compiles again then, and it agrees with eager"
+            return f"{_mend_in_words(mend)}, as this trial did{others}: {then}"
+    changed, asked = seen.details["changed"]["kind"], kind_of_guard(seen.text) or ""
+    if changed == "number":
         return "give it as a tensor, or compile a function for each value that there is"
-    return OF_GUARDS.get(kind_of_guard(seen.text) or "")
+    return OF_GUARDS.get("growing" if (changed, asked) == ("again", "length") else asked)
 
 
 def _mend_in_words(mend: Mapping[str, Any]) -> str:
@@ -142,6 +154,8 @@ def _mend_in_words(mend: Mapping[str, Any]) -> str:
             return f"give `{mend['name']}` as a tensor, `torch.tensor({mend['name']})`"
         case "buffer":
             return f"keep `{mend['name']}` as a buffer, `self.register_buffer('{mend['name']}', torch.tensor(…))`"
+        case "attribute":
+            return f"keep `{mend['name']}` as a tensor"
     return f"set `torch._dynamo.config.{mend['setting']} = True`"
 
 

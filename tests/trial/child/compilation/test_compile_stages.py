@@ -102,19 +102,44 @@ def test_the_graphs_between_have_operators_and_a_share_of_the_time() -> None:
         ("SizeInTable", "size", "this line makes a plain number of the size"),
         ("UnrollsSteps", "number", "give it as a tensor, or compile a function for each value that there is"),
         ("OtherWord", "word", "each word has a graph of its own"),
+        ("OtherDtype", "dtype", "give all calls tensors of one kind"),
+        ("CountsInObject", "object", "keep `step` as a tensor, as this trial did"),
+        ("KeepsHistory", "history", "keep it as a buffer of a fixed size"),
+        ("MoreLevels", "levels", "give it a fixed length, or one tensor in place of the list"),
+        ("Squares", "rows", "this line makes a plain number of the size"),
+        ("RoundsRate", "rate", "give it as a tensor, or compile a function for each value that there is"),
     ],
 )
 def test_what_compiles_again_stands_at_its_line_with_what_ends_it(name: str, mark: str, mend: str) -> None:
     (found,) = compilation(name).recompiles
     assert linecache.getline(str(MODELS), found.line or 0).strip().endswith(f"# {mark}")
     assert (found.mend or "").startswith(mend)
-    assert found.mend_tried == (name == "CountsCalls")
-    assert found.over_limit == (name != "OtherWord")
+    assert found.mend_tried == (name in ("CountsCalls", "CountsInObject"))
+    assert found.over_limit == (name not in ("OtherWord", "OtherDtype"))
     (told,) = found_in(reports()[name], ROOT, "recompiles")
     assert told.severity is (Severity.ERROR if found.over_limit else Severity.WARNING)
 
 
-@pytest.mark.parametrize("name", ["OneGraph", "CountsCallsInBuffer", "OnlyWhereCompiled", "KeptOut"])
+def test_two_causes_of_which_torch_names_one_at_a_time_are_both_told_and_mended_together() -> None:
+    found = compilation("CountsTwice").recompiles
+    lines = [linecache.getline(str(MODELS), one.line or 0).partition("  # ")[2].strip() for one in found]
+    assert lines == ["first", "second"]
+    for one, name in zip(found, ("calls", "rounds"), strict=True):
+        assert one.mend_tried
+        assert f"keep `{name}` as a buffer" in (one.mend or "")
+        assert "together with what ends the others" in (one.mend or "")
+
+
+def test_a_model_that_runs_without_gradients_only_is_tried_so() -> None:
+    report = reports()["OnlyWithoutGradients"]
+    assert marks("OnlyWithoutGradients") == ["break"]
+    eager = report.stage("eager")
+    assert eager is not None
+    assert "runs under `torch.no_grad()` only" in (eager.detail or "")
+    assert all(result.passed for result in report.stages)
+
+
+@pytest.mark.parametrize("name", ["OneGraph", "CountsCallsInBuffer", "OnlyWhereCompiled", "KeptOut", "Levels"])
 def test_a_first_other_size_or_number_is_no_recompilation_to_tell_of(name: str) -> None:
     assert compilation(name).recompiles == ()
 
