@@ -11,12 +11,9 @@ import sys
 import tempfile
 import time
 import traceback
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import torch
 
 from exportlint.trial.child.capture import run_script
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
@@ -31,7 +28,6 @@ from exportlint.trial.child.server.process_control import (
 from exportlint.trial.protocol.observation import of_exception
 from exportlint.trial.protocol.outcomes import CRASHED, REFUSED
 from exportlint.trial.protocol.shortening import short
-from exportlint.trial.protocol.stages import WITHOUT_GRADIENTS
 from exportlint.trial.protocol.target import Target, TargetError
 
 if TYPE_CHECKING:
@@ -105,7 +101,7 @@ def _answered(request: Mapping[str, Any], loaded: Any, exported: Any, line: int)
 
 def _run(module: str, stage: StageRequest) -> StageAnswer:
     try:
-        with torch.no_grad() if stage.options.get(WITHOUT_GRADIENTS) else nullcontext():
+        with stage.gradient_mode:
             answer: StageAnswer = importlib.import_module(f"exportlint.trial.child.stages.{module}").run(stage)
     except BaseException as exc:  # noqa: BLE001 - whatever a stage did not expect is still only a status
         stage.emit(of_exception(exc, where=traceback.format_exc()[-3000:]))

@@ -673,12 +673,13 @@ def failed_guard(text: str) -> FailedGuard:
 
 
 # What Dynamo makes a symbol of by itself once it changes, or keeps one form for.
-_OF_SIZES = re.compile(r"(?:size|stride|dispatch key set) mismatch|\.size\(|\.stride\(|\.shape\b|Duplicat|is not L\[")
+_OF_SIZES = re.compile(r"(?:size|dispatch key set) mismatch|\.size\(|\.shape\b|Duplicat|is not L\[")
+_OF_STRIDES = re.compile(r"stride mismatch|\.stride\(")
 _OF_NUMBER = re.compile(r"\A(?!len\().*==\s*-?[\d.]+(?:e-?\d+)?\s*\Z")  # not the length of a list
 _KINDS_OF_GUARDS: Sequence[tuple[str, str]] = (
     ("size", r"\.size\(|\.shape\b|size mismatch"),
     ("length", r"len\("),
-    ("tensor", r"(?:dtype|rank|requires_grad) mismatch"),
+    ("tensor", r"(?:dtype|rank|stride|requires_grad) mismatch"),
     ("word", r"==\s*['\"]"),
     ("object", r"___check_obj_id|___check_type_id|ID_MATCH|\bid\("),
     ("value", r"=="),
@@ -691,9 +692,10 @@ def kind_of_guard(guard: str) -> str | None:
     return next((kind for kind, pattern in _KINDS_OF_GUARDS if re.search(pattern, guard)), None)
 
 
-def is_about_size_or_number(guard: str) -> bool:
-    """Is it about what Dynamo can make a symbol of?"""
-    return bool(_OF_SIZES.search(guard) or _OF_NUMBER.search(guard))
+def is_about_size_or_number(guard: str, *, strides: bool = True) -> bool:
+    """Is it about what Dynamo can make a symbol of? `strides`: those too, which change with the sizes."""
+    of_strides = strides and _OF_STRIDES.search(guard)
+    return bool(of_strides or _OF_SIZES.search(guard) or _OF_NUMBER.search(guard))
 
 
 def subject_of_guard(guard: str) -> str:
@@ -708,6 +710,18 @@ def subject_of_guard(guard: str) -> str:
 def attribute_of_guard(guard: str) -> str | None:
     """The attribute that a guard compares: `step` of `self.block.step == 3`."""
     found = re.search(r"\.(\w+)\s*==", guard)
+    return found[1] if found else None
+
+
+def kept_tensor_of_guard(guard: str) -> str | None:
+    """The attribute whose tensor a guard is about: `bank` of `tensor 'self._buffers['bank']' size mismatch at …`."""
+    found = re.match(r"tensor 'self\.(?:.*?)(?:\b(\w+)|\['(\w+)'\])' \w+ mismatch", guard)
+    return (found[1] or found[2]) if found else None
+
+
+def global_of_guard(guard: str) -> str | None:
+    """The variable of a file that a guard compares: `STEP` of `G['STEP'] == 3`."""
+    found = re.search(r"\AG\['(\w+)'\]\s*==", guard)
     return found[1] if found else None
 
 

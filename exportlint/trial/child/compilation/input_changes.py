@@ -88,12 +88,11 @@ def _of_mode(loaded: Loaded, kind: str, around: Callable[[Any, int], AbstractCon
 @contextmanager
 def _trained(model: Any, call: int) -> Iterator[None]:
     """In the other mode in every second call. A model without modes is called as it is."""
-    module = getattr(model, "_orig_mod", model)
-    if not isinstance(module, torch.nn.Module):
+    if not isinstance(model, torch.nn.Module):
         yield
         return
-    modes = [(part, part.training) for part in module.modules()]
-    module.train(module.training != bool(call % 2))
+    modes = [(part, part.training) for part in model.modules()]
+    model.train(model.training != bool(call % 2))
     try:
         yield
     finally:
@@ -190,10 +189,12 @@ def _number(sample: _Sample, index: int, number: float, step: float) -> Change:
     )
 
 
-# Sizes. Dims of one size are taken for one size; where eager does not take that, each alone.
+# Sizes, in small steps and in large ones. Dims of one size are taken for one size; where eager does not take that, each
+# alone.
 
 
 _PACES = (1, 2, 4, 8, 16)
+_LARGE = 16  # of steps that leave a range of sizes with one graph for all of it
 _MOST_GROUPS = 8
 Dims = tuple[tuple[int, int], ...]  # leaf, dim
 
@@ -206,6 +207,10 @@ def _sizes(sample: _Sample) -> Iterator[Change]:
         if found := _size_that_is_taken(sample, dims):
             known |= set(dims)
             yield found
+            size = found.values(0)
+            larger = _size(sample, dims, partial(_larger, size, max(size, _LARGE)))
+            if larger.values(1) != found.values(1) and sample.takes(larger):
+                yield larger
 
 
 def _groups(sample: _Sample) -> Iterator[Dims]:

@@ -7,6 +7,7 @@ what counts is what still compiles again when it has changed several times.
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -22,13 +23,16 @@ from exportlint.trial.child.compilation.compile_record import (
 from exportlint.trial.child.compilation.input_changes import AGAIN, NUMBER, OTHER_INPUTS, SIZE, STEPS, Change
 from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.inputs.pytree_leaves import Leaves, snapshot
+from exportlint.trial.child.execution.writing_lines import writing_lines
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.torch_private import dynamo, pytree
 from exportlint.trial.protocol.frames import innermost_user
 from exportlint.trial.protocol.torch_messages import (
     attribute_of_guard,
+    global_of_guard,
     is_about_size_or_number,
     is_source_of_guard,
+    kept_tensor_of_guard,
 )
 
 if TYPE_CHECKING:
@@ -150,7 +154,8 @@ def recurring(loaded: Loaded, change: Change, seconds: float, before: Mend = NOT
         mends = tuple({**mend.told, "helped": mend in helping, "with_others": len(helping) > 1} for mend in cause.tried)
         seen = to_limit if cause.shown_by is series else cause.shown_by
         times, over = sum(cause.function in step for step in seen.compiled), cause.function in seen.over_limit
-        told.append(Recurring(change.to_dict(STEPS + 1), cause.guard, times, len(seen.compiled), over, mends))
+        guard = _where_it_is_written(loaded, change, cause.guard)
+        told.append(Recurring(change.to_dict(STEPS + 1), guard, times, len(seen.compiled), over, mends))
     return Recurrences(tuple(told), ended)
 
 
@@ -188,19 +193,54 @@ def _at_its_line(one: Recompilation, made: Sequence[Specialization]) -> FailedGu
     guard = one.guards[0]
     if innermost_user(guard.frames) is not None:
         return guard
-    constant = (made_here.frames for made_here in made if is_source_of_guard(made_here.source, guard.guard))
-    return guard._replace(frames=next(filter(innermost_user, constant), one.place))
+    placed = [here for here in made if innermost_user(here.frames)]
+    own = [here.frames for here in placed if _is_of(here, guard)]
+    # Two sizes that are equal to each other become constants together, at the line that made one of the other.
+    together = [here.frames for here in placed] if any(_is_of(here, guard) for here in made) else []
+    return guard._replace(frames=next(iter([*own, *together]), one.place))
+
+
+def _is_of(made: Specialization, guard: FailedGuard) -> bool:
+    return is_source_of_guard(made.source, guard.guard)
+
+
+def _where_it_is_written(loaded: Loaded, change: Change, guard: FailedGuard) -> FailedGuard:
+    """A guard on a tensor that the model keeps, at the line that changes it: torch names none for tensors."""
+    name = kept_tensor_of_guard(guard.guard)
+    if change.kind != AGAIN or name is None:
+        return guard
+    model = loaded.eager()
+    args, kwargs = change.at(0)
+
+    def kept() -> list[Any]:
+        return [getattr(module, name, None) for module in model.modules()]
+
+    if not isinstance(model, torch.nn.Module):
+        return guard
+    found = writing_lines(lambda: model(*args, **kwargs), {name: kept})
+    return guard._replace(frames=(found[name],)) if name in found else guard
 
 
 def _found(change: Change, series: _Series) -> dict[str, FailedGuard]:
-    """The functions that are compiled in the last step and in the one before. Of the target's own other inputs, what
-    they compile again for, where no other value of that kind would do: a word, the keys of a dict, a dtype; sizes and
-    numbers have series of their own."""
+    """The functions that are compiled in the last step and in the one before, or in all steps but one: values that were
+    compiled for may come again. Of the target's own other inputs, what they compile again for, where no other value of
+    that kind would do: a word, the keys of a dict, a dtype; sizes and numbers have series of their own."""
     if change.kind == OTHER_INPUTS:
         first = series.compiled[0] if series.compiled else {}
-        return {name: guard for name, guard in first.items() if not is_about_size_or_number(guard.guard)}
+        sizes = _sizes(change, 0) != _sizes(change, 1)
+        return {name: guard for name, guard in first.items() if not is_about_size_or_number(guard.guard, strides=sizes)}
     *_, before, last = series.compiled
-    return {function: guard for function, guard in last.items() if function in before}
+    each = {function: guard for step in series.compiled for function, guard in step.items()}
+    often = {function for function in each if sum(function in step for step in series.compiled) >= STEPS - 1}
+    return {
+        function: guard
+        for function, guard in each.items()
+        if function in often or (function in before and function in last)
+    }
+
+
+def _sizes(change: Change, call: int) -> list[torch.Size]:
+    return [leaf.shape for leaf in pytree.tree_leaves(change.at(call)) if isinstance(leaf, torch.Tensor)]
 
 
 # Try what may end it.
@@ -319,6 +359,9 @@ def _mends(change: Change, guard: FailedGuard) -> Iterator[Mend]:
     if change.kind == AGAIN and (name := attribute_of_guard(guard.guard)):
         yield Mend({"how": "buffer", "name": name}, edit=lambda model: _into_buffers(model, name))
         yield Mend({"how": "attribute", "name": name}, edit=lambda model: _into_tensors(model, name))
+    if change.kind == AGAIN and (variable := global_of_guard(guard.guard)) and guard.at:
+        path = guard.at[0]
+        yield Mend({"how": "attribute", "name": variable}, around=lambda: _global_as_tensor(path, variable))
         yield Mend(
             {"how": "setting", "setting": _UNSPECIALIZED},
             around=lambda: dynamo.with_settings(**{_UNSPECIALIZED: True}),
@@ -353,3 +396,19 @@ def _into_tensors(model: Any, name: str) -> None:
             if isinstance(value, (int, float)) and not isinstance(value, bool):
                 with contextlib.suppress(AttributeError, TypeError):  # an object that is not to be changed
                     setattr(held, name, torch.tensor(value))
+
+
+@contextlib.contextmanager
+def _global_as_tensor(path: str, name: str) -> Iterator[None]:
+    """A plain number of the file is a tensor inside of the block."""
+    modules = [module for module in list(sys.modules.values()) if getattr(module, "__file__", None) == path]
+    kept = [(vars(module), vars(module).get(name)) for module in modules]
+    for names, value in kept:
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            names[name] = torch.tensor(value)
+    try:
+        yield
+    finally:
+        for names, value in kept:
+            if name in names:
+                names[name] = value

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from exportlint.trial.protocol.stages import stage_named
+import torch
+
+from exportlint.trial.protocol.stages import WITHOUT_GRADIENTS, stage_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from exportlint.trial.child.loading.loaded import Loaded
@@ -51,3 +55,8 @@ class StageRequest:
     def mode(self) -> str:
         """The mode of a stage that exports, else the one the options name."""
         return stage_named(self.stage).mode or str(self.options["mode"])
+
+    @property
+    def gradient_mode(self) -> AbstractContextManager[Any]:
+        """In which the stage runs: that of the process, or without gradients where eager runs so only."""
+        return torch.no_grad() if self.options.get(WITHOUT_GRADIENTS) else nullcontext()

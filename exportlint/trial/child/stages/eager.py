@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
@@ -26,22 +25,21 @@ from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.execution.inputs.pytree_leaves import Leaves, leaves, snapshot
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.execution.state import state_reader, state_slots
+from exportlint.trial.child.execution.writing_lines import writing_lines
 from exportlint.trial.child.loading.held_moment import HeldMoment
 from exportlint.trial.child.loading.loaded import copied
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.server.forks import ForkResult, in_fork
 from exportlint.trial.child.torch_private.dynamo import as_if_exporting
-from exportlint.trial.child.torch_private.tensors import writes_in_place
-from exportlint.trial.protocol.frames import Frame, frame_at, innermost_user_frame, is_installed, is_user_path
+from exportlint.trial.protocol.frames import Frame, is_installed
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.outcomes import CRASHED, PASSED, REFUSED
 from exportlint.trial.protocol.shortening import short
 from exportlint.trial.protocol.stages import TRY_WITHOUT_GRADIENTS, WITHOUT_GRADIENTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
-    from types import FrameType
 
     from exportlint.trial.child.loading.loaded import Loaded
 
@@ -209,73 +207,3 @@ def _call(loaded: Loaded, model: Any, input_set: int) -> Leaves:
     args, kwargs = inputs_of(loaded, input_set)
     seed(0)
     return snapshot(model(*args, **kwargs))
-
-
-# Find the lines that change attributes, globals and arguments while a model runs.
-
-
-# Watching costs a look at everything watched on every line.
-_MOST_LINES = 20_000
-
-
-def state_mark(value: Any, levels: int = 2) -> Any:
-    """A mark that changes when the value is replaced or changed in place. Cheap: tensors' data is not compared."""
-    if isinstance(value, torch.Tensor):
-        return id(value), writes_in_place(value)
-    if isinstance(value, (bool, int, float, str, bytes, type(None))):
-        return value
-    if levels and isinstance(value, dict):
-        return [(str(key), state_mark(item, levels - 1)) for key, item in value.items()]
-    if levels and isinstance(value, (list, tuple)):
-        return [state_mark(item, levels - 1) for item in value]
-    if isinstance(value, (set, frozenset)):
-        return len(value)
-    kept = getattr(value, "__dict__", None)
-    return state_mark(kept, levels - 1) if levels and isinstance(kept, dict) and not callable(value) else id(value)
-
-
-def writing_lines(call: Callable[[], Any], watched: dict[str, Callable[[], Any]]) -> dict[str, Frame]:
-    """Run `call`; name -> the first line of user code that changed what the watched function gives."""
-    watcher = _Watcher(watched)
-    sys.settrace(watcher.on_call)
-    try:
-        call()
-    except BaseException:  # noqa: BLE001, S110 - another stage reports it; what was seen until then counts
-        pass
-    finally:
-        sys.settrace(None)
-        watcher.look()
-    return watcher.found
-
-
-class _Watcher:
-    def __init__(self, watched: dict[str, Callable[[], Any]]) -> None:
-        self._watched = dict(watched)
-        self._marks = {name: state_mark(give()) for name, give in watched.items()}
-        self._last: tuple[str, int, str] | None = None
-        self._lines = 0
-        self.found: dict[str, Frame] = {}
-
-    def on_call(self, frame: FrameType, _event: str, _arg: Any) -> Callable[..., Any] | None:
-        if self._lines > _MOST_LINES or not is_user_path(frame.f_code.co_filename):
-            return None
-        return self._on_line
-
-    def _on_line(self, frame: FrameType, event: str, _arg: Any) -> Any:
-        if event in ("line", "return"):
-            self.look()
-            self._lines += 1
-            # What a call returns is stored by the line that called.
-            last = innermost_user_frame(frame.f_back) if event == "return" else frame
-            if last is not None:
-                self._last = (last.f_code.co_filename, last.f_lineno, last.f_code.co_name)
-        return self._on_line
-
-    def look(self) -> None:
-        """What changed since the last look was changed by the line before."""
-        for name, give in list(self._watched.items()):
-            if (now := state_mark(give())) != self._marks[name]:
-                self._marks[name] = now
-                if self._last is not None:
-                    self.found[name] = frame_at(*self._last)
-                    del self._watched[name]

@@ -127,8 +127,8 @@ OF_GUARDS: Mapping[str, str] = {
     ),
     "length": "give it a fixed length, or one tensor in place of the list",
     "growing": "keep it as a buffer of a fixed size, and how much of that is used in another",
-    "tensor": "give all calls tensors of one kind: cast before the call, or compile a function for each",
-    "word": "each word has a graph of its own: choose by it where the model is built, or compile a function for each",
+    "tensor": "give all calls tensors of one kind: cast or copy before the call, or compile a function for each",
+    "word": "each value has a graph of its own: choose by it where the model is built, or compile a function for each",
     "object": "an object that is made anew in each call is another one for Dynamo: make it once, in `__init__`",
     "value": "keep what changes from call to call in a tensor: a buffer, or an argument",
 }
@@ -143,7 +143,12 @@ def _mend(seen: Observation) -> str | None:
     changed, asked = seen.details["changed"]["kind"], kind_of_guard(seen.text) or ""
     if changed == "number":
         return "give it as a tensor, or compile a function for each value that there is"
-    return OF_GUARDS.get("growing" if (changed, asked) == ("again", "length") else asked)
+    match changed, asked:
+        case "other-inputs", "value" | "object" | "":  # a flag, a dtype, None in place of a tensor
+            asked = "word"
+        case "again", "length" | "size":
+            asked = "growing"
+    return OF_GUARDS.get(asked)
 
 
 def _mend_in_words(mend: Mapping[str, Any]) -> str:
