@@ -15,12 +15,14 @@ from exportlint.commands.options import (
     flat,
     lower_option,
     means_options,
+    purpose_option,
     split,
 )
 from exportlint.commands.reporting import CLEAN, FAILED, FINDINGS, SIGNALLED, render_options, write, write_file
 from exportlint.config.settings import CommandLine, Config, load_config
 from exportlint.errors import UserError
 from exportlint.output.matrix import as_json, as_markdown, render_matrix
+from exportlint.trial.protocol.purposes import COMPILE
 
 if TYPE_CHECKING:
     from exportlint.output.matrix import Matrix
@@ -40,11 +42,14 @@ FORMATS = ("full", "markdown", "json")
 )
 @click.option("--output-format", type=NearChoice(FORMATS), default="full", show_default=True, help=" | ".join(FORMATS))
 @click.option("--output-file", type=click.Path(path_type=Path, dir_okay=False), help="Write the matrix to a file.")
+@purpose_option
 @lower_option("Compile for these, run the result and compare: all (default), none, or aotinductor,executorch.")
 @cache_option
 @means_options
 def command(words: tuple[str, ...], **options: Any) -> int:
     """Try several targets on every stage and every lowering, and show what became of them in one table.
+
+    With `--for compile` on what torch.compile does with them: graph breaks, recompilations, other results, time.
 
     TARGET is what `exportlint trial` takes, or the name of a target in pyproject.toml; without any, all of these.
     """
@@ -53,7 +58,10 @@ def command(words: tuple[str, ...], **options: Any) -> int:
 
     how: MatrixSettings = split(options, MatrixSettings)
     homes = [word.partition(".py:")[0] for word in words]
-    config = load_config([home for home in homes if Path(home).exists()] or ["."], CommandLine())
+    config = load_config([home for home in homes if Path(home).exists()] or ["."], CommandLine(purpose=how.purpose))
+    if config.purpose == COMPILE and (how.lower or how.require):
+        given = "--lower" if how.lower else "--require"
+        raise UserError(f"{given} is about the exported program, which --for compile does not make: use --for both")
     targets = chosen_by_name(words, config)
     if not targets:
         raise UserError(
@@ -79,8 +87,10 @@ def _options(how: MatrixSettings, config: Config) -> tuple[TrialOptions, tuple[s
     )
 
     required = named_lowerings(flat(how.require), "--require")
-    lower = chosen_lowerings(flat(how.lower), config, usual=tuple(known_lowerings()))
+    exports = config.purpose != COMPILE
+    lower = chosen_lowerings(flat(how.lower), config, usual=tuple(known_lowerings())) if exports else ()
     asked = TrialOptions(
+        purpose=config.purpose,
         lower=tuple(dict.fromkeys((*lower, *required))),
         lowering=lowering_options(config, cache=not how.no_cache),
         python=how.python,

@@ -76,6 +76,7 @@ class TrialSettings:
 class MatrixSettings:
     """How a matrix is made; None for options that were not given."""
 
+    purpose: str | None
     lower: tuple[str, ...]
     require: tuple[str, ...]
     timeout: float | None

@@ -7,7 +7,7 @@ JSON for programs (matrix-1.json beside schema-1.json describes it).
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,12 +43,18 @@ class WhyNot:
 
 @dataclass(frozen=True, slots=True)
 class MatrixRow:
-    """One target. `statuses`: of each stage that it has come to."""
+    """One target. `statuses`: of each stage that it has come to; `figures`: what a stage that passed has found, such
+    as the number of graph breaks, or has measured."""
 
     name: str
     statuses: Mapping[str, str]
     seconds: Mapping[str, float]
     reasons: tuple[WhyNot, ...] = ()
+    figures: Mapping[str, str] = field(default_factory=dict)
+
+    def cell(self, stage: str) -> str:
+        """What a table shows."""
+        return self.figures.get(stage) or self.statuses.get(stage, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +137,17 @@ def matrix_tables(matrix: Matrix, width: int) -> Iterator[Table]:
         for stage in stages:
             table.add_column(_head(stage), no_wrap=True)
         for row in matrix.rows:
-            table.add_row(Text(names[row.name]), *(_status_cell(row.statuses.get(stage, "")) for stage in stages))
+            table.add_row(Text(names[row.name]), *(_cell(row, stage) for stage in stages))
         yield table
 
 
-def _status_cell(status: str) -> Text:
+def _cell(row: MatrixRow, stage: str) -> Text:
     from rich.text import Text  # noqa: PLC0415 (50 ms)
 
-    return Text(_CELLS.get(status, status), style=f"status.{status}" if status else "")
+    shown, status = row.cell(stage), row.statuses.get(stage)
+    return Text(
+        _CELLS.get(shown, shown), style="label" if stage in row.figures else f"status.{status}" if status else ""
+    )
 
 
 def _head(stage: str) -> str:
@@ -147,7 +156,7 @@ def _head(stage: str) -> str:
 
 
 def _width(stage: str, matrix: Matrix) -> int:
-    statuses = (row.statuses.get(stage, "") for row in matrix.rows)
+    statuses = (row.cell(stage) for row in matrix.rows)
     return max(map(len, [*_head(stage).split("\n"), *(_CELLS.get(status, status) for status in statuses)]))
 
 
@@ -184,6 +193,8 @@ def _print_reasons(console: Console, row: MatrixRow) -> None:
 def reason_in_words(reason: WhyNot) -> str:
     """As compilers print it: the place, the stages, what happened, why."""
     place = f"{reason.place}: " if reason.place else ""
+    if reason.status == PASSED:  # what a stage has found, and did not fail for
+        return f"{place}{', '.join(reason.stages)}: {reason.text}"
     why = f": {reason.text}" if reason.text else ""
     return f"{place}{', '.join(reason.stages)} {reason.status}{why}"
 
@@ -198,7 +209,7 @@ def as_markdown(matrix: Matrix) -> str:
     """The table, and the reasons in another one."""
     from exportlint.output.markdown import cell, table  # noqa: PLC0415 (tabulate, where it is used)
 
-    rows = [[row.name, *(row.statuses.get(stage, "") for stage in matrix.stages)] for row in matrix.rows]
+    rows = [[row.name, *(row.cell(stage) for stage in matrix.stages)] for row in matrix.rows]
     blocks = [table(["target", *map(column, matrix.stages)], rows)]
     reasons = [
         (row.name, ", ".join(map(column, why.stages)), why.status, f"`{why.place}`" if why.place else "", why.text)
@@ -216,7 +227,12 @@ def as_json(matrix: Matrix) -> str:
         {
             "name": row.name,
             "stages": [
-                {"name": stage, "status": status, "seconds": round(row.seconds.get(stage, 0.0), 3)}
+                {
+                    "name": stage,
+                    "status": status,
+                    "seconds": round(row.seconds.get(stage, 0.0), 3),
+                    **({"figure": row.figures[stage]} if stage in row.figures else {}),
+                }
                 for stage in matrix.stages
                 if (status := row.statuses.get(stage))
             ],

@@ -16,6 +16,7 @@ from exportlint.trial.findings.wording.finding_messages import lowering_text
 from exportlint.trial.ladder import Stop
 from exportlint.trial.protocol.frames import from_here
 from exportlint.trial.protocol.outcomes import FAILED, MODES, RUNNING, SKIPPED
+from exportlint.trial.protocol.purposes import serves
 from exportlint.trial.protocol.stages import LADDER, LOAD, READ_ELSEWHERE, SWAP_DECOMPOSITION, StageKind, lowering
 from exportlint.trial.protocol.target import TargetError
 from exportlint.trial.run import run_trials
@@ -34,7 +35,17 @@ if TYPE_CHECKING:
 
 
 # These say what a model is good for; the others say more about a failure, which a trial shows.
-_COLUMNS = (StageKind.EAGER, StageKind.EXPORT, StageKind.COMPARE, StageKind.SIZES, StageKind.FROM_PROGRAM)
+_COLUMNS = (
+    StageKind.EAGER,
+    StageKind.EXPORT,
+    StageKind.COMPARE,
+    StageKind.SIZES,
+    StageKind.FROM_PROGRAM,
+    StageKind.BREAKS,
+    StageKind.RECOMPILES,
+    StageKind.AGREEMENT,
+    StageKind.COST,
+)
 _MOST_REASONS = 5  # of one stage
 
 
@@ -57,7 +68,8 @@ def run_matrix(targets: Sequence[Target], options: TrialOptions, required: Seque
 
 def _columns(options: TrialOptions) -> Iterator[str]:
     """The stages that say how far a target comes, in the order of the ladder."""
-    yield from (row.name for row in LADDER if row.kind in _COLUMNS and row not in (SWAP_DECOMPOSITION, READ_ELSEWHERE))
+    shown = (row for row in LADDER if row.kind in _COLUMNS and row not in (SWAP_DECOMPOSITION, READ_ELSEWHERE))
+    yield from (row.name for row in shown if serves(row.purpose, options.purpose))
     yield from (lowering(name).name for name in options.lower)
 
 
@@ -77,13 +89,27 @@ def _row(report: TargetReport, columns: Sequence[str]) -> MatrixRow:
     if load and not load.passed:
         reasons = [WhyNot((load.name,), load.status, load.full_detail, *_place(report))]
     else:
-        reasons = [*_of_export(shown, report), *_one_of_each(reasons)]
-    return MatrixRow(report.name, statuses, {stage.name: stage.seconds for stage in shown}, tuple(reasons))
+        reasons = [*_of_model(shown, report), *_one_of_each(reasons)]
+    seconds = {stage.name: stage.seconds for stage in shown}
+    return MatrixRow(report.name, statuses, seconds, tuple(reasons), dict(_figures(shown)))
 
 
-def _of_export(shown: Sequence[StageResult], report: TargetReport) -> Iterator[WhyNot]:
-    """Of what comes before the lowerings. The modes of export share their findings, which the first of them has."""
+def _figures(shown: Sequence[StageResult]) -> Iterator[tuple[str, str]]:
+    """What stages of torch.compile that passed have found: "passed" would say too much."""
+    for stage in shown:
+        number = sum(seen.kind in ("graph-break", "recompile") for seen in stage.observations)
+        match stage.row.kind:
+            case StageKind.BREAKS | StageKind.RECOMPILES if stage.passed and number:
+                yield stage.name, str(number)
+            case StageKind.COST if stage.passed and (ratio := stage.data["cost"]["ratio"]) is not None:
+                yield stage.name, f"{ratio:g} x"
+
+
+def _of_model(shown: Sequence[StageResult], report: TargetReport) -> Iterator[WhyNot]:
+    """Of what comes before the lowerings. The modes of export share their findings, which the first of them has; a
+    graph that breaks is no failure of its stage."""
     failed = [stage for stage in shown if stage.status in FAILED and not stage.row.lowering]
+    failed += [stage for stage in shown if stage.passed and stage.row.kind in (StageKind.BREAKS, StageKind.RECOMPILES)]
     found = [one for one in findings_of(report, Path.cwd().resolve(), MODES) if one.severity is not Severity.NOTE]
     told: list[str] = []
     for stage in failed:
@@ -93,7 +119,7 @@ def _of_export(shown: Sequence[StageResult], report: TargetReport) -> Iterator[W
             stages = tuple(modes) if len(one.effect) > 1 and modes else (stage.name,)
             told += stages
             yield WhyNot(stages, stage.status, one.message, one.path, one.line)
-        if not own and stage.name not in told:
+        if not own and stage.name not in told and not stage.passed:
             yield WhyNot((stage.name,), stage.status, stage.full_detail, *_place(report))
 
 

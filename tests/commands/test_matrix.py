@@ -99,3 +99,22 @@ def test_what_cannot_be_tried_is_2(project: Path) -> None:
     ):
         code, _, err = run(project, *arguments)
         assert (code, sentence in err) == (2, True), err
+
+
+def test_for_compile_the_columns_are_what_torch_compile_does(project: Path) -> None:
+    code, out, err = run(project, "small", "--for", "compile", "--output-format", "json")
+    assert code == 0, err
+    data = json.loads(out)
+    jsonschema.validate(data, SCHEMA)
+    assert data["stages"] == ["eager", "breaks", "recompiles", "agreement", "cost"]
+    (small,) = data["targets"]
+    stages = {stage["name"]: stage for stage in small["stages"]}
+    assert (stages["breaks"]["status"], stages["breaks"]["figure"]) == ("passed", "1")
+    assert stages["cost"]["figure"].endswith(" x")
+    (why,) = small["reasons"]
+    assert (why["stages"], why["path"], why["line"]) == (["breaks"], "branch.py", 7)
+
+
+def test_lowerings_are_not_of_what_is_compiled(project: Path) -> None:
+    code, _, err = run(project, "small", "--for", "compile", "--require", "saved")
+    assert (code, "--require is about the exported program, which --for compile does not make" in err) == (2, True)

@@ -97,3 +97,21 @@ def test_two_targets_with_the_same_file_name_keep_their_folders() -> None:
     rows = tuple(MatrixRow(name, {"eager": "passed"}, {}) for name in ("a/net.py", "b/net.py", "c/other.py"))
     text = render_matrix(Matrix(None, ("eager",), rows), RenderOptions(width=80))
     assert [line.split()[0] for line in text.splitlines()[1:4]] == ["a/net.py", "b/net.py", "other.py"]
+
+
+def test_what_a_stage_has_found_stands_in_its_cell() -> None:
+    found = WhyNot(("breaks",), "passed", "torch.compile breaks the graph here", "src/net.py", 7)
+    statuses = {"eager": "passed", "breaks": "passed", "cost": "passed"}
+    figures = {"breaks": "2", "cost": "0.41 x"}
+    row_of_net = MatrixRow("src/net.py", statuses, dict.fromkeys(statuses, 0.25), (found,), figures)
+    matrix = Matrix("2.13.0", ("eager", "breaks", "cost"), (row_of_net,))
+    table, reasons, headline = render_matrix(matrix, RenderOptions(width=80)).split("\n\n")
+    assert [line.split() for line in table.splitlines()] == [
+        ["target", "eager", "breaks", "cost"],
+        ["net.py", "passed", "2", "0.41", "x"],
+    ]
+    assert reasons == "src/net.py\n  src/net.py:7: breaks: torch.compile breaks the graph here"
+    assert headline == "1 target (torch 2.13.0)\n"
+    data = json.loads(as_json(matrix))
+    jsonschema.validate(data, SCHEMA)
+    assert [stage.get("figure") for stage in data["targets"][0]["stages"]] == [None, "2", "0.41 x"]

@@ -315,7 +315,7 @@ CALLS = 0
 
 class CountsInFile(nn.Module):
     def forward(self, x):
-        global CALLS
+        global CALLS  # noqa: PLW0603 - what the model is for
         CALLS += 1  # global
         return x * CALLS
 
