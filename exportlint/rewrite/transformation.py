@@ -94,6 +94,7 @@ _MODULES: Mapping[str, str] = {
     "cloned-first": "cloned_first:ClonedFirst",
     "computed-anew": "computed_anew:ComputedAnew",
     "declared-dims": "declared_dims:DeclaredDims",
+    "dynamo-settings": "dynamo_settings:DynamoSettings",
     "eager-side": "eager_side:EagerSide",
     "eval-mode": "eval_mode:EvalMode",
     "onnx-by-export": "onnx_by_export:OnnxByExport",

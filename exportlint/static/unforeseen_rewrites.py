@@ -57,7 +57,7 @@ _GENERAL = (
 # Before these, of what no export showed: a call of the script raised, which may be one of torch.jit.
 _OF_NO_EXPORT = ("for-torchscript",)
 # Before these, of what torch.compile alone leaves the graph for.
-_OF_COMPILE = ("kept-in-eager",)
+_OF_COMPILE = ("kept-in-eager", "dynamo-settings")
 _MOST = 4
 
 

@@ -131,3 +131,29 @@ def test_fix_for_compile_makes_one_graph_of_it(folder: Path) -> None:
     assert "torch.where(x.sum() > 0, x * 2, x - 1)" in text
     after = told(folder, "trial", "--for", "compile", "--backend", "eager", "net.py")["targets"][0]
     assert (after["graph_breaks"], len(after["graphs"])) == ([], 1)
+
+
+READS = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def forward(self, x):
+        return x[x > 1].sum() * x.max().item()
+
+
+model = Net().eval()
+example_args = (torch.arange(4.0),)
+"""
+
+
+@pytest.mark.slow
+def test_fix_for_compile_sets_what_torch_takes_into_the_graph(folder: Path) -> None:
+    (folder / "net.py").write_text(READS, "utf-8")
+    done = exportlint(folder, "fix", "--for", "compile", "--write", "net.py")
+    assert done.returncode == 0, done.stderr
+    assert "lines that break the graph: 1 -> 0" in done.stdout
+    text = (folder / "net.py").read_text("utf-8")
+    assert "torch._dynamo.config.capture_dynamic_output_shape_ops = True" in text
+    assert "torch._dynamo.config.capture_scalar_outputs = True" in text

@@ -556,6 +556,7 @@ RECOMPILES = Stage(
     "the compiled model on other sizes and numbers, and on the same again: what compiles each time, and what ends it",
     purpose=COMPILE,
     needs=(*_TO_COMPARE, _compiles),
+    asked=lambda so_far: {"seconds": so_far.options.timeout / 3},  # one change that has begun may take as long again
     repro=False,
 )
 AGREEMENT = Stage(

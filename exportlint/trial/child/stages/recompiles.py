@@ -14,14 +14,15 @@ _SECONDS = 60.0  # after which no further change is begun
 
 
 def run(request: StageRequest) -> StageAnswer:
-    """One change of the inputs after another, each on a model compiled afresh."""
-    until = time.monotonic() + _SECONDS
+    """One change of the inputs after another, each on a model compiled afresh; so many "seconds", if that is less."""
+    seconds = min(_SECONDS, request.options["seconds"])
+    until = time.monotonic() + seconds
     tried: list[str] = []
     known: set[object] = set()
     before, why = NOTHING, ""
     for change in changes(request.loaded, until):
         if time.monotonic() > until:
-            why = f", then stopped after {_SECONDS:g} s"
+            why = f", then stopped after {seconds:.3g} s"
             break
         seen = recurring(request.loaded, change, until - time.monotonic(), before)
         tried.append(change.kind)

@@ -1,0 +1,99 @@
+"""Settings of Dynamo under which what breaks the graph stays in it.
+
+Of torch.compile: a number that is read from a tensor, a result whose size depends on data, and a recurrent layer end
+the graph, and each is taken into it where a setting says so. That is what torch itself advises. The setting holds for
+the whole process, and what Python then decides by such a number still breaks: a run has to show it.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from exportlint.rewrite.draft import statements
+from exportlint.rewrite.transformation import Proposal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from exportlint.engine.source.symbols import ModuleInfo
+    from exportlint.rewrite.transformation import Site
+
+_NUMBERS, _SIZES, _RECURRENT = "capture_scalar_outputs", "capture_dynamic_output_shape_ops", "allow_rnn"
+_DOES = {
+    _NUMBERS: "take numbers that are read from tensors into the graph",
+    _SIZES: "take results whose size depends on data into the graph",
+    _RECURRENT: "take recurrent layers into the graph",
+}
+_READ = frozenset({"item", "tolist", "int", "float", "bool"})
+_SIZED_BY_DATA = frozenset({
+    "nonzero", "argwhere", "unique", "unique_consecutive", "masked_select", "repeat_interleave", "where", "bincount",
+})  # fmt: skip
+_RECURRENT_LAYERS = frozenset({"torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"})
+
+
+class DynamoSettings:
+    """One proposal: all settings that the statement may need, above the first definition of the file."""
+
+    def proposals(self, site: Site) -> Iterator[Proposal]:
+        draft = site.draft()
+        statement = draft.statement_of(site.node)
+        wanted = [] if statement is None else list(_wanted(site.module, statement))
+        settings = {name: f"torch._dynamo.config.{name} = True" for name in wanted}
+        known = {name for name, text in settings.items() if text in site.module.parsed.text}
+        first = next((one for one in site.module.tree.body if isinstance(one, _DEFINITIONS)), None)
+        if first is None or known == set(wanted):
+            return
+        missing = [name for name in wanted if name not in known]
+        for name in missing:
+            draft.above(first, statements(settings[name]))
+        does = " and ".join(_DOES[name] for name in missing)
+        yield Proposal(f"{does}, by a setting of the process", draft)
+
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def _wanted(module: ModuleInfo, statement: ast.stmt) -> Iterator[str]:
+    """The settings under which what the statement itself computes may stay in the graph."""
+    own = list(_own_expressions(statement))
+    called = {_name(one.func) for one in own if isinstance(one, ast.Call)}
+    if called & _READ:
+        yield _NUMBERS
+    if called & _SIZED_BY_DATA or any(_is_by_data(one) for one in own):
+        yield _SIZES
+    if {one.attr for one in own if isinstance(one, ast.Attribute)} & set(_recurrent_layers(module)):
+        yield _RECURRENT
+
+
+def _own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
+    """Those of the statement, not of the statements inside of it."""
+    waiting: list[ast.AST] = [child for child in ast.iter_child_nodes(statement) if not isinstance(child, ast.stmt)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.expr):
+            yield node
+        waiting += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt)]
+
+
+def _name(function: ast.expr) -> str:
+    return (
+        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    )
+
+
+def _is_by_data(node: ast.expr) -> bool:
+    """Is it `x[mask]`, or `x[a > b]`?"""
+    if not isinstance(node, ast.Subscript):
+        return False
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    return any(isinstance(one, ast.Name | ast.Attribute | ast.Compare | ast.BinOp | ast.UnaryOp) for one in parts)
+
+
+def _recurrent_layers(module: ModuleInfo) -> Iterator[str]:
+    """The attributes that some class of the file gives a recurrent layer."""
+    for node in ast.walk(module.tree):
+        match node:
+            case ast.Assign(value=ast.Call(func=function), targets=targets):
+                if module.dotted(function) in _RECURRENT_LAYERS:
+                    yield from (target.attr for target in targets if isinstance(target, ast.Attribute))
