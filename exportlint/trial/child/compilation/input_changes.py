@@ -194,7 +194,7 @@ def _number(sample: _Sample, index: int, number: float, step: float) -> Change:
 
 
 _PACES = (1, 2, 4, 8, 16)
-_LARGE = 16  # of steps that leave a range of sizes with one graph for all of it
+_LARGE, _LARGEST = 16, 64  # steps that leave a range of sizes with one graph for all of it
 _MOST_GROUPS = 8
 Dims = tuple[tuple[int, int], ...]  # leaf, dim
 
@@ -208,7 +208,7 @@ def _sizes(sample: _Sample) -> Iterator[Change]:
             known |= set(dims)
             yield found
             size = found.values(0)
-            larger = _size(sample, dims, partial(_larger, size, max(size, _LARGE)))
+            larger = _size(sample, dims, partial(_larger, size, max(_LARGE, min(size, _LARGEST))))
             if larger.values(1) != found.values(1) and sample.takes(larger):
                 yield larger
 
@@ -242,7 +242,7 @@ def _growths(size: int) -> Iterator[Callable[[int], int]]:
         yield partial(_larger, size, pace)
     if (root := math.isqrt(size)) ** 2 == size:
         yield lambda call: (root + call) ** 2
-    yield lambda call: size << call
+    yield lambda call: size << min(call, STEPS)
 
 
 def _larger(size: int, pace: int, call: int) -> int:
