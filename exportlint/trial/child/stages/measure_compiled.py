@@ -95,10 +95,14 @@ def _compiled(request: StageRequest, plan: tuple[int, ...]) -> tuple[RunRecord, 
 
 
 def _recompiles(request: StageRequest) -> list[dict[str, Any]]:
-    found = []
+    found: list[dict[str, Any]] = []
+    known: set[object] = set()
     for change in changes(request.loaded, time.monotonic() + _SECONDS):
         seen = recurring(request.loaded, change, _SECONDS)
         for one in seen.found:
+            if one.guard.subject in known:
+                continue
+            known.add(one.guard.subject)
             observed = Observation("recompile", one.guard.guard, details={"changed": dict(one.change)})
             found.append(observed.at(one.guard.frames).to_dict())
         if change.kind == AGAIN and found:
