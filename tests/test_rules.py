@@ -11,7 +11,8 @@ from exportlint.registry import TESTED_TORCH, RuleInfo, all_rules
 from exportlint.static.check_file import links_of
 from exportlint.static.severity import is_advice, shown_in
 from exportlint.static.static_pass import StaticOptions, check
-from exportlint.trial.protocol.outcomes import PASSED
+from exportlint.trial.protocol.outcomes import PASSED, Compiled
+from exportlint.trial.protocol.purposes import COMPILE, EXPORT
 from exportlint.truth.fixture import read_fixture
 from exportlint.truth.rewritten import rewritten_classes
 
@@ -22,11 +23,12 @@ if TYPE_CHECKING:
 RULES = all_rules()
 LOWERED = {name: rule for name, rule in RULES.items() if rule.cls.lowerings}
 BOTH = ("non-strict", "strict")
+ONE_GRAPH = Compiled.ONE_GRAPH.value
 
 
-def reported(rule: RuleInfo, torch: str | None) -> set[tuple[int, str, str]]:
+def reported(rule: RuleInfo, torch: str | None, purpose: str = EXPORT) -> set[tuple[int, str, str]]:
     file = SourceFile(rule.fixture, rule.fixture.name)
-    options = StaticOptions(torch=torch, modes=BOTH, lowerings=rule.cls.lowerings)
+    options = StaticOptions(torch=torch, modes=BOTH, lowerings=rule.cls.lowerings, purpose=purpose)
     report = check([file], tuple(RULES.values()), options)
     assert not report.problems
     return {(f.line, f.severity.value, f.rule) for f in report.findings}
@@ -40,12 +42,26 @@ def listed(found: Iterable[tuple[int, str, str]]) -> str:
 def test_the_findings_of_a_fixture_are_the_marked_ones(rule: RuleInfo) -> None:
     fixture = read_fixture(rule.fixture)
     found = reported(rule, fixture.torch or TESTED_TORCH)
-    marked = {(m.line, m.kind, m.rule) for m in fixture.marks if m.kind != "missed"}
+    marked = {(m.line, m.kind, m.rule) for m in fixture.marks if m.kind not in {"missed", "compile"}}
     missed = {(m.line, m.rule) for m in fixture.marks if m.kind == "missed"}
     assert not (found - marked), f"{rule.fixture}: found but not marked\n{listed(found - marked)}"
     assert not (marked - found), f"{rule.fixture}: marked but not found\n{listed(marked - found)}"
     caught = missed & {(line, name) for line, _, name in found}
     assert not caught, f"marked as missed and found, say `# error:` instead: {caught}"
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_what_is_found_for_compile_alone_is_marked_and_breaks_the_graph_there(rule: RuleInfo) -> None:
+    marked = {
+        mark.line for mark in read_fixture(rule.fixture).marks if mark.kind == "compile" and mark.rule == rule.name
+    }
+    if not marked:
+        return
+    exported = {line for line, _, name in reported(rule, TESTED_TORCH) if name == rule.name}
+    found = {line for line, _, name in reported(rule, TESTED_TORCH, COMPILE) if name == rule.name}
+    assert found - exported == marked
+    records = rule.compiled()[TESTED_TORCH].values()
+    assert marked <= {line for record in records for line, *_ in record.get("graph_breaks", ())}
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
@@ -57,9 +73,9 @@ def test_torch_does_not_disprove_the_rule(rule: RuleInfo) -> None:
         if is_advice(case) or rule.cls.lowerings:
             continue
         outcomes = [record for measured in truth.values() for record in measured.get(case, {}).values()]
-        assert any(r["outcome"] != "exports" or r.get("then") or r.get("deprecated") for r in outcomes), (
-            f"{case}: no measured torch refuses it"
-        )
+        exported = any(r["outcome"] != "exports" or r.get("then") or r.get("deprecated") for r in outcomes)
+        compiled = (measured.get(case, {}).get("outcome", ONE_GRAPH) for measured in rule.compiled().values())
+        assert exported or any(outcome != ONE_GRAPH for outcome in compiled), f"{case}: no measured torch refuses it"
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)

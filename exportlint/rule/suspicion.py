@@ -82,7 +82,8 @@ class Suspicion:
 
     `path` is absolute: a file's forward also runs functions of other files. `at_most` caps the severity that the
     measured truth would give. `links` are the pages of the rule, which the static pass adds. `rewrites` are those of
-    the rule's repair, the best one first.
+    the rule's repair, the best one first. `in_python`: torch.compile has left the graph before it comes there, so that
+    what it does with such code is not to be told.
     """
 
     path: str
@@ -94,3 +95,4 @@ class Suspicion:
     at_most: Severity
     links: tuple[Link, ...] = ()
     rewrites: tuple[SuspectedRewrite, ...] = ()
+    in_python: bool = False

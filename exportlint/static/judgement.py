@@ -83,12 +83,13 @@ def _suspicion_from_plain(
     at_most: str,
     links: Any,
     rewrites: Any,
+    in_python: bool,
 ) -> Suspicion:
     line, column, end_line, end_column = place
     where = Place(line, column, end_line, end_column)
     pages = tuple(Link(kind, name, url) for kind, name, url in links)
     ways = tuple(_rewrite_from_plain(*entry) for entry in rewrites)
-    return Suspicion(path, rule, case, where, message, suggestion, Severity(at_most), pages, ways)
+    return Suspicion(path, rule, case, where, message, suggestion, Severity(at_most), pages, ways, in_python)
 
 
 def _rewrite_from_plain(

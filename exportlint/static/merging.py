@@ -52,10 +52,11 @@ class MergedSuspicions:
     """Collects the suspicions of all judgements by place, and makes findings of them.
 
     shown      absolute path of a checked file -> how reports name it; what stands in other files is left out
-    measured   what torch did with the cases of a rule, by the rule's name
+    measured   what torch did with the cases of a rule, by the rule's name; and, where it is True, where torch.compile
+               has left the graph before
     """
 
-    def __init__(self, shown: dict[str, str], measured: Callable[[str], CaseJudge], files: FileStore) -> None:
+    def __init__(self, shown: dict[str, str], measured: Callable[[str, bool], CaseJudge], files: FileStore) -> None:
         self._shown = shown
         self._measured = measured
         self._files = files
@@ -63,7 +64,7 @@ class MergedSuspicions:
 
     def add(self, judgement: Judgement) -> None:
         for suspicion in judgement.suspicions:
-            severity = self._measured(suspicion.rule).severity(suspicion.case)
+            severity = self._measured(suspicion.rule, suspicion.in_python).severity(suspicion.case)
             if severity is not None and suspicion.path in self._shown:
                 capped = max(severity, suspicion.at_most, key=lambda s: s.rank)
                 key = (suspicion.path, *astuple(suspicion.place), suspicion.rule)
@@ -80,7 +81,8 @@ class MergedSuspicions:
             yield from (self._finding(severity, suspicion, seen) for severity, suspicion in by_case.values())
 
     def _finding(self, severity: Severity, suspicion: Suspicion, seen: Counter[tuple[str, str, str]]) -> Finding:
-        measured, shown = self._measured(suspicion.rule), self._shown[suspicion.path]
+        measured = self._measured(suspicion.rule, suspicion.in_python)
+        shown = self._shown[suspicion.path]
         line = self._files.line(suspicion.path, suspicion.place.line)
         same_line = (suspicion.rule, suspicion.path, line.strip())
         seen[same_line] += 1

@@ -246,16 +246,26 @@ _COMPILE = "compile"  # where a finding's effect has modes of export
 
 class CompiledCases:
     """What torch.compile does with the cases of a rule. A torch version that was not measured is judged by the nearest
-    older one; of a case that was measured in none, nothing is said."""
+    older one; of a case that was measured in none, nothing is said, nor of one whose model breaks the graph only where
+    it reads a number, before it comes to what the rule is about, nor where torch.compile is `in_python` already."""
 
-    def __init__(self, rule: RuleInfo, torch: str | None) -> None:
+    def __init__(self, rule: RuleInfo, torch: str | None, *, in_python: bool = False) -> None:
         compiled = rule.compiled()
         versions = [v for v in compiled if torch is None or version_key(v)[:2] <= version_key(torch)[:2]]
         self._rule = rule
-        self._fitting = [(version, compiled[version]) for version in reversed(versions)]
+        self._fitting = [(version, compiled[version]) for version in reversed(versions) if not in_python]
 
     def _measured(self, case: str) -> tuple[str, Mapping[str, Any]]:
-        return next(((version, cases[case]) for version, cases in self._fitting if case in cases), ("", {}))
+        found = ((version, cases[case]) for version, cases in self._fitting if case in cases)
+        nothing: tuple[str, Mapping[str, Any]] = ("", {})
+        version, record = next(found, nothing)
+        return nothing if record.get("breaks_before") or self._never_changes(record) else (version, record)
+
+    def _never_changes(self, record: Mapping[str, Any]) -> bool:
+        """Is it compiled again only in another environment? A process has one."""
+        changed = {kind for _, kind in record.get("recompiles", ())}
+        only_again = record.get("outcome") == Compiled.RECOMPILES.value and changed == {"other-inputs"}
+        return only_again and "other-environment" in self._rule.cls.shown_by
 
     def severity(self, case: str) -> Severity | None:
         """What nobody is told is an error, what costs time a warning."""

@@ -82,7 +82,7 @@ def check(
     judgements = _judgements(files, known, rules, options, on_judged or _nobody)
     by_name = {rule.name: rule for rule in rules}
     # What was measured is read only when a rule has reported something.
-    measured = cache(lambda name: _measured(by_name[name], options))
+    measured = cache(lambda name, in_python: _measured(by_name[name], options, in_python=in_python))
     merged = MergedSuspicions(shown, measured, known)
     for judgement in judgements:
         merged.add(judgement)
@@ -90,13 +90,15 @@ def check(
     return StaticReport(tuple(findings), tuple(_problems(shown, judgements)), len(files))
 
 
-def _measured(rule: RuleInfo, options: StaticOptions) -> CaseJudge:
+def _measured(rule: RuleInfo, options: StaticOptions, *, in_python: bool) -> CaseJudge:
     if rule.cls.lowerings:
         return LoweredCases(rule, options.torch, options.lowerings, options.settings)
     if options.purpose == COMPILE:
-        return CompiledCases(rule, options.torch)
+        return CompiledCases(rule, options.torch, in_python=in_python)
     exported = MeasuredCases(rule, options.torch, options.modes)
-    return ExportedAndCompiled(exported, CompiledCases(rule, options.torch)) if options.purpose == BOTH else exported
+    if options.purpose != BOTH:
+        return exported
+    return ExportedAndCompiled(exported, CompiledCases(rule, options.torch, in_python=in_python))
 
 
 def _nobody(_done: int, _of: int) -> None:

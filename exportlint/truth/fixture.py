@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-# `# missed: rule` is a known miss: a test fails the day the rule catches it.
-KINDS = ("error", "warning", "note", "missed")
+# `# missed: rule` is a known miss: a test fails the day the rule catches it. `# compile: rule` marks what is found for
+# torch.compile alone, where torch.export does it right.
+KINDS = ("error", "warning", "note", "missed", "compile")
 _MARK = re.compile(rf"#\s*(?P<kind>{'|'.join(KINDS)}):\s*(?P<rules>[a-z0-9-]+(?:\s*,\s*[a-z0-9-]+)*)\s*$")
 
 
@@ -49,6 +50,10 @@ class Fixture:
     classes: tuple[FixtureClass, ...]
     marks: tuple[Mark, ...]
     torch: str | None
+
+    def marks_of(self, rule: str) -> list[Mark]:
+        """Those of what the rule finds."""
+        return [mark for mark in self.marks if mark.rule == rule and mark.kind != "missed"]
 
     def class_at(self, line: int) -> FixtureClass | None:
         """The Bad or Good class that the line stands in."""

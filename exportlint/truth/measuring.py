@@ -25,7 +25,7 @@ from exportlint.trial.protocol.shortening import short
 from exportlint.trial.protocol.stages import MEASURE, MEASURE_COMPILED
 from exportlint.trial.protocol.target import Target, TargetKind
 from exportlint.truth.definable import without
-from exportlint.truth.fixture import FixtureClass, read_fixture
+from exportlint.truth.fixture import Fixture, FixtureClass, read_fixture
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -132,9 +132,24 @@ def measure_compiled(where: Laboratory, subject: Measurable) -> dict[str, dict[s
     cannot define, that eager refuses, or whose process ended, is not there."""
     with tempfile.TemporaryDirectory() as folder:
         path, _ = _tryable(where.server, subject.fixture, Path(folder))
-        classes = read_fixture(path).classes
-        records = where.pool.map(lambda cls: _compiled(where.server, path, cls), classes)
-        return {cls.name: record for cls, record in zip(classes, records, strict=True) if record}
+        fixture = read_fixture(path)
+        records = where.pool.map(lambda cls: _compiled(where.server, path, cls), fixture.classes)
+        measured = {cls.name: record for cls, record in zip(fixture.classes, records, strict=True) if record}
+        for name in broken_before(fixture, subject.name, measured):
+            measured[name]["breaks_before"] = True
+        return measured
+
+
+def broken_before(fixture: Fixture, rule: str, measured: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The classes in which every break of the graph comes before the line that the rule reports: a number is read
+    there, and is one of Python from then on."""
+    found = []
+    for cls in fixture.classes:
+        marked = [mark.line for mark in fixture.marks_of(rule) if fixture.class_at(mark.line) == cls]
+        lines = [line for line, *_ in measured.get(cls.name, {}).get("graph_breaks", ())]
+        if marked and lines and all(line is not None and cls.line <= line < min(marked) for line in lines):
+            found.append(cls.name)
+    return found
 
 
 def _compiled(server: Server, path: Path, cls: FixtureClass) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from exportlint.errors import UserError, nearest
 from exportlint.registry import UNTRIED
 from exportlint.stored_truth import changed, file_of, read
-from exportlint.trial.protocol.outcomes import MODES
+from exportlint.trial.protocol.outcomes import MODES, Compiled
 from exportlint.truth.fixture import read_fixture
 from exportlint.truth.lowering_truth import Lowered, measure_lowered
 from exportlint.truth.measuring import Laboratory, Measurable, Measured, Planned, laboratory, measure, measure_compiled
@@ -45,12 +45,12 @@ def measure_rules(
 
     def on_rule(subject: Measurable, truth: dict[str, Any]) -> None:
         path = write(truth, subject)
-        _write_compiled(where, subject)
+        compiled = _write_compiled(where, subject)
         targets = lowerings or _lowerings_of(subject.name)
         if targets:
             _lower(subject, truth["torch"], targets, python)
         _Repairs(where, subject, anew=True).write()
-        _print_verdict(subject.name, truth["exported"], is_lowered=bool(targets))
+        _print_verdict(subject.name, truth["exported"], compiled, is_lowered=bool(targets))
         sys.stdout.write(f"{subject.name}: written to {path}\n")
 
     with laboratory(python, jobs) as where:
@@ -94,7 +94,7 @@ def measure_compile(names: list[str], python: Path | None = None, jobs: int | No
     return 0
 
 
-def _write_compiled(where: Laboratory, subject: Measurable) -> None:
+def _write_compiled(where: Laboratory, subject: Measurable) -> dict[str, dict[str, Any]]:
     records = measure_compiled(where, subject)
     with changed(subject.truth_dir, where.torch) as truth:
         truth["compiled"] = records
@@ -104,6 +104,7 @@ def _write_compiled(where: Laboratory, subject: Measurable) -> None:
         words = "; ".join([record.get("error", ""), *breaks, *again]).strip("; ")
         sys.stdout.write(f"{subject.name} {name} compiled: {record['outcome']} {words}".rstrip() + "\n")
     sys.stdout.flush()
+    return records
 
 
 def measure_repairs(names: list[str], python: Path | None = None, jobs: int | None = None) -> int:
@@ -196,7 +197,9 @@ def _print_class(rule: str, name: str, modes: Measured) -> None:
     sys.stdout.flush()
 
 
-def _print_verdict(rule: str, classes: Mapping[str, Measured], *, is_lowered: bool) -> None:
+def _print_verdict(
+    rule: str, classes: Mapping[str, Measured], compiled: Mapping[str, Mapping[str, Any]], *, is_lowered: bool
+) -> None:
     for name, modes in classes.items():
         outcomes = {record["outcome"] for record in modes.values()}
         if outcomes == {UNTRIED}:
@@ -204,7 +207,9 @@ def _print_verdict(rule: str, classes: Mapping[str, Measured], *, is_lowered: bo
             continue
         failing_later = any(record.get("then") for record in modes.values())
         ending = any(record.get("deprecated") for record in modes.values())
-        if name.startswith("Bad") and outcomes == {"exports"} and not (failing_later or ending or is_lowered):
+        one_graph = Compiled.ONE_GRAPH.value
+        told = failing_later or ending or is_lowered or compiled.get(name, {}).get("outcome", one_graph) != one_graph
+        if name.startswith("Bad") and outcomes == {"exports"} and not told:
             sys.stdout.write(f"{rule}: torch exports {name} correctly in both modes: there is no sin here\n")
         if name.startswith("Good") and (outcomes != {"exports"} or failing_later):
             sys.stdout.write(f"{rule}: {name} does not export everywhere\n")
