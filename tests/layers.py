@@ -250,6 +250,7 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.trial.protocol",
         "exportlint.reference",
         "exportlint.registry",
+        "exportlint.static",
         "exportlint.truth",
         "exportlint.output",
         "tabulate",

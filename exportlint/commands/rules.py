@@ -35,7 +35,7 @@ def command(output_format: str) -> int:
 
 
 def _as_data(info: RuleInfo) -> dict[str, Any]:
-    from exportlint.pages.catalogue import lowered, measured, versions  # noqa: PLC0415 (as above)
+    from exportlint.pages.catalogue import compiled, lowered, measured, versions  # noqa: PLC0415 (as above)
 
     return {
         "rule": info.name,
@@ -45,5 +45,6 @@ def _as_data(info: RuleInfo) -> dict[str, Any]:
         "graph_breaks": list(info.cls.graph_breaks),
         "docs": [{"title": title, "url": url} for title, url in info.cls.docs],
         "measured": {v: {mode: measured(info, v, mode) for mode in MODES} for v in versions()},
+        "compiled": {v: compiled(info, v) for v in versions() if v in info.compiled()},
         "lowered": {v: {name: lowered(info, v, name) for name in info.cls.lowerings} for v in versions()},
     }

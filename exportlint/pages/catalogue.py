@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from exportlint.trial.protocol.outcomes import MODES, NON_STRICT, Outcome
 from exportlint.trial.protocol.stages import LADDER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from exportlint.truth.fixture import Fixture, FixtureClass
 
@@ -42,18 +43,30 @@ def measured(info: RuleInfo, version: str, mode: str) -> str:
     """What the version did with the Bad classes: `refused`, or `refused 5, differs 2`; empty when not measured."""
     classes = info.truth().get(version, {})
     bad = [modes[mode] for name, modes in classes.items() if name.startswith("Bad") and mode in modes]
-    counts = Counter(outcome(one) for one in bad)
-    if len(counts) == 1:
-        return next(iter(counts))
-    return ", ".join(f"{name} {number}" for name, number in counts.most_common())
+    return _counted(outcome(one) for one in bad)
+
+
+def compiled(info: RuleInfo, version: str) -> str:
+    """What torch.compile did with the Bad classes, as in `measured`."""
+    classes = info.compiled().get(version, {})
+    return _counted(record["outcome"] for name, record in classes.items() if name.startswith("Bad"))
+
+
+def judged_torch(measured: Mapping[str, Any]) -> str:
+    """Of measured versions, the one that single models are judged by: the tested torch, or else the newest."""
+    return TESTED_TORCH if TESTED_TORCH in measured else max(measured, key=version_key)
 
 
 def lowered(info: RuleInfo, version: str, target: str) -> str:
     """What the target did with the Bad classes, as in `measured`."""
     records = (by_target.get(target) for name, by_target in _bad_lowered(info, version))
-    counts = Counter(record["status"] for record in records if record)
+    return _counted(record["status"] for record in records if record)
+
+
+def _counted(words: Iterable[str]) -> str:
+    counts = Counter(words)
     if len(counts) == 1:
-        return str(next(iter(counts)))
+        return next(iter(counts))
     return ", ".join(f"{name} {number}" for name, number in counts.most_common())
 
 
@@ -105,7 +118,15 @@ def rules_page() -> str:
             "counts fixture classes, as in `refused 5, differs 2`; a word alone means all of them. A model that a",
             "version cannot define is not counted. `after repair`: how many export in the default mode and agree with",
             "eager after what `exportlint fix` writes; empty where the rule has no repair, and its page says why.",
-            "`exportlint explain RULE` shows the models.",
+            "",
+            "`torch.compile`, which `--for compile` judges by, fails on other models than export does: `one graph`",
+            "(nothing to say), `breaks` (Dynamo ends a graph there and goes on in Python), `recompiles` (it compiles",
+            "again each time that something changes), `differs` (what is compiled does something else than eager,",
+            "silently) or `raises` (where eager does not). A model counts once, by the gravest of these. One that",
+            "brings its own call of export, or that eager refuses, is not counted; empty where there is no other.",
+            "",
+            "`exportlint explain RULE` shows the models and what was measured of each, `exportlint explain GB0170` the",
+            "models that torch.compile breaks under this id.",
             "",
             _table([TESTED_TORCH], with_summary=True),
             "",
@@ -134,18 +155,27 @@ def _targets_of_deployment() -> list[str]:
 def _table(columns: list[str], *, with_summary: bool) -> str:
     summary = ["what it finds"] if with_summary else []
     after = ["after repair"] if with_summary else []
-    headers = ["rule", *summary, *(f"torch {version}, {mode}" for version in columns for mode in MODES), *after]
+    measurements = [one for version in columns for one in _measurements(version)]
+    headers = ["rule", *summary, *(header for header, _ in measurements), *after]
     rows = [
         [
             _link(info),
             *([info.summary] if with_summary else []),
-            *(measured(info, version, mode) for version in columns for mode in MODES),
+            *(cell(info) for _, cell in measurements),
             *([repaired_share(info, TESTED_TORCH)] if with_summary else []),
         ]
         for info in all_rules().values()
         if _is_ours(info) and not info.cls.lowerings
     ]
     return table(headers, rows)
+
+
+def _measurements(version: str) -> Iterator[tuple[str, Callable[[RuleInfo], str]]]:
+    """The columns of the version, as header and cell: torch.compile was not measured in all of them."""
+    for mode in MODES:
+        yield f"torch {version}, {mode}", partial(measured, version=version, mode=mode)
+    if any(version in info.compiled() for info in all_rules().values()):
+        yield f"torch {version}, `torch.compile`", partial(compiled, version=version)
 
 
 def _lowered_table() -> str:

@@ -284,7 +284,10 @@ def test_output_survives_a_terminal_that_cannot_show_it(project: Path) -> None:
 def test_rules_are_listed(project: Path) -> None:
     assert "tensor-data-access" in exportlint(project, "rules").stdout
     listed = json.loads(exportlint(project, "rules", "--output-format", "json").stdout)
-    assert {"rule", "summary", "page", "exportdb", "graph_breaks", "docs", "measured", "lowered"} == set(listed[0])
+    keys = {"rule", "summary", "page", "exportdb", "graph_breaks", "docs", "measured", "compiled", "lowered"}
+    assert keys == set(listed[0])
+    by_name = {one["rule"]: one for one in listed}
+    assert by_name["data-dependent-branch"]["compiled"]["2.13.0"].startswith("breaks ")
 
 
 @pytest.mark.parametrize(
@@ -296,6 +299,9 @@ def test_rules_are_listed(project: Path) -> None:
         ("cond-predicate", "#cond-predicate"),
         ("torch.cond", "cond_operands"),
         ("gb0170", "Graph break GB0170: Data-dependent branching"),
+        ("data-dependent-branch", "torch.compile: breaks at line "),
+        ("gb0124", "Breaks ("),
+        ("gb0124", "One graph ("),
     ],
 )
 def test_explain_knows_rules_cases_tags_and_graph_breaks(project: Path, word: str, says: str) -> None:

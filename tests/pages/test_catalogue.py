@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,6 +10,7 @@ from sources import ROOT
 
 from exportlint.errors import UserError
 from exportlint.pages.catalogue import (
+    compiled,
     folders_table,
     measured,
     outcome,
@@ -18,6 +20,7 @@ from exportlint.pages.catalogue import (
     with_table,
 )
 from exportlint.registry import TESTED_TORCH, all_rules
+from exportlint.trial.protocol.outcomes import Compiled
 from exportlint.trial.protocol.stages import LADDER
 
 if TYPE_CHECKING:
@@ -45,6 +48,20 @@ def test_every_rule_has_a_row_with_what_the_torch_that_people_install_does() -> 
         assert f"| [{name}]({name.replace('-', '_')}.py) " in text
 
 
+def test_what_torch_compile_does_stands_beside_the_modes_of_export_where_it_was_measured() -> None:
+    text, _, others = rules_page().partition("## Other versions")
+    (heads,) = [line for line in text.splitlines() if line.startswith("| rule") and "after repair" in line]
+    assert [head.strip() for head in heads.split("|")[3:6]] == [
+        f"torch {TESTED_TORCH}, non-strict",
+        f"torch {TESTED_TORCH}, strict",
+        f"torch {TESTED_TORCH}, `torch.compile`",
+    ]
+    (row,) = [line for line in text.splitlines() if line.startswith("| [data-dependent-branch]")]
+    assert row.split("|")[5].strip() == compiled(all_rules()["data-dependent-branch"], TESTED_TORCH)
+    assert "`torch.compile`" not in others
+    assert all(f"`{outcome.value}`" in text for outcome in Compiled), "each word is explained above the table"
+
+
 def test_every_stage_and_every_folder_has_a_row() -> None:
     assert all(f"| `{stage.name}` " in stages_table() for stage in LADDER)
     folders = {path.parent.relative_to(ROOT).as_posix() for path in (ROOT / "exportlint").rglob("__init__.py")}
@@ -54,6 +71,17 @@ def test_every_stage_and_every_folder_has_a_row() -> None:
 def test_an_export_that_fails_in_a_later_step_is_no_success() -> None:
     assert outcome({"outcome": "exports", "then": {"decompose": "crashed"}}) == "fails later"
     assert outcome({"outcome": "exports"}) == "exports"
+
+
+def test_of_torch_compile_the_models_that_fail_are_counted() -> None:
+    for info in all_rules().values():
+        for version, classes in info.compiled().items():
+            bad = [one["outcome"] for name, one in classes.items() if name.startswith("Bad")]
+            text = compiled(info, version)
+            counted = {
+                part.rpartition(" ")[0]: int(part.rpartition(" ")[2]) for part in text.split(", ") if ", " in text
+            }
+            assert counted == Counter(bad) if counted else {text} == (set(bad) or {""})
 
 
 def test_measured_counts_the_models_that_fail() -> None:
