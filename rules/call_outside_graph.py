@@ -1,8 +1,8 @@
 """Something is called that torch.compile does not follow, and torch.export runs while it traces.
 
 Why: Dynamo ends the graph at what it has no way into: warnings, loggers, recurrent layers (unless
-`torch._dynamo.config.allow_rnn` is set), sparse tensors, Python numbers made of arrays. The call is made in Python, each
-time, and what stands behind it is another graph. torch.export makes the call once and goes on.
+`torch._dynamo.config.allow_rnn` is set), sparse tensors, Python numbers made of arrays. The call is made in Python,
+each time, and what stands behind it is another graph. torch.export makes the call once and goes on.
 
 Instead: keep what is said for eager mode, ask in `__init__`, and let a recurrent layer stand in a part of its own that
 is not compiled, so that the rest is one graph.

@@ -13,6 +13,7 @@ Instead: keep all elements and set those aside that do not count, with a mask th
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import TYPE_CHECKING, ClassVar
 
@@ -21,6 +22,8 @@ import libcst as cst
 from exportlint import Case, OperatorRule
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from exportlint import Code
 
 _CARRIED = re.compile(r"\bcapture_dynamic_output_shape_ops\s*=\s*True")
@@ -70,8 +73,11 @@ class DataDependentShape(OperatorRule):
 
     @classmethod
     def concerns(cls, code: Code) -> bool:
-        """Does the file leave it to Dynamo's own choice whether such sizes are carried?"""
-        return not _CARRIED.search(code.module.parsed.text)
+        """Is one of them called, or a mask an index, in a file that leaves to Dynamo whether such sizes are carried?"""
+        if _CARRIED.search(code.module.parsed.text):
+            return False
+        indices = (index for node in code.sketch.nodes(ast.Subscript) for index in _indices(node))
+        return super().concerns(code) or any(code.sketch.value(index).boolean for index in indices)
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)
@@ -112,3 +118,7 @@ class DataDependentShape(OperatorRule):
         indices = (part.slice.value for part in node.slice if isinstance(part.slice, cst.Index))
         masks = (self.code.value(index) for index in indices)
         return self.code.value(node.value).is_tensor and any(mask.is_tensor and mask.boolean for mask in masks)
+
+
+def _indices(node: ast.Subscript) -> Sequence[ast.expr]:
+    return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]

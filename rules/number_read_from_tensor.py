@@ -12,6 +12,7 @@ Instead: keep the number a tensor, of no dims where it is one; a size that data 
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import TYPE_CHECKING, ClassVar
 
@@ -50,8 +51,12 @@ class NumberReadFromTensor(Rule):
 
     @classmethod
     def concerns(cls, code: Code) -> bool:
-        """Is anything read, or a tensor used as a number, where the file doesn't have Dynamo carry numbers?"""
-        return not _READ.search(code.module.parsed.text)
+        """Is anything read, or may a tensor be used as a number, where the file doesn't have Dynamo carry numbers?"""
+        if _READ.search(code.module.parsed.text):
+            return False
+        sketch = code.sketch
+        asked = {"item", "tolist"} | _MAKERS | _OF_TENSOR
+        return any(call.method in asked for call in sketch.calls) or any(map(_is_counted, sketch.nodes(ast.Slice)))
 
     def visit_Call(self, node: cst.Call) -> None:
         method, owner = called(node) or "", self._owner(node)
@@ -91,3 +96,9 @@ class NumberReadFromTensor(Rule):
                 if tensor := next((end for end in ends if end.is_tensor), None):
                     self.report(node, "BadSlice", because=tensor)
                     return
+
+
+def _is_counted(part: ast.Slice) -> bool:
+    """Is an end of it computed?"""
+    ends = (end for end in (part.lower, part.upper) if end is not None)
+    return any(not isinstance(end, ast.Constant | ast.UnaryOp) for end in ends)

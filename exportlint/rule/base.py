@@ -10,7 +10,6 @@ import enum
 from typing import TYPE_CHECKING, ClassVar
 
 from exportlint.finding import Severity
-from exportlint.rule.left_graph import is_in_python
 from exportlint.rule.suspicion import Case, Suspicion
 from exportlint.rule.syntax.walk import Visitor
 
@@ -132,6 +131,8 @@ class Rule(Visitor):
         message = wording.message.format_map(texts) + _trail(because)
         suggestion = wording.suggestion.format_map(texts)
         path, place = str(self.code.module.path), self.code.place(node)
+        from exportlint.rule.left_graph import is_in_python  # noqa: PLC0415 (libcst, once something is found)
+
         in_python = is_in_python(self.code, node, because)
         self.found.append(
             Suspicion(path, self.rule_name(), case, place, message, suggestion, at_most, in_python=in_python)
