@@ -77,6 +77,12 @@ class RuleInfo:
         """torch version -> Bad class -> mode -> what became of it after its `rewrites`, which are there in words."""
         return {version: content.get("repaired", {}) for version, content in _read_truth(self.truth_dir).items()}
 
+    @cached_property
+    def exports_everywhere(self) -> bool:
+        """Was no class of it ever refused or changed by an export, so that what an export says is not about it?"""
+        modes = (mode for classes in self.truth().values() for modes in classes.values() for mode in modes.values())
+        return all(record["outcome"] == "exports" for record in modes)
+
     def is_asked_for(self, shipped_to: Collection[str]) -> bool:
         """Has it anything to say of code that runs where torch does, or on one of these targets of deployment?"""
         return not self.cls.lowerings or not set(self.cls.lowerings).isdisjoint(shipped_to)

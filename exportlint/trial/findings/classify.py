@@ -271,6 +271,8 @@ def rule_of(seen: Observation) -> str | None:
     if by_words:
         return by_words[0]
     by_id = [name for name, info in all_rules().items() if seen.gb_id and seen.gb_id in info.cls.graph_breaks]
+    if seen.kind == "exception":  # what an export refuses is not about what it takes and torch.compile breaks at
+        by_id = [name for name in by_id if not all_rules()[name].exports_everywhere]
     return by_check or (by_id[0] if len(by_id) == 1 else None)
 
 
