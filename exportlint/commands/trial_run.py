@@ -80,6 +80,7 @@ def _options(how: TrialSettings, config: Config, *, cache: bool) -> TrialOptions
         lower=chosen_lowerings(named, config) if named or not how.quick else (),
         lowering=lowering_options(config, cache=cache, dry_run=how.dry_run, operators="operators" in how.show),
         purpose=config.purpose,
+        as_used=not config.purpose_chosen and _only_of_export(how) is None,
         backend=how.backend,
         dynamic=how.dynamic,
         python=how.python,

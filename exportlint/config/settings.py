@@ -60,6 +60,7 @@ class Config:
     lower: tuple[str, ...] = ()
     lowerings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     purpose: str = EXPORT
+    purpose_chosen: bool = False
 
     @property
     def modes(self) -> tuple[str, ...]:
@@ -130,8 +131,17 @@ def load_config(paths: Sequence[str], asked: CommandLine) -> Config:
     torch, remarks = measured_version(wanted) if wanted else (default_version(), ())
     mode = asked.mode or (table.mode if table else NON_STRICT)
     if table is None:
-        purpose = asked.purpose or EXPORT
-        return Config(root, asked.select, asked.ignore, mode, torch, wanted is not None, remarks, purpose=purpose)
+        return Config(
+            root,
+            asked.select,
+            asked.ignore,
+            mode,
+            torch,
+            wanted is not None,
+            remarks,
+            purpose=asked.purpose or EXPORT,
+            purpose_chosen=asked.purpose is not None,
+        )
     return Config(
         root,
         asked.select or tuple(table.select or ()),
@@ -146,6 +156,7 @@ def load_config(paths: Sequence[str], asked: CommandLine) -> Config:
         (table.lower,) if isinstance(table.lower, str) else tuple(table.lower),
         table.lowerings,
         asked.purpose or table.purpose or EXPORT,
+        (asked.purpose or table.purpose) is not None,
     )
 
 

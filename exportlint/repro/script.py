@@ -360,6 +360,8 @@ def made(found):
 
 
 def as_tuple(args):
+    if isinstance(args, list):  # of several further inputs the first
+        args = args[0]
     return args if isinstance(args, tuple) else (args,)
 """
 

@@ -107,6 +107,7 @@ def _tried(
     stop: Stop,
     goes_on: Judge | None,
 ) -> TargetReport:
+    options = options.for_target(target)
     with StageRunner(server, target, options) as runner:
         workers = max(1, cores() // options.jobs)
         ladder = LadderRun(runner, target, options, lowerings, listener, workers=workers, stop=stop, goes_on=goes_on)

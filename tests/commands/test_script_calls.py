@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -382,6 +383,39 @@ def test_a_method_that_is_compiled_where_it_is_written_is_tried_on_its_object(tm
     ]
     assert told
     assert all(": note[" in line and "the script only compiles it, and that did not fail" in line for line in told)
+
+
+BOTH_CALLS = """\
+class Loud(nn.Module):
+    def forward(self, x):
+        print("rows", x.shape[0])
+        return x * 2
+
+
+class Branch(nn.Module):
+    def forward(self, x):
+        return x * 2 if x.sum() > 0 else x
+
+
+torch.compile(Loud(), backend="eager")(torch.ones(2, 4))
+torch.export.draft_export(Branch(), (torch.ones(2, 4),))
+"""
+
+
+def test_what_is_only_compiled_is_tried_for_torch_compile_and_the_rest_for_export(tmp_path: Path) -> None:
+    script(tmp_path, BOTH_CALLS)
+    done = exportlint(tmp_path, "trial", "net.py", "--output-format", "json")
+    targets = {target["name"]: target for target in json.loads(done.stdout)["targets"]}
+    stages = {name: {stage["name"] for stage in target["stages"]} for name, target in targets.items()}
+    exports, compiles = "export-non-strict", {"breaks", "recompiles", "agreement"}
+    loud, branch = sorted((name for name in targets if name != "net.py"), key=lambda name: int(name.rpartition(":")[2]))
+    assert compiles <= stages[loud]
+    assert exports not in stages[loud]
+    assert exports in stages[branch]
+    assert not compiles & stages[branch]
+    assert [one["line"] for one in targets[loud]["graph_breaks"]] == [7]
+    asked = exportlint(tmp_path, "trial", "net.py", "--for", "export", "--output-format", "json")
+    assert not any(compiles & {s["name"] for s in t["stages"]} for t in json.loads(asked.stdout)["targets"])
 
 
 DIFFERENTIATES = """\

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.protocol.outcomes import MODES
-from exportlint.trial.protocol.purposes import EXPORT
+from exportlint.trial.protocol.purposes import COMPILE, EXPORT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,6 +59,7 @@ class TrialOptions:
     """What to try, and how much of the machine it may take.
 
     purpose    what the model is judged for, see `exportlint.trial.protocol.purposes`
+    as_used    nobody chose that: what a script only compiles is judged for torch.compile
     backend    of torch.compile, whose time is measured; None: its own default, where that can compile here
     dynamic    "auto": propose which dims can be declared dynamic
     lower      names in the entry point group `exportlint.lowerings`
@@ -104,6 +105,7 @@ class TrialOptions:
     edited: Mapping[str, str] = field(default_factory=dict)
     as_unedited: Mapping[str, str] = field(default_factory=dict)
     purpose: str = EXPORT
+    as_used: bool = False
     backend: str | None = None
     only: tuple[str, ...] = ()
 
@@ -111,6 +113,10 @@ class TrialOptions:
     def is_edited(self) -> bool:
         """Is there an unedited source beside it, with which it is to be compared?"""
         return self.edited != self.as_unedited
+
+    def for_target(self, target: Target) -> TrialOptions:
+        """Those of one target, which a script may use in another way than the others."""
+        return replace(self, purpose=COMPILE) if self.as_used and target.only_compiled else self
 
     @property
     def limits(self) -> Limits:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from exportlint.trial.child.execution.inputs.input_sets import inputs_of
+from exportlint.trial.child.execution.inputs.input_sets import all_own_inputs, inputs_of
 from exportlint.trial.child.loading.loaded import copied
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.torch_private import pytree
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 # So many steps after the first call. The first may make a symbol of what was a constant, the second a symbol of what is
 # computed from it; what still compiles in the last two goes on.
 STEPS = 4
+_MOST_OTHERS = 12  # Dynamo gives a function up after 8 compilations
 
 AGAIN, SIZE, NUMBER, LENGTH, OTHER_INPUTS = "again", "size", "number", "length", "other-inputs"
 TRAINING, GRADIENTS = "training", "gradients"
@@ -47,6 +48,8 @@ class Change:
     at      gives the inputs of a call, which begin with 0
     leaves  which leaves of (args, kwargs) change
     around  is entered for a call of the model
+    steps   how many calls follow the first
+    own_inputs  of other-inputs, how many sets there are, with the sample
     """
 
     kind: str
@@ -55,11 +58,13 @@ class Change:
     at: Callable[[int], Inputs]
     leaves: tuple[int, ...] = ()
     around: Callable[[Any, int], AbstractContextManager[Any]] = lambda _model, _call: nullcontext()
+    steps: int = STEPS
+    own_inputs: int = 0
 
-    def to_dict(self, calls: int) -> dict[str, Any]:
-        """As JSON, with the values of so many calls."""
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON, with the values of all calls."""
         names = [list(one) if isinstance(one, tuple) else one for one in self.names]
-        return {"kind": self.kind, "names": names, "values": [self.values(call) for call in range(calls)]}
+        return {"kind": self.kind, "names": names, "values": [self.values(call) for call in range(self.steps + 1)]}
 
 
 def changes(loaded: Loaded, until: float) -> Iterator[Change]:
@@ -71,8 +76,21 @@ def changes(loaded: Loaded, until: float) -> Iterator[Change]:
     yield from _sizes(sample)
     yield from _lengths(sample)
     if loaded.other_args is not None:
-        yield Change(OTHER_INPUTS, (), lambda _: None, lambda call: inputs_of(loaded, call % 2))
+        yield _others(loaded)
     yield from filter(sample.takes, _modes(loaded))
+
+
+def _others(loaded: Loaded) -> Change:
+    """The sample and the target's own other inputs, one after the other, and from the beginning again."""
+    number = min(len(all_own_inputs(loaded)), _MOST_OTHERS + 1)
+    return Change(
+        OTHER_INPUTS,
+        (),
+        lambda _: None,
+        lambda call: all_own_inputs(loaded)[call % number],
+        steps=max(STEPS, number - 1),
+        own_inputs=number,
+    )
 
 
 def _modes(loaded: Loaded) -> Iterator[Change]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from exportlint.trial.child.compilation.compile_record import (
     Specialization,
     own_options,
 )
-from exportlint.trial.child.compilation.input_changes import AGAIN, NUMBER, OTHER_INPUTS, SIZE, STEPS, Change
+from exportlint.trial.child.compilation.input_changes import AGAIN, NUMBER, OTHER_INPUTS, SIZE, Change
 from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.inputs.pytree_leaves import Leaves, snapshot
 from exportlint.trial.child.execution.writing_lines import writing_lines
@@ -135,12 +136,12 @@ def recurring(loaded: Loaded, change: Change, seconds: float, before: Mend = NOT
     """What compiles again in each step of a change. `seconds` is how long the search may go on; `before` ends what
     compiles again whatever changes, so that it does not hide the rest."""
     began = time.monotonic()
-    series = _run(loaded, change, before, STEPS + 1)
+    series = _run(loaded, change, before, change.steps + 1)
     if series.raised is not None:
         return Recurrences(raised=series.raised)
     if not _found(change, series):
         return Recurrences()
-    pace = (time.monotonic() - began) / (STEPS + 1)
+    pace = (time.monotonic() - began) / (change.steps + 1)
     to_limit, longer = series, dynamo.recompile_limit() + 2
     if change.kind != OTHER_INPUTS and pace * longer < seconds:
         run = _run(loaded, change, before, longer)
@@ -155,7 +156,7 @@ def recurring(loaded: Loaded, change: Change, seconds: float, before: Mend = NOT
         seen = to_limit if cause.shown_by is series else cause.shown_by
         times, over = sum(cause.function in step for step in seen.compiled), cause.function in seen.over_limit
         guard = _where_it_is_written(loaded, change, cause.guard)
-        told.append(Recurring(change.to_dict(STEPS + 1), guard, times, len(seen.compiled), over, mends))
+        told.append(Recurring(change.to_dict(), guard, times, len(seen.compiled), over, mends))
     return Recurrences(tuple(told), ended)
 
 
@@ -226,17 +227,41 @@ def _found(change: Change, series: _Series) -> dict[str, FailedGuard]:
     compiled for may come again. Of the target's own other inputs, what they compile again for, where no other value of
     that kind would do: a word, the keys of a dict, a dtype; sizes and numbers have series of their own."""
     if change.kind == OTHER_INPUTS:
-        first = series.compiled[0] if series.compiled else {}
-        sizes = _sizes(change, 0) != _sizes(change, 1)
-        return {name: guard for name, guard in first.items() if not is_about_size_or_number(guard.guard, strides=sizes)}
+        return _found_for_others(change, series)
     *_, before, last = series.compiled
     each = {function: guard for step in series.compiled for function, guard in step.items()}
-    often = {function for function in each if sum(function in step for step in series.compiled) >= STEPS - 1}
+    often = {function for function in each if sum(function in step for step in series.compiled) >= change.steps - 1}
     return {
         function: guard
         for function, guard in each.items()
         if function in often or (function in before and function in last)
     }
+
+
+_SYMBOL_AFTER = 2  # other values, at the latest
+
+
+def _found_for_others(change: Change, series: _Series) -> dict[str, FailedGuard]:
+    """Of one other set, what is compiled again for it. Of several, what is so for one set after the other: twice for
+    words and kinds of tensors, and oftener for sizes and numbers, of which the first other one makes a symbol, and the
+    second may make one of what is computed with it."""
+    own = change.own_inputs
+    needed = min(own - 1, 2)
+    sizes = any(_sizes(change, 0) != _sizes(change, call) for call in range(1, own))
+    words: dict[str, list[FailedGuard]] = {}
+    symbols: dict[str, list[FailedGuard]] = {}
+    for step in series.compiled[: own - 1]:
+        for function, guard in step.items():
+            kind = symbols if is_about_size_or_number(guard.guard, strides=sizes) else words
+            kind.setdefault(function, []).append(guard)
+    found = {function: guards[-1] for function, guards in words.items() if _most_often(guards) >= needed}
+    return found | {
+        function: guards[-1] for function, guards in symbols.items() if _most_often(guards) > max(needed, 2)
+    }
+
+
+def _most_often(guards: Sequence[FailedGuard]) -> int:
+    return max(Counter(guard.subject for guard in guards).values())
 
 
 def _sizes(change: Change, call: int) -> list[torch.Size]:
@@ -322,7 +347,7 @@ class _Search:
         return tuple(tried), series
 
     def _run(self, mend: Mend) -> _Series:
-        return _run(self.loaded, self.change, mend, STEPS + 1)
+        return _run(self.loaded, self.change, mend, self.change.steps + 1)
 
     def _helps(self, run: _Series) -> bool:
         return self._is_as_before(run) and not _found(self.change, run)
@@ -342,7 +367,7 @@ def _differ(ours: Leaves, theirs: Leaves) -> bool:
 
 def _eager(loaded: Loaded, change: Change) -> list[Leaves]:
     model, outputs = loaded.eager(), []
-    for call in range(STEPS + 1):
+    for call in range(change.steps + 1):
         args, kwargs = change.at(call)
         seed(call)
         with change.around(model, call):

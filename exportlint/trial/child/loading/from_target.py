@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from exportlint.trial.child.loading.as_first import AsFirst
-from exportlint.trial.child.loading.loaded import Loaded, Make, as_args, as_kwargs, copied, of_values
+from exportlint.trial.child.loading.loaded import Loaded, Make, as_args, as_kwargs, as_several, copied, of_values
 from exportlint.trial.child.loading.module_wrapper import is_called_with_arguments, wrapped
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.protocol.target import EXAMPLE_ARGS, Target, TargetError, TargetKind, is_file_source, split_source
@@ -50,7 +50,7 @@ def _load_objects(target: Target) -> Loaded:
         raise TargetError(f"a class of the model is not to be found in the trial's process: {exc}") from exc
     other = parts["other_args"]
     loaded = of_values(target, parts["model"], parts["args"], parts["kwargs"], parts["dynamic_shapes"])
-    return loaded if other is None else replace(loaded, other_args=lambda: as_args("other_args", copied(other)))
+    return loaded if other is None else replace(loaded, other_args=lambda: as_several("other_args", copied(other)))
 
 
 def _load_module(target: Target) -> Loaded:
@@ -81,7 +81,7 @@ def _load_callables(target: Target) -> Loaded:
         args=lambda: as_args("args", args()),
         kwargs=lambda: as_kwargs("kwargs", kwargs()),
         dynamic_shapes=maker("dynamic-shapes", target.dynamic_shapes),
-        other_args=(lambda: as_args("other-args", other())) if target.other_args else None,
+        other_args=(lambda: as_several("other-args", other())) if target.other_args else None,
     )
 
 
@@ -98,7 +98,7 @@ def _load_fixture(target: Target) -> Loaded:
         args=lambda: as_args("inputs()", cls.inputs()),
         kwargs=lambda: as_kwargs("kwargs()", getattr(cls, "kwargs", nothing)()),
         dynamic_shapes=getattr(cls, "dynamic_shapes", nothing),
-        other_args=(lambda: as_args("other_inputs()", cls.other_inputs())) if hasattr(cls, "other_inputs") else None,
+        other_args=(lambda: as_several("other_inputs()", cls.other_inputs())) if hasattr(cls, "other_inputs") else None,
         export=own_export,
         reference=_seeded(cls.reference) if hasattr(cls, "reference") else None,
         observe=getattr(cls, "observe", None),

@@ -24,6 +24,7 @@ Make = Callable[[], Any]
 class Loaded:
     """Makers of fresh values. `export(strict)`, `reference` and `observe` only where a fixture class defines them.
 
+    other_args    further inputs that the same program must take, one set or several
     code          an import, and expressions of the model, args and kwargs, where a zoo gives them for what it made
     call_options  what else the call of a script that handed the model over was given
     """
@@ -33,7 +34,7 @@ class Loaded:
     args: Callable[[], tuple[Any, ...]]
     kwargs: Callable[[], dict[str, Any]]
     dynamic_shapes: Make
-    other_args: Callable[[], tuple[Any, ...]] | None = None
+    other_args: Callable[[], list[tuple[Any, ...]]] | None = None
     export: Callable[[bool], Any] | None = None
     reference: Make | None = None
     observe: Make | None = None
@@ -82,6 +83,15 @@ def as_args(part: str, value: Any) -> tuple[Any, ...]:
     if isinstance(value, torch.Tensor):
         return (value,)
     raise TargetError(f"{part} must give a tuple of arguments, it gave {type(value).__name__}")
+
+
+def as_several(part: str, value: Any) -> list[tuple[Any, ...]]:
+    """Sets of arguments: a list of tuples as it is, anything else as one of them."""
+    if isinstance(value, list) and value and all(isinstance(one, tuple) for one in value):
+        return value
+    if isinstance(value, list):
+        raise TargetError(f"{part} must give a tuple of arguments, or a list of such tuples; it gave another list")
+    return [as_args(part, value)]
 
 
 def as_kwargs(part: str, value: Any) -> dict[str, Any]:

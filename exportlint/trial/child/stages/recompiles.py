@@ -27,7 +27,7 @@ def run(request: StageRequest) -> StageAnswer:
         seen = recurring(request.loaded, change, until - time.monotonic(), before)
         tried.append(change.kind)
         if seen.raised is not None:
-            request.emit(of_exception(seen.raised).with_details(changed=change.to_dict(1)))
+            request.emit(of_exception(seen.raised).with_details(changed=change.to_dict()))
             return StageAnswer(REFUSED, None)
         for one in seen.found:
             if one.guard.subject not in known:  # of another change, such as a number in larger steps

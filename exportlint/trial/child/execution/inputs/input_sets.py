@@ -57,11 +57,20 @@ def are_meant(loaded: Loaded, input_set: int) -> bool:
     return not input_set or loaded.other_args is not None
 
 
+def all_own_inputs(loaded: Loaded) -> list[Inputs]:
+    """Fresh arguments of the sample and of all other ones that the target brings."""
+    own = [inputs_of(loaded, 0)]
+    if loaded.other_args:
+        seed(8)
+        own += [(args, loaded.kwargs()) for args in loaded.other_args()]
+    return own
+
+
 def inputs_of(loaded: Loaded, input_set: int) -> Inputs:
-    """Fresh arguments of an input set, equal in every process."""
+    """Fresh arguments of an input set, equal in every process: the sample, or the first of the target's other ones."""
     seed(7 + input_set)
     if input_set and loaded.other_args:
-        return loaded.other_args(), loaded.kwargs()
+        return loaded.other_args()[0], loaded.kwargs()
     args, kwargs = loaded.args(), loaded.kwargs()
     if not input_set:
         return args, kwargs
