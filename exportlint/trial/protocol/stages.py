@@ -549,6 +549,14 @@ BREAKS = Stage(
     needs=_TO_COMPARE,
     repro=False,
 )
+_BESIDE_A_REWRITE = 20.0  # seconds: each rewrite is looked at so long
+
+
+def _seconds_for_recompiles(options: TrialOptions) -> float:
+    """One change that has begun may take as long again."""
+    return options.timeout / 3 if options.behaviour is None else min(options.timeout / 3, _BESIDE_A_REWRITE)
+
+
 RECOMPILES = Stage(
     "recompiles",
     StageKind.RECOMPILES,
@@ -556,7 +564,7 @@ RECOMPILES = Stage(
     "the compiled model on other sizes and numbers, and on the same again: what compiles each time, and what ends it",
     purpose=COMPILE,
     needs=(*_TO_COMPARE, _compiles),
-    asked=lambda so_far: {"seconds": so_far.options.timeout / 3},  # one change that has begun may take as long again
+    asked=lambda so_far: {"seconds": _seconds_for_recompiles(so_far.options)},
     repro=False,
 )
 AGREEMENT = Stage(

@@ -703,7 +703,11 @@ def subject_of_guard(guard: str) -> str:
 
     >>> subject_of_guard("self.count == 3")
     'self.count'
+    >>> subject_of_guard("___check_type_id(item, 94110), type=<class 'app.Text'>")
+    'item'
     """
+    if kept := re.match(r"___check_\w+_id\((.+), \d+\)", guard):
+        return kept[1]
     return re.split(r"\s*(?:==|!=|<=|>=|<|>|mismatch|\bis\b)", guard)[0]
 
 

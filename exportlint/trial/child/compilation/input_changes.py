@@ -22,7 +22,7 @@ from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.torch_private import pytree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from exportlint.trial.child.execution.inputs.input_sets import Inputs
     from exportlint.trial.child.loading.loaded import Loaded
@@ -73,11 +73,15 @@ def changes(loaded: Loaded, until: float) -> Iterator[Change]:
     yield Change(AGAIN, (), lambda _: None, lambda _: inputs_of(loaded, 0))
     sample = _Sample.of(loaded, until)
     yield from _numbers(sample)
-    yield from _sizes(sample)
+    sizes: dict[Dims, int] = {}
+    for dims, change in _sizes(sample):
+        sizes[dims] = change.values(0)
+        yield change
     yield from _lengths(sample)
     if loaded.other_args is not None:
         yield _others(loaded)
     yield from filter(sample.takes, _modes(loaded))
+    yield from filter(sample.takes, _doubled(sample, sizes))
 
 
 def _others(loaded: Loaded) -> Change:
@@ -214,21 +218,30 @@ def _number(sample: _Sample, index: int, number: float, step: float) -> Change:
 _PACES = (1, 2, 4, 8, 16)
 _LARGE, _LARGEST = 16, 64  # steps that leave a range of sizes with one graph for all of it
 _MOST_GROUPS = 8
+_MOST_ELEMENTS = 1 << 22
 Dims = tuple[tuple[int, int], ...]  # leaf, dim
 
 
-def _sizes(sample: _Sample) -> Iterator[Change]:
+def _sizes(sample: _Sample) -> Iterator[tuple[Dims, Change]]:
     known: set[tuple[int, int]] = set()
     for dims in list(_groups(sample))[:_MOST_GROUPS]:
         if known.issuperset(dims):
             continue
         if found := _size_that_is_taken(sample, dims):
             known |= set(dims)
-            yield found
+            yield dims, found
             size = found.values(0)
             larger = _size(sample, dims, partial(_larger, size, max(_LARGE, min(size, _LARGEST))))
             if larger.values(1) != found.values(1) and sample.takes(larger):
-                yield larger
+                yield dims, larger
+
+
+def _doubled(sample: _Sample, sizes: Mapping[Dims, int]) -> Iterator[Change]:
+    """Twice as large in each step: what is halved until it is small enough is another graph each time."""
+    for dims, size in sizes.items():
+        elements = max(sample.leaves[index].numel() for index, _ in dims)
+        if elements << STEPS <= _MOST_ELEMENTS:
+            yield _size(sample, dims, partial(_shifted, size))
 
 
 def _groups(sample: _Sample) -> Iterator[Dims]:
@@ -260,7 +273,11 @@ def _growths(size: int) -> Iterator[Callable[[int], int]]:
         yield partial(_larger, size, pace)
     if (root := math.isqrt(size)) ** 2 == size:
         yield lambda call: (root + call) ** 2
-    yield lambda call: size << min(call, STEPS)
+    yield partial(_shifted, size)
+
+
+def _shifted(size: int, call: int) -> int:
+    return size << min(call, STEPS)
 
 
 def _larger(size: int, pace: int, call: int) -> int:

@@ -243,8 +243,8 @@ _SYMBOL_AFTER = 2  # other values, at the latest
 
 def _found_for_others(change: Change, series: _Series) -> dict[str, FailedGuard]:
     """Of one other set, what is compiled again for it. Of several, what is so for one set after the other: twice for
-    words and kinds of tensors, and oftener for sizes and numbers, of which the first other one makes a symbol, and the
-    second may make one of what is computed with it."""
+    words and kinds of tensors; oftener, and at last still, for sizes and numbers, since the first other one makes a
+    symbol, and the second may make one of what is computed with it."""
     own = change.own_inputs
     needed = min(own - 1, 2)
     sizes = any(_sizes(change, 0) != _sizes(change, call) for call in range(1, own))
@@ -254,10 +254,10 @@ def _found_for_others(change: Change, series: _Series) -> dict[str, FailedGuard]
         for function, guard in step.items():
             kind = symbols if is_about_size_or_number(guard.guard, strides=sizes) else words
             kind.setdefault(function, []).append(guard)
-    found = {function: guards[-1] for function, guards in words.items() if _most_often(guards) >= needed}
-    return found | {
-        function: guards[-1] for function, guards in symbols.items() if _most_often(guards) > max(needed, 2)
-    }
+    often = {name: guards[-1] for name, guards in words.items() if _most_often(guards) >= needed}
+    at_last = {function for step in series.compiled[: own - 1][-2:] for function in step}
+    still = {name: guards[-1] for name, guards in symbols.items() if name in at_last and len(guards) > _SYMBOL_AFTER}
+    return still | often
 
 
 def _most_often(guards: Sequence[FailedGuard]) -> int:
