@@ -10,7 +10,7 @@ import contextlib
 import sys
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -21,7 +21,15 @@ from exportlint.trial.child.compilation.compile_record import (
     Specialization,
     own_options,
 )
-from exportlint.trial.child.compilation.input_changes import AGAIN, NUMBER, OTHER_INPUTS, SIZE, Change
+from exportlint.trial.child.compilation.input_changes import (
+    AGAIN,
+    GRADIENTS,
+    NUMBER,
+    OTHER_INPUTS,
+    SIZE,
+    TRAINING,
+    Change,
+)
 from exportlint.trial.child.execution.comparison import compare
 from exportlint.trial.child.execution.inputs.pytree_leaves import Leaves, snapshot
 from exportlint.trial.child.execution.writing_lines import writing_lines
@@ -139,13 +147,18 @@ def recurring(loaded: Loaded, change: Change, seconds: float, before: Mend = NOT
     series = _run(loaded, change, before, change.steps + 1)
     if series.raised is not None:
         return Recurrences(raised=series.raised)
-    if not _found(change, series):
+    pace, longer = (time.monotonic() - began) / (change.steps + 1), dynamo.recompile_limit() + 2
+    if change.kind == AGAIN and not _found(change, series) and any(series.compiled[1:]) and pace * longer < seconds:
+        change = replace(change, steps=longer - 1)  # a schedule that changes something every few calls
+        series = _run(loaded, change, before, longer)
+    if series.raised is not None or not _found(change, series):
         return Recurrences()
-    pace = (time.monotonic() - began) / (change.steps + 1)
-    to_limit, longer = series, dynamo.recompile_limit() + 2
-    if change.kind != OTHER_INPUTS and pace * longer < seconds:
+    to_limit = series
+    if change.kind != OTHER_INPUTS and change.steps + 1 < longer and pace * longer < seconds:
         run = _run(loaded, change, before, longer)
         to_limit = run if run.raised is None else series
+    if change.kind in (TRAINING, GRADIENTS) and not (any(to_limit.compiled[-2:]) or to_limit.over_limit):
+        return Recurrences()  # a state that meets each mode in a few kinds has a graph for each, and no more
     search = _Search(loaded, change, before, began + seconds)
     causes = list(search.causes(series))
     ended = search.so_far if search.nothing_left else None
@@ -211,30 +224,39 @@ def _where_it_is_written(loaded: Loaded, change: Change, guard: FailedGuard) -> 
     if change.kind != AGAIN or name is None:
         return guard
     model = loaded.eager()
-    args, kwargs = change.at(0)
 
     def kept() -> list[Any]:
-        return [getattr(module, name, None) for module in model.modules()]
+        values = [getattr(module, name, None) for module in model.modules()]
+        return [(one, getattr(one, "requires_grad", None)) for one in values]
 
     if not isinstance(model, torch.nn.Module):
         return guard
-    found = writing_lines(lambda: model(*args, **kwargs), {name: kept})
+
+    def calls() -> None:
+        for call in range(change.steps + 1):  # what changes every few calls changes in one of them
+            args, kwargs = change.at(call)
+            model(*args, **kwargs)
+
+    found = writing_lines(calls, {name: kept})
     return guard._replace(frames=(found[name],)) if name in found else guard
 
 
+_LATE = 2
+
+
 def _found(change: Change, series: _Series) -> dict[str, FailedGuard]:
-    """The functions that are compiled in the last step and in the one before, or in all steps but one: values that were
+    """The functions that are compiled twice in the later half of the steps, or in all steps but one: values that were
     compiled for may come again. Of the target's own other inputs, what they compile again for, where no other value of
     that kind would do: a word, the keys of a dict, a dtype; sizes and numbers have series of their own."""
     if change.kind == OTHER_INPUTS:
         return _found_for_others(change, series)
-    *_, before, last = series.compiled
+    late = series.compiled[len(series.compiled) // 2 :]
     each = {function: guard for step in series.compiled for function, guard in step.items()}
     often = {function for function in each if sum(function in step for step in series.compiled) >= change.steps - 1}
     return {
         function: guard
         for function, guard in each.items()
-        if function in often or (function in before and function in last)
+        if function in often or sum(function in step for step in late) >= _LATE
     }
 
 
