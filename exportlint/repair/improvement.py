@@ -20,7 +20,7 @@ from exportlint.trial.protocol.stages import (
 from exportlint.trial.protocol.torch_messages import SKIPPED_FRAME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from exportlint.finding import Finding
     from exportlint.trial.protocol.observation import Observation
@@ -167,7 +167,7 @@ def _recompiled(target: TargetReport) -> int | None:
     """How many lines are the cause of compiling again and again; None where that was not looked at."""
     if status(target, RECOMPILES.name) != PASSED:
         return None
-    return len({place for place, _ in _seen_by(target, RECOMPILES.name, "recompile")})
+    return len(_recompiled_in(target, apart_from=()))
 
 
 def _compiles_worse(old: TargetReport, new: TargetReport) -> str | None:
@@ -177,8 +177,24 @@ def _compiles_worse(old: TargetReport, new: TargetReport) -> str | None:
         return f"torch.compile leaves {skipped_now} functions to Python, and left {skipped}"
     if skipped_now == skipped and lines_now > lines:
         return f"torch.compile breaks the graph at {lines_now} lines, and did at {lines}"
-    was, now = map(_recompiled, (old, new))
-    return "torch.compile compiles more of it again each time" if was is not None and (now or 0) > was else None
+    was = _recompiled(old)
+    if was is None or len(_recompiled_in(new, apart_from=_functions_that_break(old))) <= was:
+        return None
+    return "torch.compile compiles more of it again each time"
+
+
+def _functions_that_break(target: TargetReport) -> frozenset[tuple[str, str]]:
+    """Those with a graph break, and those that call them: what is compiled there again shows only once they are one
+    graph, since Python computed it."""
+    seen = _seen_by(target, BREAKS.name, "graph-break")
+    return frozenset((frame.path, frame.function) for _, one in seen for frame in one.frames)
+
+
+def _recompiled_in(target: TargetReport, *, apart_from: Collection[tuple[str, str]]) -> frozenset[tuple[str, int]]:
+    """The lines that are the cause of compiling again and again, in other functions than these."""
+    seen = _seen_by(target, RECOMPILES.name, "recompile")
+    places = ((place, one.user) for place, one in seen)
+    return frozenset(place for place, user in places if user is None or (user.path, user.function) not in apart_from)
 
 
 def _compiles_better(old: TargetReport, new: TargetReport) -> bool:
