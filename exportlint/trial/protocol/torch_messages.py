@@ -705,7 +705,11 @@ def subject_of_guard(guard: str) -> str:
     'self.count'
     >>> subject_of_guard("___check_type_id(item, 94110), type=<class 'app.Text'>")
     'item'
+    >>> subject_of_guard("33 <= x.size()[1] <= 64")
+    'x.size()[1]'
     """
+    if bounded := re.match(r"-?\d+\s*<=?\s*(.+?)(?:\s*<=?\s*-?\d+)?$", guard):
+        return bounded[1]
     if kept := re.match(r"___check_\w+_id\((.+), \d+\)", guard):
         return kept[1]
     return re.split(r"\s*(?:==|!=|<=|>=|<|>|mismatch|\bis\b)", guard)[0]
