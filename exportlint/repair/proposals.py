@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from exportlint.edited_source import overlap
 from exportlint.finding import Applicability, Edit, Evidence, Finding, Fix, Severity
 from exportlint.repair.edition import BY_CONSTRUCTION, HunkReason
+from exportlint.trial.protocol.purposes import COMPILE
+from exportlint.trial.protocol.stages import stage_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -71,6 +73,19 @@ def compatible(parts: Iterable[tuple[Finding, Fix]]) -> Proposal:
     return Proposal(tuple(taken))
 
 
+def _parted_by_rule(together: Proposal) -> Iterator[Proposal]:
+    """Without the rewrites of one rule, and those of one alone. Only of graph breaks, each of which counts: of an
+    export, what is refused first hides whether the rest helps."""
+    rules = list(dict.fromkeys(finding.rule for finding, _ in together.parts))
+    breaks = all(finding.stage and stage_named(finding.stage).purpose == COMPILE for finding, _ in together.parts)
+    if not breaks or len(rules) == 1:
+        return
+    for rule in rules:
+        yield Proposal(tuple(part for part in together.parts if part[0].rule != rule))
+    for rule in rules:
+        yield Proposal(tuple(part for part in together.parts if part[0].rule == rule))
+
+
 @dataclass
 class Proposals:
     """Gives proposals for findings, and remembers what was refuted."""
@@ -78,13 +93,14 @@ class Proposals:
     refuted: set[tuple[tuple[str, str, str], ...]] = field(default_factory=set)
 
     def of(self, findings: Sequence[Finding]) -> Iterator[Proposal]:
-        """First all that a trial showed at once, then each of these alone, in every way its rule knows; then what is
-        only suspected, one by one."""
+        """First all that a trial showed at once, then (of graph breaks) without those of one rule, and those of one
+        rule, then each alone, in every way its rule knows; then what is only suspected, one by one."""
         loud = [one for one in findings if one.rewrites and one.severity is not Severity.NOTE]
         shown = [one for one in loud if one.evidence in (Evidence.CONFIRMED, Evidence.DISCOVERED)]
         together = compatible(self._first_ways(shown))
-        if len(together.parts) > 1 and together.keys not in self.refuted:
-            yield together
+        for several in (together, *_parted_by_rule(together)):
+            if len(several.parts) > 1 and several.keys not in self.refuted:
+                yield several
         suspected = [one for one in loud if one.evidence is Evidence.SUSPECTED]
         given = set[tuple[Edit, ...]]()  # several findings may have the same rewrite
         for finding in (*shown, *suspected):
