@@ -132,8 +132,8 @@ SAID = {
     "an end of its own": (OWN_END, 1, ("error[trial-script] the script ended with exit code 3",), ("Exported. Next",)),
     "a function that is compiled": (
         COMPILED,
-        0,
-        ("note[data-dependent-branch]",),
+        1,
+        ("warning[data-dependent-branch] torch.compile breaks the graph here", "note[data-dependent-branch]"),
         ("what is exported is a `function`", "error["),
     ),
     "no converter": (
