@@ -157,3 +157,38 @@ def test_fix_for_compile_sets_what_torch_takes_into_the_graph(folder: Path) -> N
     text = (folder / "net.py").read_text("utf-8")
     assert "torch._dynamo.config.capture_dynamic_output_shape_ops = True" in text
     assert "torch._dynamo.config.capture_scalar_outputs = True" in text
+
+
+WORDS = """\
+import torch
+from torch import nn
+
+
+class Speaks(nn.Module):
+    def forward(self, x, language):
+        return x * 2 if language == "de" else x + len(language)
+
+
+def others():
+    return [(torch.ones(2, 4), word) for word in ("fr", "svenska", "en")]
+
+
+def one_list():
+    return [torch.ones(2, 4), "fr"]
+
+
+def inputs():
+    return torch.ones(2, 4), "de"
+"""
+
+
+@pytest.mark.slow
+def test_several_other_inputs_come_one_after_the_other(tmp_path: Path) -> None:
+    """Each word has a graph of its own: two others show that, where one could be a flag with two values."""
+    (tmp_path / "net.py").write_text(WORDS, "utf-8")
+    given = ("--model", "net.py:Speaks", "--args", "net.py:inputs", "--backend", "eager", "--for", "compile")
+    done = exportlint(tmp_path, "trial", *given, "--other-args", "net.py:others", "--output-format", "json")
+    (again,) = json.loads(done.stdout)["targets"][0]["recompiles"]
+    assert (again["line"], again["changed"]) == (7, "the other inputs")
+    wrong = exportlint(tmp_path, "trial", *given, "--other-args", "net.py:one_list")
+    assert "other-args must give a tuple of arguments, or a list of such tuples" in " ".join(wrong.stdout.split())
