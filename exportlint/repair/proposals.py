@@ -82,7 +82,7 @@ def _parted_by_rule(together: Proposal) -> Iterator[Proposal]:
         return
     for rule in rules:
         yield Proposal(tuple(part for part in together.parts if part[0].rule != rule))
-    for rule in rules:
+    for rule in rules if len(rules) > 2 else ():  # noqa: PLR2004 - of two, the other one was left out just now
         yield Proposal(tuple(part for part in together.parts if part[0].rule == rule))
 
 

@@ -1,0 +1,74 @@
+"""What counts as better for torch.compile, and which rewrites are tried together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from exportlint.finding import Applicability, Edit, Evidence, Finding, Fix, Severity
+from exportlint.repair.improvement import why_not
+from exportlint.repair.proposals import Proposals
+from exportlint.trial.protocol.frames import Frame
+from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.protocol.result import StageResult, TargetReport
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FORWARD, HELPER = "forward", "scaled"
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A target that breaks at these lines, and is compiled again at those; each with its function."""
+
+    breaks: Sequence[tuple[int, str]] = ()
+    recompiles: Sequence[tuple[int, str]] = ()
+    findings: Sequence[Finding] = field(default=())
+
+    @property
+    def targets(self) -> Sequence[TargetReport]:
+        stages = (
+            StageResult("load", "passed"),
+            StageResult("eager", "passed"),
+            StageResult("same-behaviour", "passed"),
+            StageResult("breaks", "passed", observations=self._seen("graph-break", self.breaks)),
+            StageResult("recompiles", "passed", observations=self._seen("recompile", self.recompiles)),
+        )
+        return [TargetReport("target", "net.py", 1, stages, {})]
+
+    def _seen(self, kind: str, lines: Sequence[tuple[int, str]]) -> tuple[Observation, ...]:
+        frames = [Frame("/app/net.py", line, function, "") for line, function in lines]
+        return tuple(Observation(kind, user=one, frames=(one,)) for one in frames)
+
+
+def test_what_python_computed_behind_a_break_may_be_compiled_again() -> None:
+    before = Tried(breaks=[(7, FORWARD)])
+    assert why_not(before, Tried(recompiles=[(9, FORWARD)])) is None
+
+
+def test_a_function_without_a_break_must_not_be_compiled_again_now() -> None:
+    before = Tried(breaks=[(7, FORWARD)])
+    assert why_not(before, Tried(recompiles=[(20, HELPER)])) == "torch.compile compiles more of it again each time"
+
+
+def _finding(line: int, rule: str, stage: str) -> Finding:
+    edit = Edit("net.py", (line, 1), (line, 2), "x")
+    fix = Fix(f"mend of {rule}", Applicability.UNSAFE, (edit,))
+    place = ("net.py", line, 1, line, 2)
+    told = (Severity.WARNING, "no", Evidence.CONFIRMED)
+    return Finding(rule, *place, *told, stage=stage, fingerprint=str(line), rewrites=(fix,))
+
+
+@pytest.mark.parametrize(
+    ("stage", "together"),
+    [("breaks", [[1, 2, 3], [1, 2]]), ("export-non-strict", [[1, 2, 3]])],
+    ids=["graph breaks", "an export"],
+)
+def test_of_graph_breaks_one_bad_rewrite_does_not_cost_the_others(stage: str, together: list[list[int]]) -> None:
+    """The rewrites of one rule are left out, or taken alone; each by itself comes after that."""
+    findings = [_finding(1, "a-rule", stage), _finding(2, "a-rule", stage), _finding(3, "b-rule", stage)]
+    lines = [[one.line for one, _ in proposal.parts] for proposal in Proposals().of(findings)]
+    assert lines == [*together, [1], [2], [3]]
