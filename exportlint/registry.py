@@ -79,9 +79,9 @@ class RuleInfo:
 
     @cached_property
     def exports_everywhere(self) -> bool:
-        """Was no class of it ever refused or changed by an export, so that what an export says is not about it?"""
-        modes = (mode for classes in self.truth().values() for modes in classes.values() for mode in modes.values())
-        return all(record["outcome"] == "exports" for record in modes)
+        """Was it measured, and no class of it refused or changed by an export: is what an export says not about it?"""
+        records = [mode for classes in self.truth().values() for modes in classes.values() for mode in modes.values()]
+        return bool(records) and all(record["outcome"] == "exports" for record in records)
 
     def is_asked_for(self, shipped_to: Collection[str]) -> bool:
         """Has it anything to say of code that runs where torch does, or on one of these targets of deployment?"""
