@@ -117,7 +117,7 @@ def target_options(command: Command) -> Command:
             "--other-args",
             metavar=source,
             help="A callable that makes a second tuple of inputs, which the same program must take, or a list of such "
-            "tuples (trials for torch.compile take all, those for torch.export the first).",
+            "tuples (what compiles again is looked for with all of them, everything else is tried with the first).",
         ),
         click.option(
             "--dynamic-shapes", metavar=source, help="A callable that makes the dynamic_shapes of torch.export.export."
@@ -244,8 +244,8 @@ _PURPOSE = click.option(
     "--for",
     "purpose",
     type=NearChoice(PURPOSES),
-    help="What the model is judged for: torch.export (default, but for what a script only compiles), torch.compile "
-    "(graph breaks, recompilations, other results, time), or both.",
+    help="What the model is judged for: torch.export (default), torch.compile (graph breaks, recompilations, other "
+    "results, time), or both. Not given, a trial of a script takes torch.compile for what that only compiles.",
 )
 
 
