@@ -322,3 +322,59 @@ class CountsInFile(nn.Module):
     @staticmethod
     def inputs():
         return (torch.ones(2, 3),)
+
+
+class FreesInSteps(nn.Module):
+    """A schedule of training: one layer more in every second call, which nothing in the call shows."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(8)).requires_grad_(requires_grad=False)
+        self.calls = 0
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x).tanh()
+        self.free()
+        return x
+
+    @torch.compiler.disable
+    def free(self):
+        self.calls += 1
+        for layer in list(self.layers)[: self.calls // 2]:
+            layer.weight.requires_grad_(requires_grad=True)  # freed
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(2, 4),)
+
+
+class KeepsLast(nn.Module):
+    """What is kept grows to four rows, and requires gradients as the mode was: a few kinds, a graph for each."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(4, 4)
+        self.last = None
+
+    def forward(self, x):
+        y = self.inner(x)
+        self.last = y if self.last is None else torch.cat([self.last.detach(), y])[-4:]
+        return y + self.last.mean(0)
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(2, 4),)
+
+
+class Halves(nn.Module):
+    """In steps of 64 most sizes have as many halves as the one before; doubled, each has one more."""
+
+    def forward(self, x):
+        while x.shape[1] > 8:  # halves
+            x = x[:, ::2] + x[:, 1::2].sum(1, keepdim=True)
+        return x.mean(1)
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(2, 512),)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from exportlint.trial.child.execution.inputs.input_sets import all_own_inputs, inputs_of
+from exportlint.trial.child.execution.inputs.input_sets import inputs_of, own_inputs
 from exportlint.trial.child.loading.loaded import copied
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.torch_private import pytree
@@ -79,19 +79,19 @@ def changes(loaded: Loaded, until: float) -> Iterator[Change]:
         yield change
     yield from _lengths(sample)
     if loaded.other_args is not None:
-        yield _others(loaded)
+        yield _others(loaded, len(loaded.other_args()))
     yield from filter(sample.takes, _modes(loaded))
     yield from filter(sample.takes, _doubled(sample, sizes))
 
 
-def _others(loaded: Loaded) -> Change:
+def _others(loaded: Loaded, others: int) -> Change:
     """The sample and the target's own other inputs, one after the other, and from the beginning again."""
-    number = min(len(all_own_inputs(loaded)), _MOST_OTHERS + 1)
+    number = 1 + min(others, _MOST_OTHERS)
     return Change(
         OTHER_INPUTS,
         (),
         lambda _: None,
-        lambda call: all_own_inputs(loaded)[call % number],
+        lambda call: own_inputs(loaded, call % number),
         steps=max(STEPS, number - 1),
         own_inputs=number,
     )

@@ -241,7 +241,8 @@ def _where_it_is_written(loaded: Loaded, change: Change, guard: FailedGuard) -> 
     return guard._replace(frames=(found[name],)) if name in found else guard
 
 
-_LATE = 2
+# A single one late may be the last that there is: a kind of value that comes by seldom.
+_OFTEN_LATE = 2
 
 
 def _found(change: Change, series: _Series) -> dict[str, FailedGuard]:
@@ -256,7 +257,7 @@ def _found(change: Change, series: _Series) -> dict[str, FailedGuard]:
     return {
         function: guard
         for function, guard in each.items()
-        if function in often or sum(function in step for step in late) >= _LATE
+        if function in often or sum(function in step for step in late) >= _OFTEN_LATE
     }
 
 

@@ -106,6 +106,8 @@ def test_the_graphs_between_have_operators_and_a_share_of_the_time() -> None:
         ("CountsInObject", "object", "keep `step` as a tensor, as this trial did"),
         ("CountsInFile", "global", "keep `CALLS` as a tensor, as this trial did"),
         ("Buckets", "bucket", "this line makes a plain number of the size"),
+        ("Halves", "halves", "this line makes a plain number of the size"),
+        ("FreesInSteps", "freed", "give all calls tensors of one kind"),
         ("KeepsHistory", "history", "keep it as a buffer of a fixed size"),
         ("MoreLevels", "levels", "give it a fixed length, or one tensor in place of the list"),
         ("Squares", "rows", "this line makes a plain number of the size"),
@@ -117,9 +119,13 @@ def test_what_compiles_again_stands_at_its_line_with_what_ends_it(name: str, mar
     assert linecache.getline(str(MODELS), found.line or 0).strip().endswith(f"# {mark}")
     assert (found.mend or "").startswith(mend)
     assert found.mend_tried == ("as this trial did" in mend or name == "CountsCalls")
-    assert found.over_limit == (name not in ("OtherWord", "OtherDtype", "Buckets"))
+    assert found.over_limit == (name not in ("OtherWord", "OtherDtype", "Buckets", "Halves", "FreesInSteps"))
     (told,) = found_in(reports()[name], ROOT, "recompiles")
     assert told.severity is (Severity.ERROR if found.over_limit else Severity.WARNING)
+
+
+def test_a_state_of_two_kinds_in_two_modes_is_no_cause() -> None:
+    assert not compilation("KeepsLast").recompiles
 
 
 def test_two_causes_of_which_torch_names_one_at_a_time_are_both_told_and_mended_together() -> None:

@@ -57,13 +57,13 @@ def are_meant(loaded: Loaded, input_set: int) -> bool:
     return not input_set or loaded.other_args is not None
 
 
-def all_own_inputs(loaded: Loaded) -> list[Inputs]:
-    """Fresh arguments of the sample and of all other ones that the target brings."""
-    own = [inputs_of(loaded, 0)]
-    if loaded.other_args:
-        seed(8)
-        own += [(args, loaded.kwargs()) for args in loaded.other_args()]
-    return own
+def own_inputs(loaded: Loaded, index: int) -> Inputs:
+    """Fresh arguments of the sample, which is 0, or of one of the target's other sets. Nothing else is made: what makes
+    them may set an environment or a mode, which is a part of the call."""
+    if not index or loaded.other_args is None:
+        return inputs_of(loaded, 0)
+    seed(8)
+    return loaded.other_args()[index - 1], loaded.kwargs()
 
 
 def inputs_of(loaded: Loaded, input_set: int) -> Inputs:
