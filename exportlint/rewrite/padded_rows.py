@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.def_use import path_of
@@ -35,11 +36,9 @@ class PaddedRows:
         for node in ast.walk(site.view.node):
             name = site.view.origin(node.func) if isinstance(node, ast.Call) else None
             if isinstance(node, ast.Call) and name in _PACKS and (packed := _Packed.of(site, site.view, node)):
-                yield from packed.masked()
-                yield from packed.stepped()
-                if packed.ends_with_longest:
-                    yield from replace(packed, cuts=True).masked()
-                    yield from replace(packed, cuts=True).stepped()
+                for one in packed.variants():
+                    yield from one.masked()
+                    yield from one.stepped()
             elif isinstance(node, ast.Call) and name in _NESTS:
                 yield from _unnested(site, site.view, node)
             elif isinstance(node, ast.Assign):
@@ -103,11 +102,20 @@ def _reads(view: View, name: str) -> list[ast.Name]:
 # -- Packed for a recurrent layer --------------------------------------------------------------------------------------
 
 
+class _Cut(Enum):
+    """How the output is cut to the longest row, as padding does that is not told how long rows are."""
+
+    BY_TENSOR = "X.max().item()"  # of lengths in a tensor
+    BY_LIST = "max(X)"  # of numbers in a list
+
+
 @dataclass
 class _Packed:
     """`call` packs `rows` of these `lengths`; `run`: the layer's call with `place` for its input, in the `line`.
 
-    cuts    is the output cut to the longest row, as padding does that is not told how long rows are?
+    test    of the `if` around the packing, where the layer gets rows as they are without it
+    cut     of the output; None: none
+    checks  does it raise where packing does, of lengths that are no rows' or not sorted?
     """
 
     site: Site
@@ -118,24 +126,52 @@ class _Packed:
     run: ast.Call
     place: ast.expr
     line: ast.Assign
-    cuts: bool = False
+    test: ast.expr | None = None
+    cut: _Cut | None = None
+    checks: bool = False
 
     @classmethod
     def of(cls, site: Site, view: View, call: ast.Call) -> _Packed | None:
         draft = site.draft()
         rows, lengths = _argument(call, 0, "input"), _argument(call, 1, "lengths")
         places: list[ast.expr] = [call]
+        test = None
         match draft.parent(call):
             case ast.Assign(targets=[ast.Name(id=name)]) as packing:
                 # A name that held the plain rows before is read below.
                 places = [one for one in _reads(view, name) if one.lineno > (packing.end_lineno or 0)]
+                test = _test_around(draft, packing)
         run = draft.parent(places[0]) if len(places) == 1 else None
         line = draft.parent(run) if run is not None else None
         if rows is None or lengths is None or not isinstance(run, ast.Call) or not isinstance(line, ast.Assign):
             return None
         if run.args[:1] != places or view.origin(run.func) in _PADS or not isinstance(line.targets[0], ast.Tuple):
             return None
-        return cls(site, view, call, rows, lengths, run, places[0], line) if len(line.targets[0].elts) == 2 else None  # noqa: PLR2004 - output, state
+        if test is not None and _test_around(draft, line) is test:
+            test = None
+        elif test is not None and (path_of(rows) != path_of(places[0]) or not _is_read_only(test)):
+            return None
+        whole = cls(site, view, call, rows, lengths, run, places[0], line, test)
+        return whole if len(line.targets[0].elts) == 2 else None  # noqa: PLR2004 - output, state
+
+    def variants(self) -> Iterator[_Packed]:
+        """Uncut ones first, then those that are cut as padding does; again with what packing checks, which costs the
+        program an assertion."""
+        cuts: list[_Cut | None] = [None]
+        if self.ends_with_longest:
+            cuts += [_Cut.BY_TENSOR] if self._is_tensor else [_Cut.BY_LIST, _Cut.BY_TENSOR]
+        for checks in (False, True):
+            yield from (replace(self, cut=cut, checks=checks) for cut in cuts)
+
+    @property
+    def _is_tensor(self) -> bool:
+        made = self._tensor_of_lengths()
+        return self.view.is_data(made) or made is not self.lengths
+
+    @property
+    def _enforces_order(self) -> bool:
+        asked = _argument(self.call, 3, "enforce_sorted")
+        return not (isinstance(asked, ast.Constant) and asked.value is False)
 
     @property
     def batch_first(self) -> bool:
@@ -148,35 +184,74 @@ class _Packed:
         pads = self._pads(out.id) if isinstance(out, ast.Name) else ()
         return any(_argument(one, 3, "total_length") is None for one, _ in pads)
 
-    def _cut(self, pad: ast.Call, rows: ast.expr) -> ast.expr:
-        if not self.cuts or _argument(pad, 3, "total_length") is not None:
+    def _ended(self, pad: ast.Call, rows: ast.expr) -> ast.expr:
+        """The rows that padding gives: no longer than the longest."""
+        if self.cut is None or _argument(pad, 3, "total_length") is not None:
             return rows
-        end = "X[:, : LENGTHS.max().item()]" if self.batch_first else "X[: LENGTHS.max().item()]"
-        return expression(end, X=rows, LENGTHS=self._lengths())
+        given = self.lengths if self.cut is _Cut.BY_LIST else self._lengths()
+        end = expression(self.cut.value, X=given)
+        return expression("X[:, :END]" if self.batch_first else "X[:END]", X=rows, END=end)
 
     @property
-    def _and_cut(self) -> str:
-        return ", and cut to the longest" if self.cuts else ""
+    def _in_words(self) -> str:
+        cut = "" if self.cut is None else ", and cut to the longest"
+        return f"{cut}, and check the lengths as packing does" if self.checks else cut
 
-    def _lengths(self) -> ast.expr:
-        """Without the move to the CPU that packing asks for."""
+    def _tensor_of_lengths(self) -> ast.expr:
+        """Without the move to the CPU that packing asks for, and without the list that it takes as well."""
         node = self.lengths
         while True:
             made = self.view.only_value(node.id) if isinstance(node, ast.Name) else node
             match made:
                 case ast.Call(func=ast.Attribute(value=inner, attr=method)) if method in _TO_CPU:
                     node = inner
+                case ast.Call(func=ast.Name(id="list"), args=[inner], keywords=[]) if self.view.is_data(inner):
+                    node = inner
                 case _:
                     return node
+
+    @property
+    def _has_own_name(self) -> bool:
+        return self.checks or self.test is not None or not self._is_tensor
+
+    def _lengths(self) -> ast.expr:
+        """A tensor of them."""
+        if self._has_own_name:
+            return ast.Name(self.site.draft().free_name("row_lengths", self.view.flow.names), ast.Load())
+        return self._tensor_of_lengths()
+
+    def _padded(self) -> ast.expr:
+        """The rows, of which an expression that computes is written once."""
+        if path_of(self.rows) is not None or not self._has_own_name:
+            return self.rows
+        return ast.Name(self.site.draft().free_name("padded", self.view.flow.names), ast.Load())
+
+    def _prepared(self) -> list[ast.stmt]:
+        """What stands in the place of the packing."""
+        if not self._has_own_name:
+            return []
+        parts: dict[str, ast.expr | str | float] = {
+            "NAME": path_of(self._lengths()) or "", "ROWS": self._padded(), "GIVEN": self._tensor_of_lengths(),
+        }  # fmt: skip
+        lines = statements("ROWS = GIVEN", ROWS=self._padded(), GIVEN=self.rows) if path_of(self.rows) is None else []
+        lines += statements("NAME = torch.as_tensor(GIVEN, device=ROWS.device)", **parts)
+        if self.checks:
+            steps = "ROWS.shape[1]" if self.batch_first else "ROWS.shape[0]"
+            text = f'torch._assert_async(((NAME > 0) & (NAME <= {steps})).all(), "a length is not one of a row")'
+            lines += statements(text, **parts)
+        if self.checks and self._enforces_order:
+            text = 'torch._assert_async((NAME[1:] <= NAME[:-1]).all(), "rows are not sorted by their lengths")'
+            lines += statements(text, **parts)
+        return lines
 
     def masked(self) -> Iterator[Proposal]:
         """The layer runs over the padding, too: of one direction, this changes nothing before it."""
         draft, out, state = self.site.draft(), *cast("ast.Tuple", self.line.targets[0]).elts
-        if not isinstance(out, ast.Name) or self._made_with("bidirectional") is not False:
+        if not isinstance(out, ast.Name) or self._made_with("bidirectional") is not False or self.test is not None:
             return
         named = out if out.id != "_" else ast.Name(draft.free_name("output", self.view.flow.names), ast.Store())
         draft.swap(out, named)
-        draft.swap(self.place, self.rows)
+        draft.swap(self.place, self._padded())
         self._without_packing(draft)
         padding = "torch.arange(OUT.shape[1], device=OUT.device) >= LENGTHS.to(OUT.device)[:, None]"
         last = "STATE = OUT.gather(1, (LENGTHS.to(OUT.device) - 1)[:, None, None].expand(-1, 1, OUT.shape[2]))"
@@ -189,7 +264,7 @@ class _Packed:
         pads = list(self._pads(out.id))
         for pad, value in pads:
             new = expression("OUT.masked_fill(NAME[..., None], VALUE)", NAME=name, VALUE=value, **parts)
-            self._unpadded(draft, pad, self._cut(pad, new))
+            self._unpadded(draft, pad, self._ended(pad, new))
         read = self._states_read(state)
         if len(pads) != self._packed_reads(draft, out.id, pads) or read is None:
             return
@@ -197,7 +272,7 @@ class _Packed:
         lines += statements(last, STATE=read, **parts) if read else []
         draft.below(self.line, lines)
         if lines:
-            yield Proposal(f"keep the rows padded, and mask{self._and_cut}", draft)
+            yield Proposal(f"keep the rows padded, and mask{self._in_words}", draft)
 
     def _states_read(self, state: ast.expr) -> str | None:
         """The name of the state that is read; "": none; None: one that no output shows, as an LSTM's cell."""
@@ -214,21 +289,26 @@ class _Packed:
         top = next((one for one in tree if one.lineno <= first.lineno <= (one.end_lineno or 0)), None)
         if top is None or not isinstance(out, ast.Name):
             return
-        draft.swap(self.place, self.rows)
+        if self.test is not None and any(not self._is_under_the_test(draft, pad) for pad, _ in self._pads(out.id)):
+            return
+        draft.swap(self.place, self._padded())
         self._without_packing(draft)
         name = "run_padded"
         if all(getattr(one, "name", "") != name for one in tree):
-            draft.above(top, ast.parse(_STEPPED).body)
-        given = [self.run.func, self.rows, self._lengths(), *self.run.args[1:]]
+            draft.above(top, ast.parse(_STEPPED if self.test is None else _STEPPED_IF_PACKED).body)
+        lengths = self._lengths()
+        if self.test is not None:
+            lengths = expression("LENGTHS if TEST else None", LENGTHS=lengths, TEST=self.test)
+        given = [self.run.func, self._padded(), lengths, *self.run.args[1:]]
         words = [ast.keyword("batch_first", ast.Constant(value=True))] if self.batch_first else []
         draft.swap(self.run, ast.Call(ast.Name(name, ast.Load()), given, [*self.run.keywords, *words]))
         pads = list(self._pads(out.id))
         for pad, value in pads:
             if not isinstance(value, ast.Constant) or value.value:
                 return
-            self._unpadded(draft, pad, self._cut(pad, ast.Name(out.id, ast.Load())))
+            self._unpadded(draft, pad, self._ended(pad, ast.Name(out.id, ast.Load())))
         if len(pads) == self._packed_reads(draft, out.id, pads):
-            yield Proposal(f"step over padded rows{self._and_cut}", draft)
+            yield Proposal(f"step over padded rows{self._in_words}", draft)
 
     def _pads(self, out: str) -> Iterator[tuple[ast.Call, ast.expr]]:
         """Where the packed output is padded again, and with what."""
@@ -259,10 +339,17 @@ class _Packed:
         else:
             draft.swap(pad, ast.Tuple([new, self._lengths()], ast.Load()))
 
+    def _is_under_the_test(self, draft: Draft, pad: ast.Call) -> bool:
+        statement, wanted = draft.statement_of(pad), self.test
+        around = _test_around(draft, statement) if statement is not None else None
+        return around is not None and wanted is not None and ast.dump(around) == ast.dump(wanted)
+
     def _without_packing(self, draft: Draft) -> None:
         above = draft.parent(self.call)
         if isinstance(above, ast.Assign) and self.place is not self.call:
-            draft.replace(above, [])
+            draft.replace(above, self._prepared())
+        else:
+            draft.above(self.line, self._prepared())
 
     def _constructors(self) -> Sequence[ast.Call]:
         """What sets the layer, in the class."""
@@ -281,6 +368,18 @@ class _Packed:
             return None
         given = next((one.value for one in made[0].keywords if one.arg == word), ast.Constant(value=False))
         return bool(given.value) if isinstance(given, ast.Constant) else None
+
+
+def _test_around(draft: Draft, statement: ast.stmt) -> ast.expr | None:
+    """Of the `if` without an `else` that the statement stands in."""
+    above = draft.parent(statement)
+    return above.test if isinstance(above, ast.If) and not above.orelse else None
+
+
+def _is_read_only(test: ast.expr) -> bool:
+    """Is it the same wherever it is asked? Names and attributes are, and `is None` of them."""
+    allowed = (ast.Name, ast.Attribute, ast.UnaryOp, ast.Not, ast.Compare, ast.Is, ast.IsNot, ast.Constant, ast.Load)
+    return all(isinstance(one, allowed) for one in ast.walk(test))
 
 
 _STEPPED = '''\
@@ -314,6 +413,8 @@ def run_padded(layer, rows, lengths, state=None, batch_first=False):
     last = tuple(torch.stack(parts) for parts in zip(*ended))
     return steps.transpose(0, 1) if batch_first else steps, last if has_cell else last[0]
 '''
+_HEAD, _, _BODY = _STEPPED.partition("    steps = ")
+_STEPPED_IF_PACKED = f"{_HEAD}    if lengths is None:\n        return layer(rows, state)\n    steps = {_BODY}"
 
 
 # -- Nested tensors ----------------------------------------------------------------------------------------------------

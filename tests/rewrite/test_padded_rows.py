@@ -33,7 +33,7 @@ _LAST = "_, {state} = self.rnn(packed)\n        return h[-1]"
 def test_steps_give_what_packing_gives(layer: str, both: bool, first: bool) -> None:
     body = _ALL.format(first=first) + "        return out, state"
     source = _NET.format(layer=layer, layers=2, both=both, first=first, body=body)
-    (*_, after) = proposed(source, "nn.utils.rnn.pack_padded", "padded-rows")
+    after = next(one for one in proposed(source, "nn.utils.rnn.pack_padded", "padded-rows") if "run_padded" in one)
     assert "run_padded(self.rnn, x, lengths" in after
     _assert_same(source, after, first=first)
 
@@ -58,7 +58,7 @@ def test_the_output_ends_with_the_longest_row(layer: str, both: bool, first: boo
     body = _ALL.format(first=first) + "        return out"
     source = _NET.format(layer=layer, layers=1, both=both, first=first, body=body)
     cut = [one for one in proposed(source, "nn.utils.rnn.pack_padded", "padded-rows") if ".max().item()" in one]
-    assert len(cut) == (1 if both else 2)
+    assert len(cut) == (2 if both else 4)  # with what packing checks, and without
     x, lengths = torch.randn(3, 6, 4), torch.tensor([2, 4, 1])
     for after in cut:
         old, new = _built(source), _built(after)
@@ -68,6 +68,64 @@ def test_the_output_ends_with_the_longest_row(layer: str, both: bool, first: boo
             assert torch.allclose(old(*args), one(*args), atol=1e-6)
     told = source.replace("(out, batch_first", "(out, total_length=6, batch_first")
     assert not [one for one in proposed(told, "nn.utils.rnn.pack_padded", "padded-rows") if ".max()" in one]
+
+
+@pytest.mark.parametrize("rows", ["x", "self.rnn.weight_ih_l0.mean() + x"])
+@pytest.mark.parametrize("both", [True, False])
+def test_lengths_may_be_a_list_and_are_checked_as_packing_does(both: bool, rows: str) -> None:
+    """A list of numbers; and what packing raises of lengths that are not sorted, or are longer than the rows."""
+    body = _ALL.format(first=True) + "        return out, state"
+    source = _NET.format(layer="GRU", layers=1, both=both, first=True, body=body).replace(", enforce_sorted=False", "")
+    source = source.replace("lengths.cpu()", "lengths").replace("(x, lengths", f"({rows}, lengths")
+    x, checked = torch.randn(3, 6, 4), 0
+    for after in proposed(source, "nn.utils.rnn.pack_padded", "padded-rows"):
+        if ".item()" in after or "[:, :" not in after:
+            continue
+        old, new = _built(source), _built(after)
+        for one, other in zip(_flat(old(x, [5, 3, 2])), _flat(new(x, [5, 3, 2])), strict=True):
+            torch.testing.assert_close(one, other)
+        if "_assert_async" in after:
+            checked += 1
+            for wrong in ([2, 5, 3], [7, 3, 2], [5, 3, 0]):
+                for model in (old, new):
+                    with pytest.raises(RuntimeError):
+                        model(x, wrong)
+    assert checked == (1 if both else 2)  # of one direction a mask does, too
+
+
+_IF_PACKED = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self, packs):
+        super().__init__()
+        self.packs = packs
+        self.rnn = nn.LSTM(4, 3, bidirectional=True, batch_first=True)
+
+    def forward(self, x, lengths):
+        if self.packs:
+            x = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True)
+        out, state = self.rnn(x)
+        if self.packs:
+            out, _ = nn.utils.rnn.pad_packed_sequence(out, batch_first=True)
+        return out, state
+"""
+
+
+@pytest.mark.parametrize("packs", [True, False])
+def test_what_is_packed_under_a_test_is_stepped_over_under_it(packs: bool) -> None:
+    source = _IF_PACKED
+    x = torch.randn(3, 5, 4)
+    afters = [one for one in proposed(source, "nn.utils.rnn.pack_padded", "padded-rows") if "max(lengths)" in one]
+    assert afters
+    for after in afters:
+        old, new = _built(source, packs), _built(after, packs)
+        for one, other in zip(_flat(old(x, [4, 3, 2])), _flat(new(x, [4, 3, 2])), strict=True):
+            torch.testing.assert_close(one, other)
+    # Packed under one test and padded under another: nobody knows what stands in between.
+    other_test = source.replace("if self.packs:\n            out", "if self.training:\n            out")
+    assert proposed(other_test, "nn.utils.rnn.pack_padded", "padded-rows") == []
 
 
 def test_of_two_directions_a_mask_does_not() -> None:
@@ -97,15 +155,19 @@ def _assert_same(source: str, after: str, *, first: bool) -> None:
 
 
 def _leaves(source: str, *inputs: Any) -> list[Any]:
-    found: list[Any] = torch.utils._pytree.tree_leaves(_built(source)(*inputs))
+    return _flat(_built(source)(*inputs))
+
+
+def _flat(output: Any) -> list[Any]:
+    found: list[Any] = torch.utils._pytree.tree_leaves(output)
     return found
 
 
-def _built(source: str) -> Any:
+def _built(source: str, *given: Any) -> Any:
     torch.manual_seed(0)
     names: dict[str, Any] = {}
     exec(source, names)  # noqa: S102 - the text stands above
-    return names["Net"]()
+    return names["Net"](*given)
 
 
 def test_what_a_mask_leaves_out_need_not_be_cut_off() -> None:
