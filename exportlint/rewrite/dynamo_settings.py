@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from exportlint.engine.values.abstract_value import UNKNOWN, Kind
 from exportlint.rewrite.draft import statements
 from exportlint.rewrite.transformation import Proposal
 
@@ -38,7 +39,7 @@ class DynamoSettings:
     def proposals(self, site: Site) -> Iterator[Proposal]:
         draft = site.draft()
         statement = draft.statement_of(site.node)
-        wanted = [] if statement is None else list(_wanted(site.module, statement))
+        wanted = [] if statement is None else list(_wanted(site, statement))
         settings = {name: f"torch._dynamo.config.{name} = True" for name in wanted}
         known = {name for name, text in settings.items() if text in site.module.parsed.text}
         first = next((one for one in site.module.tree.body if isinstance(one, _DEFINITIONS)), None)
@@ -54,15 +55,15 @@ class DynamoSettings:
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def _wanted(module: ModuleInfo, statement: ast.stmt) -> Iterator[str]:
+def _wanted(site: Site, statement: ast.stmt) -> Iterator[str]:
     """The settings under which what the statement itself computes may stay in the graph."""
     own = list(_own_expressions(statement))
     called = {_name(one.func) for one in own if isinstance(one, ast.Call)}
     if called & _READ:
         yield _NUMBERS
-    if called & _SIZED_BY_DATA or any(_is_by_data(one) for one in own):
+    if called & _SIZED_BY_DATA or any(_is_by_data(site, one) for one in own):
         yield _SIZES
-    if {one.attr for one in own if isinstance(one, ast.Attribute)} & set(_recurrent_layers(module)):
+    if {one.attr for one in own if isinstance(one, ast.Attribute)} & set(_recurrent_layers(site.module)):
         yield _RECURRENT
 
 
@@ -82,12 +83,14 @@ def _name(function: ast.expr) -> str:
     )
 
 
-def _is_by_data(node: ast.expr) -> bool:
-    """Is it `x[mask]`, or `x[a > b]`?"""
+def _is_by_data(site: Site, node: ast.expr) -> bool:
+    """Is it `x[mask]`, or `x[a > b]`? The number of a `for` loop is none."""
     if not isinstance(node, ast.Subscript):
         return False
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    return any(isinstance(one, ast.Name | ast.Attribute | ast.Compare | ast.BinOp | ast.UnaryOp) for one in parts)
+    may_be = (one for one in parts if isinstance(one, ast.Name | ast.Attribute | ast.Compare | ast.BinOp | ast.UnaryOp))
+    values = (UNKNOWN if site.view is None else site.view.value(one) for one in may_be)
+    return any(one.may_be_data or one.kind in (Kind.UNKNOWN, Kind.TENSOR) for one in values)
 
 
 def _recurrent_layers(module: ModuleInfo) -> Iterator[str]:

@@ -44,6 +44,7 @@ class KeptInEager:
     """All such statements of the function, where the site is in one of them."""
 
     def proposals(self, site: Site) -> Iterator[Proposal]:
+        yield from _without_progress_bar(site)
         view, draft = site.fresh_view(), site.draft()
         aside = _Aside(view)
         if not any(_holds(one, site.node) for one in aside.statements):
@@ -58,7 +59,31 @@ class KeptInEager:
         yield Proposal("say it in eager only: what is compiled leaves it out", draft)
 
 
-def _holds(statement: ast.stmt, node: ast.AST) -> bool:
+def _without_progress_bar(site: Site) -> Iterator[Proposal]:
+    """`for step in tqdm(steps)`: over the steps themselves, where torch compiles."""
+    view, draft = site.fresh_view(), site.draft()
+    for loop in ast.walk(view.node):
+        if not (isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and _holds(loop.iter, site.node)):
+            continue
+        if (steps := _steps_of_bar(view, loop.iter)) is not None:
+            draft.swap(
+                loop.iter, expression("STEPS if torch.compiler.is_compiling() else BAR", STEPS=steps, BAR=loop.iter)
+            )
+            yield Proposal("show progress in eager only", draft)
+
+
+def _steps_of_bar(view: View, call: ast.Call) -> ast.expr | None:
+    """What a progress bar of tqdm's goes over."""
+    package, _, name = (view.origin(call.func) or "").rpartition(".")
+    if package.partition(".")[0] != "tqdm" or any(isinstance(one, ast.Starred) for one in call.args):
+        return None
+    if name == "trange":
+        return ast.Call(ast.Name("range", ast.Load()), list(call.args), [])
+    given = (word.value for word in call.keywords if word.arg == "iterable")
+    return (call.args[0] if call.args else next(given, None)) if name in {"tqdm", "tqdm_notebook"} else None
+
+
+def _holds(statement: ast.AST, node: ast.AST) -> bool:
     return any(one is node for one in ast.walk(statement))
 
 

@@ -57,3 +57,18 @@ def test_what_is_set_already_is_not_set_again() -> None:
         "class Net", "torch._dynamo.config.capture_scalar_outputs = True\n\nclass Net"
     )
     assert proposed(text, "x.max().item()", "dynamo-settings") == []
+
+
+def test_a_row_by_the_number_of_a_loop_is_no_selection_by_data() -> None:
+    text = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def forward(self, x):
+        rows = torch.zeros(3, 4)
+        for number in range(3):
+            rows[number] = x[number]
+        return rows
+"""
+    assert proposed(text, "rows[number] = x[number]", "dynamo-settings") == []

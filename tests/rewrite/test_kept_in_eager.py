@@ -78,3 +78,29 @@ def test_what_only_says_something_is_left_out_of_what_is_compiled(body: list[str
 )
 def test_what_the_model_needs_stays(body: list[str], at: str) -> None:
     assert rewritten(body, at) == []
+
+
+@pytest.mark.parametrize(
+    ("bar", "steps"),
+    [
+        ("trange(1, 4, disable=True)", "range(1, 4)"),
+        ("tqdm(x.unbind(0), desc='rows')", "x.unbind(0)"),
+        ("tqdm(iterable=range(3))", "range(3)"),
+    ],
+)
+def test_a_progress_bar_shows_progress_in_eager_only(bar: str, steps: str) -> None:
+    text = f"""
+from torch import nn
+from tqdm.auto import tqdm, trange
+
+class Net(nn.Module):
+    def forward(self, x):
+        for step in {bar}:
+            x = x + step
+        return x
+"""
+    (after,) = proposed(text, bar, "kept-in-eager")
+    assert f"for step in {steps} if torch.compiler.is_compiling() else {bar}:".replace("'", '"') in after.replace(
+        "'", '"'
+    )
+    assert proposed(text.replace("from tqdm.auto import", "from bars import"), bar, "kept-in-eager") == []
