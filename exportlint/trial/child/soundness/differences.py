@@ -28,13 +28,15 @@ _OF_RESULTS = ("output", "input-effect", "raises", "raises-in-eager-only")
 def differences(eager: RunRecord, again: RunRecord, exported: RunRecord) -> Iterator[Observation]:
     """Everything in which the exported program differs from eager.
 
-    `again` is eager once more, in another process: where eager does not repeat itself, its values are not compared.
+    `again` is eager once more, in another process: where eager does not repeat itself, its values are not compared, nor
+    what it prints: a time that it took, say.
     """
     unsteady = {index for index in range(len(eager.calls)) if _differs_again(eager.calls, again.calls, index)}
     known: set[tuple[str, int | None]] = set()
     for index, (ours, theirs) in enumerate(_paired(eager.calls, exported.calls)):
         number = sum(call.input_set == ours.input_set for call in eager.calls[:index])
-        for seen in _call_differences(ours, theirs, number, steady=index not in unsteady, calm=not unsteady):
+        calm = not unsteady and not _says_otherwise_again(eager.calls, again.calls, index)
+        for seen in _call_differences(ours, theirs, number, steady=index not in unsteady, calm=calm):
             # A later call repeats what the first one showed; only what it adds is news.
             check = str(seen.check)
             key = ("output", ours.input_set) if check in ("output", STATE) else (check, None)
@@ -96,6 +98,10 @@ def _differs_again(ours: tuple[CallRecord, ...], again: tuple[CallRecord, ...], 
         return True
     a, b = ours[index], again[index]
     return (a.raised is None) != (b.raised is None) or compare(a.output, b.output, exact=True) is not None
+
+
+def _says_otherwise_again(ours: tuple[CallRecord, ...], again: tuple[CallRecord, ...], index: int) -> bool:
+    return index < len(again) and (ours[index].stdout, ours[index].log) != (again[index].stdout, again[index].log)
 
 
 def _call_differences(
