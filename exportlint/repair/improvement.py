@@ -20,7 +20,8 @@ from exportlint.trial.protocol.stages import (
 from exportlint.trial.protocol.torch_messages import SKIPPED_FRAME
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
+    from collections.abc import Set as AbstractSet
 
     from exportlint.finding import Finding
     from exportlint.trial.protocol.observation import Observation
@@ -167,7 +168,7 @@ def _recompiled(target: TargetReport) -> int | None:
     """How many lines are the cause of compiling again and again; None where that was not looked at."""
     if status(target, RECOMPILES.name) != PASSED:
         return None
-    return len(_recompiled_in(target, apart_from=()))
+    return len(_recompiled_in(target, apart_from=frozenset()))
 
 
 def _compiles_worse(old: TargetReport, new: TargetReport) -> str | None:
@@ -190,11 +191,12 @@ def _functions_that_break(target: TargetReport) -> frozenset[tuple[str, str]]:
     return frozenset((frame.path, frame.function) for _, one in seen for frame in one.frames)
 
 
-def _recompiled_in(target: TargetReport, *, apart_from: Collection[tuple[str, str]]) -> frozenset[tuple[str, int]]:
-    """The lines that are the cause of compiling again and again, in other functions than these."""
+def _recompiled_in(target: TargetReport, *, apart_from: AbstractSet[tuple[str, str]]) -> frozenset[tuple[str, int]]:
+    """The lines that are the cause of compiling again and again, in other functions than these, and not called there."""
     seen = _seen_by(target, RECOMPILES.name, "recompile")
-    places = ((place, one.user) for place, one in seen)
-    return frozenset(place for place, user in places if user is None or (user.path, user.function) not in apart_from)
+    return frozenset(
+        place for place, one in seen if apart_from.isdisjoint((frame.path, frame.function) for frame in one.frames)
+    )
 
 
 def _compiles_better(old: TargetReport, new: TargetReport) -> bool:

@@ -93,12 +93,17 @@ class Proposals:
     refuted: set[tuple[tuple[str, str, str], ...]] = field(default_factory=set)
 
     def of(self, findings: Sequence[Finding]) -> Iterator[Proposal]:
-        """First all that a trial showed at once, then (of graph breaks) without those of one rule, and those of one
-        rule, then each alone, in every way its rule knows; then what is only suspected, one by one."""
+        """First all that a trial showed at once, again with others in place of those that were refuted meanwhile, then
+        (of graph breaks) without those of one rule, and those of one rule, then each alone, in every way its rule
+        knows; then what is only suspected, one by one."""
         loud = [one for one in findings if one.rewrites and one.severity is not Severity.NOTE]
         shown = [one for one in loud if one.evidence in (Evidence.CONFIRMED, Evidence.DISCOVERED)]
-        together = compatible(self._first_ways(shown))
-        for several in (together, *_parted_by_rule(together)):
+        given_together = set[tuple[tuple[str, str, str], ...]]()
+        while (together := compatible(self._first_ways(shown))).keys not in self.refuted | given_together:
+            given_together.add(together.keys)
+            if len(together.parts) > 1:
+                yield together
+        for several in _parted_by_rule(together):
             if len(several.parts) > 1 and several.keys not in self.refuted:
                 yield several
         suspected = [one for one in loud if one.evidence is Evidence.SUSPECTED]

@@ -37,6 +37,7 @@ from exportlint.trial.protocol.stages import SAME_BEHAVIOUR, StageKind
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
+    from exportlint.finding import Finding, Fix
     from exportlint.repair.edition import HunkReason
     from exportlint.trial.protocol.result import TargetReport
 
@@ -79,6 +80,14 @@ class Alone(Protocol):
     """What the comparison in eager tells beside an edition: of one of several rewrites, its own caveats."""
 
     def __call__(self, edition: Edition) -> Collection[str]: ...
+
+
+class ComparedInEager(Protocol):
+    """Compare the edited model with the unedited one in eager alone, which is the cheapest of what is asked."""
+
+    def __call__(self, edition: Edition) -> str | None:
+        """What it computes else; None where it computes the same."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +134,8 @@ def repair(
     alone: Alone = lambda edition: (),  # noqa: ARG005 - the name is the protocol's
     begin: Edition | None = None,
     began: float | None = None,
+    in_eager: ComparedInEager = lambda edition: None,  # noqa: ARG005 - the name is the protocol's
+    patience: float = PATIENCE,
 ) -> Repaired[T]:
     """Mend what a trial shows. `modes`: those of export that have to pass; `budget`: seconds after which no further
     rewrite is tried; None: some after the last one that helped, by how long the trial took. `begin`: what stands for
@@ -136,7 +147,9 @@ def repair(
     began = time.monotonic() if began is None else began
     edition = begin or Edition()  # before anything runs: files that change from now on are refused
     first = attempt(edition.texts)
-    rounds = _Rounds(attempt, settings, modes, Repaired(first, first, edition), budget, began, alone)
+    rounds = _Rounds(
+        attempt, settings, modes, Repaired(first, first, edition), budget, began, alone, in_eager, patience
+    )
     try:
         while first.targets and all(map(runs, first.targets)) and not is_well(rounds.state.after) and rounds.step():
             pass
@@ -157,6 +170,12 @@ class _TriedRewrite(Generic[T]):
     under: tuple[Proposal, ...] = ()
 
     @property
+    def is_wrong(self) -> bool:
+        """Does it not come to run, or compute something else than the unedited model, in eager?"""
+        stages = (one.stage(SAME_BEHAVIOUR.name) for one in (self.tried.targets if self.tried else ()))
+        return self.tried is None or any(stage is not None and not stage.passed for stage in stages)
+
+    @property
     def is_harmless(self) -> bool:
         """Did it run, and may help with another one on top?"""
         return self.tried is not None and self.why in (AS_BEFORE, AT_OWN_LINE)
@@ -171,6 +190,8 @@ class _Rounds(Generic[T]):
     budget: float | None
     began: float
     alone: Alone
+    in_eager: ComparedInEager
+    patience: float
     proposals: Proposals = field(default_factory=Proposals)
     harmless: set[tuple[tuple[str, str, str], ...]] = field(default_factory=set)
     texts: set[str] = field(default_factory=set)
@@ -184,7 +205,7 @@ class _Rounds(Generic[T]):
 
     def _go_on_from_here(self) -> None:
         now = time.monotonic()
-        self.end = now + PATIENCE * self.trial if self.budget is None else self.began + self.budget
+        self.end = now + self.patience * self.trial if self.budget is None else self.began + self.budget
 
     def step(self) -> bool:
         """Take the first rewrite that helps; where none does by itself, one that helps after others that do no harm.
@@ -195,10 +216,41 @@ class _Rounds(Generic[T]):
                 return self._taken(step)
             self.proposals.refuted.add(step.proposal.keys)
             self.state.rejected.append(Rejected(step.proposal, step.why))
+            if step.is_wrong and len(step.proposal.parts) > 1:
+                self._refute_the_wrong_ones(step.proposal.parts, self.state.edition)
             if step.is_harmless:
                 harmless.append(step)
                 self.harmless.add(step.proposal.keys)
         return self._step_after(harmless)
+
+    def _refute_the_wrong_ones(self, parts: Sequence[tuple[Finding, Fix]], edition: Edition) -> None:
+        """Of several rewrites that are wrong together, those that are it by themselves, found by halves, in eager; and
+        of each its next ways, up to one that is right. The next proposal has that in its place, and all the rest as it
+        was."""
+        middle = len(parts) // 2
+        for half in (parts[:middle], parts[middle:]):
+            if not self._is_refuted(Proposal(tuple(half)), edition):
+                continue
+            if len(half) > 1:
+                self._refute_the_wrong_ones(half, edition)
+                continue
+            ((finding, fix),) = half
+            for other in finding.rewrites[finding.rewrites.index(fix) + 1 :]:
+                if not self._is_refuted(Proposal(((finding, other),)), edition):
+                    break
+
+    def _is_refuted(self, proposal: Proposal, edition: Edition) -> bool:
+        """Does it compute something else, by a comparison in eager? Of one rewrite that is kept."""
+        if proposal.keys in self.proposals.refuted:
+            return len(proposal.parts) == 1
+        if time.monotonic() > self.end:
+            return False
+        edited = proposal.applied(edition)
+        why = self._why_not_run(proposal, edited, edition) or self.in_eager(edited)
+        if why is not None and len(proposal.parts) == 1:
+            self.proposals.refuted.add(proposal.keys)
+            self.state.rejected.append(Rejected(proposal, why))
+        return why is not None
 
     def _step_after(self, harmless: list[_TriedRewrite[T]]) -> bool:
         """Breadth first, and of the same depth first after those that moved what fails."""
@@ -266,10 +318,8 @@ class _Rounds(Generic[T]):
             pool.shutdown(wait=False, cancel_futures=True)
 
     def _tried(self, proposal: Proposal, edited: Edition, before_edits: Edition) -> _TriedRewrite[T]:
-        if why := what_is_broken(edited.found, edited.texts):
+        if why := self._why_not_run(proposal, edited, before_edits):
             return _TriedRewrite(proposal, edited, why)
-        if not self._takes_both_sides(proposal, before_edits):
-            return _TriedRewrite(proposal, edited, "no inputs that were tried take both sides of its test")
         before = self.state.after
         ended: list[bool] = []
 
@@ -288,6 +338,14 @@ class _Rounds(Generic[T]):
         if why is None:
             edited, why = self._under_other_settings(proposal, edited, before_edits, tried)
         return _TriedRewrite(proposal, edited, why, tried)
+
+    def _why_not_run(self, proposal: Proposal, edited: Edition, before_edits: Edition) -> str | None:
+        """Why a rewrite needs no run to be refused."""
+        if why := what_is_broken(edited.found, edited.texts):
+            return why
+        if not self._takes_both_sides(proposal, before_edits):
+            return "no inputs that were tried take both sides of its test"
+        return None
 
     def _fails_in(self, edited: Edition, old: TargetReport, new: TargetReport) -> bool:
         """Does an export fail that failed before, now at a line that was just written?"""

@@ -150,6 +150,8 @@ class LadderRun:
         for rung in sorted({stage.rung for stage in stages}):
             if rung == EXPORTS:
                 yield first
+                if not all(self.results[one.name].passed for one in first):
+                    self._why_over = "the edited source computes something else"
             yield [stage for stage in stages if stage.rung == rung and stage not in first]
             if rung == EXPORTS and self.goes_on and not self.goes_on(self._report()):
                 self._why_over = "the edited source does not help"

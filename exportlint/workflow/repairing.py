@@ -18,6 +18,7 @@ from exportlint.finding import Applicability, Evidence, Severity, Wanted
 from exportlint.repair.edition import Edition
 from exportlint.repair.improvement import AS_BEFORE, runs, why_not
 from exportlint.repair.proposals import Proposal, compatible
+from exportlint.repair.rounds import PATIENCE as PATIENCE_OF_REPAIR
 from exportlint.repair.rounds import OtherSettings, Stopped, repair
 from exportlint.repair.script_run import gives_nothing, mended_until_it_gives
 from exportlint.repair.settings_read import settings_read
@@ -74,6 +75,8 @@ _TIMES_THE_SLOWEST = 10
 _SECONDS_AT_LEAST = 15.0
 _EXPORTS = tuple(stage.name for stage in LADDER if stage.kind is StageKind.EXPORT)
 _TO_TIME = (LOAD.name, EAGER.name, BREAKS.name, COST.name)
+# Of torch.compile every break counts by itself, and its trial is short: more rewrites are tried than of an export.
+_PATIENCE_FOR_COMPILE = 2 * PATIENCE_OF_REPAIR
 _FOR_A_SCRIPT = 120.0  # seconds in which rewrites are tried of a script that gives nothing yet
 
 
@@ -143,6 +146,8 @@ def mend(
             partial(caveats_of, targets, options),
             begin,
             since,
+            partial(computes_else, targets, options),
+            _PATIENCE_FOR_COMPILE if options.purpose == COMPILE else PATIENCE_OF_REPAIR,
         )
         if not done.stopped and done.before.targets and not begin.texts:
             try:
@@ -282,6 +287,17 @@ def caveats_of(targets: Sequence[Target], options: TrialOptions, edition: Editio
             now = _compared(server, target, edited, file=file, unsafe=True)
             found.update(now.data.get("caveats", ()) if now is not None and now.passed else ())
     return found
+
+
+def computes_else(targets: Sequence[Target], options: TrialOptions, edition: Edition) -> str | None:
+    """What the edited model computes else than the unedited one, in eager; None where it computes the same."""
+    with kept_session(options.python) as server:
+        edited = replace(options, edited=edition.texts)
+        for target in _each(server, targets, edited):
+            now = _compared(server, target, edited, file=str(options.behaviour_of(target)), unsafe=options.unsafe)
+            if now is None or not now.passed:
+                return f"the edited model computes something else: {now.full_detail if now else 'it does not load'}"
+    return None
 
 
 def _each(server: Server, targets: Sequence[Target], options: TrialOptions) -> Iterator[Target]:

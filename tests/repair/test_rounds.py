@@ -40,6 +40,7 @@ class File:
     ways: Mapping[str, Sequence[str]]
     seconds: float = 0.0
     caveats: Mapping[str, str] = field(default_factory=dict)
+    wrong: str = "no such line"  # a line with which it computes something else
     tried: list[str] = field(default_factory=list)
 
     def __call__(
@@ -55,7 +56,11 @@ class File:
         stages = (
             StageResult("load", "passed"),
             StageResult("eager", "passed"),
-            StageResult("same-behaviour", "passed", data={"caveats": self._told(text)}),
+            StageResult(
+                "same-behaviour",
+                "differs" if self.wrong in text.splitlines() else "passed",
+                data={"caveats": self._told(text)},
+            ),
             StageResult(
                 EXPORT,
                 "refused" if refused else "passed",
@@ -67,6 +72,10 @@ class File:
 
     def alone(self, edition: Edition) -> list[str]:
         return self._told(next(iter(edition.texts.values())))
+
+    def in_eager(self, edition: Edition) -> str | None:
+        texts = edition.texts.values()
+        return "it computes something else" if any(self.wrong in text.splitlines() for text in texts) else None
 
     def _told(self, text: str) -> list[str]:
         return [told for line, told in self.caveats.items() if line in text.splitlines()]
@@ -81,11 +90,20 @@ class File:
 def mended(file: File, text: str, budget: float | None = 60.0) -> Repaired[Tried]:
     file.path.write_text(text, "utf-8")
     time.sleep(0.01)  # the file is older than the run
-    return repair(file, lambda _edition: OtherSettings(), ["non-strict"], budget, file.alone)
+    return repair(file, lambda _edition: OtherSettings(), ["non-strict"], budget, file.alone, in_eager=file.in_eager)
 
 
 def text_of(done: Repaired[Tried]) -> str:
     return next(iter(done.edition.texts.values()), "")
+
+
+def test_of_several_together_the_one_that_computes_something_else_gives_way_to_its_next_way(tmp_path):
+    """It is found by comparing in eager alone; the others are not tried without it one by one."""
+    ways = {"_a = 1": ["done = 1"], "_b = 1": ["_b = 2", "done = 2"], "_b = 2": ["done = 2"], "_c = 1": ["done = 3"]}
+    done = mended(file := File(tmp_path / "a.py", ways, wrong="_b = 2"), "_a = 1\n_b = 1\n_c = 1\n")
+    assert text_of(done) == "done = 1\ndone = 2\ndone = 3\n"
+    assert file.tried[1:] == ["done = 1\n_b = 2\ndone = 3\n", "done = 1\ndone = 2\ndone = 3\n"]
+    assert [one.why for one in done.rejected if len(one.proposal.parts) == 1] == ["it computes something else"]
 
 
 def test_rewrites_are_composed_breadth_first(tmp_path):
