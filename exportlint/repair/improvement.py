@@ -192,7 +192,7 @@ def _functions_that_break(target: TargetReport) -> frozenset[tuple[str, str]]:
 
 
 def _recompiled_in(target: TargetReport, *, apart_from: AbstractSet[tuple[str, str]]) -> frozenset[tuple[str, int]]:
-    """The lines that are the cause of compiling again and again, in other functions than these, and not called there."""
+    """The lines that are the cause of compiling again and again, in other functions than these, not called there."""
     seen = _seen_by(target, RECOMPILES.name, "recompile")
     return frozenset(
         place for place, one in seen if apart_from.isdisjoint((frame.path, frame.function) for frame in one.frames)

@@ -63,9 +63,10 @@ def _without_progress_bar(site: Site) -> Iterator[Proposal]:
     """`for step in tqdm(steps)`: over the steps themselves, where torch compiles."""
     view, draft = site.fresh_view(), site.draft()
     for loop in ast.walk(view.node):
-        if not (isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and _holds(loop.iter, site.node)):
+        if not (isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call)):
             continue
-        if (steps := _steps_of_bar(view, loop.iter)) is not None:
+        is_there = loop is site.node or _holds(loop.iter, site.node)
+        if is_there and (steps := _steps_of_bar(view, loop.iter)) is not None:
             draft.swap(
                 loop.iter, expression("STEPS if torch.compiler.is_compiling() else BAR", STEPS=steps, BAR=loop.iter)
             )

@@ -540,6 +540,14 @@ def test_what_is_printed_is_compared():
     assert verdict(before, of(LOUD.format("x.T.sum().item()"), PLAIN)).why_not == ""
 
 
+def test_the_time_that_is_printed_is_another_in_every_run():
+    """Its words are compared, and none of its numbers."""
+    text = "print('{0}', __import__('time').perf_counter_ns())\nreturn x * 2"
+    before = of(text.format("took"), PLAIN)
+    assert verdict(before, before.replace("x * 2", "x + x")).why_not == ""
+    assert "prints something else" in verdict(before, of(text.format("it took"), PLAIN)).why_not
+
+
 def test_what_attributes_hold_is_compared():
     text = "self.last = {0}\nreturn x * 2"
     before, other = of(text.format("float(x.max())"), PLAIN), of(text.format("x.max()"), PLAIN)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -47,6 +48,17 @@ class Tried:
 def test_what_python_computed_behind_a_break_may_be_compiled_again() -> None:
     before = Tried(breaks=[(7, FORWARD)])
     assert why_not(before, Tried(recompiles=[(9, FORWARD)])) is None
+
+
+def test_so_may_what_a_function_with_a_break_calls_now() -> None:
+    frames = (Frame("/app/net.py", 9, FORWARD, ""), Frame("/app/net.py", 30, "run_padded", ""))
+    now = Tried()
+    seen = Observation("recompile", user=frames[-1], frames=frames)
+    (target,) = now.targets
+    stages = [replace(one, observations=(seen,)) if one.name == "recompiles" else one for one in target.stages]
+    told = SimpleNamespace(findings=(), targets=[replace(target, stages=tuple(stages))])
+    assert why_not(Tried(breaks=[(7, FORWARD)]), told) is None
+    assert why_not(Tried(breaks=[(7, HELPER)]), told) == "torch.compile compiles more of it again each time"
 
 
 def test_a_function_without_a_break_must_not_be_compiled_again_now() -> None:

@@ -2,6 +2,8 @@
 
 # ruff: noqa: T201 - what the models are for
 
+import time
+
 import numpy as np
 import torch
 from torch import nn
@@ -159,6 +161,18 @@ class QuietWhereCompiled(nn.Module):
     def forward(self, x):
         if not torch.compiler.is_compiling():
             print("eager")
+        return x * 3
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(2, 3),)
+
+
+class SaysTheTime(nn.Module):
+    """What it says is another thing in every run of eager, too."""
+
+    def forward(self, x):
+        print("at", time.perf_counter_ns())
         return x * 3
 
     @staticmethod

@@ -166,6 +166,11 @@ def test_what_the_author_leaves_out_where_torch_compiles_is_no_difference() -> N
     assert verdict(report) == "compiles into one graph and agrees with eager"
 
 
+def test_what_eager_says_otherwise_in_each_run_is_no_difference() -> None:
+    """A clock that is printed: the break is told, and no other words."""
+    assert found_in(reports()["SaysTheTime"], ROOT, "agreement") == []
+
+
 def test_the_verdict_says_what_is_broken_and_what_compiles_again() -> None:
     assert verdict(reports()["Says"]) == "compiles into 4 graphs, broken at 2 lines and agrees with eager"
     assert verdict(reports()["CountsCalls"]) == (
