@@ -117,7 +117,7 @@ def target_options(command: Command) -> Command:
             "--other-args",
             metavar=source,
             help="A callable that makes a second tuple of inputs, which the same program must take, or a list of such "
-            "tuples (what compiles again is looked for with all of them, everything else is tried with the first).",
+            "tuples (breaks, and what compiles again, are looked for with all of them, the rest with the first).",
         ),
         click.option(
             "--dynamic-shapes", metavar=source, help="A callable that makes the dynamic_shapes of torch.export.export."

@@ -180,6 +180,29 @@ class SaysTheTime(nn.Module):
         return (torch.ones(2, 3),)
 
 
+class OneBreakEach(nn.Module):
+    """Each of several other inputs takes another side; one of them eager does not take."""
+
+    def forward(self, x, way):
+        if way == "first":
+            print(way)  # break: first
+        elif way == "second":
+            torch._dynamo.graph_break()  # break: second
+        elif way == "third":
+            x = x * x.sum().item()  # break: third
+        else:
+            raise ValueError(way)
+        return x * 3
+
+    @staticmethod
+    def inputs():
+        return torch.ones(2, 3), "first"
+
+    @staticmethod
+    def other_inputs():
+        return [(torch.ones(2, 3), way) for way in ("second", "none", "third")]
+
+
 class OnlyWithoutGradients(nn.Module):
     """Eager runs it under `torch.no_grad()` only: the result of the layer may have gradients."""
 

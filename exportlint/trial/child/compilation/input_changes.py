@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # So many steps after the first call. The first may make a symbol of what was a constant, the second a symbol of what is
 # computed from it; what still compiles in the last two goes on.
 STEPS = 4
-_MOST_OTHERS = 12  # Dynamo gives a function up after 8 compilations
+MOST_OTHERS = 12  # Dynamo gives a function up after 8 compilations
 
 AGAIN, SIZE, NUMBER, LENGTH, OTHER_INPUTS = "again", "size", "number", "length", "other-inputs"
 TRAINING, GRADIENTS = "training", "gradients"
@@ -86,7 +86,7 @@ def changes(loaded: Loaded, until: float) -> Iterator[Change]:
 
 def _others(loaded: Loaded, others: int) -> Change:
     """The sample and the target's own other inputs, one after the other, and from the beginning again."""
-    number = 1 + min(others, _MOST_OTHERS)
+    number = 1 + min(others, MOST_OTHERS)
     return Change(
         OTHER_INPUTS,
         (),

@@ -6,10 +6,12 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from exportlint.trial.child.compilation.compile_record import CompileRecord, MetBreak, own_options
+from exportlint.trial.child.compilation.input_changes import MOST_OTHERS
 from exportlint.trial.child.execution.call_record import kept_records
-from exportlint.trial.child.execution.inputs.input_sets import inputs_of
+from exportlint.trial.child.execution.inputs.input_sets import inputs_of, own_inputs
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.loading.seeding import seed
+from exportlint.trial.child.torch_private import dynamo
 from exportlint.trial.protocol.frames import innermost_user
 from exportlint.trial.protocol.observation import of_exception
 from exportlint.trial.protocol.outcomes import PASSED, REFUSED
@@ -17,9 +19,12 @@ from exportlint.trial.protocol.outcomes import PASSED, REFUSED
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from exportlint.trial.child.execution.inputs.input_sets import Inputs
+    from exportlint.trial.child.loading.loaded import Loaded
+
 
 def run(request: StageRequest) -> StageAnswer:
-    """Each break once, as soon as it is met, over the sample and other values.
+    """Each break once, as soon as it is met, over the sample and other values, or all of the target's other inputs.
 
     `data`: "times", how often each was met, in the order in which they were told; "graphs" of the first call, each with
     the "operators" it has, its "share" of the time of a warm call (None where the calls compiled again), the "path" and
@@ -30,8 +35,7 @@ def run(request: StageRequest) -> StageAnswer:
     compiled = record.compiled(request.loaded.model(), **own_options(request.loaded.call_options))
     shares: list[float] | None = None
     with record.watching():
-        for input_set in _input_sets(request):
-            args, kwargs = inputs_of(request.loaded, input_set)
+        for input_set, (args, kwargs) in _input_sets(request):
             seed(input_set)
             try:
                 compiled(*args, **kwargs)
@@ -44,10 +48,27 @@ def run(request: StageRequest) -> StageAnswer:
     return StageAnswer(PASSED, breaks.in_words(), breaks.data(record, shares))
 
 
-def _input_sets(request: StageRequest) -> Iterator[int]:
-    """Those that eager takes."""
+def _input_sets(request: StageRequest) -> Iterator[tuple[int, Inputs]]:
+    """Those that eager takes, with their number."""
+    loaded = request.loaded
     eager, _ = kept_records(request.folder.parent)
-    return (one for one in dict.fromkeys(call.input_set for call in eager.calls) if not _raised(eager.calls, one))
+    for input_set in dict.fromkeys(call.input_set for call in eager.calls):
+        if not _raised(eager.calls, input_set):
+            yield input_set, inputs_of(loaded, input_set)
+    others = len(loaded.other_args()) if loaded.other_args is not None else 0
+    for number in range(2, 1 + min(others, MOST_OTHERS)):
+        if _takes(loaded, own_inputs(loaded, number)):
+            dynamo.reset()  # compiled anew for each: Dynamo gives a function up after so many
+            yield number, own_inputs(loaded, number)
+
+
+def _takes(loaded: Loaded, inputs: Inputs) -> bool:
+    args, kwargs = inputs
+    try:
+        loaded.eager()(*args, **kwargs)
+    except Exception:  # noqa: BLE001 - whatever a model may raise
+        return False
+    return True
 
 
 def _raised(calls: Any, input_set: int) -> bool:

@@ -73,6 +73,10 @@ def test_a_break_that_only_other_values_reach_is_found() -> None:
     assert dict.fromkeys(marks("OtherSide")) == dict.fromkeys(["break", "met on other values"])
 
 
+def test_each_of_several_other_inputs_is_looked_at_for_breaks() -> None:
+    assert marks("OneBreakEach") == ["break: first", "break: second", "break: third"]
+
+
 @pytest.mark.parametrize("name", ["Says", "BreaksInLoop", "KeptOut", "OneGraph"])
 def test_no_line_is_missing_that_explain_has(name: str) -> None:
     namespace: dict[str, object] = {}
