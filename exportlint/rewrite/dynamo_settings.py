@@ -56,14 +56,17 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def _wanted(site: Site, statement: ast.stmt) -> Iterator[str]:
-    """The settings under which what the statement itself computes may stay in the graph."""
+    """The settings under which what the statement itself computes may stay in the graph: by what torch said of it, and
+    by what stands there, since behind one reason there may be another."""
     own = list(_own_expressions(statement))
     called = {_name(one.func) for one in own if isinstance(one, ast.Call)}
-    if called & _READ:
+    if called & _READ or site.cause == "number":
         yield _NUMBERS
-    if called & _SIZED_BY_DATA or any(_is_by_data(site, one) for one in own):
+    if site.cause == "size" or called & _SIZED_BY_DATA or any(_is_by_data(site, one) for one in own):
         yield _SIZES
-    if {one.attr for one in own if isinstance(one, ast.Attribute)} & set(_recurrent_layers(site.module)):
+    if site.cause == "recurrent" or {one.attr for one in own if isinstance(one, ast.Attribute)} & set(
+        _recurrent_layers(site.module)
+    ):
         yield _RECURRENT
 
 

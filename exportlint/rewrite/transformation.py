@@ -53,12 +53,14 @@ class Site:
 
     view     the function around the node; None where it stands in no function (in a script, in a class body)
     node     the innermost node of `ast` at the place that is reported
+    cause    what a trial saw that breaks the graph there: number, size, recurrent, …; None where none did
     """
 
     module: ModuleInfo
     belief: Belief
     node: ast.AST
     view: View | None
+    cause: str | None = None
 
     def draft(self) -> Draft:
         """A new one of the file; each proposal has its own."""
@@ -128,16 +130,22 @@ def transformation(name: str) -> Transformation:
 
 
 def proposed_rewrites(
-    names: Iterable[str], module: ModuleInfo, belief: Belief, function: FunctionInfo | None, span: Span
+    names: Iterable[str],
+    module: ModuleInfo,
+    belief: Belief,
+    function: FunctionInfo | None,
+    span: Span,
+    cause: str | None = None,
 ) -> Iterator[SuspectedRewrite]:
     """What the transformations of these names propose for what stands at the span, each text once.
 
-    `function`: the one that the engine ran, in which the span lies; None in a file as a whole.
+    `function`: the one that the engine ran, in which the span lies; None in a file as a whole. `cause`: of a break of
+    the graph, what a trial saw of it.
     """
     seen = {module.parsed.text}
     node = _at(module, span)
     for name in names:
-        for proposal in _given(transformation(name).proposals(_site(module, belief, function, node))):
+        for proposal in _given(transformation(name).proposals(_site(module, belief, function, node, cause))):
             try:
                 replacements, home = proposal.draft.edits(), proposal.draft.module
                 text = edited(home.parsed.text, replacements)
@@ -160,13 +168,13 @@ def _given(proposals: Iterator[Proposal]) -> Iterator[Proposal]:
         return
 
 
-def _site(module: ModuleInfo, belief: Belief, function: FunctionInfo | None, node: ast.AST) -> Site:
+def _site(module: ModuleInfo, belief: Belief, function: FunctionInfo | None, node: ast.AST, cause: str | None) -> Site:
     view = None
     if function is None:
         function = next((one for one in _functions(module) if _within(node, one.node)), None)
     if function is not None and not isinstance(function.node, ast.Lambda):
         view = View(module, function, belief)
-    return Site(module, belief, node, view)
+    return Site(module, belief, node, view, cause)
 
 
 def _functions(module: ModuleInfo) -> Iterator[FunctionInfo]:

@@ -27,6 +27,7 @@ from exportlint.static.merging import fix_of
 from exportlint.trial.protocol.purposes import COMPILE
 from exportlint.trial.protocol.shown_by import OTHER_SIZE
 from exportlint.trial.protocol.stages import stage_named
+from exportlint.trial.protocol.torch_messages import cause_of_break
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -70,7 +71,7 @@ def with_rewrites(finding: Finding, path: Path, text: str) -> Finding:
         return finding
     rule = all_rules().get(finding.rule)
     try:
-        site = _site(path, text, finding.line)
+        site = _site(path, text, finding)
         own = rule.cls.mended_by if rule is not None else ()
         own = (*(_OF_COMPILE if is_of_compile(finding) else ()), *own)
         ways = list(site.proposed(own)) if site is not None else []
@@ -84,7 +85,7 @@ def with_rewrites(finding: Finding, path: Path, text: str) -> Finding:
 
 def _with_rewrites_of_compile(finding: Finding, path: Path, text: str) -> Finding:
     try:
-        site = _site(path, text, finding.line)
+        site = _site(path, text, finding)
         ways = list(site.proposed(_OF_COMPILE)) if site is not None else []
     except (SyntaxError, ValueError, RecursionError):
         return finding
@@ -164,9 +165,10 @@ class _Line:
     module: ModuleInfo
     belief: Belief
     span: Span
+    cause: str | None = None
 
     def proposed(self, names: Iterable[str]) -> Iterator[SuspectedRewrite]:
-        yield from proposed_rewrites(names, self.module, self.belief, None, self.span)
+        yield from proposed_rewrites(names, self.module, self.belief, None, self.span, self.cause)
 
 
 def _judged(path: Path, text: str) -> tuple[ModuleInfo, Belief]:
@@ -178,13 +180,14 @@ def _judged(path: Path, text: str) -> tuple[ModuleInfo, Belief]:
     return module, engine.beliefs.get(path, Belief())
 
 
-def _site(path: Path, text: str, line: int) -> _Line | None:
+def _site(path: Path, text: str, finding: Finding) -> _Line | None:
+    line = finding.line
     module, belief = _judged(path, text)
     at_line = [node for node in ast.walk(module.tree) if isinstance(node, ast.stmt) and _begins(node, line)]
     span = span_of(at_line[-1]) if at_line else None
     if span is None:
         return None
-    return _Line(module, belief, span)
+    return _Line(module, belief, span, cause_of_break(finding.message) if is_of_compile(finding) else None)
 
 
 def _begins(node: ast.stmt, line: int) -> bool:

@@ -14,9 +14,9 @@ from exportlint.engine.values.abstract_value import span_of
 from exportlint.rewrite.transformation import proposed_rewrites
 
 
-def proposed(text: str, at: str, *names: str) -> list[str]:
+def proposed(text: str, at: str, *names: str, cause: str | None = None) -> list[str]:
     """The texts that the transformations of these names propose for the place where `at` stands, as a whole node or at
-    its beginning."""
+    its beginning. `cause`: what a trial saw there that breaks the graph."""
     text = textwrap.dedent(text).lstrip("\n")
     engine = Engine(Project())
     module = engine.project.add(Path("/nowhere/model.py"), Parsed(ast.parse(text), text))
@@ -28,5 +28,5 @@ def proposed(text: str, at: str, *names: str) -> list[str]:
     exact = [node for node in nodes if ast.get_source_segment(text, node) == at]
     span = span_of((exact or nodes)[0])
     assert span is not None
-    found = proposed_rewrites(names, module, engine.beliefs[Path("/nowhere/model.py")], None, span)
+    found = proposed_rewrites(names, module, engine.beliefs[Path("/nowhere/model.py")], None, span, cause)
     return [edited(text, one.replacements) for one in found]

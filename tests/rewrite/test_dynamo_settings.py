@@ -52,6 +52,20 @@ def test_what_the_statement_needs_is_set_above_the_class(line: str, at: str, nam
     assert all(hasattr(torch._dynamo.config, name) for name in names)
 
 
+@pytest.mark.parametrize(
+    ("cause", "name"),
+    [
+        ("number", "capture_scalar_outputs"),
+        ("size", "capture_dynamic_output_shape_ops"),
+        ("recurrent", "allow_rnn"),
+    ],
+)
+def test_what_torch_said_of_the_line_counts_too(cause: str, name: str) -> None:
+    """Where the text does not tell: a layer by a name that is given, a number that a helper reads."""
+    (text,) = proposed(MODEL.format(line="return self.other(x)"), "self.other(x)", "dynamo-settings", cause=cause)
+    assert text.split("class Net")[0].rstrip().endswith(f"torch._dynamo.config.{name} = True")
+
+
 def test_what_is_set_already_is_not_set_again() -> None:
     text = MODEL.format(line="return x.max().item()").replace(
         "class Net", "torch._dynamo.config.capture_scalar_outputs = True\n\nclass Net"

@@ -609,13 +609,14 @@ _CAUSES_OF_BREAKS: Sequence[tuple[str, str]] = (
     ("branch", r"Data-dependent branching|Data-dependent jump"),
     ("number", r"Tensor\.item|aten\._local_scalar_dense|\.tolist\(\)|capture_scalar_outputs"),
     ("size", r"capture_dynamic_output_shape_ops|[Dd]ynamic shape operator"),
+    ("recurrent", r"RNN, GRU, or LSTM"),
     ("forced", r"torch\._dynamo\.graph_break\(\)"),
 )
 
 
 def cause_of_break(reason: str) -> str | None:
     """What the line does that breaks the graph: says (prints, logs, warns), branch, number (reads one out of a tensor),
-    size (makes one of values), forced; None for anything else.
+    size (makes one of values), recurrent (runs such a layer), forced; None for anything else.
 
     >>> cause_of_break("Failed to trace builtin operator\n  Explanation: Dynamo does not know how to trace `print`")
     'says'

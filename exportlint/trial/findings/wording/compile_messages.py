@@ -39,6 +39,7 @@ OF_BREAKS: Mapping[str, str] = {
     "size": (
         "work with a mask of the full size; or set `torch._dynamo.config.capture_dynamic_output_shape_ops = True`"
     ),
+    "recurrent": "compile the parts around the layer; or set `torch._dynamo.config.allow_rnn = True`",
     "forced": "take the call away",
 }
 _EMPTY_HINTS = ("fundamental", "ile an issue", "report an issue", "caused by an earlier graph break", "docs.google.com")
