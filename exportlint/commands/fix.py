@@ -24,7 +24,7 @@ from exportlint.config.settings import CommandLine, load_config
 from exportlint.errors import UserError
 from exportlint.finding import Evidence, Severity, Wanted
 from exportlint.output.repair_text import diff_text, ladders_text, left_text, rejected_text
-from exportlint.repair.improvement import breaking_lines, failed, is_shown, runs
+from exportlint.repair.improvement import breaking_lines, failed, functions_left, is_shown, runs
 from exportlint.repair.rounds import Stopped
 from exportlint.trial.protocol.frames import is_installed
 from exportlint.trial.protocol.stages import BREAKS, LOAD
@@ -268,5 +268,6 @@ def _ladders(done: Repaired[Report]) -> Iterator[dict[str, Any]]:
         shown: dict[str, Any] = {"target": old.name, "before": before, "after": after}
         if BREAKS.name in after:
             shown["breaking_lines"] = [len(breaking_lines(one)) for one in (old, new)]
+            shown["functions_left"] = [len(functions_left(one)) for one in (old, new)]
             shown["cost"] = list(done.costs[number]) if number < len(done.costs) else None
         yield shown

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exportlint.output.console import printed, text_console
-from exportlint.repair.improvement import breaking_lines
+from exportlint.repair.improvement import breaking_lines, functions_left
 from exportlint.trial.protocol.frames import is_installed
 from exportlint.trial.protocol.outcomes import SKIPPED
 from exportlint.trial.protocol.stages import BREAKS, SAME_BEHAVIOUR, StageKind
@@ -41,6 +41,9 @@ def ladders_text(
         if any(stage.name == BREAKS.name for stage in new.stages):
             was, now = (len(breaking_lines(one)) for one in (old, new))
             console.print(f"  lines that break the graph: {was} -> {now}", soft_wrap=True)
+            was, now = (len(functions_left(one)) for one in (old, new))
+            if was or now:  # fewer of them may show more lines that break
+                console.print(f"  lines at which a whole function is left to Python: {was} -> {now}", soft_wrap=True)
         if number < len(costs):
             console.print(f"  {_times(*costs[number])}", soft_wrap=True)
     return printed(file)

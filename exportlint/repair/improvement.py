@@ -149,6 +149,13 @@ def breaking_lines(target: TargetReport) -> frozenset[tuple[str, int]]:
     return frozenset(place for place, _ in _seen_by(target, BREAKS.name, "graph-break"))
 
 
+def functions_left(target: TargetReport) -> frozenset[tuple[str, int]]:
+    """Path and line of each line for which Dynamo leaves the whole function around it to Python: it hides what would
+    break behind the line, however much that is."""
+    seen = _seen_by(target, BREAKS.name, "graph-break")
+    return frozenset(place for place, one in seen if one.details.get("kind") == SKIPPED_FRAME)
+
+
 def _seen_by(target: TargetReport, stage_name: str, kind: str) -> Iterator[tuple[tuple[str, int], Observation]]:
     stage = target.stage(stage_name)
     for seen in stage.observations if stage else ():
@@ -158,10 +165,8 @@ def _seen_by(target: TargetReport, stage_name: str, kind: str) -> Iterator[tuple
 
 def _cost_of_compiling(target: TargetReport) -> tuple[int, int]:
     """How many functions Dynamo leaves to Python as a whole, and at how many lines it breaks the graph. In this order:
-    a function that it leaves hides what would break behind the line, however much that is."""
-    seen = _seen_by(target, BREAKS.name, "graph-break")
-    left = {place for place, one in seen if one.details.get("kind") == SKIPPED_FRAME}
-    return len(left), len(breaking_lines(target))
+    a function that it leaves hides breaks."""
+    return len(functions_left(target)), len(breaking_lines(target))
 
 
 def _recompiled(target: TargetReport) -> int | None:
