@@ -38,7 +38,7 @@ _FROM_NUMPY = frozenset(
 
 
 class CallOutsideGraph(OperatorRule):
-    mended_by = ("kept-in-eager", "templates", "made-once")
+    mended_by = ("kept-in-eager", "templates", "python-numbers", "made-once")
     graph_breaks = ("GB0007", "GB0014", "GB0015", "GB0033", "GB0277", "GB0291")
     cases: ClassVar = {
         "BadWarn": _SAYS,

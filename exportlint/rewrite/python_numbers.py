@@ -36,6 +36,10 @@ _PLAIN = {
     "power": "(A) ** (B)", "mod": "(A) % (B)", "remainder": "(A) % (B)", "divide": "(A) / (B)", "abs": "abs(A)",
     "sum": "sum(A)", "max": "max(A)", "min": "min(A)", "maximum": "max(A, B)", "minimum": "min(A, B)",
 }  # fmt: skip
+# What a number of NumPy is turned into by `astype`, as Python has it.
+_PYTHON_TYPES = {
+    "int": "int", "int32": "int", "int64": "int", "float": "float", "float64": "float", "bool": "bool",
+}  # fmt: skip
 _LISTING = frozenset({"array", "asarray", "arange", "linspace", "logspace", "geomspace", "cumsum", "cumprod", "diff"})
 _UNCERTAIN = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -505,6 +509,12 @@ class _Forms:
         return any(self.view.value(one).kind is Kind.ARRAY for one in ast.walk(self.node))
 
     def _by_python(self, node: ast.expr) -> ast.expr | None:
+        match node:
+            case ast.Call(func=ast.Attribute(value=inner, attr="item"), args=[], keywords=[]):
+                return self._by_python(inner)
+            case ast.Call(func=ast.Attribute(value=inner, attr="astype"), args=[kind], keywords=[]):
+                made, name = self._by_python(inner), _PYTHON_TYPES.get(self._name_of_type(kind))
+                return None if made is None or name is None else expression(f"{name}(A)", A=made)
         name = self.name(node.func) if isinstance(node, ast.Call) else ""
         text = _PLAIN.get(name.removeprefix("numpy.")) if name.startswith("numpy.") else None
         if not isinstance(node, ast.Call) or text is None or node.keywords or len(node.args) != 1 + ("B" in text):
@@ -514,6 +524,11 @@ class _Forms:
             return None
         self.uses_math |= "math." in text
         return expression(text, **{key: one for key, one in zip("AB", parts, strict=False) if one is not None})
+
+    def _name_of_type(self, kind: ast.expr) -> str:
+        if isinstance(kind, ast.Constant):
+            return str(kind.value)
+        return self.name(kind).removeprefix("numpy.").removeprefix("builtins.")
 
     def _is_plain(self, node: ast.expr) -> bool:
         """Numbers of Python, sizes, or a list of these."""

@@ -16,6 +16,7 @@ WRITTEN = [
     ("x.split(x.argmax().item())[0]", "x[:x.argmax().item()]"),
     ("torch.stack([x] * x.argmax().item())", "x.repeat(x.argmax().item(), *[1] * x.dim())"),
     ("np.prod(x.shape[1:])", "math.prod(x.shape[1:])"),
+    ("np.ceil(np.log(x.shape[0])).astype(int).item()", "int(math.ceil(math.log(x.shape[0])))"),
 ]
 SITES = {
     "len(set(x.tolist()))": "set(x.tolist())", "Counter(x.tolist())[3]": "Counter(x.tolist())",

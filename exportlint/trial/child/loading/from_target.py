@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import difflib
 import importlib
 import importlib.util
@@ -18,6 +19,7 @@ from exportlint.trial.child.loading.as_first import AsFirst
 from exportlint.trial.child.loading.loaded import Loaded, Make, as_args, as_kwargs, as_several, copied, of_values
 from exportlint.trial.child.loading.module_wrapper import is_called_with_arguments, wrapped
 from exportlint.trial.child.loading.seeding import seed
+from exportlint.trial.protocol.frames import is_installed, is_user_path
 from exportlint.trial.protocol.target import EXAMPLE_ARGS, Target, TargetError, TargetKind, is_file_source, split_source
 from exportlint.trial.protocol.torch_messages import is_of_another_torch
 
@@ -108,10 +110,20 @@ def _load_fixture(target: Target) -> Loaded:
 def _seeded(make: Make) -> Make:
     """The same weights in every process, however much randomness was used before."""
 
-    def made() -> Any:
-        seed(0)
-        return make()
+    return lambda: _made_as_later(make)
 
+
+def _made_as_later(make: Make) -> Any:
+    """The model, seeded. What it imports while it is made may draw, or seed too, and does so once in a process: then it
+    is made again, as every later one is."""
+    before = set(sys.modules)
+    seed(0)
+    made = make()
+    files = [getattr(sys.modules[name], "__file__", None) or "" for name in set(sys.modules) - before]
+    if any(is_user_path(file) and not is_installed(file) for file in files):
+        with contextlib.suppress(Exception):  # one that can be made once only is as it was made
+            seed(0)
+            return make()
     return made
 
 
@@ -130,13 +142,12 @@ def _model_maker(found: Any) -> Make:
         return lambda: wrapped(fresh())
 
     def make() -> Any:
-        seed(0)
         made = found() if callable(found) else copied(found)
         if not callable(made):
             raise TargetError(f"model: {found!r} gives {type(made).__name__}, not an nn.Module")
         return wrapped(made)
 
-    return make
+    return _seeded(make)
 
 
 # Import the files and modules of a target, under names that stay the same.

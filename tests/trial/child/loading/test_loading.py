@@ -8,6 +8,7 @@ import torch
 from inline_snapshot import snapshot
 from sources import MODELS
 
+from exportlint.trial.child.loading.from_target import load
 from exportlint.trial.discovery import from_callables
 from exportlint.trial.parent import TrialUnavailable
 from exportlint.trial.protocol.options import TrialOptions
@@ -135,3 +136,17 @@ def test_another_interpreter_needs_nothing_but_torch(tmp_path):
 def test_an_interpreter_that_does_not_start_is_named(tmp_path):
     with pytest.raises(TrialUnavailable, match="cannot start"):
         run_trials([target("make", "args")], TrialOptions(python=tmp_path / "python"))
+
+
+def test_what_a_maker_imports_may_seed_and_every_model_is_the_same(tmp_path, monkeypatch):
+    """Python imports a file once, so the first model would be another one than those after it."""
+    (tmp_path / "seeds_itself.py").write_text(
+        "import torch\n\ntorch.manual_seed(123)\nNet = torch.nn.Linear\n", "utf-8"
+    )
+    lines = ["import torch", "", "def build():", "    from seeds_itself import Net", "    return Net(3, 3)"]
+    makes = tmp_path / "makes.py"
+    makes.write_text("\n".join([*lines, "", "def inputs():", "    return (torch.ones(1, 3),)", ""]), "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    loaded = load(from_callables(f"{makes}:build", f"{makes}:inputs"))
+    first, second = loaded.model(), loaded.model()
+    assert torch.equal(first.weight, second.weight)
