@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from exportlint.engine.source.symbols import ClassInfo, FunctionInfo, ModuleInfo
     from exportlint.engine.values.abstract_value import Belief
 
+    _ByName = Mapping[str, Sequence[ast.expr]]
+
 
 class Nature(enum.Enum):
     """What sort of thing an expression is, as far as rewriting cares.
@@ -83,7 +85,9 @@ class View:
     words: dict[str, tuple[str, ...]] = field(default_factory=dict)
     # Nodes by identity: tests of sizes that the program is to answer, and `int(size)` that is to stay a symbol.
     asked: set[int] = field(default_factory=set)
-    _asked_for: set[str] = field(default_factory=set)  # names whose nature is being told just now
+    # What names are, told so far: by what `data`, `python` and `asked` held then; and of those being told just now.
+    _told: dict[tuple[frozenset[str] | frozenset[int], ...], dict[str, Nature]] = field(default_factory=dict)
+    _being_told: dict[str, Nature] | None = None
 
     @property
     def cls(self) -> ClassInfo | None:
@@ -204,7 +208,7 @@ class View:
             case ast.Attribute(value=owner, attr=attribute):
                 return self._of_attribute(owner, attribute)
             case ast.Name(id=name):
-                return self._of_name(node, name)
+                return self._of_name(name)
         return Nature.PYTHON
 
     def _joined(self, parts: Sequence[ast.expr], of_sizes: Nature) -> Nature:
@@ -255,28 +259,48 @@ class View:
             return Nature.PYTHON
         return Nature.DATA if self.nature(owner) is Nature.DATA else Nature.PYTHON
 
-    def _of_name(self, node: ast.Name, name: str) -> Nature:
+    def _of_name(self, name: str) -> Nature:
+        """What the name holds, by what the function sets it to. Names are made of each other, in circles too: all that
+        are met begin as Python's, and are told again by what the others are, until nothing changes."""
         if name in {"self", "cls"} or name not in self._bound:
             return Nature.PYTHON
         if name in self.flow.parameters:
             return Nature.DATA if self.is_unseen else Nature.PYTHON
-        if name in self._asked_for:
-            return Nature.PYTHON  # it is made of itself, through other names: what else it is made of decides
-        values = [
-            one.value
-            for one in ast.walk(self.node)
-            if isinstance(one, ast.Assign | ast.AnnAssign | ast.NamedExpr)
-            and one.value is not None
-            and name in {path_of(target) for target in _targets(one)}
-            and not any(inner is node for inner in ast.walk(one.value))
-            and not any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(one.value))
-        ]
-        self._asked_for.add(name)
-        natures = {self.nature(value) for value in values}
-        loops = (one for one in ast.walk(self.node) if isinstance(one, ast.For | ast.comprehension))
-        through = (given for one in loops for given in gone_through(one.target, one.iter, name))
-        natures |= {Nature.DATA for given in through if self.is_data(given)}
-        self._asked_for.discard(name)
+        if self._being_told is not None:
+            return self._being_told.get(name, Nature.PYTHON)
+        now = (frozenset(self.data), frozenset(self.python), frozenset(self.asked))
+        known = self._told.setdefault(now, {})
+        if name not in known:
+            order = [one for one in self._made_of(name) if one not in known]
+            self._being_told = told = {**known, **dict.fromkeys(order, Nature.PYTHON)}
+            try:
+                for _ in order:  # in one round, but for circles
+                    before = dict(told)
+                    told.update((one, self._by_its_values(one)) for one in order)
+                    if told == before:
+                        break
+            finally:
+                self._being_told = None
+            known |= told
+        return known[name]
+
+    def _made_of(self, name: str) -> list[str]:
+        """The name, behind all names that it is made of."""
+        values, gone_over = self.module.parsed.kept(self.node, _given_to_names)
+        found, waiting = dict.fromkeys([name]), [name]
+        while waiting:
+            now = waiting.pop()
+            inside = (one for given in (*values.get(now, ()), *gone_over.get(now, ())) for one in ast.walk(given))
+            for one in inside:
+                if isinstance(one, ast.Name) and (one.id in values or one.id in gone_over) and one.id not in found:
+                    found[one.id] = None
+                    waiting.append(one.id)
+        return [*reversed(found)]
+
+    def _by_its_values(self, name: str) -> Nature:
+        values, gone_over = self.module.parsed.kept(self.node, _given_to_names)
+        natures = {self.nature(value) for value in values.get(name, ())}
+        natures |= {Nature.DATA for given in gone_over.get(name, ()) if self.is_data(given)}
         return Nature.DATA if Nature.DATA in natures else natures.pop() if len(natures) == 1 else Nature.PYTHON
 
     # What is known of tensors.
@@ -438,6 +462,22 @@ def _values(_file: Parsed, function: ast.AST) -> Mapping[str, ast.expr]:
                 found[name] += 1
                 values[name] = node.value
     return {name: value for name, value in values.items() if found[name] == stored[name] == 1}
+
+
+def _given_to_names(_file: Parsed, function: ast.AST) -> tuple[_ByName, _ByName]:
+    """By name, what statements of the function set it to, but for what is made of itself; and what loops give it the
+    entries of."""
+    values, gone_over = defaultdict[str, list[ast.expr]](list), defaultdict[str, list[ast.expr]](list)
+    for node in ast.walk(function):
+        match node:
+            case ast.Assign(value=value) | ast.AnnAssign(value=value) | ast.NamedExpr(value=value) if value is not None:
+                inside = {inner.id for inner in ast.walk(value) if isinstance(inner, ast.Name)}
+                for name in {path for target in _targets(node) if (path := path_of(target))} - inside:
+                    values[name].append(value)
+            case ast.For(target=target, iter=over) | ast.comprehension(target=target, iter=over):
+                for name in {inner.id for inner in ast.walk(target) if isinstance(inner, ast.Name)}:
+                    gone_over[name] += gone_through(target, over, name)
+    return values, gone_over
 
 
 def _pairs(node: ast.Assign) -> Iterator[tuple[str, ast.expr]]:
