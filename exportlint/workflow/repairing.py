@@ -149,20 +149,27 @@ def mend(
             partial(computes_else, targets, options),
             _PATIENCE_FOR_COMPILE if options.purpose == COMPILE else PATIENCE_OF_REPAIR,
         )
-        if not done.stopped and done.before.targets and not begin.texts:
-            try:
+        with _what_was_found_stays(done):
+            if not done.stopped and done.before.targets and not begin.texts:
                 _take_what_is_noted(done, attempt)
-            except Stopped as stop:
-                done.stopped = stop.number
-        if options.unsafe and config.torch and not done.stopped and done.before.targets:
-            _take_for_older_torch(done, attempt, config.torch, options)
-        if options.purpose == COMPILE and done.edition.texts and not done.stopped:
-            reports = [tried(texts, behaviour=None, only=_TO_TIME) for texts in (begin.texts, done.edition.texts)]
-            pairs = zip(*(_given(report) for report in reports), strict=False)
-            costs = [(old.compilation.cost, new.compilation.cost) for old, new in pairs]
-            done.costs = [(old, new) for old, new in costs if old and new]
+            if options.unsafe and config.torch and not done.stopped and done.before.targets:
+                _take_for_older_torch(done, attempt, config.torch, options)
+            if options.purpose == COMPILE and done.edition.texts and not done.stopped:
+                reports = [tried(texts, behaviour=None, only=_TO_TIME) for texts in (begin.texts, done.edition.texts)]
+                pairs = zip(*(_given(report) for report in reports), strict=False)
+                costs = [(old.compilation.cost, new.compilation.cost) for old, new in pairs]
+                done.costs = [(old, new) for old, new in costs if old and new]
         done.edition = done.edition.with_sides(*_sides(done.before)).with_lines_not_run(_run(done.before))
         return done
+
+
+@contextlib.contextmanager
+def _what_was_found_stays(done: Repaired[Report]) -> Iterator[None]:
+    """Where somebody asks to end while more is looked for."""
+    try:
+        yield
+    except Stopped as stop:
+        done.stopped = stop.number
 
 
 def _given(report: Report) -> list[TargetReport]:

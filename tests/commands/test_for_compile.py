@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-from processes import exportlint
+from processes import EXPORTLINT, exportlint
 
 NET = """\
 import logging
@@ -131,6 +132,24 @@ def test_fix_for_compile_makes_one_graph_of_it(folder: Path) -> None:
     assert "torch.where(x.sum() > 0, x * 2, x - 1)" in text
     after = told(folder, "trial", "--for", "compile", "--backend", "eager", "net.py")["targets"][0]
     assert (after["graph_breaks"], len(after["graphs"])) == ([], 1)
+
+
+@pytest.mark.slow
+def test_who_ends_fix_while_it_times_a_call_gets_what_was_found(folder: Path) -> None:
+    command = [*EXPORTLINT, "fix", "--for", "compile", "--output-format", "json", "net.py"]
+    with subprocess.Popen(command, cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        assert run.stderr is not None
+        assert run.stdout is not None
+        told = []
+        for line in run.stderr:
+            told.append(line)
+            if "cost passed" in line:  # of the unedited model; that of the edited one is measured next
+                run.terminate()
+                break
+        rest = run.stderr.read()
+        found = json.loads(run.stdout.read())
+    assert len(found["rewrites"]) > 1, "".join(told)
+    assert "this is what was found by then" in rest
 
 
 READS = """\
