@@ -193,7 +193,7 @@ class Agent(nn.Module):
 
     def forward(self, obs):
         logits = self.policy(obs) + datetime.datetime.now().second
-        logits = logits * (os.getpid() % 7 + 1)
+        logits = logits * (os.getpid() + 1)
         Agent.steps += 1
         logits = logits / Agent.steps
         self.best = max(self.best, 0.1) + 0.5
@@ -255,7 +255,7 @@ SHOWN = {
     ),
     "Agent": (
         "logits = self.policy(obs) + datetime.datetime.now().second",
-        "logits = logits * (os.getpid() % 7 + 1)",
+        "logits = logits * (os.getpid() + 1)",
         "Agent.steps += 1",
         "self.best = max(self.best, 0.1) + 0.5",
     ),
