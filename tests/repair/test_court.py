@@ -548,6 +548,14 @@ def test_the_time_that_is_printed_is_another_in_every_run():
     assert "prints something else" in verdict(before, of(text.format("it took"), PLAIN)).why_not
 
 
+def test_a_count_that_goes_on_from_model_to_model_is_compared_where_it_is_printed():
+    text = "SEEN.append(1)\nprint('seen', len(SEEN) * {0})\nreturn x * 2"
+    before, other = (
+        of(text.format(factor), PLAIN).replace("class Net", "SEEN = []\n\n\nclass Net") for factor in (1, 3)
+    )
+    assert "prints something else" in verdict(before, other).why_not
+
+
 def test_what_attributes_hold_is_compared():
     text = "self.last = {0}\nreturn x * 2"
     before, other = of(text.format("float(x.max())"), PLAIN), of(text.format("x.max()"), PLAIN)

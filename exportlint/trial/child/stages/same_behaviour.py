@@ -273,14 +273,17 @@ def _kept_as_given(request: StageRequest, file: str) -> dict[str, Any]:
     if read := request.options.get("read"):
         kept = list(_under_settings(loaded, read))
     else:
-        alone = _in_a_row(request)
-        apart = _apart if alone.leaves_something else _here
-        sample = apart(request, partial(_behaviour, loaded, InputDraw(SAMPLE)))
+        row = _in_a_row(request)
+        run = partial(_behaviour, loaded, InputDraw(SAMPLE))
+        # A count that goes on from model to model says the same where each runs apart; a clock does not.
+        says = row.says_otherwise and any(_said_otherwise([(_apart(request, run), _apart(request, run))]))
+        apart = _apart if row.leaves_something or (row.says_otherwise and not says) else _here
+        sample = apart(request, run)
         limit = _limit(sample)
         draws, taken, lines = apart(request, partial(_draws_and_sides, loaded, limit))
         others = (draw for draw in draws if draw != sample.draw)
         tried = [sample, *(apart(request, partial(_behaviour, loaded, draw, limit=limit)) for draw in others)]
-        tried = [replace(one, is_apart=apart is _apart, says_otherwise=alone.says_otherwise) for one in tried]
+        tried = [replace(one, is_apart=apart is _apart, says_otherwise=says) for one in tried]
         told = [one for one in tried if not _takes_too_long(one)]
         kept = [one for one in told if one.draw in _usual() or not _refuses(one) or _is_on_purpose(one)]
         data = {"one_sided": one_sided(taken), "two_sided": two_sided(taken)}
