@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.values.extents import Extent, number
 from exportlint.engine.values.shapes import dims_of, extent_of
-from exportlint.rewrite.draft import expression, statements
+from exportlint.rewrite.draft import Swapped, expression, statements
 from exportlint.rewrite.row_wise import puts_rows_together
-from exportlint.rewrite.straight_line import Swapped
 from exportlint.rewrite.transformation import Proposal
 
 if TYPE_CHECKING:

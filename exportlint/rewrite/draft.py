@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from exportlint.rule.suspicion import Replacement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from exportlint.engine.source.parsed import Parsed
     from exportlint.engine.source.symbols import ModuleInfo
@@ -131,6 +131,16 @@ class Copying(ast.NodeTransformer):
                 if any(a is not b for a, b in zip(news, value, strict=True)):
                     changes[name] = news
         return changed_copy(node, **changes) if changes else node
+
+
+class Swapped(Copying):
+    """Puts other expressions into the places of nodes, which are given by identity."""
+
+    def __init__(self, others: Mapping[int, ast.expr]) -> None:
+        self.others = others
+
+    def other(self, node: ast.AST) -> ast.AST | None:
+        return self.others.get(id(node))
 
 
 def stands_for(new: _Node, old: ast.AST) -> _Node:

@@ -11,9 +11,8 @@ import ast
 from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.values.abstract_value import Kind
-from exportlint.rewrite.draft import expression, statements
+from exportlint.rewrite.draft import Swapped, expression, statements
 from exportlint.rewrite.free_numbers import free_numbers
-from exportlint.rewrite.straight_line import Swapped
 from exportlint.rewrite.tensor_form import TensorForm
 from exportlint.rewrite.transformation import CannotError, Proposal
 

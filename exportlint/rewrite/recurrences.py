@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.control_flow import statements
 from exportlint.rewrite.counting_loops import counted
-from exportlint.rewrite.draft import as_target, expression
+from exportlint.rewrite.draft import Swapped, as_target, expression
 from exportlint.rewrite.draft import statements as written
 from exportlint.rewrite.grown_lists import appended
 from exportlint.rewrite.rows_at_once import join_reads, rows_of
-from exportlint.rewrite.straight_line import StraightLine, Swapped, names_set
+from exportlint.rewrite.straight_line import StraightLine, names_set
 from exportlint.rewrite.transformation import CannotError, Proposal
 
 if TYPE_CHECKING:

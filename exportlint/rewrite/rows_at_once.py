@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, TypeGuard, cast
 
 from exportlint.engine.flow.control_flow import blocks, statements
 from exportlint.engine.flow.def_use import path_of, root_of
-from exportlint.rewrite.draft import as_target, changed_copy, expression, stands_for
+from exportlint.rewrite.draft import Swapped, as_target, changed_copy, expression, stands_for
 from exportlint.rewrite.draft import statements as written
 from exportlint.rewrite.grown_lists import appended, put_together
-from exportlint.rewrite.straight_line import StraightLine, Swapped, names_set
+from exportlint.rewrite.masked_writes import rows_filled
+from exportlint.rewrite.straight_line import StraightLine, names_set
 from exportlint.rewrite.tensor_form import TensorForm
 from exportlint.rewrite.transformation import CannotError, Proposal
 from exportlint.rewrite.view import Nature
@@ -85,7 +86,7 @@ def rows_at_once(site: Site) -> Iterator[Proposal]:
     if listed:
         _comprehension(view, draft, listed[-1])
     elif loops:
-        if _padded(view, draft, loops[-1]):
+        if _padded(view, draft, loops[-1]) or rows_filled(TensorForm(view), draft, loops[-1]):
             yield Proposal(_PADS, draft)
             return
         _loop(view, draft, loops[-1])

@@ -25,9 +25,10 @@ from exportlint.engine.flow.control_flow import blocks, statements
 from exportlint.engine.flow.def_use import DefUse, changed, defined, path_of, root_of, used
 from exportlint.engine.values.abstract_value import Array, Kind, Source
 from exportlint.rewrite.choices import Choice
-from exportlint.rewrite.draft import Copying, as_target, as_value, changed_copy, expression, stands_for
+from exportlint.rewrite.draft import Copying, Swapped, as_target, as_value, changed_copy, expression, stands_for
 from exportlint.rewrite.draft import statements as written
 from exportlint.rewrite.grown_lists import GrownLists, appended, masked_entry
+from exportlint.rewrite.masked_writes import filled_between
 from exportlint.rewrite.tensor_form import TensorForm
 from exportlint.rewrite.transformation import CannotError
 from exportlint.rewrite.view import Nature, View, gone_through
@@ -568,6 +569,10 @@ class StraightLine:
         match node:
             case ast.Assign(targets=[target], value=value) if (chosen := self._chosen(target, value)) is not None:
                 return stands_for(chosen, node)
+            case ast.Assign(targets=[ast.Subscript() as target], value=value) if (
+                filled := filled_between(self.form, target, value)
+            ) is not None:
+                return stands_for(ast.Expr(filled), node)
             case ast.Assign(targets=targets, value=value):
                 new = self.form.of(value)
                 if isinstance(targets[0], ast.Subscript) and (whole := self.form.masked_write(targets[0], value)):
@@ -2128,16 +2133,6 @@ class _Renaming(Copying):
             if path in names:
                 return ast.Name(names[path].id, node.ctx)
         return None
-
-
-class Swapped(Copying):
-    """Puts other expressions into the places of nodes, which are given by identity."""
-
-    def __init__(self, others: Mapping[int, ast.expr]) -> None:
-        self.others = others
-
-    def other(self, node: ast.AST) -> ast.AST | None:
-        return self.others.get(id(node))
 
 
 def _renamed(node: ast.stmt, loads: Mapping[str, ast.Name], stores: Mapping[str, ast.Name]) -> ast.stmt:

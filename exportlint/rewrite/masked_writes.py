@@ -1,0 +1,225 @@
+"""Writes between bounds that data says, as writes of all with a mask.
+
+`y[i, n:] = 0` has as many places as `n` says, which no graph can know. The same places are those of all of `y[i]` at
+which a mask is true. Where a loop writes so to each row in turn, one mask serves all of them.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from exportlint.rewrite.draft import Swapped, as_value, expression, stands_for
+from exportlint.rewrite.transformation import CannotError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from exportlint.rewrite.draft import Draft
+    from exportlint.rewrite.tensor_form import TensorForm
+    from exportlint.rewrite.view import View
+
+
+def filled_between(form: TensorForm, target: ast.Subscript, value: ast.expr) -> ast.expr | None:
+    """`y[i, n:] = 0` as `y[i].movedim(0, -1).masked_fill_(…, 0)`; None where it is no such write. Only a number is
+    written so: what else is, has as many entries as data says. Raises CannotError."""
+    view = form.view
+    at = _bounded_by_data(view, target)
+    if at is None or view.is_data(value) or isinstance(value, ast.List | ast.Tuple):
+        return None
+    before, bounds = _parts(target)[:at], _parts(target)[at]
+    if not all(_is_whole(one) or _is_one_place(view, one) for one in before):
+        raise CannotError("what is written between bounds that data says is chosen in another way")
+    places: list[ast.expr] = list(before)
+    while places and _is_whole(places[-1]):
+        places.pop()
+    rows = _chosen(as_value(target.value), places)
+    lower, upper = (_from_begin(view, one, one and _in_test(form, one), target.value, at) for one in _both(bounds))
+    mask = _mask(target.value, at, lower, upper)
+    return _filled(rows, mask, value, dims=(sum(map(_is_whole, before)),), behind=_dims_behind(view, target.value, at))
+
+
+def rows_filled(form: TensorForm, draft: Draft, loop: ast.For) -> bool:
+    """`for i in range(n): y[i, lengths[i]:] = 0`, and the same with `enumerate(lengths)`, with one mask for all rows.
+    Raises CannotError."""
+    view = form.view
+    match loop.target, loop.iter, loop.body:
+        case (
+            ast.Name(id=index),
+            ast.Call(func=ast.Name(id="range"), args=[count]),
+            [ast.Assign(targets=[ast.Subscript() as target], value=value)],
+        ):
+            each, over = None, None
+        case (
+            ast.Tuple(elts=[ast.Name(id=index), ast.Name(id=each)]),
+            ast.Call(func=ast.Name(id="enumerate"), args=[over], keywords=[]),
+            [ast.Assign(targets=[ast.Subscript() as target], value=value)],
+        ) if view.is_data(over):
+            count = expression("X.shape[0]", X=over)
+        case _:
+            return False
+    at = _bounded_by_data(view, target)
+    is_fixed = not view.is_data(value) and not isinstance(value, ast.List | ast.Tuple) and index not in _names(value)
+    if at != 1 or not is_fixed or loop.orelse or {index, each} & set(view.flow.live_after(loop)):
+        return False
+    first, bounds, *_ = _parts(target)
+    if not isinstance(first, ast.Name) or first.id != index or index in _names(target.value):
+        return False
+    whole = as_value(target.value)
+    columns = (_of_all_rows(form, one, index, each, over, count) for one in _both(bounds))
+    # Lengths may lie on another device: of numbers that Python read nobody asked.
+    placed = [one and expression("X.to(Y.device)", X=one, Y=whole) for one in columns]
+    lower, upper = (_from_begin(view, bound, new, whole, at) for bound, new in zip(_both(bounds), placed, strict=True))
+    all_rows = _is_length(view, count, target.value)
+    rows = as_value(target.value) if all_rows else expression("Y[:N]", Y=as_value(target.value), N=count)
+    mask = _mask(target.value, at, lower, upper)
+    filled = _filled(rows, mask, value, dims=(0, 1), behind=_dims_behind(view, target.value, at))
+    draft.replace(loop, [stands_for(ast.Expr(filled), loop)])
+    return True
+
+
+def _of_all_rows(
+    form: TensorForm, bound: ast.expr | None, index: str, each: str | None, over: ast.expr | None, count: ast.expr
+) -> ast.expr | None:
+    """The bound of each row, as one column: with `lengths` for `lengths[i]`; None where it is one of Python's for all.
+    Raises CannotError."""
+    if bound is None or not form.view.is_data(bound):
+        if bound is not None and {index, each} & _names(bound):
+            raise CannotError("a bound is the number of the row")
+        return None
+
+    def of_all(entry: ast.expr) -> ast.expr | None:
+        match entry:
+            case ast.Subscript(value=owner, slice=ast.Name(id=name)) if name == index and form.view.is_data(owner):
+                given = {"X": owner, "N": count}
+                return expression("X[:, None]" if _is_length(form.view, count, owner) else "X[:N, None]", **given)
+            case ast.Name(id=name) if name == each and over is not None:
+                return expression("X[:, None]", X=over)
+            case ast.Call(func=ast.Attribute(value=inner, attr="item"), args=[]):
+                return of_all(inner)
+            case ast.Call(func=ast.Name(id="int"), args=[inner]) if (whole := of_all(inner)) is not None:
+                return form.index(whole)
+        return None
+
+    found = {id(one): whole for one in ast.walk(bound) if isinstance(one, ast.expr) and (whole := of_all(one))}
+    new = Swapped(found).visit(bound)
+    if not found or not isinstance(new, ast.expr) or {index, each} & _names(new):
+        raise CannotError("a bound is no entry of a tensor")
+    form.finish(found.values())
+    return _in_test(form, new)
+
+
+def _in_test(form: TensorForm, bound: ast.expr) -> ast.expr:
+    """The bound as a tensor. No gradient passes it."""
+    form.in_tests += 1
+    new = form.of(bound)
+    form.in_tests -= 1
+    return new
+
+
+def _from_begin(view: View, bound: ast.expr | None, new: ast.expr | None, whole: ast.expr, dim: int) -> ast.expr | None:
+    """The bound, or what it is in tensors, counted from the begin, as Python counts a negative one from the end."""
+    if bound is None or not _may_count_from_end(view, bound):
+        return new or bound
+    if new is None or not view.is_data(bound):
+        is_number = isinstance(bound, ast.UnaryOp) and isinstance(bound.operand, ast.Constant)
+        if not is_number:
+            raise CannotError("a bound may count from the end")
+        return expression("Y.shape[DIM] + N", Y=as_value(whole), DIM=ast.Constant(dim), N=bound)
+    return expression("torch.where(N < 0, N + Y.shape[DIM], N)", N=new, Y=as_value(whole), DIM=ast.Constant(dim))
+
+
+def _may_count_from_end(view: View, bound: ast.expr | None) -> bool:
+    """May it be negative, by how it is computed? A length that is read is none."""
+    if bound is None or isinstance(bound, ast.Constant):
+        return False
+    todo, seen = [bound], set[str]()
+    for one in todo:
+        for part in ast.walk(one):
+            if isinstance(part, ast.Sub | ast.USub):
+                return True
+            if isinstance(part, ast.Name) and part.id not in seen and (value := view.only_value(part.id)) is not None:
+                seen.add(part.id)
+                todo.append(value)
+    return False
+
+
+def _filled(rows: ast.expr, mask: ast.expr, value: ast.expr, dims: Sequence[int], behind: int | None) -> ast.expr:
+    """The write to the rows, of which the mask says these dims. `behind`: how many dims follow those; None where nobody
+    knows, which is why they are moved behind the others."""
+    last = tuple(range(-len(dims), 0))
+    if behind is None:
+        moved = (dims[0], last[0]) if len(dims) == 1 else (dims, last)
+        rows = expression("X.movedim(FROM, TO)", X=rows, **{
+            key: ast.parse(repr(one), mode="eval").body for key, one in zip(("FROM", "TO"), moved, strict=True)
+        })  # fmt: skip
+    elif behind:
+        further = ", ".join(["...", *["None"] * behind])
+        mask = expression(f"(MASK)[{further}]", MASK=mask)
+    return expression("X.masked_fill_(MASK, VALUE)", X=rows, MASK=mask, VALUE=value)
+
+
+def _mask(whole: ast.expr, dim: int, lower: ast.expr | None, upper: ast.expr | None) -> ast.expr:
+    """The places along a dim of the tensor that are within bounds."""
+    places = expression("torch.arange(Y.shape[DIM], device=Y.device)", Y=as_value(whole), DIM=ast.Constant(dim))
+    tests: list[ast.expr] = []
+    if lower is not None:
+        tests.append(ast.Compare(places, [ast.GtE()], [lower]))
+    if upper is not None:
+        tests.append(ast.Compare(places, [ast.Lt()], [upper]))
+    return tests[0] if len(tests) == 1 else ast.BinOp(tests[0], ast.BitAnd(), tests[1])
+
+
+def _bounded_by_data(view: View, target: ast.Subscript) -> int | None:
+    """Which part of the index has bounds that data says, where all behind it are taken whole; None where none has."""
+    parts = _parts(target)
+    found = [
+        place for place, one in enumerate(parts)
+        if isinstance(one, ast.Slice) and one.step is None
+        and any(bound is not None and view.is_data(bound) for bound in _both(one))
+    ]  # fmt: skip
+    if len(found) != 1 or not all(map(_is_whole, parts[found[0] + 1 :])) or not view.is_data(target.value):
+        return None
+    return found[0]
+
+
+def _both(bounds: ast.expr) -> tuple[ast.expr | None, ast.expr | None]:
+    assert isinstance(bounds, ast.Slice)  # noqa: S101 - asked by those who call
+    return bounds.lower, bounds.upper
+
+
+def _parts(target: ast.Subscript) -> list[ast.expr]:
+    return list(target.slice.elts) if isinstance(target.slice, ast.Tuple) else [target.slice]
+
+
+def _is_whole(node: ast.expr) -> bool:
+    return isinstance(node, ast.Slice) and node.lower is node.upper is node.step is None
+
+
+def _is_one_place(view: View, node: ast.expr) -> bool:
+    """Is it a number of Python's? A tensor would choose a copy, which nobody sees written."""
+    is_number = isinstance(node, ast.Constant) and isinstance(node.value, int)
+    return is_number or (isinstance(node, ast.Name) and not view.is_data(node))
+
+
+def _chosen(whole: ast.expr, places: Sequence[ast.expr]) -> ast.expr:
+    if not places:
+        return whole
+    return ast.Subscript(whole, places[0] if len(places) == 1 else ast.Tuple(list(places), ast.Load()), ast.Load())
+
+
+def _dims_behind(view: View, whole: ast.expr, at: int) -> int | None:
+    dims = view.dims(whole)
+    return len(dims) - at - 1 if dims is not None else None
+
+
+def _is_length(view: View, count: ast.expr, tensor: ast.expr) -> bool:
+    """Is it how many rows the tensor has, by what is written?"""
+    if isinstance(count, ast.Name) and (value := view.only_value(count.id)) is not None:
+        count = value
+    texts = ("len(X)", "X.shape[0]", "X.size(0)")
+    return ast.dump(count) in {ast.dump(expression(text, X=as_value(tensor))) for text in texts}
+
+
+def _names(node: ast.AST) -> set[str | None]:
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
