@@ -226,6 +226,15 @@ class _Packed:
             return self.rows
         return ast.Name(self.site.draft().free_name("padded", self.view.flow.names), ast.Load())
 
+    def _made_tensor(self) -> str:
+        """Of what is given: Dynamo leaves the graph for `as_tensor` of a list of numbers that data says."""
+        given = self.view.value(self._tensor_of_lengths())
+        if given.is_tensor:
+            return "torch.as_tensor(GIVEN, device=ROWS.device)"
+        if given.container in {"list", "tuple"}:
+            return "torch.tensor(GIVEN, device=ROWS.device)"
+        return "(GIVEN if torch.is_tensor(GIVEN) else torch.tensor(GIVEN)).to(ROWS.device)"
+
     def _prepared(self) -> list[ast.stmt]:
         """What stands in the place of the packing."""
         if not self._has_own_name:
@@ -234,7 +243,7 @@ class _Packed:
             "NAME": path_of(self._lengths()) or "", "ROWS": self._padded(), "GIVEN": self._tensor_of_lengths(),
         }  # fmt: skip
         lines = statements("ROWS = GIVEN", ROWS=self._padded(), GIVEN=self.rows) if path_of(self.rows) is None else []
-        lines += statements("NAME = torch.as_tensor(GIVEN, device=ROWS.device)", **parts)
+        lines += statements(f"NAME = {self._made_tensor()}", **parts)
         if self.checks:
             steps = "ROWS.shape[1]" if self.batch_first else "ROWS.shape[0]"
             text = f'torch._assert_async(((NAME > 0) & (NAME <= {steps})).all(), "a length is not one of a row")'
@@ -386,7 +395,7 @@ _STEPPED = '''\
 def run_padded(layer, rows, lengths, state=None, batch_first=False):
     """What a recurrent layer gives for packed rows of these lengths, computed on padded ones, step by step."""
     steps = rows.transpose(0, 1) if batch_first else rows
-    lengths = torch.as_tensor(lengths, device=steps.device)
+    lengths = (lengths if torch.is_tensor(lengths) else torch.tensor(lengths)).to(steps.device)
     runs = torch.arange(steps.shape[0], device=steps.device)[:, None, None] < lengths[:, None]
     has_cell, directions = layer.mode == "LSTM", 2 if layer.bidirectional else 1
     cells = {"LSTM": torch.lstm_cell, "GRU": torch.gru_cell, "RNN_RELU": torch.rnn_relu_cell}
