@@ -34,7 +34,7 @@ _RECURRENT_LAYERS = frozenset({"torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"})
 
 
 class DynamoSettings:
-    """One proposal: all settings that the statement may need, above the first definition of the file."""
+    """One proposal: all settings that the statement may need, above the first definition behind torch's import."""
 
     def proposals(self, site: Site) -> Iterator[Proposal]:
         draft = site.draft()
@@ -42,17 +42,29 @@ class DynamoSettings:
         wanted = [] if statement is None else list(_wanted(site, statement))
         settings = {name: f"torch._dynamo.config.{name} = True" for name in wanted}
         known = {name for name, text in settings.items() if text in site.module.parsed.text}
-        first = next((one for one in site.module.tree.body if isinstance(one, _DEFINITIONS)), None)
-        if first is None or known == set(wanted):
+        body = site.module.tree.body
+        imported = next((place for place, one in enumerate(body) if _imports_torch(one)), -1)
+        first = next((one for one in body[imported + 1 :] if isinstance(one, _DEFINITIONS)), None)
+        if (first is None and imported < 0) or known == set(wanted):
             return
         missing = [name for name in wanted if name not in known]
         for name in missing:
-            draft.above(first, statements(settings[name]))
+            if first is not None:
+                draft.above(first, statements(settings[name]))
+            else:
+                draft.below(body[imported], statements(settings[name]))
         does = " and ".join(_DOES[name] for name in missing)
         yield Proposal(f"{does}, by a setting of the process", draft)
 
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def _imports_torch(statement: ast.stmt) -> bool:
+    """Does it give the file the name `torch`?"""
+    return isinstance(statement, ast.Import) and any(
+        (one.asname or one.name.partition(".")[0]) == "torch" for one in statement.names
+    )
 
 
 def _wanted(site: Site, statement: ast.stmt) -> Iterator[str]:

@@ -94,8 +94,9 @@ def _owners(site: Site) -> Iterator[ClassInfo]:
 
 
 def _by_computed_names(site: Site, cls: ClassInfo) -> Iterator[Proposal]:
-    """`setattr(self, f"echo_{i}", x)`, of which the constructor sets all with tensors."""
-    draft, count = site.draft(), 0
+    """`setattr(self, f"echo_{i}", x)`, of which the constructor sets all with tensors. Where a call sets none, they are
+    no state: they may be layers."""
+    draft, registered, kept = site.draft(), 0, 0
     for method in methods_in(cls.node).values():
         for node in (one for statement in method.body for one in ast.walk(statement)):
             match node:
@@ -106,15 +107,16 @@ def _by_computed_names(site: Site, cls: ClassInfo) -> Iterator[Proposal]:
                         draft.replace(node, statements(
                             "self.register_buffer(NAME, VALUE, persistent=False)", NAME=name, VALUE=value
                         ))  # fmt: skip
-                        count += 1
+                        registered += 1
                     else:
                         draft.replace(node, statements(
                             "getattr(OWN, NAME).copy_(VALUE.detach())", OWN=own, NAME=name, VALUE=value
                         ))  # fmt: skip
+                        kept += 1
                 case ast.Assign(value=ast.Call(func=ast.Name(id="getattr"), args=[ast.Name(id="self"), name]) as read):
                     if not isinstance(name, ast.Constant):
                         draft.swap(read, expression("READ.clone()", READ=changed_copy(read)))
-    if count:
+    if registered and kept:
         yield Proposal("keep them in registered buffers", draft)
 
 

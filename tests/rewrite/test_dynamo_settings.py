@@ -86,3 +86,23 @@ class Net(nn.Module):
         return rows
 """
     assert proposed(text, "rows[number] = x[number]", "dynamo-settings") == []
+
+
+def test_it_stands_behind_the_import_of_torch() -> None:
+    """Which may come late, or after all definitions."""
+    text = """
+import math
+
+def double(x):
+    return 2 * x
+
+import torch
+
+def read(x):
+    return x.max().item()
+"""
+    (late,) = proposed(text, "x.max().item()", "dynamo-settings")
+    assert late.index("import torch") < late.index("torch._dynamo.config") < late.index("def read")
+    text = text.replace("import torch\n", "") + "\nimport torch\n"
+    (last,) = proposed(text, "x.max().item()", "dynamo-settings", cause="number")
+    assert last.rstrip().endswith("import torch\ntorch._dynamo.config.capture_scalar_outputs = True")

@@ -855,3 +855,11 @@ def test_a_window_that_is_not_full_gives_the_rows_that_are_there(put: str, read:
     for number in range(9):
         x = torch.full((2, 3), float(number)) / 7
         torch.testing.assert_close(*_calls(models[1], [x]), *_calls(models[0], [x]))
+
+
+def test_layers_by_computed_names_are_no_state() -> None:
+    """Only the constructor sets them."""
+    text = _net(
+        "for i in range(2):\n    setattr(self, f'layer_{i}', nn.Linear(3, 3))", "return getattr(self, 'layer_0')(x)"
+    )
+    assert proposed(text, "return", "state-in-buffers") == []
