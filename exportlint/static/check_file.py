@@ -29,7 +29,7 @@ from exportlint.rule.code import CodePiece, SourceText
 from exportlint.static.judgement import Judgement
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     import libcst as cst
 
@@ -54,10 +54,12 @@ def check_file(
     targets: Sequence[DeclaredTarget] = (),
     *,
     wanted: Wanted = Wanted.ALL,
+    mended_at: Mapping[str, frozenset[int]] | None = None,
 ) -> Judgement:
     """Judge one file. `asked` are the absolute paths that findings are wanted for; None: all that the file leads to.
 
-    `targets` are those that the configuration names; `wanted`: which rewrites are made.
+    `targets` are those that the configuration names; `wanted`: which rewrites are made; `mended_at`: of some files, by
+    absolute path, the lines of which alone they are.
     """
     path = file.absolute
     try:
@@ -73,7 +75,9 @@ def check_file(
         return _judgement_without_rules(path, files, None, f"cannot be parsed: {error or type(error).__name__}")
     if not relevant:
         return _judgement_without_rules(path, files)
-    return _deep_down(_FileJudge(path, parsed or Parsed(tree, text), files, rules, asked, targets, wanted))
+    return _deep_down(
+        _FileJudge(path, parsed or Parsed(tree, text), files, rules, asked, targets, wanted, mended_at or {})
+    )
 
 
 def _deep_down(unit: _FileJudge) -> Judgement:
@@ -105,6 +109,7 @@ class _FileJudge:
     asked: Collection[str] | None
     targets: Sequence[DeclaredTarget]
     wanted: Wanted
+    mended_at: Mapping[str, frozenset[int]]
     suspicions: list[Suspicion] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
@@ -159,11 +164,15 @@ class _FileJudge:
                     self._fail(f"the rule {rule.name}", error)
                 else:
                     for one, node in found:
-                        rewrites = self._rewrites(rule, piece, node)
+                        rewrites = self._rewrites(rule, piece, one, node)
                         self.suspicions.append(replace(one, links=links_of(rule.name), rewrites=rewrites))
 
-    def _rewrites(self, rule: RuleInfo, piece: CodePiece, node: cst.CSTNode) -> tuple[SuspectedRewrite, ...]:
-        if self.wanted is Wanted.NONE:
+    def _rewrites(
+        self, rule: RuleInfo, piece: CodePiece, found: Suspicion, node: cst.CSTNode
+    ) -> tuple[SuspectedRewrite, ...]:
+        lines = self.mended_at.get(str(piece.module.path))
+        is_left = lines is not None and lines.isdisjoint(range(found.place.line, found.place.end_line + 1))
+        if self.wanted is Wanted.NONE or is_left:
             return ()
         made = _made(rule, piece, node)
         try:

@@ -46,6 +46,7 @@ class StaticOptions:
     lowerings  the targets of deployment that somebody ships to
     settings   what is set for some of them, by name
     rewrites   which of a finding's rewrites are made
+    mended_at  of some files, by absolute path, the lines of which alone rewrites are made
     purpose    what the models are judged for: export, compile or both
     """
 
@@ -57,6 +58,7 @@ class StaticOptions:
     lowerings: tuple[str, ...] = ()
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     rewrites: Wanted = Wanted.ALL
+    mended_at: Mapping[str, frozenset[int]] = field(default_factory=dict)
     purpose: str = EXPORT
 
 
@@ -117,13 +119,17 @@ def _judgements(
     for file in files:  # also where another one imports it
         if file.text is not None:
             known.give(file.absolute, file.text)
-    with JudgementCache(options.cache, rules, options.targets, wanted=options.rewrites) as memory:
+    given = set(map(str, known.given))
+    # What is remembered has the rewrites of all that a file holds.
+    folder = None if options.mended_at else options.cache
+    with JudgementCache(folder, rules, options.targets, wanted=options.rewrites) as memory:
         found = {file: memory.recall(file, known, asked) for file in files}
         missing = [file for file, judgement in found.items() if judgement is None]
         done = len(files) - len(missing)
         for file, judgement in _judged(missing, known, asked, rules, options) if missing else ():
             found[file] = judgement
-            memory.keep(file, judgement)
+            if given.isdisjoint(judgement.read):  # else it holds for this run alone
+                memory.keep(file, judgement)
             done += 1
             on_judged(done, len(files))
     return sorted((j for j in found.values() if j is not None), key=lambda j: j.path)
@@ -137,15 +143,16 @@ def _judged(
     options: StaticOptions,
 ) -> Iterator[tuple[SourceFile, Judgement]]:
     jobs = min(options.jobs, len(files), 1 + _bytes_of(files, known) // BYTES_WORTH_A_PROCESS)
+    of_rewrites: dict[str, Any] = {"wanted": options.rewrites, "mended_at": options.mended_at}
     if jobs > 1:
         from exportlint.static.worker_pool import judged_by_pool  # noqa: PLC0415 (a small run needs none of it)
 
-        yield from judged_by_pool(files, asked, rules, options.targets, jobs, wanted=options.rewrites)
+        yield from judged_by_pool(files, asked, rules, options.targets, jobs, known.given, of_rewrites)
         return
     from exportlint.static.check_file import check_file  # noqa: PLC0415 (libcst, which a run that remembers all does not need)
 
     for file in files:
-        yield file, check_file(file, known, rules, asked, options.targets, wanted=options.rewrites)
+        yield file, check_file(file, known, rules, asked, options.targets, **of_rewrites)
 
 
 def _bytes_of(files: Sequence[SourceFile], known: FileStore) -> int:

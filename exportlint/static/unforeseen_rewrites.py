@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from exportlint.engine.interpreter.engine import Engine
 from exportlint.engine.source.parsed import Parsed
 from exportlint.engine.source.symbols import Project
 from exportlint.engine.values.abstract_value import Belief, span_of
-from exportlint.finding import Evidence
+from exportlint.finding import Evidence, Severity
 from exportlint.registry import all_rules
 from exportlint.rewrite.drafted_kernel import pasted_below
 from exportlint.rewrite.export_mode import in_non_strict_mode
@@ -64,7 +65,10 @@ _MOST = 4
 
 def with_rewrites(finding: Finding, path: Path, text: str) -> Finding:
     """The finding; one that a trial alone found at a line, with what general rewrites make of that. What torch.compile
-    does, and was suspected of, has first what helps there alone."""
+    does, and was suspected of, has first what helps there alone. What is but noted nobody mends, unless a
+    rule asks for it."""
+    if finding.severity is Severity.NOTE and finding.rule not in rules_that_mend_notes():
+        return finding
     if finding.evidence is Evidence.CONFIRMED and is_of_compile(finding):
         return _with_rewrites_of_compile(finding, path, text)
     if finding.evidence is not Evidence.DISCOVERED or finding.rewrites or not finding.line:
@@ -171,6 +175,7 @@ class _Line:
         yield from proposed_rewrites(names, self.module, self.belief, None, self.span, self.cause)
 
 
+@lru_cache(maxsize=4)  # a file may have many findings
 def _judged(path: Path, text: str) -> tuple[ModuleInfo, Belief]:
     """What stands in the file, and what the engine says of it, as far as it comes: the rest is guessed."""
     engine = Engine(Project())

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 from exportlint.static.judgement import Judgement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from exportlint.engine.entry.declared_target import DeclaredTarget
     from exportlint.files import SourceFile
-    from exportlint.finding import Wanted
     from exportlint.registry import RuleInfo
 
 
@@ -42,11 +42,12 @@ def judged_by_pool(
     rules: Sequence[RuleInfo],
     targets: Sequence[DeclaredTarget],
     jobs: int,
-    *,
-    wanted: Wanted,
+    given: Mapping[Path, str],
+    how: Mapping[str, Any],
 ) -> Iterator[tuple[SourceFile, Judgement]]:
-    """The judgement of each file, in the order in which they are ready."""
-    crew = _Pool((asked, [rule.name for rule in rules], targets, wanted))
+    """The judgement of each file, in the order in which they are ready. `given`: texts that stand for what lies in
+    files, which others may import; `how`: the further options of `check_file`."""
+    crew = _Pool((asked, [rule.name for rule in rules], targets, given, how))
     pool = ThreadPoolExecutor(jobs)
     try:
         futures = {pool.submit(crew.check_file, file): file for file in files}
@@ -127,13 +128,15 @@ def serve() -> None:
     gc.set_threshold(5_000_000, 50, 10_000)  # as in the command line: syntax trees live long and hold no cycles
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    asked, names, targets, wanted = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own parent
+    asked, names, targets, given, how = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own parent
     rules = [all_rules()[name] for name in names]
     files = FileStore()
+    for path, text in given.items():
+        files.give(path, text)
     while True:
         try:
             file = pickle.load(sys.stdin.buffer)  # noqa: S301 - as above
         except EOFError:
             return
-        pickle.dump(check_file(file, files, rules, asked, targets, wanted=wanted), out)
+        pickle.dump(check_file(file, files, rules, asked, targets, **how), out)
         out.flush()

@@ -16,7 +16,7 @@ from exportlint.workflow.progress import progress, say
 from exportlint.workflow.report_building import Gathered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from exportlint.config.settings import Config
 
@@ -41,12 +41,14 @@ def lint_files(
     cache: bool = True,
     rewrites: Wanted = Wanted.FIRST,
     targets: Sequence[tuple[str, str, str | None]] = (),
+    mended_at: Mapping[str, frozenset[int]] | None = None,
 ) -> Gathered:
     """Run the static pass over the files. `jobs` None: as many processes as there are cores to use.
 
     rewrites  which of a finding's rewrites are made; a report shows the first
     targets   model, args and kwargs of targets besides those of the configuration; their files are relative to the
               folder of the process
+    mended_at of some files, by absolute path, the lines of which alone rewrites are made
     """
     from exportlint.static.static_pass import StaticOptions, check  # noqa: PLC0415 (after the arguments hold)
 
@@ -61,6 +63,7 @@ def lint_files(
         config.lower,
         config.lowerings,
         rewrites,
+        mended_at or {},
         config.purpose,
     )
     with progress("files read", len(found.files)) as advance:

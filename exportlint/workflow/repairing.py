@@ -107,9 +107,7 @@ def mend(
                 say(f"trying {what}")
             how = replace(options, edited=edited, timeout=seconds, **other)
             none = Collected((), ())
-            examined = examine(
-                targets, none, config, how, cache=not edited, candidate=Candidate(goes_on, what), rewrites=Wanted.ALL
-            )
+            examined = examine(targets, none, config, how, candidate=Candidate(goes_on, what), rewrites=Wanted.ALL)
             report = build_report(examined.gathered, examined.config)
             with one_by_one:
                 seen = [_in_a_mode_that_passes(_seen(one, edited), report, edited) for one in report.findings]

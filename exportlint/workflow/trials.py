@@ -30,7 +30,7 @@ from exportlint.trial.ladder import Stop
 from exportlint.trial.protocol.frames import is_installed, is_user_path
 from exportlint.trial.protocol.outcomes import PASSED, RUNNING, SKIPPED
 from exportlint.trial.protocol.purposes import COMPILE
-from exportlint.trial.protocol.stages import LOAD, SCRIPT, StageKind, stage_named
+from exportlint.trial.protocol.stages import BREAKS, LOAD, SCRIPT, StageKind, stage_named
 from exportlint.trial.protocol.target import Target, TargetError, TargetKind
 from exportlint.trial.run import run_trials
 from exportlint.version import __version__
@@ -107,7 +107,17 @@ def examine(
         config = replace(_for_installed(reports, config), lower=lower, purpose=options.purpose)
         read = _with_edited(found if stop.reason else _with_executed(found, reports), options.edited)
         with _ONE_BY_ONE:
-            gathered = lint_files(read, config, jobs=jobs, cache=cache, rewrites=rewrites, targets=_named(targets))
+            # Of torch.compile a trial shows every break; what it does not show is mended for other torches alone.
+            by_trial = rewrites is Wanted.ALL and config.purpose == COMPILE and not options.unsafe
+            gathered = lint_files(
+                read,
+                config,
+                jobs=jobs,
+                cache=cache,
+                rewrites=rewrites,
+                targets=_named(targets),
+                mended_at=_lines_shown(read, reports) if by_trial else {},
+            )
         untried = (Problem(r.path or r.name, r.line, r.broken) for r in reports if r.broken)
         gathered = replace(
             gathered,
@@ -208,6 +218,21 @@ def _with_executed(found: Collected, reports: Sequence[TargetReport]) -> Collect
     more = {path.resolve(): path for path in paths if path.is_file() and path.resolve() not in known}
     files = (*found.files, *(SourceFile(path, shown(path)) for path in more.values()))
     return Collected(tuple(sorted(files, key=lambda file: file.shown)), found.problems)
+
+
+def _lines_shown(read: Collected, reports: Sequence[TargetReport]) -> dict[str, frozenset[int]]:
+    """Of each file, the lines that the trials of torch.compile show something of, which is all that there is to mend:
+    making the rewrites of all that a library's file holds takes minutes. Nothing where one has no answer."""
+    found: dict[str, set[int]] = {str(file.absolute): set() for file in read.files}
+    for report in reports:
+        breaks = report.stage(BREAKS.name)
+        if breaks is None or not breaks.passed:
+            return {}
+        for seen in (one for stage in report.stages for one in stage.observations):
+            own = [seen.user] if seen.user is not None and not is_installed(seen.user.path) else seen.frames
+            for frame in own:
+                found.setdefault(str(Path(frame.path).resolve()), set()).add(frame.line)
+    return {path: frozenset(lines) for path, lines in found.items()}
 
 
 # Scripts of `--save-repro DIR`.

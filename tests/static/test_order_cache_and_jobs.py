@@ -72,3 +72,33 @@ def test_the_findings_are_the_same(
         ("third.py", "state-on-self"),
     }
     assert [problem.path for problem in report.problems] == ["broken.py"]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_text_that_stands_for_a_file_counts_for_those_that_import_it(
+    project: Path, jobs: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """In every process, whatever is remembered; and nothing of it is remembered for the file itself."""
+    monkeypatch.setattr(static_pass, "BYTES_WORTH_A_PROCESS", 1)
+    before = checked(project, list(FILES), cache=tmp_path)
+    text = "\n\n" + FILES["helper"].replace("x.data", "x.detach()")
+    files = [SourceFile(project / f"{name}.py", f"{name}.py", *([text] if name == "helper" else [])) for name in FILES]
+    report = check(files, RULES, StaticOptions(cache=tmp_path, jobs=jobs))
+    lines = {(one.rule, one.line) for one in report.findings if one.path == "helper.py"}
+    assert ("data-dependent-branch", 4) in lines
+    assert not any(rule == "data-attribute" or line == 2 for rule, line in lines)
+    assert checked(project, list(FILES), cache=tmp_path) == before
+
+
+def test_rewrites_are_made_of_the_lines_that_are_asked_for(project: Path, tmp_path: Path) -> None:
+    """Of a file of which none are named, of all."""
+    helper = str((project / "helper.py").resolve())
+
+    def rewritten(**options: object) -> set[tuple[str, int]]:
+        found = checked(project, list(FILES), cache=tmp_path, **options).findings
+        return {(one.path, one.line) for one in found if one.rewrites}
+
+    everywhere = rewritten()
+    assert {("helper.py", 2), ("helper.py", 3)} < everywhere
+    assert rewritten(mended_at={helper: frozenset({2, 8})}) == everywhere - {("helper.py", 3)}
+    assert rewritten() == everywhere, "what was remembered of fewer is not all"
