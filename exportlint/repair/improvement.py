@@ -169,6 +169,11 @@ def _cost_of_compiling(target: TargetReport) -> tuple[int, int]:
     return len(functions_left(target)), len(breaking_lines(target))
 
 
+def breaks_more(old: TargetReport, new: TargetReport) -> bool:
+    """Is more of it left to Python?"""
+    return _cost_of_compiling(new) > _cost_of_compiling(old)
+
+
 def _recompiled(target: TargetReport) -> int | None:
     """How many lines are the cause of compiling again and again; None where that was not looked at."""
     if status(target, RECOMPILES.name) != PASSED:

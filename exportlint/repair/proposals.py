@@ -10,7 +10,7 @@ from exportlint.edited_source import overlap
 from exportlint.finding import Applicability, Edit, Evidence, Finding, Fix, Severity
 from exportlint.repair.edition import BY_CONSTRUCTION, HunkReason
 from exportlint.trial.protocol.purposes import COMPILE
-from exportlint.trial.protocol.stages import stage_named
+from exportlint.trial.protocol.stages import BREAKS, stage_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -37,6 +37,11 @@ class Proposal:
     def is_safe(self) -> bool:
         """Is all of it right by construction?"""
         return all(fix.applicability is Applicability.SAFE for _, fix in self.parts)
+
+    @property
+    def is_of_graph_breaks(self) -> bool:
+        """Is all of it for lines that break the graph?"""
+        return all(finding.stage == BREAKS.name for finding, _ in self.parts)
 
     def applied(self, edition: Edition) -> Edition:
         """Raises OverlappingEditsError."""

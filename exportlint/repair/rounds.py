@@ -17,6 +17,8 @@ from exportlint.repair.edition import THIS_CONFIGURATION, Edition
 from exportlint.repair.improvement import (
     AS_BEFORE,
     Attempted,
+    breaking_lines,
+    breaks_more,
     exports,
     failed,
     has_less,
@@ -31,7 +33,7 @@ from exportlint.repair.improvement import (
 from exportlint.repair.proposals import Proposal, Proposals
 from exportlint.repair.settings_read import users_not_tried
 from exportlint.repair.wellformed import lost_names, what_is_broken
-from exportlint.trial.protocol.outcomes import FAILED
+from exportlint.trial.protocol.outcomes import FAILED, PASSED
 from exportlint.trial.protocol.stages import SAME_BEHAVIOUR, StageKind
 
 if TYPE_CHECKING:
@@ -161,13 +163,15 @@ def repair(
 @dataclass(frozen=True)
 class _TriedRewrite(Generic[T]):
     """A rewrite on top of an edition. `why`: what speaks against it, None where nothing does; `tried` where it ran;
-    `under`: the rewrites below it that were not taken by themselves."""
+    `under`: the rewrites below it that were not taken by themselves; `reveals`: the graph breaks at more lines, and at
+    none that the rewrite wrote: what was broken hid them."""
 
     proposal: Proposal
     edition: Edition
     why: str | None
     tried: T | None = None
     under: tuple[Proposal, ...] = ()
+    reveals: bool = False
 
     @property
     def is_wrong(self) -> bool:
@@ -178,7 +182,7 @@ class _TriedRewrite(Generic[T]):
     @property
     def is_harmless(self) -> bool:
         """Did it run, and may help with another one on top?"""
-        return self.tried is not None and self.why in (AS_BEFORE, AT_OWN_LINE)
+        return self.tried is not None and (self.reveals or self.why in (AS_BEFORE, AT_OWN_LINE))
 
 
 @dataclass
@@ -337,7 +341,10 @@ class _Rounds(Generic[T]):
             why = wrong_program(tried)
         if why is None:
             edited, why = self._under_other_settings(proposal, edited, before_edits, tried)
-        return _TriedRewrite(proposal, edited, why, tried)
+        reveals = why is not None and any(
+            map(self._reveals, [edited] * len(tried.targets), before.targets, tried.targets)
+        )
+        return _TriedRewrite(proposal, edited, why, tried, reveals=reveals)
 
     def _why_not_run(self, proposal: Proposal, edited: Edition, before_edits: Edition) -> str | None:
         """Why a rewrite needs no run to be refused."""
@@ -355,15 +362,25 @@ class _Rounds(Generic[T]):
         written = partial(edited.is_written_since, self.state.edition)
         return any(one.user is not None and written(one.user.path, one.user.line) for one in seen)
 
+    def _reveals(self, edited: Edition, old: TargetReport, new: TargetReport) -> bool:
+        """Does it compute the same, and break the graph at more lines, none of which was just written?"""
+        if status(new, SAME_BEHAVIOUR.name) != PASSED or not breaks_more(old, new):
+            return False
+        return not any(edited.is_written_since(self.state.edition, path, line) for path, line in breaking_lines(new))
+
     def _is_worth_more(self, before: T, proposal: Proposal, now: TargetReport) -> bool:
         """Are the stages behind the exports worth it? Not where it is refused as before, unless several lines were
-        refused: of those one may be less, and the first still there."""
+        refused: of those one may be less, and the first still there. Nor where the graph breaks as before, and it is
+        for that: to look what is compiled again, and whether it agrees, takes several times as long."""
         same = now.stage(SAME_BEHAVIOUR.name)
         if same is None or not same.passed:
             return False
+        helps = why_not(_Attempt((), before.targets), _Attempt((), (now,))) is None
+        if proposal.is_of_graph_breaks:
+            return helps or len(before.targets) > 1
         if proposal.is_safe or exports(before, self.modes) or len(before.targets) > 1 or refused_further(before):
             return True
-        return why_not(_Attempt((), before.targets), _Attempt((), (now,))) is None
+        return helps
 
     def _under_other_settings(
         self, proposal: Proposal, edited: Edition, before_edits: Edition, tried: T

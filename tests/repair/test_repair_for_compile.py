@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -11,12 +12,14 @@ import pytest
 from exportlint.finding import Applicability, Edit, Evidence, Finding, Fix, Severity
 from exportlint.repair.improvement import why_not
 from exportlint.repair.proposals import Proposals
+from exportlint.repair.rounds import OtherSettings, repair
 from exportlint.trial.protocol.frames import Frame
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.result import StageResult, TargetReport
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
 FORWARD, HELPER = "forward", "scaled"
 
@@ -84,3 +87,66 @@ def test_of_graph_breaks_one_bad_rewrite_does_not_cost_the_others(stage: str, to
     findings = [_finding(1, "a-rule", stage), _finding(2, "a-rule", stage), _finding(3, "b-rule", stage)]
     lines = [[one.line for one, _ in proposal.parts] for proposal in Proposals().of(findings)]
     assert lines == [*together, [1], [2], [3]]
+
+
+@dataclass
+class File:
+    """A file of statements, of which those with a mend break the graph; behind one that `hides`, nobody sees more.
+    Keeps what each try was worth."""
+
+    path: Path
+    mends: Mapping[str, str]
+    worth_more: list[bool] = field(default_factory=list)
+
+    def __call__(
+        self, edited: Mapping[str, str], goes_on: Callable[[TargetReport], bool] | None = None, what: str = ""
+    ) -> Tried:
+        del what
+        lines = edited.get(str(self.path.resolve()), self.path.read_text("utf-8")).splitlines()
+        found = [number for number, line in enumerate(lines, 1) if line in self.mends]
+        hiding = next((place for place, number in enumerate(found, 1) if "hides" in lines[number - 1]), len(found))
+        tried = Tried(findings=[self._finding(number, lines[number - 1]) for number in found[:hiding]])
+        seen = tuple(
+            Observation("graph-break", user=Frame(str(self.path), number, FORWARD, lines[number - 1]))
+            for number in found[:hiding]
+        )
+        (target,) = tried.targets
+        stages = [replace(one, observations=seen) if one.name == "breaks" else one for one in target.stages]
+        report = replace(target, stages=tuple(stages))
+        self.worth_more += [goes_on(report)] if goes_on else []
+        return SimpleNamespace(findings=tried.findings, targets=[report])  # type: ignore[return-value] - what is read of it
+
+    def _finding(self, number: int, line: str) -> Finding:
+        where = (str(self.path), number, 1, number, len(line) + 1)
+        fix = Fix(
+            "mend it",
+            Applicability.SAFE,
+            (Edit(str(self.path), (number, 1), (number, len(line) + 1), self.mends[line]),),
+        )
+        told = (Severity.WARNING, "no", Evidence.CONFIRMED)
+        return Finding("a-rule", *where, *told, stage="breaks", fingerprint=line, rewrites=(fix,))
+
+
+def mended(file: File, text: str) -> str:
+    """The text after the repair."""
+    file.path.write_text(text, "utf-8")
+    time.sleep(0.01)  # the file is older than the run
+    done = repair(file, lambda _edition: OtherSettings(), [], 60.0)
+    return next(iter(done.edition.texts.values()), text)
+
+
+def test_what_hid_other_breaks_is_mended_together_with_those(tmp_path: Path) -> None:
+    """By itself it makes one line two, which is no gain."""
+    file = File(tmp_path / "net.py", {"hides = 1": "done = 1", "a = 1": "done = 2", "b = 1": "done = 3"})
+    assert mended(file, "hides = 1\na = 1\nb = 1\n") == "done = 1\ndone = 2\ndone = 3\n"
+
+
+def test_where_nothing_helps_in_the_end_nothing_is_taken(tmp_path: Path) -> None:
+    file = File(tmp_path / "net.py", {"hides = 1": "done = 1", "a = 1": "a = 1", "b = 1": "b = 1"})
+    assert mended(file, text := "hides = 1\na = 1\nb = 1\n") == text
+
+
+def test_what_breaks_as_before_is_looked_at_no_further(tmp_path: Path) -> None:
+    file = File(tmp_path / "net.py", {"a = 1": "b = 1", "b = 1": "c = 1", "c = 1": "done = 1"})
+    assert mended(file, "a = 1\n") == "done = 1\n"
+    assert file.worth_more == [False, False, True]
