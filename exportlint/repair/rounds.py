@@ -375,12 +375,12 @@ class _Rounds(Generic[T]):
         same = now.stage(SAME_BEHAVIOUR.name)
         if same is None or not same.passed:
             return False
-        helps = why_not(_Attempt((), before.targets), _Attempt((), (now,))) is None
-        if proposal.is_of_graph_breaks:
-            return helps or len(before.targets) > 1
-        if proposal.is_safe or exports(before, self.modes) or len(before.targets) > 1 or refused_further(before):
+        if len(before.targets) > 1:
             return True
-        return helps
+        is_asked_anyway = proposal.is_safe or exports(before, self.modes) or refused_further(before)
+        if is_asked_anyway and not proposal.is_of_graph_breaks:
+            return True
+        return why_not(_Attempt((), before.targets), _Attempt((), (now,))) is None
 
     def _under_other_settings(
         self, proposal: Proposal, edited: Edition, before_edits: Edition, tried: T
