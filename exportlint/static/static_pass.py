@@ -143,16 +143,18 @@ def _judged(
     options: StaticOptions,
 ) -> Iterator[tuple[SourceFile, Judgement]]:
     jobs = min(options.jobs, len(files), 1 + _bytes_of(files, known) // BYTES_WORTH_A_PROCESS)
-    of_rewrites: dict[str, Any] = {"wanted": options.rewrites, "mended_at": options.mended_at}
+    wanted, mended_at, targets = options.rewrites, options.mended_at, options.targets
     if jobs > 1:
         from exportlint.static.worker_pool import judged_by_pool  # noqa: PLC0415 (a small run needs none of it)
 
-        yield from judged_by_pool(files, asked, rules, options.targets, jobs, known.given, of_rewrites)
+        yield from judged_by_pool(
+            files, asked, rules, targets, jobs, wanted=wanted, mended_at=mended_at, given=known.given
+        )
         return
     from exportlint.static.check_file import check_file  # noqa: PLC0415 (libcst, which a run that remembers all does not need)
 
     for file in files:
-        yield file, check_file(file, known, rules, asked, options.targets, **of_rewrites)
+        yield file, check_file(file, known, rules, asked, targets, wanted=wanted, mended_at=mended_at)
 
 
 def _bytes_of(files: Sequence[SourceFile], known: FileStore) -> int:

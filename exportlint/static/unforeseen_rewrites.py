@@ -65,8 +65,8 @@ _MOST = 4
 
 def with_rewrites(finding: Finding, path: Path, text: str) -> Finding:
     """The finding; one that a trial alone found at a line, with what general rewrites make of that. What torch.compile
-    does, and was suspected of, has first what helps there alone. What is but noted nobody mends, unless a
-    rule asks for it."""
+    does, and was suspected of, has first what helps there alone. What is only noted is left,
+    unless its rule mends notes."""
     if finding.severity is Severity.NOTE and finding.rule not in rules_that_mend_notes():
         return finding
     if finding.evidence is Evidence.CONFIRMED and is_of_compile(finding):

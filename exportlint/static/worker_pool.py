@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from exportlint.engine.entry.declared_target import DeclaredTarget
     from exportlint.files import SourceFile
+    from exportlint.finding import Wanted
     from exportlint.registry import RuleInfo
 
 
@@ -42,12 +43,14 @@ def judged_by_pool(
     rules: Sequence[RuleInfo],
     targets: Sequence[DeclaredTarget],
     jobs: int,
+    *,
+    wanted: Wanted,
+    mended_at: Mapping[str, frozenset[int]],
     given: Mapping[Path, str],
-    how: Mapping[str, Any],
 ) -> Iterator[tuple[SourceFile, Judgement]]:
     """The judgement of each file, in the order in which they are ready. `given`: texts that stand for what lies in
-    files, which others may import; `how`: the further options of `check_file`."""
-    crew = _Pool((asked, [rule.name for rule in rules], targets, given, how))
+    files, which others may import."""
+    crew = _Pool((asked, [rule.name for rule in rules], targets, wanted, mended_at, given))
     pool = ThreadPoolExecutor(jobs)
     try:
         futures = {pool.submit(crew.check_file, file): file for file in files}
@@ -128,7 +131,7 @@ def serve() -> None:
     gc.set_threshold(5_000_000, 50, 10_000)  # as in the command line: syntax trees live long and hold no cycles
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    asked, names, targets, given, how = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own parent
+    asked, names, targets, wanted, mended_at, given = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own parent
     rules = [all_rules()[name] for name in names]
     files = FileStore()
     for path, text in given.items():
@@ -138,5 +141,6 @@ def serve() -> None:
             file = pickle.load(sys.stdin.buffer)  # noqa: S301 - as above
         except EOFError:
             return
-        pickle.dump(check_file(file, files, rules, asked, targets, **how), out)
+        judgement = check_file(file, files, rules, asked, targets, wanted=wanted, mended_at=mended_at)
+        pickle.dump(judgement, out)
         out.flush()

@@ -142,10 +142,11 @@ class FileStore:
         """Text that stands for the content of a path (stdin)."""
         self._given[path] = text
         self._parsed.pop(path, None)
-        self._digests.pop(str(path), None)
+        self._digests[str(path)] = digest(text.encode())
 
     @property
     def given(self) -> Mapping[Path, str]:
+        """The texts that stand for what lies on the disk."""
         return self._given
 
     def parsed(self, path: Path) -> Parsed | None:
@@ -185,8 +186,6 @@ class FileStore:
 
     def digest(self, path: str) -> str | None:
         """Of the content; None where nothing can be read."""
-        if path not in self._digests and (given := self._given.get(Path(path))) is not None:
-            self._digests[path] = digest(given.encode())
         if path not in self._digests:
             try:
                 with open(path, "rb") as file:  # noqa: PTH123 (called for every file; a Path costs more than the read)
