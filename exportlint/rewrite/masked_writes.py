@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from exportlint.engine.values.abstract_value import Kind
 from exportlint.rewrite.draft import Swapped, as_value, expression, stands_for
 from exportlint.rewrite.transformation import CannotError
 
@@ -197,9 +198,24 @@ def _is_whole(node: ast.expr) -> bool:
 
 
 def _is_one_place(view: View, node: ast.expr) -> bool:
-    """Is it a number of Python's? A tensor would choose a copy, which nobody sees written."""
-    is_number = isinstance(node, ast.Constant) and isinstance(node.value, int)
-    return is_number or (isinstance(node, ast.Name) and not view.is_data(node))
+    """Is it surely a number of Python's? A tensor, or a list, would choose a copy, which nobody sees written."""
+    match node:
+        case ast.Constant(value=int()):
+            return True
+        case ast.Name(id=name):
+            known = view.value(node).kind in (Kind.SCALAR, Kind.SIZE)
+            return known or any(_counts(one, name) for one in ast.walk(view.node))
+    return False
+
+
+def _counts(node: ast.AST, name: str) -> bool:
+    """Is it a loop that gives the name a number: of `range`, or before what `enumerate` gives?"""
+    match node:
+        case ast.For(target=ast.Name(id=own), iter=ast.Call(func=ast.Name(id="range"))):
+            return own == name
+        case ast.For(target=ast.Tuple(elts=[ast.Name(id=own), _]), iter=ast.Call(func=ast.Name(id="enumerate"))):
+            return own == name
+    return False
 
 
 def _chosen(whole: ast.expr, places: Sequence[ast.expr]) -> ast.expr:

@@ -148,9 +148,9 @@ def test_what_did_no_harm_is_tried_again_on_top_of_what_helped(tmp_path):
 def test_without_a_budget_the_time_goes_by_the_trial(tmp_path):
     ways = {"a = 1": [f"a = {number}" for number in range(2, 100)], **{f"a = {n}": [] for n in range(2, 100)}}
     began = time.monotonic()
-    done = mended(File(tmp_path / "a.py", ways, seconds=0.2), "a = 1\n", None)
+    done = mended(File(tmp_path / "a.py", ways, seconds=0.5), "a = 1\n", None)
     assert done.out_of_time
-    assert time.monotonic() - began < 3.2 * 0.2
+    assert time.monotonic() - began < 3.2 * 0.5
     assert done.tried in (1, 2)
 
 

@@ -87,6 +87,7 @@ def test_one_mask_serves_all_rows_in_one_graph(write: str) -> None:
         "y[i, lengths[i] :] = x[i, lengths[i] :]",  # as many entries as data says
         "y[lengths[i], : lengths[i]] = 0",  # of rows that a tensor chooses it would write a copy
         "y[i, :: lengths[i]] = 0",
+        "y[self.rows, : lengths[i]] = 0",  # nobody knows whether it is a number
     ],
 )
 def test_what_no_mask_says_is_left(write: str) -> None:

@@ -196,3 +196,39 @@ class Net(nn.Module):
     # What nothing masks counts: it is cut off.
     plain = text.replace("mask = torch.arange(longest) < lengths[:, None]", "mask = x > 0")
     assert proposed(plain, "longest = ", "padded-rows") == []
+
+
+@pytest.mark.parametrize("listed", ["list(lengths)", "lengths.tolist()", "[int(one) for one in lengths]"])
+def test_lengths_in_a_list_that_data_says_stay_in_the_graph(listed: str) -> None:
+    """A helper is given them, and does not know what they are. Dynamo leaves the graph for `as_tensor` of such."""
+    text = f"""
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.GRU(4, 3, batch_first=True)
+
+    def encode(self, x, lens):
+        packed = nn.utils.rnn.pack_padded_sequence(x, lens, batch_first=True, enforce_sorted=False)
+        out, state = self.rnn(packed)
+        out, _ = nn.utils.rnn.pad_packed_sequence(out, batch_first=True, total_length=x.shape[1])
+        return out
+
+    def forward(self, x, lengths):
+        return self.encode(x, {listed})
+"""
+    after = proposed(text, "nn.utils.rnn.pack_padded", "padded-rows")[0]
+    models = []
+    for source in (text, after):
+        space: dict[str, Any] = {}
+        exec(source, space)  # noqa: S102 - what the test wrote, and what was made of it
+        torch.manual_seed(0)
+        models.append(space["Net"]())
+    x, lengths = torch.randn(3, 5, 4), torch.tensor([2, 5, 3])
+    torch._dynamo.reset()
+    with torch._dynamo.config.patch(allow_rnn=True, capture_scalar_outputs=True):
+        told = torch._dynamo.explain(models[1])(x, lengths)
+    assert told.graph_break_count == 0, told.break_reasons
+    torch.testing.assert_close(models[1](x, lengths), models[0](x, lengths))
