@@ -60,6 +60,7 @@ SEEN: dict[str, str] = dict.fromkeys(
         "torch._dynamo.explain",
         "torch._dynamo.functional_export",
         "torch._dynamo.reset",
+        "torch._dynamo.convert_frame.__graph_breaks",
         "torch._dynamo.symbolic_convert.__graph_breaks",
         "torch._export.serde.serialize",
         "torch._guards.TracingContext.extract_stack",

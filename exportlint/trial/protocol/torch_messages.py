@@ -496,7 +496,7 @@ def graph_break_id(text: str, gb_type: str | None = None) -> str | None:
     """The id that the message links, or that the installed torch's registry has for the type; "GB0170"."""
     if found := _GB_URL.search(text):
         return found[1].upper()
-    return _gb_types().get(gb_type or text.strip().partition("\n")[0])
+    return _gb_types().get(gb_type or break_itself(text).strip().partition("\n")[0])
 
 
 def graph_break_ids(text: str) -> list[str]:
@@ -552,6 +552,8 @@ _ATTEMPT = re.compile(r"\AEncountered graph break when attempting to trace [^\n]
 
 def logged_break(text: str) -> tuple[str, tuple[Frame, ...]] | None:
     """Of an entry of Dynamo's log: the reason of a break, and its frames, outermost first."""
+    if left := _LEFT_FUNCTION.match(text):
+        return f"{left['says']}\n\n{_first_of_dynamos(left['errors'])}", message_frames(left["stack"])
     found = _LOGGED.search(text)
     if found is None:
         return None
@@ -562,16 +564,37 @@ def logged_break(text: str) -> tuple[str, tuple[Frame, ...]] | None:
     return reason, stack[: stack.index(inner[-1]) + 1] if inner else (place,)
 
 
+# What torch up to 2.10 says of a function that it leaves to Python: the stack, then a traceback that ends with why.
+_LEFT_FUNCTION = re.compile(
+    r"\A(?P<says>Graph break: (?:skip:|torch\.compile cannot properly resume from this graph break[^\n]*))"
+    r".*?user code(?: at)?:\n(?P<stack>.*?)\n(?P<errors>Traceback .*)",
+    re.DOTALL,
+)
+_DYNAMOS_ERROR = re.compile(
+    r"^torch\._dynamo\.exc\.\w+: (?P<message>.*?)(?=\n\n(?:from user code:|The above exception|During handling)|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+def _first_of_dynamos(errors: str) -> str:
+    """What a chain of tracebacks began with; what follows says that Dynamo could not handle that."""
+    found = _DYNAMOS_ERROR.search(errors)
+    return found["message"].strip() if found else errors.strip().rpartition("\n")[2]
+
+
 def could_not_resume(text: str) -> bool:
     """Is it about the function around a break that Dynamo could not resume after?"""
-    return "Failed to handle graph break gracefully" in text
+    return "Failed to handle graph break gracefully" in text or bool(_COULD_NOT_RESUME.match(text))
 
 
 _ENCOUNTERED = re.compile(r"Graph break encountered:\s*(?P<inner>.*?)(?=\n\*\*\* While handling|\Z)", re.DOTALL)
+_COULD_NOT_RESUME = re.compile(r"\AGraph break: (?:skip:|torch\.compile cannot properly resume)[^\n]*\n\n")
 
 
 def break_itself(text: str) -> str:
     """Of a function that Dynamo could not resume in, the break that it met there; any other text as it is."""
+    if opening := _COULD_NOT_RESUME.match(text):
+        return text[opening.end() :]
     found = _ENCOUNTERED.search(text) if could_not_resume(text) else None
     return found["inner"].strip() if found else text
 

@@ -103,6 +103,71 @@ def test_a_break_of_the_graph_has_a_title_an_explanation_and_an_id() -> None:
     assert (said.graph_break_id(text) or "").startswith("GB")
 
 
+# As torch 2.6 and 2.10 put it into the structured trace for `with a_generator_context():`, calls of torch's left out.
+LEFT_BY_2_6 = """Graph break: skip: from user code at:
+  File "/app/model.py", line 27, in torch_dynamo_resume_in_forward_at_27
+    with ctx():
+
+Traceback (most recent call last):
+  File "/site-packages/torch/_dynamo/exc.py", line 317, in unimplemented
+    raise Unsupported(msg, case_name=case_name)
+torch._dynamo.exc.Unsupported: BEFORE_WITH UserDefinedObjectVariable(_GeneratorContextManager)
+
+from user code:
+   File "/app/model.py", line 27, in torch_dynamo_resume_in_forward_at_27
+    with ctx():
+
+Set TORCH_LOGS="+dynamo" and TORCHDYNAMO_VERBOSE=1 for more information
+"""
+LEFT_BY_2_10 = """Graph break: torch.compile cannot properly resume from this graph break, which results in a skip.
+torch.compile will skip tracing the frame forward (/app/model.py line 25) and fall back to eager.
+The graph break occurred in the following user code:
+  File "/app/model.py", line 28, in forward
+    torch._dynamo.graph_break()
+
+Traceback (most recent call last):
+  File "/site-packages/torch/_dynamo/exc.py", line 588, in unimplemented
+    raise Unsupported(msg)
+torch._dynamo.exc.Unsupported: Call to `torch._dynamo.graph_break()`
+  Explanation: User-inserted graph break. Message: None
+  Hint: Remove the `torch._dynamo.graph_break()` call.
+
+ For more details about this graph break, please visit: https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0025.html
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "/site-packages/torch/_dynamo/exc.py", line 587, in unimplemented
+    raise Unsupported(msg, real_stack=past_real_stack) from from_exc
+torch._dynamo.exc.Unsupported: Graph break under GenericContextWrappingVariable
+  Explanation: Attempted to graph break in an active context manager(s) that doesn't support graph breaking.
+
+ For more details about this graph break, please visit: https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0066.html
+
+from user code:
+   File "/app/model.py", line 28, in forward
+    torch._dynamo.graph_break()
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "itself", "gb_id"),
+    [
+        (LEFT_BY_2_6, 27, "BEFORE_WITH UserDefinedObjectVariable(_GeneratorContextManager)", None),
+        (LEFT_BY_2_10, 28, "Call to `torch._dynamo.graph_break()`", "GB0025"),
+    ],
+    ids=["2.6", "2.10"],
+)
+def test_a_function_that_an_older_torch_leaves_to_python_is_told_by_the_break_in_it(
+    text: str, line: int, itself: str, gb_id: str | None
+) -> None:
+    reason, frames = said.logged_break(text) or ("", ())
+    assert said.break_kind(reason) == said.SKIPPED_FRAME
+    assert [(frame.path, frame.line) for frame in frames] == [("/app/model.py", line)]
+    assert said.break_itself(reason).splitlines()[0] == itself
+    assert said.graph_break_id(reason) == gb_id
+
+
 @pytest.mark.parametrize(
     ("text", "relations"),
     [

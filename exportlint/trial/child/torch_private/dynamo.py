@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import logging
+import traceback
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -37,20 +38,24 @@ def as_in_export() -> Any:
     return torch._dynamo.config.patch(**known)
 
 
-# `explain` lists only part of the breaks it meets, at its end; this log of Dynamo has all of them, with their place.
-_LOGGER = "torch._dynamo.symbolic_convert.__graph_breaks"
+# `explain` lists only part of the breaks it meets, at its end; these logs of Dynamo have all of them, with their place:
+# one the breaks, the other the functions that it leaves to Python as a whole.
+_BREAKS = "torch._dynamo.symbolic_convert.__graph_breaks"
+_LEFT_FUNCTIONS = "torch._dynamo.convert_frame.__graph_breaks"
 
 
 @contextlib.contextmanager
 def graph_breaks_logged(tell: Callable[[str], None]) -> Iterator[None]:
     """Tell the text of every entry that Dynamo logs of a graph break inside of the block."""
     torch._logging.set_logs(graph_breaks=True)
-    handler, logger = _Telling(tell), logging.getLogger(_LOGGER)
-    logger.addHandler(handler)
+    handler, loggers = _Telling(tell), [logging.getLogger(name) for name in (_BREAKS, _LEFT_FUNCTIONS)]
+    for logger in loggers:
+        logger.addHandler(handler)
     try:
         yield
     finally:
-        logger.removeHandler(handler)
+        for logger in loggers:
+            logger.removeHandler(handler)
         torch._logging.set_logs()
 
 
@@ -60,7 +65,25 @@ class _Telling(logging.Handler):
         self._tell = tell
 
     def emit(self, entry: logging.LogRecord) -> None:
-        self._tell(entry.getMessage())
+        text = entry.getMessage()
+        if entry.exc_info and entry.exc_info[1]:  # why a function is left stands there alone
+            text = "\n".join((text, *traceback.format_exception(entry.exc_info[1])))
+        self._tell(text)
+
+
+@contextlib.contextmanager
+def _left_functions_traced() -> Iterator[None]:
+    """A block in which the structured trace has an entry for each function that is left to Python. Torch up to 2.10
+    makes none for most of them unless this logger is on; what it says stays away from the user's screen."""
+    logger = logging.getLogger(_LEFT_FUNCTIONS)
+    level, propagate = logger.level, logger.propagate
+    logger.setLevel(logging.DEBUG)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        logger.propagate = propagate
 
 
 # The structured trace, which `TORCH_TRACE` writes to a file: all that Dynamo does, as data.
@@ -92,7 +115,8 @@ def structured_trace(tell: Callable[[TraceEntry], None]) -> Iterator[None]:
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG)
     try:
-        yield
+        with _left_functions_traced():
+            yield
     finally:
         logger.removeHandler(handler)
         logger.setLevel(level)
