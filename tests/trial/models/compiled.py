@@ -155,6 +155,21 @@ class OnlyWhereCompiled(nn.Module):
         return (torch.ones(2, 3),)
 
 
+class WrongOnTheThird(nn.Module):
+    """What compiles with the sizes of the third set of inputs alone computes something else."""
+
+    def forward(self, x):
+        return x * 2 if torch.compiler.is_compiling() and x.shape[0] > 6 else x * 3
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(2, 3),)
+
+    @staticmethod
+    def other_inputs():
+        return [(torch.ones(rows, 3),) for rows in (4, 8)]
+
+
 class QuietWhereCompiled(nn.Module):
     """What its author leaves out where torch compiles is no difference."""
 

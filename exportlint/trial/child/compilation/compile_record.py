@@ -20,6 +20,8 @@ from exportlint.trial.child.torch_private import dynamo
 from exportlint.trial.protocol.frames import (
     Frame,
     frame_at,
+    innermost_user,
+    innermost_user_frame,
     is_user_path,
     message_frames,
     summary_frames,
@@ -142,7 +144,7 @@ class CompileRecord:
         match entry.name:
             case "dynamo_graph_break_reason":
                 reason, frames = logged_break(entry.payload) or (entry.payload.strip(), ())
-                self._add(MetBreak(reason, break_kind(reason), frames))
+                self._add(MetBreak(reason, break_kind(reason), _with_users_call(frames)))
             case "recompile_reasons":
                 guards = tuple(map(_placed, map(failed_guard, _reasons(entry.payload))))
                 self.recompilations.append(Recompilation(_function(entry), guards))
@@ -174,6 +176,14 @@ class CompileRecord:
         known = {one.frames[-1][:2] for one in self.breaks if one.frames}
         if frames and frames[-1][:2] not in known:
             self._add(MetBreak(reason, break_kind(reason), frames))
+
+
+def _with_users_call(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    """Of a break in a library's function, which Dynamo compiles for itself, the user's call of that too; some versions
+    leave it out."""
+    if innermost_user(frames) or (call := innermost_user_frame(sys._getframe())) is None:  # noqa: SLF001 - the documented way
+        return frames
+    return (frame_at(call.f_code.co_filename, call.f_lineno, call.f_code.co_name), *frames)
 
 
 def _function(entry: dynamo.TraceEntry) -> str:

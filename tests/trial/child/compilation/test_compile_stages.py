@@ -164,6 +164,11 @@ def test_a_compiled_model_that_differs_is_an_error() -> None:
     assert verdict(report) == "compiles into one graph and differs from eager"
 
 
+def test_a_difference_on_the_last_of_several_other_inputs_is_found() -> None:
+    (found,) = found_in(reports()["WrongOnTheThird"], ROOT, "agreement")
+    assert found.message.startswith("the compiled model gives other values than eager on other inputs than the sample")
+
+
 def test_what_the_author_leaves_out_where_torch_compiles_is_no_difference() -> None:
     report = reports()["QuietWhereCompiled"]
     assert found_in(report, ROOT) == []

@@ -67,10 +67,11 @@ def own_inputs(loaded: Loaded, index: int) -> Inputs:
 
 
 def inputs_of(loaded: Loaded, input_set: int) -> Inputs:
-    """Fresh arguments of an input set, equal in every process: the sample, or the first of the target's other ones."""
-    seed(7 + input_set)
+    """Fresh arguments of an input set, equal in every process: the sample, one of the target's other ones by its
+    number, or, where it has none, other values of the sample's shapes."""
     if input_set and loaded.other_args:
-        return loaded.other_args()[0], loaded.kwargs()
+        return own_inputs(loaded, input_set)
+    seed(7 + input_set)
     args, kwargs = loaded.args(), loaded.kwargs()
     if not input_set:
         return args, kwargs
