@@ -180,14 +180,14 @@ def _compiled(target: TargetReport) -> Iterator[str]:
         return
     found = target.compilation
     graphs = len(found.graphs)
+    number = "no graph" if not graphs else "1 graph" if graphs == 1 else f"{graphs} graphs"
     places = len({(one.path, one.line) for one in found.graph_breaks})
-    if not graphs:
+    if places:
+        text = f"compiles into {number}, broken at {places} line{'' if places == 1 else 's'}"
+    elif not graphs:
         text = "torch.compile finds nothing to compile"
-    elif places:
-        lines = f"{places} line{'' if places == 1 else 's'}"
-        text = f"compiles into {graphs} graph{'' if graphs == 1 else 's'}, broken at {lines}"
     else:
-        text = "compiles into one graph" if graphs == 1 else f"compiles into {graphs} graphs without a break"
+        text = "compiles into one graph" if graphs == 1 else f"compiles into {number} without a break"
     if agreement is not None and agreement.status in (PASSED, DIFFERS):
         text += " and agrees with eager" if agreement.passed else " and differs from eager"
     yield text

@@ -600,6 +600,8 @@ def break_itself(text: str) -> str:
 
 
 BREAK, SKIPPED_FRAME, DISABLED, FOREIGN = "break", "skipped", "disabled", "foreign"
+# Torch says nothing there; this is ours.
+LEFT_WITHOUT_REASON = "Dynamo makes no graph of the function, and gives no reason"
 _DISABLED = "torch.compiler.disable()"
 _FOREIGN_TITLES = (
     "Attempted to call function marked as skipped",

@@ -170,6 +170,29 @@ class WrongOnTheThird(nn.Module):
         return [(torch.ones(rows, 3),) for rows in (4, 8)]
 
 
+class LeftWithoutReason(nn.Module):
+    """Dynamo never looks at it, and tells nobody."""
+
+    @torch.compiler.disable(recursive=False)
+    def forward(self, x):
+        return x * 2
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(2, 3),)
+
+
+class HandsOn(nn.Module):
+    """There is nothing to compile."""
+
+    def forward(self, x):
+        return x
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(2, 3),)
+
+
 class QuietWhereCompiled(nn.Module):
     """What its author leaves out where torch compiles is no difference."""
 

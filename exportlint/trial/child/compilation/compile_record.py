@@ -7,6 +7,7 @@ lists part of the breaks only, says nothing of a second call, and its counters k
 from __future__ import annotations
 
 import contextlib
+import inspect
 import json
 import re
 import sys
@@ -16,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.torch_private import dynamo
+from exportlint.trial.child.torch_private.operators import TorchDispatchMode
 from exportlint.trial.protocol.frames import (
     Frame,
     frame_at,
@@ -28,6 +31,8 @@ from exportlint.trial.protocol.frames import (
 )
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.torch_messages import (
+    LEFT_WITHOUT_REASON,
+    SKIPPED_FRAME,
     FailedGuard,
     break_kind,
     failed_guard,
@@ -38,6 +43,8 @@ from exportlint.trial.protocol.torch_messages import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+    from exportlint.trial.child.execution.inputs.input_sets import Inputs
 
 
 @dataclass(frozen=True)
@@ -102,6 +109,7 @@ class CompileRecord:
     specializations: list[Specialization] = field(default_factory=list)
     order: list[tuple[str, int]] = field(default_factory=list)
     on_break: Callable[[MetBreak], None] | None = None
+    without_graph: list[tuple[Frame, ...]] = field(default_factory=list)  # functions of which nothing was compiled
     _frame: str = ""  # that Dynamo is compiling
     _frame_of_break: str = ""  # that it was compiling when it met the last break
 
@@ -156,6 +164,8 @@ class CompileRecord:
 
     def _end_of_compilation(self, function: str, data: Mapping[str, Any]) -> None:
         """What was compiled, and whether that was once too often."""
+        if data.get("graph_op_count") is None:
+            self.without_graph.append(_function_frame(data))
         over = is_over_recompile_limit(str(data.get("fail_reason")))
         for index in reversed(range(len(self.recompilations))):
             known = self.recompilations[index]
@@ -163,6 +173,16 @@ class CompileRecord:
                 found = replace(known, place=_function_frame(data), over_limit=known.over_limit or over)
                 self.recompilations[index] = found
                 return
+
+    def tell_if_left(self, compiled: Any, inputs: Inputs) -> None:
+        """Where Dynamo made no graph and told of no break, and a call of what it compiled runs operators: those run in
+        Python. Told as a break of the first function that it gave up, or of `forward`, where it looked at none."""
+        if self.graphs or self.breaks or not _runs_operators(compiled, inputs):
+            return
+        model = dynamo.uncompiled(compiled)
+        code = getattr(inspect.unwrap(getattr(model, "forward", model)), "__code__", None)
+        whole = (frame_at(code.co_filename, code.co_firstlineno, code.co_name),) if code else ()
+        self._add(MetBreak(LEFT_WITHOUT_REASON, SKIPPED_FRAME, next(filter(None, self.without_graph), whole)))
 
     def _add(self, met: MetBreak) -> None:
         self._frame_of_break = self._frame
@@ -176,6 +196,26 @@ class CompileRecord:
         known = {one.frames[-1][:2] for one in self.breaks if one.frames}
         if frames and frames[-1][:2] not in known:
             self._add(MetBreak(reason, break_kind(reason), frames))
+
+
+def _runs_operators(compiled: Any, inputs: Inputs) -> bool:
+    """Does a call run any? A model that only hands on what it is given has nothing to compile."""
+    args, kwargs = inputs
+    seed(0)
+    try:
+        with _CountedOperators() as operators:
+            compiled(*args, **kwargs)
+    except Exception:  # noqa: BLE001 - the mode may be what a model does not take
+        return False
+    return bool(operators.number)
+
+
+class _CountedOperators(TorchDispatchMode):  # type: ignore[misc]  # torch leaves it untyped
+    number = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.number += 1
+        return func(*args, **(kwargs or {}))
 
 
 def _with_users_call(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:

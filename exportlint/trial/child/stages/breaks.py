@@ -43,6 +43,7 @@ def run(request: StageRequest) -> StageAnswer:
                 request.emit(of_exception(exc).with_details(input_set=input_set))
                 return StageAnswer(REFUSED, None, breaks.data(record, None))
             if not input_set:
+                record.tell_if_left(compiled, inputs_of(request.loaded, 0))
                 breaks.close_first_call(record)
                 shares = _shares(request, record, compiled)
     return StageAnswer(PASSED, breaks.in_words(), breaks.data(record, shares))

@@ -12,6 +12,7 @@ from exportlint.trial.child.compilation.compile_record import CompileRecord
 from exportlint.trial.child.compilation.input_changes import AGAIN, changes
 from exportlint.trial.child.compilation.recurring import recurring
 from exportlint.trial.child.execution.call_record import record_calls, without_left_out
+from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.child.soundness.compiled_differences import beside_compiled
@@ -87,6 +88,8 @@ def _compiled(request: StageRequest, plan: tuple[int, ...]) -> tuple[RunRecord, 
     compiled = record.compiled(request.loaded.model())
     with record.watching():
         run = record_calls(request.loaded, compiled, plan)
+        if not any(call.raised for call in run.calls):
+            record.tell_if_left(compiled, inputs_of(request.loaded, 0))
     known: dict[object, dict[str, Any]] = {}
     for met in record.breaks:
         seen = met.observed()

@@ -10,6 +10,7 @@ from exportlint.trial.findings.wording.torch_messages import Words, one_line, to
 from exportlint.trial.protocol.torch_messages import (
     DISABLED,
     FOREIGN,
+    LEFT_WITHOUT_REASON,
     SKIPPED_FRAME,
     break_itself,
     cause_of_break,
@@ -52,6 +53,8 @@ def reason_of_break(seen: Observation) -> Words:
 
 def break_words(seen: Observation) -> Words:
     """Of a break of the graph."""
+    if seen.text == LEFT_WITHOUT_REASON:
+        return Words(f"torch.compile leaves the whole function to Python: {LEFT_WITHOUT_REASON}", None)
     words = reason_of_break(seen)
     what = _WHAT.get(str(seen.details.get("kind")), "torch.compile breaks the graph here")
     return Words(f"{what}: {words.message}", _instead_of_break(seen))

@@ -164,6 +164,15 @@ def test_a_compiled_model_that_differs_is_an_error() -> None:
     assert verdict(report) == "compiles into one graph and differs from eager"
 
 
+def test_operators_that_run_in_python_without_a_word_of_dynamos_are_told_at_the_function() -> None:
+    (one,) = compilation("LeftWithoutReason").graph_breaks
+    assert (one.kind, one.id, one.function) == ("skipped", None, "forward")
+    assert one.reason == "Dynamo makes no graph of the function, and gives no reason"
+    assert verdict(reports()["LeftWithoutReason"]) == "compiles into no graph, broken at 1 line and agrees with eager"
+    assert compilation("HandsOn").graph_breaks == ()
+    assert verdict(reports()["HandsOn"]) == "torch.compile finds nothing to compile and agrees with eager"
+
+
 def test_a_difference_on_the_last_of_several_other_inputs_is_found() -> None:
     (found,) = found_in(reports()["WrongOnTheThird"], ROOT, "agreement")
     assert found.message.startswith("the compiled model gives other values than eager on other inputs than the sample")
