@@ -43,6 +43,7 @@ SELECTS = "compute both sides and select"
 SELECTS_PADDED = "compute both sides on at least one row and select"
 CHECKS = "check it while the program runs, which raises a RuntimeError"
 CHOOSES = "run all of them and take one result"
+SELECTS_MASKED = "select from the whole tensors with the mask"
 GOES_ON = "go on with the tensor"
 TELLS = "tell it in eager alone"
 LEFT = "go through all that there are with a mask of those that are left"
@@ -534,7 +535,9 @@ class StraightLine:
         plain = self._plain(node)
         if plain is not node:
             decides = any(isinstance(one, ast.IfExp | ast.BoolOp) and self.decides(one) for one in ast.walk(node))
-            self.done[CHOOSES if self.form.choices.met else SELECTS if decides else GOES_ON] = None
+            masks = isinstance(node, ast.Assign) and self.form.writes_masked(node.targets[0])
+            how = CHOOSES if self.form.choices.met else SELECTS if decides else SELECTS_MASKED if masks else GOES_ON
+            self.done[how] = None
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in self.form.masks:
                 mask = self.form.masks[name]

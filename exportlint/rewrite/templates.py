@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import chain, count
 from pathlib import Path
+from types import UnionType
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from exportlint.engine.flow.def_use import path_of
@@ -374,6 +375,23 @@ def _is_pairs(place: Place, node: ast.expr) -> bool:
     return False
 
 
+def _are_numbers(node: ast.expr, kind: type | UnionType) -> bool:
+    """Is it a list, or a tuple, of numbers that are written there, or of lists of such?"""
+    match node:
+        case ast.List(elts=[_, *_] as entries) | ast.Tuple(elts=[_, *_] as entries):
+            return all(isinstance(_number(one), kind) or _are_numbers(one, kind) for one in entries)
+    return False
+
+
+def _number(node: ast.expr) -> int | float | None:
+    match node:
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+            return -value
+        case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+            return value
+    return None
+
+
 def _is_plain_distribution(place: Place, node: ast.expr) -> bool:
     """A class of the file that leaves its making to a distribution of torch."""
     cls = place.site.module.classes.get(node.id) if isinstance(node, ast.Name) else None
@@ -421,6 +439,8 @@ _CONDITIONS: dict[str, Callable[[Place, ast.expr], bool]] = {
     "made here": lambda _, node: isinstance(node, ast.Call),
     "pairs": _is_pairs,
     "a pool": _is_pool,
+    "numbers": lambda place, node: _are_numbers(place.value_of(node), int | float),
+    "whole numbers": lambda place, node: _are_numbers(place.value_of(node), int),
     "a list": lambda _, node: isinstance(node, ast.List | ast.ListComp),
     "a text": lambda _, node: isinstance(node, ast.Constant) and isinstance(node.value, str),
     "a number": lambda _, node: isinstance(node, ast.Constant) and isinstance(node.value, int | float),

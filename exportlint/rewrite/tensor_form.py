@@ -22,7 +22,7 @@ from exportlint.rewrite.transformation import CannotError
 from exportlint.rewrite.view import Nature, View
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
 # Functions of a number in Python's `math`, with their names in torch. Documentation of both.
 _MATH = {
@@ -80,6 +80,11 @@ _NEUTRAL: dict[str, str | None] = {
 # Methods that compute each element from that element alone.
 _BY_ELEMENT = frozenset({
     "abs", "relu", "exp", "log", "sqrt", "tanh", "sigmoid", "neg", "sin", "cos", "square", "clone", "detach", "float",
+})  # fmt: skip
+# Functions and methods whose answer has a bool for each element.
+_ASKS_BY_ELEMENT = _BY_ELEMENT | frozenset({
+    "isnan", "isinf", "isfinite", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not",
+    "logical_xor", "bool", "signbit", "isclose", "to",
 })  # fmt: skip
 # What these make of some rows depends on which other rows are there.
 _OF_ALL_ROWS = frozenset({
@@ -1133,22 +1138,56 @@ class TensorForm:
     def _fitted(self, owner: ast.expr, base: ast.expr, mask: ast.expr, *, whole: bool) -> ast.expr:
         """The mask of rows, for tensors whose rows have dims of their own. `owner`: the chosen rows."""
         dims = self.view.dims(owner)
-        of_elements = any(ast.dump(one) == ast.dump(base) for one in _whole_parts(mask))
+        of_elements = dims is None and self._asks_each_element(mask, base)
         more = len(dims) - 1 if dims is not None else 0 if whole or of_elements else 1
-        if not of_elements or (dims is not None and len(dims) > 1):
-            for _ in range(more):
-                mask = expression("X.unsqueeze(-1)", X=mask)
-        return expression("MASK.expand_as(X)", MASK=mask, X=base) if whole and more and not of_elements else mask
+        for _ in range(more):
+            mask = expression("X.unsqueeze(-1)", X=mask)
+        return expression("MASK.expand_as(X)", MASK=mask, X=base) if whole and more else mask
+
+    def _asks_each_element(self, mask: ast.expr, *tensors: ast.expr) -> bool:
+        """Is the mask computed of one of the tensors element by element, as `x == 0` is? It has all of its dims then.
+        Neither `x[:, 0] > 0`, which asks a question a row, nor what is reduced."""
+        looked_for, seen = {ast.dump(one) for one in tensors}, set[str]()
+        todo = [mask]
+        while todo:
+            one = todo.pop()
+            if ast.dump(one) in looked_for:
+                return True
+            match one:
+                case ast.Name(id=name) if name not in seen and (value := self.view.only_value(name)) is not None:
+                    seen.add(name)
+                    todo.append(value)
+                case ast.Compare(left=left, comparators=others):
+                    todo += [left, *others]
+                case ast.BinOp(left=left, right=right):
+                    todo += [left, right]
+                case ast.UnaryOp(operand=operand):
+                    todo.append(operand)
+                case ast.Call(func=ast.Attribute(value=given, attr=called), args=args) if called in _ASKS_BY_ELEMENT:
+                    todo += args if self.view.origin(one.func) else [given, *args]
+        return False
+
+    def writes_masked(self, target: ast.expr) -> bool:
+        """Is it `y[mask]`?"""
+        return (
+            isinstance(target, ast.Subscript)
+            and not isinstance(target.slice, ast.Slice | ast.Tuple)
+            and self.view.is_boolean(target.slice)
+        )
 
     def masked_write(self, target: ast.Subscript, value: ast.expr) -> tuple[ast.expr, ast.expr] | None:
         """`y[mask] = f(x[mask])` as a selection of whole tensors: the target, and the value that it is set to."""
-        mask = target.slice
-        if isinstance(mask, ast.Slice | ast.Tuple) or not self.view.is_boolean(mask):
+        found = self.selection(value) if self.writes_masked(target) else None
+        if found is None or ast.dump(found[1]) != ast.dump(self.of(target.slice)):
             return None
-        found = self.selection(value)
-        if found is None or ast.dump(found[1]) != ast.dump(self.of(mask)):
-            return None
-        fitted = self._fitted(value, found[0], found[1], whole=False)
+        whole = as_value(target.value)
+        if self.view.dims(value) is not None:
+            fitted = self._fitted(value, found[0], found[1], whole=False)
+        elif self._asks_each_element(found[1], found[0], whole):
+            fitted = found[1]
+        else:  # right for rows of any number of dims, none too
+            further = expression("[1] * (X.dim() - MASK.dim())", X=found[0], MASK=found[1])
+            fitted = expression("MASK.reshape(*MASK.shape, *FURTHER)", MASK=found[1], FURTHER=further)
         return target.value, self.selected(fitted, found[0], as_value(target.value))
 
 
@@ -1159,16 +1198,6 @@ def _integer_of(node: ast.expr | None) -> int | None:
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
             return -number
     return None
-
-
-def _whole_parts(mask: ast.AST) -> Iterator[ast.AST]:
-    """The parts of a mask, without what one column is taken of: `x[:, 0] > 0` asks a question a row."""
-    yield mask
-    match mask:
-        case ast.Subscript(slice=ast.Tuple(elts=elements)) if any(isinstance(one, ast.Constant) for one in elements):
-            return
-    for one in ast.iter_child_nodes(mask):
-        yield from _whole_parts(one)
 
 
 def _is_display(node: ast.expr) -> bool:

@@ -31,7 +31,7 @@ from exportlint.trial.protocol.stages import stage_named
 from exportlint.trial.protocol.torch_messages import cause_of_break
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from exportlint.engine.source.symbols import ModuleInfo
@@ -60,6 +60,9 @@ _GENERAL = (
 _OF_NO_EXPORT = ("for-torchscript",)
 # Before these, of what torch.compile alone leaves the graph for.
 _OF_COMPILE = ("kept-in-eager", "dynamo-settings")
+# Of a size that data says, what the rule's own ways write comes before a setting: without such a size there is no
+# symbol that all that follows has to be asked about, which takes long to compile, and no guard on it.
+_AFTER_OWN = {"size": ("dynamo-settings",)}
 _MOST = 4
 
 
@@ -77,7 +80,9 @@ def with_rewrites(finding: Finding, path: Path, text: str) -> Finding:
     try:
         site = _site(path, text, finding)
         own = rule.cls.mended_by if rule is not None else ()
-        own = (*(_OF_COMPILE if is_of_compile(finding) else ()), *own)
+        if is_of_compile(finding):
+            before, after = _around_own(site)
+            own = (*before, *own, *after)
         ways = list(site.proposed(own)) if site is not None else []
         if site is not None and not ways:
             general = _GENERAL if finding.effect else (*_OF_NO_EXPORT, *_GENERAL)
@@ -90,10 +95,17 @@ def with_rewrites(finding: Finding, path: Path, text: str) -> Finding:
 def _with_rewrites_of_compile(finding: Finding, path: Path, text: str) -> Finding:
     try:
         site = _site(path, text, finding)
-        ways = list(site.proposed(_OF_COMPILE)) if site is not None else []
+        ways = [] if site is None else [list(site.proposed(names)) for names in _around_own(site)]
     except (SyntaxError, ValueError, RecursionError):
         return finding
-    return replace(finding, rewrites=(*(fix_of(way, finding.path) for way in ways), *finding.rewrites))
+    before, after = (tuple(fix_of(way, finding.path) for way in found) for found in ways or ((), ()))
+    return replace(finding, rewrites=(*before, *finding.rewrites, *after))
+
+
+def _around_own(site: _Line | None) -> tuple[Sequence[str], Sequence[str]]:
+    """What helps torch.compile alone: what is tried before the rule's own ways, and what after them."""
+    after = _AFTER_OWN.get(site.cause or "", ()) if site is not None else ()
+    return [name for name in _OF_COMPILE if name not in after], after
 
 
 def is_of_compile(finding: Finding) -> bool:
