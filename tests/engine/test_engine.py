@@ -223,6 +223,17 @@ def test_a_bound_method_is_followed_through_what_holds_it(body: str) -> None:
     assert value_of(f"{body}\nreturn out", "out").kind is Kind.TENSOR
 
 
+def test_a_package_that_takes_all_names_of_a_module_in_c_ends(tmp_path: Path) -> None:
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg/__init__.py").write_text("from ._compiled import *\nfrom .layers import *\n", "utf-8")
+    (tmp_path / "pkg/layers.py").write_text("from . import *\n\ndef scaled(x):\n    return x * 2\n", "utf-8")
+    (tmp_path / "main.py").write_text("", "utf-8")
+    project = Project()
+    project.add(tmp_path / "main.py", ast.parse("from pkg import scaled, missing"))
+    assert project.find("pkg.missing") is None
+    assert project.find("pkg.scaled") is not None
+
+
 def test_recursion_ends() -> None:
     body = "def down(t, n):\n    return t if n == 0 else down(t * 2, n - 1)\nreturn down(x, 3)"
     assert value_of(body, "down(x, 3)").kind in {Kind.TENSOR, Kind.UNKNOWN}

@@ -390,7 +390,9 @@ class Project:
             return module.functions[first]
         if first in module.imports and module.imports[first] != f"{module.name}.{first}":
             return self.find(".".join((module.imports[first], *more)))
-        hits = (self.find(".".join((star, *rest))) for star in module.stars)
+        # Of a file that is there: of one written in C the search would come back here, with a longer name each time.
+        stars = (star for star in module.stars if any(self._module(star, root) for root in self._roots))
+        hits = (self.find(".".join((star, *rest))) for star in stars)
         return next((h for h in hits if h), None)
 
     def _module(self, name: str, root: Path) -> ModuleInfo | None:
