@@ -44,27 +44,30 @@ def rows_filled(form: TensorForm, draft: Draft, loop: ast.For) -> bool:
     """`for i in range(n): y[i, lengths[i]:] = 0`, and the same with `enumerate(lengths)`, with one mask for all rows.
     Raises CannotError."""
     view = form.view
-    match loop.target, loop.iter, loop.body:
-        case (
-            ast.Name(id=index),
-            ast.Call(func=ast.Name(id="range"), args=[count]),
-            [ast.Assign(targets=[ast.Subscript() as target], value=value)],
-        ):
+    match loop.target, loop.iter:
+        case ast.Name(id=index), ast.Call(func=ast.Name(id="range"), args=[count]):
             each, over = None, None
         case (
             ast.Tuple(elts=[ast.Name(id=index), ast.Name(id=each)]),
             ast.Call(func=ast.Name(id="enumerate"), args=[over], keywords=[]),
-            [ast.Assign(targets=[ast.Subscript() as target], value=value)],
         ) if view.is_data(over):
             count = expression("X.shape[0]", X=over)
         case _:
             return False
+    write = _one_write(loop.body)
+    if write is None:
+        return False
+    target, value = write
     at = _bounded_by_data(view, target)
     is_fixed = not view.is_data(value) and not isinstance(value, ast.List | ast.Tuple) and index not in _names(value)
-    if at != 1 or not is_fixed or loop.orelse or {index, each} & set(view.flow.live_after(loop)):
+    set_here = {one.id for one in ast.walk(loop) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+    if not at or not is_fixed or loop.orelse or set_here & set(view.flow.live_after(loop)):
         return False
-    first, bounds, *_ = _parts(target)
+    first, *between = _parts(target)[:at]
+    bounds = _parts(target)[at]
     if not isinstance(first, ast.Name) or first.id != index or index in _names(target.value):
+        return False
+    if not all(map(_is_whole, between)):
         return False
     whole = as_value(target.value)
     columns = (_of_all_rows(form, one, index, each, over, count) for one in _both(bounds))
@@ -74,9 +77,93 @@ def rows_filled(form: TensorForm, draft: Draft, loop: ast.For) -> bool:
     all_rows = _is_length(view, count, target.value)
     rows = as_value(target.value) if all_rows else expression("Y[:N]", Y=as_value(target.value), N=count)
     mask = _mask(target.value, at, lower, upper)
-    filled = _filled(rows, mask, value, dims=(0, 1), behind=_dims_behind(view, target.value, at))
+    # The mask stands along the two dims as it is only where no other is between them.
+    behind = None if between else _dims_behind(view, target.value, at)
+    filled = _filled(rows, mask, value, dims=(0, at), behind=behind)
     draft.replace(loop, [stands_for(ast.Expr(filled), loop)])
     return True
+
+
+def _one_write(body: Sequence[ast.stmt]) -> tuple[ast.Subscript, ast.expr] | None:
+    """What is written, and where, by the only thing that the steps of a loop do: at an index, or with `fill_` or
+    `zero_`. A number may be read first, under a name, and a test may ask whether there is anything to write."""
+    match body:
+        case [ast.Assign(targets=[ast.Name(id=name)], value=read), *rest] if rest:
+            found = _one_write(rest)
+            if found is None or any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(found[1])):
+                return None
+            by_name = {
+                id(one): read for one in ast.walk(found[0])
+                if isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Load)
+            }  # fmt: skip
+            target = Swapped(by_name).visit(found[0])
+            return (target, found[1]) if isinstance(target, ast.Subscript) else None
+        case [ast.If(test=ast.Compare(left=left, ops=[op], comparators=[right]), body=[inner], orelse=[])]:
+            found = _one_write([inner])
+            return found if found is not None and _asks_for_any(left, op, right, found[0]) else None
+        case [ast.Assign(targets=[ast.Subscript() as target], value=value)]:
+            return _in_one_index(target), value
+        case [ast.Expr(value=ast.Call(func=ast.Attribute(value=written, attr="fill_"), args=[value], keywords=[]))]:
+            place = _place_written(written)
+            return (place, value) if place is not None else None
+        case [ast.Expr(value=ast.Call(func=ast.Attribute(value=written, attr="zero_"), args=[], keywords=[]))]:
+            place = _place_written(written)
+            return (place, ast.Constant(0)) if place is not None else None
+    return None
+
+
+def _place_written(view: ast.expr) -> ast.Subscript | None:
+    """`y[i, n:]`, and `y[i].narrow(dim, n, count)` as an index."""
+    match view:
+        case ast.Subscript():
+            return _in_one_index(view)
+        case ast.Call(
+            func=ast.Attribute(value=rows, attr="narrow"), args=[ast.Constant(value=int(dim)), lower, count], keywords=[]
+        ) if dim >= 0:
+            upper: ast.expr | None = ast.BinOp(lower, ast.Add(), count)
+            if ast.dump(count) in {ast.dump(ast.BinOp(size, ast.Sub(), lower)) for size in _sizes(rows, dim)}:
+                upper = None
+            places: list[ast.expr] = [*(ast.Slice() for _ in range(dim)), ast.Slice(lower, upper)]
+            index = places[0] if len(places) == 1 else ast.Tuple(places, ast.Load())
+            return _in_one_index(ast.Subscript(rows, index, ast.Load()))
+    return None
+
+
+def _in_one_index(target: ast.Subscript) -> ast.Subscript:
+    """`y[i][n:]` as `y[i, n:]`."""
+    match target.value:
+        case ast.Subscript(slice=ast.Name() | ast.Constant(value=int()) as first) as outer:
+            index = ast.Tuple([first, *_parts(target)], ast.Load())
+            return _in_one_index(ast.Subscript(outer.value, index, target.ctx))
+    return target
+
+
+def _asks_for_any(left: ast.expr, op: ast.cmpop, right: ast.expr, target: ast.Subscript) -> bool:
+    """`y.size(1) - n > 0`, `n < y.size(1)` and `y.size(1) > n`, of `y[i, n:]`: where it is not so nothing is written."""
+    parts = _parts(target)
+    bounds = parts[-1]
+    if not isinstance(bounds, ast.Slice) or bounds.lower is None or bounds.upper is not None:
+        return False
+    match left, op, right:
+        case ast.BinOp(left=size, op=ast.Sub(), right=begin), ast.Gt(), ast.Constant(value=0):
+            pass
+        case size, ast.Gt(), begin:
+            pass
+        case begin, ast.Lt(), size:
+            pass
+        case _:
+            return False
+    rows: list[tuple[ast.expr, int]] = [(target.value, len(parts) - 1)]
+    if isinstance(parts[0], ast.Name):
+        rows.append((ast.Subscript(target.value, parts[0], ast.Load()), len(parts) - 2))
+    sizes = {ast.dump(one) for owner, dim in rows for one in _sizes(owner, dim)}
+    return ast.dump(begin) == ast.dump(bounds.lower) and ast.dump(size) in sizes
+
+
+def _sizes(owner: ast.expr, dim: int) -> list[ast.expr]:
+    """How the size of a dim may be written."""
+    given = {"X": as_value(owner), "DIM": ast.Constant(dim)}
+    return [expression(text, **given) for text in ("X.size(DIM)", "X.shape[DIM]", "X.size()[DIM]")]
 
 
 def _of_all_rows(

@@ -138,8 +138,7 @@ class _Packed:
         test = None
         match draft.parent(call):
             case ast.Assign(targets=[ast.Name(id=name)]) as packing:
-                # A name that held the plain rows before is read below.
-                places = [one for one in _reads(view, name) if one.lineno > (packing.end_lineno or 0)]
+                places = [*_reads_until_set(view, draft, name, packing)]
                 test = _test_around(draft, packing)
         run = draft.parent(places[0]) if len(places) == 1 else None
         line = draft.parent(run) if run is not None else None
@@ -341,7 +340,8 @@ class _Packed:
             draft.swap(above, new)
         elif isinstance(above, ast.Assign) and isinstance(above.targets[0], ast.Tuple):
             first, second = above.targets[0].elts
-            lines = statements("PLACE = NEW", PLACE=first, NEW=new)
+            is_there = path_of(first) is not None and path_of(first) == path_of(new)
+            lines = [] if is_there else statements("PLACE = NEW", PLACE=first, NEW=new)
             if isinstance(second, ast.Name) and _reads(self.view, second.id):
                 lines += statements("PLACE = LENGTHS", PLACE=second, LENGTHS=self._lengths())
             draft.replace(above, lines)
@@ -377,6 +377,18 @@ class _Packed:
             return None
         given = next((one.value for one in made[0].keywords if one.arg == word), ast.Constant(value=False))
         return bool(given.value) if isinstance(given, ast.Constant) else None
+
+
+def _reads_until_set(view: View, draft: Draft, name: str, at: ast.Assign) -> list[ast.Name]:
+    """Where the name is read that the statement sets: it may have held the plain rows before, and hold what the layer
+    gives afterwards."""
+    begin, end = at.end_lineno or 0, _END
+    for one in ast.walk(view.node):
+        is_set = isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store) and one.id == name and one.lineno > begin
+        statement = draft.statement_of(one) if is_set else None
+        if statement is not None and draft.parent(statement) is draft.parent(at):  # as often as this one
+            end = min(end, statement.end_lineno or _END)
+    return [one for one in _reads(view, name) if begin < one.lineno <= end]
 
 
 def _test_around(draft: Draft, statement: ast.stmt) -> ast.expr | None:

@@ -1077,7 +1077,7 @@ class TensorForm:
 
     def within(self, base: ast.expr, dim: int, bounds: ast.Slice) -> ast.expr:
         """The mask of the places along a dim that are within bounds."""
-        places = expression("torch.arange(X.shape[DIM])", X=base, DIM=ast.Constant(dim))
+        places = expression("torch.arange(X.shape[DIM], device=X.device)", X=base, DIM=ast.Constant(dim))
         tests: list[ast.expr] = []
         if bounds.lower is not None:
             tests.append(ast.Compare(places, [ast.GtE()], [self.of(bounds.lower)]))

@@ -93,6 +93,39 @@ def test_lengths_may_be_a_list_and_are_checked_as_packing_does(both: bool, rows:
     assert checked == (1 if both else 2)  # of one direction a mask does, too
 
 
+_ONE_NAME = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self, kind, both):
+        super().__init__()
+        self.both = both
+        self.rnn = kind(input_size=4, hidden_size=3, bidirectional=both)
+
+    def forward(self, x, lengths, h=None):
+        x = x * 2
+        x = nn.utils.rnn.pack_padded_sequence(x, lengths)
+        x, h = self.rnn(x, h)
+        x, n = nn.utils.rnn.pad_packed_sequence(x)
+        if self.both:
+            x = x.view(x.size(0), x.size(1), 2, -1).sum(2)
+        return x, h, n
+"""
+
+
+@pytest.mark.parametrize("kind", [torch.nn.LSTM, torch.nn.GRU])
+@pytest.mark.parametrize("both", [True, False])
+def test_one_name_may_hold_the_rows_packed_and_padded(kind: type, both: bool) -> None:
+    x, lengths = torch.randn(5, 3, 4), torch.tensor([5, 3, 1])
+    afters = proposed(_ONE_NAME, "nn.utils.rnn.pack_padded", "padded-rows")
+    assert afters
+    for after in afters:
+        old, new = _built(_ONE_NAME, kind, both), _built(after, kind, both)
+        for one, other in zip(_flat(old(x, lengths)), _flat(new(x, lengths)), strict=True):
+            torch.testing.assert_close(one, other)
+
+
 _IF_PACKED = """
 import torch
 from torch import nn
