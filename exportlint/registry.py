@@ -83,6 +83,13 @@ class RuleInfo:
         records = [mode for classes in self.truth().values() for modes in classes.values() for mode in modes.values()]
         return bool(records) and all(record["outcome"] == "exports" for record in records)
 
+    @cached_property
+    def compiled_wrong(self) -> frozenset[str]:
+        """The classes of which torch.compile made something else in silence, in the newest version that was measured:
+        a trial shows that without the line."""
+        newest = next(reversed(self.compiled().values()), {})
+        return frozenset(name for name, record in newest.items() if record["outcome"] == "differs")
+
     def is_asked_for(self, shipped_to: Collection[str]) -> bool:
         """Has it anything to say of code that runs where torch does, or on one of these targets of deployment?"""
         return not self.cls.lowerings or not set(self.cls.lowerings).isdisjoint(shipped_to)

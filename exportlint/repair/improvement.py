@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from exportlint.finding import Evidence, Severity
 from exportlint.trial.protocol.outcomes import DIFFERS, FAILED, PASSED, REFUSED, SKIPPED
 from exportlint.trial.protocol.stages import (
+    AGREEMENT,
     BREAKS,
     EAGER,
     FURTHER,
@@ -219,9 +220,17 @@ def _compiles_better(old: TargetReport, new: TargetReport) -> bool:
     return was is not None and now is not None and now < was
 
 
+def differs_compiled(target: TargetReport) -> bool:
+    """Does the compiled model compute something else than eager?"""
+    return status(target, AGREEMENT.name) == DIFFERS
+
+
 def _is_better(old: TargetReport, new: TargetReport) -> bool:
-    return _compiles_better(old, new) or any(
-        _failure(stage) != _failure(new.stage(stage.name)) for stage in old.stages if _counts(stage, new)
+    agrees_now = differs_compiled(old) and status(new, AGREEMENT.name) == PASSED
+    return (
+        agrees_now
+        or _compiles_better(old, new)
+        or any(_failure(stage) != _failure(new.stage(stage.name)) for stage in old.stages if _counts(stage, new))
     )
 
 

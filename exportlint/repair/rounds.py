@@ -19,6 +19,7 @@ from exportlint.repair.improvement import (
     Attempted,
     breaking_lines,
     breaks_more,
+    differs_compiled,
     exports,
     failed,
     has_less,
@@ -378,6 +379,7 @@ class _Rounds(Generic[T]):
         if len(before.targets) > 1:
             return True
         is_asked_anyway = proposal.is_safe or exports(before, self.modes) or refused_further(before)
+        is_asked_anyway = is_asked_anyway or any(map(differs_compiled, before.targets))
         if is_asked_anyway and not proposal.is_of_graph_breaks:
             return True
         return why_not(_Attempt((), before.targets), _Attempt((), (now,))) is None

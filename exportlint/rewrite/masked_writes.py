@@ -118,7 +118,9 @@ def _place_written(view: ast.expr) -> ast.Subscript | None:
         case ast.Subscript():
             return _in_one_index(view)
         case ast.Call(
-            func=ast.Attribute(value=rows, attr="narrow"), args=[ast.Constant(value=int(dim)), lower, count], keywords=[]
+            func=ast.Attribute(value=rows, attr="narrow"),
+            args=[ast.Constant(value=int(dim)), lower, count],
+            keywords=[],
         ) if dim >= 0:
             upper: ast.expr | None = ast.BinOp(lower, ast.Add(), count)
             if ast.dump(count) in {ast.dump(ast.BinOp(size, ast.Sub(), lower)) for size in _sizes(rows, dim)}:
@@ -139,7 +141,7 @@ def _in_one_index(target: ast.Subscript) -> ast.Subscript:
 
 
 def _asks_for_any(left: ast.expr, op: ast.cmpop, right: ast.expr, target: ast.Subscript) -> bool:
-    """`y.size(1) - n > 0`, `n < y.size(1)` and `y.size(1) > n`, of `y[i, n:]`: where it is not so nothing is written."""
+    """`y.size(1) - n > 0`, `n < y.size(1)` and `y.size(1) > n`, of `y[i, n:]`: else nothing is written."""
     parts = _parts(target)
     bounds = parts[-1]
     if not isinstance(bounds, ast.Slice) or bounds.lower is None or bounds.upper is not None:

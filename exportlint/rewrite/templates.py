@@ -421,6 +421,7 @@ _CONDITIONS: dict[str, Callable[[Place, ast.expr], bool]] = {
     "python": _nature(Nature.PYTHON, Nature.SIZE),
     "array": _is_array,
     "atom": _is_atom,
+    "shape": lambda place, node: place.view is not None and place.view.value(node).kind is Kind.SHAPE,
     "device": _is_device,
     "given": _is_given,
     "program": _is_made_by(*_PROGRAMS),

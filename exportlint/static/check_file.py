@@ -172,7 +172,7 @@ class _FileJudge:
     ) -> tuple[SuspectedRewrite, ...]:
         lines = self.mended_at.get(str(piece.module.path))
         is_left = lines is not None and lines.isdisjoint(range(found.place.line, found.place.end_line + 1))
-        if self.wanted is Wanted.NONE or is_left:
+        if self.wanted is Wanted.NONE or (is_left and found.case not in rule.compiled_wrong):
             return ()
         made = _made(rule, piece, node)
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from importlib.resources import files
 from pathlib import Path
@@ -176,6 +177,32 @@ def test_fix_for_compile_sets_what_torch_takes_into_the_graph(folder: Path) -> N
     text = (folder / "net.py").read_text("utf-8")
     assert "torch._dynamo.config.capture_dynamic_output_shape_ops = True" in text
     assert "torch._dynamo.config.capture_scalar_outputs = True" in text
+
+
+SILENT = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def forward(self, x):
+        counts = torch.FloatTensor(x.size()).fill_(1.0)
+        return x.sum() / counts.sum()
+
+
+model = Net().eval()
+example_args = (torch.ones(3, 4),)
+"""
+
+
+@pytest.mark.slow
+def test_fix_for_compile_mends_what_is_compiled_wrong_in_silence(folder: Path) -> None:
+    """The trial shows that it differs, and no line: the static pass knows one of which torch.compile makes that."""
+    (folder / "net.py").write_text(SILENT, "utf-8")
+    done = exportlint(folder, "fix", "--for", "compile", "--write", "net.py")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"agreement +differs +passed", done.stdout)
+    assert "counts = torch.empty(x.size(), dtype=torch.float32).fill_(1.0)" in (folder / "net.py").read_text("utf-8")
 
 
 WORDS = """\

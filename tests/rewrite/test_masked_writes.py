@@ -55,7 +55,10 @@ def result(text: str, *inputs: Any) -> Any:
         (ROWS, "y[i, :, lengths[i] :].zero_()"),
         (ROWS, "y[i].narrow(0, 0, int(lengths[i])).zero_()"),
         (ROWS, "if lengths[i] < y.shape[1]:\n                y[i, lengths[i] :] = 0"),
-        (TOLD, "n = n.item()\n            if y[i].size(0) - n > 0:\n                y[i].narrow(0, n, y[i].size(0) - n).fill_(1)"),
+        (
+            TOLD,
+            "n = n.item()\n            if y[i].size(0) - n > 0:\n                y[i].narrow(0, n, y[i].size(0) - n).fill_(1)",
+        ),
         (TOLD, "n = int(n)\n            y[i].narrow(1, n, y[i].size(1) - n).fill_(1)"),
         ("{write}", "y[:, lengths.min().item() :] = 0"),
         ("{write}", "y[:, lengths.min().item() - 2 : -1] = 0"),
