@@ -87,8 +87,10 @@ class RuleInfo:
     def compiled_wrong(self) -> frozenset[str]:
         """The classes of which torch.compile made something else in silence, in the newest version that was measured:
         a trial shows that without the line."""
-        newest = next(reversed(self.compiled().values()), {})
-        return frozenset(name for name, record in newest.items() if record["outcome"] == "differs")
+        measured = list(self.compiled().values())
+        return frozenset(
+            name for name, one in (measured[-1] if measured else {}).items() if one["outcome"] == "differs"
+        )
 
     def is_asked_for(self, shipped_to: Collection[str]) -> bool:
         """Has it anything to say of code that runs where torch does, or on one of these targets of deployment?"""

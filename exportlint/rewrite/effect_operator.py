@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from exportlint.engine.values.abstract_value import Kind
@@ -103,7 +104,8 @@ class _Moved:
     def _extend(self) -> None:
         """With the lines above that set what these alone read, and that is neither a tensor nor a constant."""
         while True:
-            wanted = [one for one in self._names() if self._is_local(one) and self._kind(one) is None]
+            local = self._set_around - self._stored()
+            wanted = [one for one in self._names() if one.id in local and self._kind(one) is None]
             values = {one.id: self.view.only_value(one.id) for one in wanted}
             above = self._above()
             match above:
@@ -136,10 +138,14 @@ class _Moved:
     def _stored(self) -> set[str]:
         return {one.id for one in self._names() if not isinstance(one.ctx, ast.Load)}
 
+    @cached_property
+    def _set_around(self) -> frozenset[str]:
+        """The names that the function sets, or is given."""
+        names = (one for one in ast.walk(self.view.node) if isinstance(one, ast.Name))
+        return frozenset({*(one.id for one in names if not isinstance(one.ctx, ast.Load)), *self.view.flow.parameters})
+
     def _is_local(self, node: ast.Name) -> bool:
-        stored = {one.id for one in ast.walk(self.view.node) if isinstance(one, ast.Name)
-                  and not isinstance(one.ctx, ast.Load)}  # fmt: skip
-        return node.id in {*stored, *self.view.flow.parameters} and node.id not in self._stored()
+        return node.id in self._set_around and node.id not in self._stored()
 
     # Whether only numbers and texts are told.
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _Node = TypeVar("_Node", bound=ast.AST)
 _HOOKS = frozenset({"register_forward_hook", "register_forward_pre_hook"})
 _NO_STATE = ("torch.nn.", "torch.jit.", "torch.device", "torch.Generator", "logging.")
+# What sets names, of itself or in one of its expressions.
+_SETTING = (ast.stmt, ast.NamedExpr, ast.comprehension)
 
 
 # -- Trees that are copied where they change ---------------------------------------------------------------------------
@@ -591,7 +593,8 @@ class Homes:
 
     def _outside_of(self, function: ast.FunctionDef, reached: dict[str, ast.FunctionDef]) -> None:
         """What the function changes that stands around it."""
-        own = {name for node in function.body for one in ast.walk(node) for name in defined(one) if "." not in name}
+        setting = (one for node in function.body for one in ast.walk(node) if isinstance(one, _SETTING))
+        own = {name for one in setting for name in defined(one) if "." not in name}
         declared = {name for node in ast.walk(function) if isinstance(node, ast.Global) for name in node.names}
         a = function.args
         params = {one.arg for one in (*a.posonlyargs, *a.args, *a.kwonlyargs)}

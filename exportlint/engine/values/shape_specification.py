@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import enum
 import math
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from exportlint.engine.values.shapes import dims_of, extent_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from exportlint.engine.source.parsed import Parsed
     from exportlint.engine.source.symbols import FunctionInfo, ModuleInfo
     from exportlint.engine.values.abstract_value import ExportCall, Span
 
@@ -377,37 +379,72 @@ def literal_of(module: ModuleInfo, node: ast.expr | None) -> ast.expr | None:
 def set_once(module: ModuleInfo, name: str, use: ast.expr, *, unchanged: bool = False) -> ast.expr | None:
     """The one assignment of a name in the innermost function around its use, else in the file. `unchanged`: None for
     what may be changed after that, by items that are set or methods that are called."""
-    for scope in _scopes(module.tree, use):
-        found, changed = list[ast.expr](), False
-        for one in ast.walk(scope):
-            match one:
-                case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
-                    found.append(value)
-                case ast.AnnAssign(target=ast.Name(id=target), value=ast.expr() as value) if target == name:
-                    found.append(value)
-                case ast.Subscript(value=ast.Name(id=owner), ctx=ast.Store() | ast.Del()) if owner == name:
-                    changed = changed or unchanged
-                case ast.Call(func=ast.Attribute(value=ast.Name(id=owner))) if owner == name:
-                    changed = changed or unchanged
-                case ast.AugAssign(target=ast.Name(id=owner)) | ast.arg(arg=owner) if owner == name:
-                    changed = True
-        stored = [
-            one for one in ast.walk(scope)
-            if isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Store)
-        ]  # fmt: skip
-        if found or stored or changed:
-            return found[0] if len(found) == len(stored) == 1 and not changed else None
+    for scope in _scopes(module, use):
+        one = module.parsed.kept(scope, _names_set).get(name)
+        if one is None:
+            continue
+        changed = one.is_changed or (unchanged and one.is_acted_on)
+        if one.values or one.stored or changed:
+            return one.values[0] if len(one.values) == one.stored == 1 and not changed else None
     return None
 
 
-def _scopes(tree: ast.Module, node: ast.AST) -> Iterator[ast.AST]:
+@dataclass
+class _Name:
+    """What a scope does with a name: the values that statements set it to, how often it is stored in all, whether it
+    is changed otherwise or given by a caller, and whether items of it are set or methods called."""
+
+    values: list[ast.expr] = field(default_factory=list)
+    stored: int = 0
+    is_changed: bool = False
+    is_acted_on: bool = False
+
+
+def _names_set(_file: Parsed, scope: ast.AST) -> Mapping[str, _Name]:
+    """Of a scope with all that is inside of it. A file may be asked for each of its calls, so it is walked once."""
+    found: dict[str, _Name] = defaultdict(_Name)
+    for one in ast.walk(scope):
+        match one:
+            case ast.Name(id=name, ctx=ast.Store()):
+                found[name].stored += 1
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                found[name].values.append(value)
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                found[name].values.append(value)
+            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
+                found[name].is_acted_on = True
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name))):
+                found[name].is_acted_on = True
+            case ast.AugAssign(target=ast.Name(id=name)) | ast.arg(arg=name):
+                found[name].is_changed = True
+    return dict(found)
+
+
+def _scopes(module: ModuleInfo, node: ast.AST) -> Iterator[ast.AST]:
     """The functions around a node, from the inside, and the file."""
-    around = [
-        one for one in ast.walk(tree)
-        if isinstance(one, ast.FunctionDef) and any(inner is node for inner in ast.walk(one))
-    ]  # fmt: skip
-    yield from reversed(around)
-    yield tree
+    around = module.parsed.kept(module.tree, _functions_around)
+    function = around.get(id(node))
+    while function is not None:
+        yield function
+        function = around.get(-id(function))
+    yield module.tree
+
+
+def _functions_around(_file: Parsed, tree: ast.AST) -> Mapping[int, ast.FunctionDef]:
+    """The innermost function around each node, by identity; of a function, itself, and the one around it by the
+    negative of that."""
+    found = dict[int, ast.FunctionDef]()
+    todo: list[tuple[ast.AST, ast.FunctionDef | None]] = [(tree, None)]
+    while todo:
+        node, function = todo.pop()
+        if isinstance(node, ast.FunctionDef):
+            if function is not None:
+                found[-id(node)] = function
+            function = node
+        if function is not None:
+            found[id(node)] = function
+        todo += [(child, function) for child in ast.iter_child_nodes(node)]
+    return found
 
 
 # What fits.
