@@ -54,7 +54,7 @@ def rows_filled(form: TensorForm, draft: Draft, loop: ast.For) -> bool:
             count = expression("X.shape[0]", X=over)
         case _:
             return False
-    write = _one_write(loop.body)
+    write = _one_write(loop.body, index)
     if write is None:
         return False
     target, value = write
@@ -84,12 +84,12 @@ def rows_filled(form: TensorForm, draft: Draft, loop: ast.For) -> bool:
     return True
 
 
-def _one_write(body: Sequence[ast.stmt]) -> tuple[ast.Subscript, ast.expr] | None:
+def _one_write(body: Sequence[ast.stmt], index: str) -> tuple[ast.Subscript, ast.expr] | None:
     """What is written, and where, by the only thing that the steps of a loop do: at an index, or with `fill_` or
     `zero_`. A number may be read first, under a name, and a test may ask whether there is anything to write."""
     match body:
         case [ast.Assign(targets=[ast.Name(id=name)], value=read), *rest] if rest:
-            found = _one_write(rest)
+            found = _one_write(rest, index)
             if found is None or any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(found[1])):
                 return None
             by_name = {
@@ -97,26 +97,26 @@ def _one_write(body: Sequence[ast.stmt]) -> tuple[ast.Subscript, ast.expr] | Non
                 if isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Load)
             }  # fmt: skip
             target = Swapped(by_name).visit(found[0])
-            return (target, found[1]) if isinstance(target, ast.Subscript) else None
+            return (target, found[1]) if by_name and isinstance(target, ast.Subscript) else None
         case [ast.If(test=ast.Compare(left=left, ops=[op], comparators=[right]), body=[inner], orelse=[])]:
-            found = _one_write([inner])
+            found = _one_write([inner], index)
             return found if found is not None and _asks_for_any(left, op, right, found[0]) else None
         case [ast.Assign(targets=[ast.Subscript() as target], value=value)]:
-            return _in_one_index(target), value
+            return _in_one_index(target, index), value
         case [ast.Expr(value=ast.Call(func=ast.Attribute(value=written, attr="fill_"), args=[value], keywords=[]))]:
-            place = _place_written(written)
+            place = _place_written(written, index)
             return (place, value) if place is not None else None
         case [ast.Expr(value=ast.Call(func=ast.Attribute(value=written, attr="zero_"), args=[], keywords=[]))]:
-            place = _place_written(written)
+            place = _place_written(written, index)
             return (place, ast.Constant(0)) if place is not None else None
     return None
 
 
-def _place_written(view: ast.expr) -> ast.Subscript | None:
+def _place_written(view: ast.expr, row: str) -> ast.Subscript | None:
     """`y[i, n:]`, and `y[i].narrow(dim, n, count)` as an index."""
     match view:
         case ast.Subscript():
-            return _in_one_index(view)
+            return _in_one_index(view, row)
         case ast.Call(
             func=ast.Attribute(value=rows, attr="narrow"),
             args=[ast.Constant(value=int(dim)), lower, count],
@@ -127,16 +127,15 @@ def _place_written(view: ast.expr) -> ast.Subscript | None:
                 upper = None
             places: list[ast.expr] = [*(ast.Slice() for _ in range(dim)), ast.Slice(lower, upper)]
             index = places[0] if len(places) == 1 else ast.Tuple(places, ast.Load())
-            return _in_one_index(ast.Subscript(rows, index, ast.Load()))
+            return _in_one_index(ast.Subscript(rows, index, ast.Load()), row)
     return None
 
 
-def _in_one_index(target: ast.Subscript) -> ast.Subscript:
-    """`y[i][n:]` as `y[i, n:]`."""
+def _in_one_index(target: ast.Subscript, row: str) -> ast.Subscript:
+    """`y[i][n:]` as `y[i, n:]`, of the number of the `row`."""
     match target.value:
-        case ast.Subscript(slice=ast.Name() | ast.Constant(value=int()) as first) as outer:
-            index = ast.Tuple([first, *_parts(target)], ast.Load())
-            return _in_one_index(ast.Subscript(outer.value, index, target.ctx))
+        case ast.Subscript(slice=ast.Name(id=name) as first) as outer if name == row:
+            return ast.Subscript(outer.value, ast.Tuple([first, *_parts(target)], ast.Load()), target.ctx)
     return target
 
 

@@ -51,6 +51,7 @@ def result(text: str, *inputs: Any) -> Any:
         (TOLD, "y[i, n:] = 0"),
         (TOLD, "y[i, : int(n)] = i"),
         (ROWS, "y[i][lengths[i] :] = 0"),
+        ("z = y[None]\n        " + ROWS, "z[0][i, lengths[i] :] = 0"),
         (ROWS, "y[i, lengths[i] :].fill_(2)"),
         (ROWS, "y[i, :, lengths[i] :].zero_()"),
         (ROWS, "y[i].narrow(0, 0, int(lengths[i])).zero_()"),
@@ -98,7 +99,14 @@ def test_one_mask_serves_all_rows_in_one_graph(write: str) -> None:
         "y[lengths[i], : lengths[i]] = 0",  # of rows that a tensor chooses it would write a copy
         "y[i, :: lengths[i]] = 0",
         "y[self.rows, : lengths[i]] = 0",  # nobody knows whether it is a number
+        "if y.shape[1] > lengths[i]:\n                y[i, : lengths[i]] = 0",  # a test of something else
     ],
 )
 def test_what_no_mask_says_is_left(write: str) -> None:
     assert not any("masked_fill_" in text for text in made(ROWS, write))
+
+
+def test_a_step_that_may_do_something_else_stays() -> None:
+    texts = made(ROWS, "k = self.counted()\n            y[i, : lengths[i]] = 0")
+    assert texts
+    assert all("k = self.counted()" in text for text in texts)
