@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from exportlint.engine.interpreter.engine import Engine
 from exportlint.engine.source.parsed import Parsed
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from exportlint.finding import Finding
     from exportlint.rule.suspicion import SuspectedRewrite
 
+T = TypeVar("T")
 
 # Tried where no rule knows what a trial met, or what the rule's own ways make of the line is nothing.
 _GENERAL = (
@@ -60,8 +61,9 @@ _GENERAL = (
 _OF_NO_EXPORT = ("for-torchscript",)
 # Before these, of what torch.compile alone leaves the graph for.
 _OF_COMPILE = ("kept-in-eager", "dynamo-settings")
-# Of a size that data says, what the rule's own ways write comes before a setting: without such a size there is no
-# symbol that all that follows has to be asked about, which takes long to compile, and no guard on it.
+# Of a size that data says, the first of the rule's own ways comes before a setting: without such a size there is no
+# symbol that all that follows has to be asked about, which takes long to compile, and no guard on it. The others, which
+# write more of the function, come after it.
 _AFTER_OWN = {"size": ("dynamo-settings",)}
 _MOST = 4
 
@@ -80,10 +82,9 @@ def with_rewrites(finding: Finding, path: Path, text: str) -> Finding:
     try:
         site = _site(path, text, finding)
         own = rule.cls.mended_by if rule is not None else ()
-        if is_of_compile(finding):
-            before, after = _around_own(site)
-            own = (*before, *own, *after)
         ways = list(site.proposed(own)) if site is not None else []
+        if site is not None and is_of_compile(finding):
+            own, ways = (*own, *_OF_COMPILE), _around(ways, *_of_compile(site))
         if site is not None and not ways:
             general = _GENERAL if finding.effect else (*_OF_NO_EXPORT, *_GENERAL)
             ways += islice(site.proposed([one for one in general if one not in own]), _MOST)
@@ -95,17 +96,21 @@ def with_rewrites(finding: Finding, path: Path, text: str) -> Finding:
 def _with_rewrites_of_compile(finding: Finding, path: Path, text: str) -> Finding:
     try:
         site = _site(path, text, finding)
-        ways = [] if site is None else [list(site.proposed(names)) for names in _around_own(site)]
+        before, after = ([], []) if site is None else _of_compile(site)
     except (SyntaxError, ValueError, RecursionError):
         return finding
-    before, after = (tuple(fix_of(way, finding.path) for way in found) for found in ways or ((), ()))
-    return replace(finding, rewrites=(*before, *finding.rewrites, *after))
+    made = ([fix_of(way, finding.path) for way in ways] for ways in (before, after))
+    return replace(finding, rewrites=tuple(_around(finding.rewrites, *made)))
 
 
-def _around_own(site: _Line | None) -> tuple[Sequence[str], Sequence[str]]:
-    """What helps torch.compile alone: what is tried before the rule's own ways, and what after them."""
-    after = _AFTER_OWN.get(site.cause or "", ()) if site is not None else ()
-    return [name for name in _OF_COMPILE if name not in after], after
+def _of_compile(site: _Line) -> tuple[list[SuspectedRewrite], list[SuspectedRewrite]]:
+    """What helps torch.compile alone: what is tried before the rule's own ways, and what after the first of them."""
+    after = _AFTER_OWN.get(site.cause or "", ())
+    return list(site.proposed(name for name in _OF_COMPILE if name not in after)), list(site.proposed(after))
+
+
+def _around(own: Sequence[T], before: Sequence[T], after: Sequence[T]) -> list[T]:
+    return [*before, *own[:1], *after, *own[1:]]
 
 
 def is_of_compile(finding: Finding) -> bool:

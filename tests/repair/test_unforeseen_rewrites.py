@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from exportlint.edited_source import edited
-from exportlint.finding import Evidence, Finding, Severity
+from exportlint.finding import Evidence, Finding, Fix, Severity
 from exportlint.static.unforeseen_rewrites import with_rewrites
 
 _PATH = Path("/nowhere/net.py")
@@ -44,3 +44,23 @@ def test_returned_distribution_is_registered() -> None:
 @pytest.mark.parametrize("evidence", [Evidence.SUSPECTED, Evidence.CONFIRMED])
 def test_what_a_rule_foresaw_is_left_to_it(evidence: Evidence) -> None:
     assert _first("def f(t):\n    assert t.all()\n", 2, evidence=evidence) == ""
+
+
+@pytest.mark.parametrize(
+    ("reason", "order"),
+    [
+        # What the statement alone needs is tried before a setting of the process, and that before the whole function.
+        ("Dynamic shape operator: set capture_dynamic_output_shape_ops", ["the line", "by a setting", "the function"]),
+        ("Unsupported Tensor.item() call", ["by a setting", "the line", "the function"]),
+    ],
+)
+def test_a_setting_comes_behind_the_first_way_for_a_size(reason: str, order: list[str]) -> None:
+    text = "import torch\n\ndef kept(t: torch.Tensor):\n    return t[t > 0].sum().item()\n"
+    own = (Fix("change the line"), Fix("change the function"))
+    found = Finding(
+        *("data-dependent-shape", "net.py", 4, 1, 4, 1, Severity.WARNING, reason, Evidence.CONFIRMED),
+        stage="breaks",
+        rewrites=own,
+    )
+    told = [one.description for one in with_rewrites(found, _PATH, text).rewrites]
+    assert [next(word for word in order if word in one) for one in told] == order
