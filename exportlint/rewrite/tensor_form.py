@@ -855,6 +855,8 @@ class TensorForm:
         owner, index = node.value, node.slice
         parts = index.elts if isinstance(index, ast.Tuple) else [index]
         chosen = [one for one in parts if not isinstance(one, ast.Slice) and self._is_place(one)]
+        if not chosen and (window := self._window(owner, parts)) is not None:
+            return window
         if not chosen:
             new_owner, new_index = self.of(owner), self._sliced(index)
             same = new_owner is owner and new_index is index
@@ -874,6 +876,54 @@ class TensorForm:
         if rest:
             base = ast.Subscript(base, rest[0] if len(rest) == 1 else ast.Tuple(rest, ast.Load()), ast.Load())
         return self._place_along(base, dim, self.index(chosen[0]))
+
+    def _window(self, owner: ast.expr, parts: Sequence[ast.expr]) -> ast.expr | None:
+        """`x[:, n : n + 4]`, of which Python knows how long it is, and data where it begins: chosen place by place, so
+        that no size is left to data. None for anything else."""
+        found = [(place, steps) for place, one in enumerate(parts) if (steps := self._steps_of(one)) is not None]
+        if (
+            len(found) != 1
+            or not self.is_data(owner)
+            or any(map(self.view.holds_data, _apart_from(parts, found[0][0])))
+        ):
+            return None
+        ((place, steps),) = found
+        dim = sum(1 for one in parts[:place] if isinstance(one, ast.Slice) or _is_none(one))
+        if any(isinstance(one, ast.Constant) and one.value is Ellipsis for one in parts[:place]):
+            dim = place - len(parts)
+        rest: list[ast.expr] = [ast.Slice() if n == place else one for n, one in enumerate(parts)]
+        while rest and ast.dump(rest[-1]) == ast.dump(ast.Slice()):
+            rest.pop()
+        base = self.of(owner)
+        if rest:
+            base = ast.Subscript(base, rest[0] if len(rest) == 1 else ast.Tuple(rest, ast.Load()), ast.Load())
+        begin = cast("ast.expr", cast("ast.Slice", parts[place]).lower)
+        text = "X.index_select(DIM, BEGIN + torch.arange(N, device=OWNER.device))"
+        given = {"DIM": ast.Constant(dim), "BEGIN": self.index(begin), "N": steps, "OWNER": self.of(owner)}
+        return expression(text, X=base, **given)
+
+    def _steps_of(self, bounds: ast.expr) -> ast.expr | None:
+        """The `4` of `n : n + 4`, where data says `n` alone; the end may have a name."""
+        match bounds:
+            case ast.Slice(lower=ast.expr() as begin, upper=ast.expr() as end, step=None) if self.is_data(begin):
+                if isinstance(end, ast.Name):
+                    end = (self.view.only_value(end.id) or end) if self._is_set_once(begin) else end
+            case _:
+                return None
+        match end:
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                pairs = ((left, right), (right, left))
+                steps = next((other for one, other in pairs if ast.dump(one) == ast.dump(begin)), None)
+                return steps if steps is not None and not self.view.holds_data(steps) else None
+        return None
+
+    def _is_set_once(self, node: ast.expr) -> bool:
+        """Is it a name that holds the same wherever it is read in one step: set by one statement, or by callers?"""
+        if not isinstance(node, ast.Name) or self.view.only_value(node.id) is not None:
+            return isinstance(node, ast.Name)
+        stored = (one.id for one in ast.walk(self.view.node)
+                  if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load))  # fmt: skip
+        return node.id in self.view.flow.parameters and node.id not in stored
 
     def _place_along(self, tensor: ast.expr, dim: int, index: ast.expr) -> ast.expr:
         """`tensor[:, index]` for dim 1, and so on, without the number that Python would read. Negative places count
@@ -1198,6 +1248,10 @@ def _integer_of(node: ast.expr | None) -> int | None:
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
             return -number
     return None
+
+
+def _apart_from(parts: Sequence[ast.expr], place: int) -> list[ast.expr]:
+    return [one for number, one in enumerate(parts) if number != place]
 
 
 def _is_display(node: ast.expr) -> bool:
