@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from exportlint.edited_source import overlap
 from exportlint.finding import Applicability, Edit, Evidence, Finding, Fix, Severity
 from exportlint.repair.edition import BY_CONSTRUCTION, HunkReason
+from exportlint.trial.protocol.outcomes import DIFFERS
 from exportlint.trial.protocol.purposes import COMPILE
 from exportlint.trial.protocol.stages import BREAKS, stage_named
 
@@ -91,6 +92,12 @@ def _parted_by_rule(together: Proposal) -> Iterator[Proposal]:
         yield Proposal(tuple(part for part in together.parts if part[0].rule == rule))
 
 
+def _is_silent(finding: Finding) -> bool:
+    """Is it known to be compiled wrong without a word? No trial shows that at a line, and what is mended beside it may
+    hang on it: a mask of another shape, say."""
+    return finding.evidence is Evidence.SUSPECTED and finding.effect.get(COMPILE) == DIFFERS
+
+
 @dataclass
 class Proposals:
     """Gives proposals for findings, and remembers what was refuted."""
@@ -102,7 +109,7 @@ class Proposals:
         (of graph breaks) without those of one rule, and those of one rule, then each alone, in every way its rule
         knows; then what is only suspected, one by one."""
         loud = [one for one in findings if one.rewrites and one.severity is not Severity.NOTE]
-        shown = [one for one in loud if one.evidence in (Evidence.CONFIRMED, Evidence.DISCOVERED)]
+        shown = [one for one in loud if one.evidence in (Evidence.CONFIRMED, Evidence.DISCOVERED) or _is_silent(one)]
         given_together = set[tuple[tuple[str, str, str], ...]]()
         while (together := compatible(self._first_ways(shown))).keys not in self.refuted | given_together:
             given_together.add(together.keys)
@@ -111,7 +118,7 @@ class Proposals:
         for several in _parted_by_rule(together):
             if len(several.parts) > 1 and several.keys not in self.refuted:
                 yield several
-        suspected = [one for one in loud if one.evidence is Evidence.SUSPECTED]
+        suspected = [one for one in loud if one.evidence is Evidence.SUSPECTED and not _is_silent(one)]
         given = set[tuple[Edit, ...]]()  # several findings may have the same rewrite
         for finding in (*shown, *suspected):
             for fix in finding.rewrites:
