@@ -866,16 +866,21 @@ class TensorForm:
         if not self.is_data(owner) and (self.view.nature(owner) is Nature.LISTED or self._was_number(chosen[0])):
             return self._entry(owner, chosen[0])
         place = next(i for i, one in enumerate(parts) if one is chosen[0])
+        base, dim = self._whole_along(owner, parts, place)
+        return self._place_along(base, dim, self.index(chosen[0]))
+
+    def _whole_along(self, owner: ast.expr, parts: Sequence[ast.expr], place: int) -> tuple[ast.expr, int]:
+        """What the other parts of an index choose, whole along the dim of the part at the place; and that dim."""
         dim = sum(1 for one in parts[:place] if isinstance(one, ast.Slice) or _is_none(one))
         if any(isinstance(one, ast.Constant) and one.value is Ellipsis for one in parts[:place]):
             dim = place - len(parts)
-        rest: list[ast.expr] = [ast.Slice() if one is chosen[0] else one for one in parts]
-        while rest and isinstance(rest[-1], ast.Slice) and ast.dump(rest[-1]) == ast.dump(ast.Slice()):
+        rest: list[ast.expr] = [ast.Slice() if number == place else one for number, one in enumerate(parts)]
+        while rest and ast.dump(rest[-1]) == ast.dump(ast.Slice()):
             rest.pop()
         base = self.of(owner)
         if rest:
             base = ast.Subscript(base, rest[0] if len(rest) == 1 else ast.Tuple(rest, ast.Load()), ast.Load())
-        return self._place_along(base, dim, self.index(chosen[0]))
+        return base, dim
 
     def _window(self, owner: ast.expr, parts: Sequence[ast.expr]) -> ast.expr | None:
         """`x[:, n : n + 4]`, of which Python knows how long it is, and data where it begins: chosen place by place, so
@@ -888,15 +893,7 @@ class TensorForm:
         ):
             return None
         ((place, steps),) = found
-        dim = sum(1 for one in parts[:place] if isinstance(one, ast.Slice) or _is_none(one))
-        if any(isinstance(one, ast.Constant) and one.value is Ellipsis for one in parts[:place]):
-            dim = place - len(parts)
-        rest: list[ast.expr] = [ast.Slice() if n == place else one for n, one in enumerate(parts)]
-        while rest and ast.dump(rest[-1]) == ast.dump(ast.Slice()):
-            rest.pop()
-        base = self.of(owner)
-        if rest:
-            base = ast.Subscript(base, rest[0] if len(rest) == 1 else ast.Tuple(rest, ast.Load()), ast.Load())
+        base, dim = self._whole_along(owner, parts, place)
         begin = cast("ast.expr", cast("ast.Slice", parts[place]).lower)
         text = "X.index_select(DIM, BEGIN + torch.arange(N, device=OWNER.device))"
         given = {"DIM": ast.Constant(dim), "BEGIN": self.index(begin), "N": steps, "OWNER": self.of(owner)}

@@ -422,28 +422,21 @@ def _names_set(_file: Parsed, scope: ast.AST) -> Mapping[str, _Name]:
 
 def _scopes(module: ModuleInfo, node: ast.AST) -> Iterator[ast.AST]:
     """The functions around a node, from the inside, and the file."""
-    around = module.parsed.kept(module.tree, _functions_around)
-    function = around.get(id(node))
-    while function is not None:
-        yield function
-        function = around.get(-id(function))
+    yield from module.parsed.kept(module.tree, _functions_around).get(id(node), ())
     yield module.tree
 
 
-def _functions_around(_file: Parsed, tree: ast.AST) -> Mapping[int, ast.FunctionDef]:
-    """The innermost function around each node, by identity; of a function, itself, and the one around it by the
-    negative of that."""
-    found = dict[int, ast.FunctionDef]()
-    todo: list[tuple[ast.AST, ast.FunctionDef | None]] = [(tree, None)]
+def _functions_around(_file: Parsed, tree: ast.AST) -> Mapping[int, tuple[ast.FunctionDef, ...]]:
+    """The functions around each node that has some, from the inside, by identity; around a function, itself too."""
+    found = dict[int, tuple[ast.FunctionDef, ...]]()
+    todo: list[tuple[ast.AST, tuple[ast.FunctionDef, ...]]] = [(tree, ())]
     while todo:
-        node, function = todo.pop()
+        node, around = todo.pop()
         if isinstance(node, ast.FunctionDef):
-            if function is not None:
-                found[-id(node)] = function
-            function = node
-        if function is not None:
-            found[id(node)] = function
-        todo += [(child, function) for child in ast.iter_child_nodes(node)]
+            around = (node, *around)
+        if around:
+            found[id(node)] = around
+        todo += [(child, around) for child in ast.iter_child_nodes(node)]
     return found
 
 
