@@ -135,6 +135,7 @@ _FOR_THE_PARENT = frozenset(
         "remedy",
         "fake-kernel-draft",
         "input-set-refused",
+        "input-set-without-end",
         "attribute-changed",
         "inputs-changed",
         "eager-unstable",

@@ -20,9 +20,10 @@ recompile    a function that is compiled again each time that something changes;
              function up), "mends" (what was tried: "how", and "helped")
 difference   the exported program and eager disagree. `details["check"]` names in what, see below
 warning      a Python warning raised during export: `error_class` is its category
-note         a fact without a verdict, named by `details["note"]`: input-set-refused; attribute-changed ("attribute",
-             such as `layer.count` or `global _CACHE`; "matters": it changes what the next call returns) and
-             inputs-changed, at the line that writes; unused-input ("input"); steering-input (one that decides a branch,
+note         a fact without a verdict, named by `details["note"]`: input-set-refused; input-set-without-end (eager's
+             call on it was given up); attribute-changed ("attribute", such as `layer.count` or `global _CACHE`;
+             "matters": it changes what the next call returns) and inputs-changed, at the line that writes;
+             unused-input ("input"); steering-input (one that decides a branch,
              at the branch: "steers" and "value"); fake-kernel ("operator", "arguments", what is "real" and what its
              "fake" kernel says; "sample": are these the model's own arguments? "fake_kernel": a draft that agrees);
              fake-kernel-draft ("operator", "code"); undeclared-write ("operator", and the names of the "arguments" that

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from exportlint.trial.child.execution.inputs.input_sets import inputs_of, own_inputs
+from exportlint.trial.child.execution.time_limit import OutOfTimeError, in_time
 from exportlint.trial.child.loading.loaded import copied
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.torch_private import pytree
@@ -151,7 +152,7 @@ class _Sample:
         return found
 
     def takes(self, change: Change) -> bool:
-        """Does eager take every step? No, where there is no time left to see."""
+        """Does eager take every step? No, where there is no time left to see, or where a step goes on and on."""
         model = self.loaded.eager()
         for call in range(1, STEPS + 1):
             if time.monotonic() > self.until:
@@ -159,11 +160,19 @@ class _Sample:
             args, kwargs = change.at(call)
             seed(0)
             try:
-                with change.around(model, call):
+                with change.around(model, call), in_time(_seconds(self.until)):
                     model(*args, **kwargs)
-            except Exception:  # noqa: BLE001 - whatever a model says to inputs that it is not meant for
+            except (Exception, OutOfTimeError):  # noqa: BLE001 - whatever a model says to inputs not meant for it
                 return False
         return True
+
+
+# For a step of eager, which may never end on inputs that the model is not meant for.
+_MOST_SECONDS = 10.0
+
+
+def _seconds(until: float) -> float:
+    return min(_MOST_SECONDS, max((until - time.monotonic()) / 2, 0.1))
 
 
 def _names(model: Any, inputs: Inputs, leaves: Sequence[Any]) -> list[str]:

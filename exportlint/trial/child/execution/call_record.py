@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from exportlint.trial.child.execution.inputs.input_sets import are_meant, inputs
 from exportlint.trial.child.execution.inputs.pytree_leaves import Leaves, snapshot
 from exportlint.trial.child.execution.side_effects import recorded_effects
 from exportlint.trial.child.execution.state import state_now
+from exportlint.trial.child.execution.time_limit import OutOfTimeError, in_time
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.server.process_control import exit_if_forked_copy
 from exportlint.trial.protocol.observation import of_exception
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
 # The key in `RunRecord.changed` for writes into the arguments.
 INPUTS = "inputs"
 _TWICE = 2
+# Of values that were drawn, which may be none that the model is meant for: a loop that ends on the sample may never end
+# on them. They get much more than the sample took, so that what is only slow is called, and at least so many seconds.
+_TIMES_THE_SAMPLE, _SECONDS = 20.0, 10.0
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,11 @@ class CallRecord:
     places: Mapping[str, Frame] = field(default_factory=dict)
     raised: Observation | None = None
     meant: bool = True
+
+    @property
+    def did_not_end(self) -> bool:
+        """Was the call given up, since it took too long on values that were drawn?"""
+        return self.raised is not None and str(self.raised.error_class).endswith(OutOfTimeError.__name__)
 
 
 @dataclass(frozen=True)
@@ -80,14 +90,19 @@ def record_calls(
     plan: Sequence[int] = CALL_PLAN,
     around: Callable[[], AbstractContextManager[Any]] = nullcontext,
 ) -> RunRecord:
-    """Call `program` on the input sets of the plan, `around` each call; of a set on which it raised, no more."""
+    """Call `program` on the input sets of the plan, `around` each call; of a set on which it raised, no more. A call on
+    drawn values that goes on and on is given up, and counts as raised."""
     observed, before = _observed(loaded), state_now(program)
     calls: list[CallRecord] = []
     repeats = len(plan) >= _TWICE and plan[0] == plan[1]
     states: list[dict[str, Leaves]] = []
+    slowest = 0.0
     for index, input_set in enumerate(plan):
         if not any(call.raised and call.input_set == input_set for call in calls):
-            calls.append(_call(loaded, program, input_set, 100 + index, around))
+            began = time.process_time()
+            seconds = None if are_meant(loaded, input_set) else max(_SECONDS, _TIMES_THE_SAMPLE * slowest)
+            calls.append(_call(loaded, program, input_set, 100 + index, around, seconds))
+            slowest = max(slowest, time.process_time() - began)
             states += [state_now(program)] if repeats and index < _TWICE else []
     changed = dict.fromkeys(_changes(before, state_now(program)))
     buffers = snapshot(dict(program.named_buffers())) if hasattr(program, "named_buffers") else []
@@ -95,6 +110,12 @@ def record_calls(
     seen = (observed, now) if observed and now else None
     repeated = frozenset(_changes(*states)) if len(states) == _TWICE else frozenset()
     return RunRecord(tuple(calls), buffers, changed, seen, repeated=repeated)
+
+
+def plan_of_calls(run: RunRecord) -> tuple[int, ...]:
+    """The input sets of every trial's calls, without those on which `run` did not end."""
+    given_up = {call.input_set for call in run.calls if call.did_not_end}
+    return tuple(input_set for input_set in CALL_PLAN if input_set not in given_up)
 
 
 def _changes(before: dict[str, Leaves], after: dict[str, Leaves]) -> Iterator[str]:
@@ -107,6 +128,7 @@ def _call(
     input_set: int,
     number: int,
     around: Callable[[], AbstractContextManager[Any]],
+    seconds: float | None,
 ) -> CallRecord:
     args, kwargs = inputs_of(loaded, input_set)
     # Another seed for every call: a number that was baked while tracing then differs from at least one of them.
@@ -115,7 +137,7 @@ def _call(
     output: Leaves = []
     with recorded_effects() as effects:
         try:
-            with around():
+            with around(), in_time(seconds) if seconds else nullcontext():
                 given = program(*args, **kwargs)
             output = snapshot(given)
         except BaseException as exc:  # noqa: BLE001 - SystemExit is an answer too

@@ -108,6 +108,8 @@ def _call_differences(
     ours: CallRecord, theirs: CallRecord, number: int, *, steady: bool, calm: bool
 ) -> Iterator[Observation]:
     where = {"input_set": ours.input_set, "call": number}
+    if ours.did_not_end or theirs.did_not_end:
+        return  # how long a call takes is no difference
     if ours.raised is not None:
         # Values drawn anew may be none that the model is meant for; the target's own are.
         if theirs.raised is None and ours.meant:

@@ -9,7 +9,7 @@ import torch
 
 from exportlint.trial.child.compilation.compile_record import own_options
 from exportlint.trial.child.compilation.input_changes import MOST_OTHERS
-from exportlint.trial.child.execution.call_record import RunRecord, kept_records, record_calls
+from exportlint.trial.child.execution.call_record import RunRecord, kept_records, plan_of_calls, record_calls
 from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.server.forks import in_fork
@@ -18,7 +18,6 @@ from exportlint.trial.child.soundness.compiled_differences import beside_compile
 from exportlint.trial.child.soundness.differences import differences, in_results, is_unsteady
 from exportlint.trial.child.torch_private import dynamo
 from exportlint.trial.protocol.observation import Observation
-from exportlint.trial.protocol.options import CALL_PLAN
 from exportlint.trial.protocol.outcomes import CRASHED, DIFFERS, PASSED, SKIPPED
 from exportlint.trial.protocol.shortening import short
 
@@ -57,8 +56,9 @@ def _differences(request: StageRequest) -> Iterator[Observation]:
     loaded = request.loaded
     kept, again = kept_records(request.folder.parent)
     # What the model leaves out where torch compiles is its author's wish: both with it and without it are right.
-    whole = in_fork(partial(_calls, loaded, loaded.eager), request.folder)
-    theirs = in_fork(partial(_calls, loaded, partial(_compiled, request)), request.folder)
+    plan = plan_of_calls(again)
+    whole = in_fork(partial(_calls, loaded, loaded.eager, plan), request.folder)
+    theirs = in_fork(partial(_calls, loaded, partial(_compiled, request), plan), request.folder)
     if theirs.raised is not None or theirs.ended is not None:
         raised = theirs.raised or Observation("exception", str(theirs.ended))
         yield Observation("difference", raised.text, raised.error_class, details={"check": "raises"}).at(raised.frames)
@@ -89,7 +89,7 @@ def _compiled(request: StageRequest) -> Any:
     return torch.compile(request.loaded.model(), backend=_BACKEND, **own_options(request.loaded.call_options))
 
 
-def _calls(loaded: Loaded, make: Callable[[], Any], plan: Sequence[int] = CALL_PLAN) -> RunRecord:
+def _calls(loaded: Loaded, make: Callable[[], Any], plan: Sequence[int]) -> RunRecord:
     return record_calls(loaded, make(), plan)
 
 

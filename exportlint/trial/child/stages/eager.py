@@ -16,6 +16,7 @@ from exportlint.trial.child.execution.call_record import (
     RunRecord,
     has_effects,
     keep_records,
+    plan_of_calls,
     record_calls,
     without_left_out,
 )
@@ -25,6 +26,7 @@ from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.execution.inputs.pytree_leaves import Leaves, leaves, snapshot
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.execution.state import state_reader, state_slots
+from exportlint.trial.child.execution.time_limit import OutOfTimeError, in_time
 from exportlint.trial.child.execution.writing_lines import writing_lines
 from exportlint.trial.child.loading.held_moment import HeldMoment
 from exportlint.trial.child.loading.loaded import copied
@@ -33,6 +35,7 @@ from exportlint.trial.child.server.forks import ForkResult, in_fork
 from exportlint.trial.child.torch_private.dynamo import as_if_exporting
 from exportlint.trial.protocol.frames import Frame, is_installed
 from exportlint.trial.protocol.observation import Observation
+from exportlint.trial.protocol.options import CALL_PLAN
 from exportlint.trial.protocol.outcomes import CRASHED, PASSED, REFUSED
 from exportlint.trial.protocol.shortening import short
 from exportlint.trial.protocol.stages import TRY_WITHOUT_GRADIENTS, WITHOUT_GRADIENTS
@@ -65,7 +68,9 @@ def _noted(request: StageRequest, again: ForkResult) -> StageAnswer:
     places = _places(request, again) if again.ok else again
     around, inside, compiled = (defaultdict[str, set[int]](set) for _ in range(3))
     with recorded_lines(around):
-        first = record_calls(request.loaded, request.loaded.eager(), around=partial(recorded_lines, inside, compiled))
+        plan = plan_of_calls(again.value) if again.ok else CALL_PLAN
+        around_each = partial(recorded_lines, inside, compiled)
+        first = record_calls(request.loaded, request.loaded.eager(), plan, around_each)
     executed = _executed(around, inside, compiled)
     if not again.ok:
         return _failed(request, again, executed)
@@ -82,7 +87,13 @@ def _noted(request: StageRequest, again: ForkResult) -> StageAnswer:
         return StageAnswer(REFUSED, None, executed)
     for seen in _notes(first):
         request.emit(seen)
-    return StageAnswer(PASSED, "", executed)
+    given_up = {call.input_set for call in again.value.calls if call.did_not_end}
+    for input_set in given_up:
+        request.emit(Observation("note", details={"note": "input-set-without-end", "input_set": input_set}))
+    return StageAnswer(PASSED, _ENDLESS if given_up else "", executed)
+
+
+_ENDLESS = "does not end on values drawn anew, so only the sample was called"
 
 
 def _is_meant_by_name(loaded: Loaded) -> bool:
@@ -116,7 +127,7 @@ def _run_as_if_exporting(request: StageRequest) -> RunRecord:
 def _writing_lines(request: StageRequest, seen: RunRecord) -> dict[str, Frame]:
     """The lines that change what the record found changed; "inputs" for writes into the arguments."""
     loaded = request.loaded
-    given = [inputs_of(loaded, input_set) for input_set in sorted({call.input_set for call in seen.calls})]
+    given = [inputs_of(loaded, one) for one in sorted(set(plan_of_calls(seen)))]
     watched = {INPUTS: lambda: [value for _, value in leaves(given)]} if _inputs_change(loaded, seen) else {}
     if not watched and not seen.changed:
         return {}  # watching looks at everything watched on every line
@@ -160,6 +171,7 @@ def _notes(first: RunRecord) -> Iterator[Observation]:
 
 # Each costs two calls of the model.
 _MOST = 8
+_SECONDS = 10.0  # for a call on values that may be none that the model is meant for
 
 
 def state_that_changes_outputs(loaded: Loaded, names: Iterable[str], folder: Path) -> set[str]:
@@ -195,11 +207,12 @@ def _after_first(loaded: Loaded, restored: str | None, input_set: int) -> Leaves
         holder.pop(key, None)
         if there:
             holder[key] = value
-    try:
+    if not input_set:
         return _call(loaded, model, input_set)
-    except Exception as exc:
-        if not input_set:
-            raise
+    try:
+        with in_time(_SECONDS):
+            return _call(loaded, model, input_set)
+    except (Exception, OutOfTimeError) as exc:  # noqa: BLE001 - whatever a model may raise is an answer
         return [("raises", type(exc).__name__)]
 
 

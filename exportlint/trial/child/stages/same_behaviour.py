@@ -661,7 +661,11 @@ def _behaviour(
 
 
 def _takes_too_long(one: Behaviour) -> bool:
-    return any(isinstance(call, Raised) and call.error_class == OutOfTimeError.__name__ for call in one.calls)
+    return any(map(_is_out_of_time, one.calls))
+
+
+def _is_out_of_time(call: EagerCall | Raised) -> bool:
+    return isinstance(call, Raised) and call.error_class == OutOfTimeError.__name__
 
 
 def _of_calls(
@@ -694,9 +698,8 @@ def _of_calls(
         numbers = given.numbers if isinstance(given, EagerCall) else {}
         inputs = with_numbers(inputs, numbers, given_by_callers(loaded, one), of_sample_size=not one.other_size)
         calls.append(_call(model, copied(inputs), FIRST_SEED + number, around, outputs, limit, numbers))
-        last = calls[-1]
-        if isinstance(last, Raised) and last.error_class == OutOfTimeError.__name__:
-            calls += [last] * (_CALLS - len(calls))
+        if _is_out_of_time(calls[-1]):
+            calls += calls[-1:] * (_CALLS - len(calls))
             break
     seconds = (time.monotonic() - began) / _CALLS
     later = tuple(map(snapshot, outputs)) if draw.how == VALUES_IN_TURN else ()
@@ -707,7 +710,8 @@ def _of_calls(
     is_sample = draw == InputDraw(SAMPLE)
     second = _call(fresh(), made(loaded, draw), FIRST_SEED, around, [], limit, {}) if is_sample else None
     keys = frozenset(model.state_dict()) if isinstance(model, torch.nn.Module) else frozenset[str]()
-    has_gradients = draw.how in _OF_GRADIENTS and not (draw.in_training or draw.dtype or setting)
+    ended = not any(map(_is_out_of_time, calls))
+    has_gradients = ended and draw.how in _OF_GRADIENTS and not (draw.in_training or draw.dtype or setting)
     found = gradients(fresh, inputs, FIRST_SEED, around) if has_gradients else {}
     ours = isinstance(model, Wrapped)
     parameters = frozenset(name for name, _ in getattr(model, "named_parameters", list)())
