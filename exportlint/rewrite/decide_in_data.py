@@ -56,18 +56,67 @@ def has_places(view: View) -> bool:
 
 def _unguarded(site: Site) -> Proposal | None:
     """What asks whether anything was chosen goes, where what it guards does nothing for nothing: `if mask.any():`
-    around a block, or `if not len(rows): continue` before it. Inputs have to show it, of which nothing is chosen."""
-    decision, draft = _decision_at(site), site.draft()
-    if site.view is None or decision is None or decision.orelse:
+    around a block, or `if not len(rows): continue` before it. Inputs have to show it, of which nothing is chosen. Of
+    counts that nothing else reads, `counts = torch.bincount(ids)` with `if counts[i] == 0: continue`, all go."""
+    view, draft = site.view, site.draft()
+    if view is None:
         return None
-    match decision.body, _asks_for_none(site.view, decision.test):
+    if (decision := _decision_at(site)) is not None:
+        decisions = [decision]
+    elif counted := _counted_at(site):
+        name, statement = counted
+        read = {id(one) for one in ast.walk(view.node) if _reads(one, name)}
+        decisions = [
+            one
+            for one in ast.walk(view.node)
+            if isinstance(one, ast.If) and any(id(n) in read for n in ast.walk(one.test))
+        ]
+        if read != {id(n) for one in decisions for n in ast.walk(one.test)} & read:
+            return None
+        draft.replace(statement, [])
+    else:
+        return None
+    if not decisions or not all(_goes(draft, view, one) for one in decisions):
+        return None
+    return Proposal("do it without asking whether there is any", draft, both_sides_of=decisions[0].lineno)
+
+
+def _goes(draft: Draft, view: View, decision: ast.If) -> bool:
+    """Takes the question away, where it is one for nothing; says whether it is."""
+    if decision.orelse:
+        return False
+    match decision.body, _asks_for_none(view, decision.test):
         case [ast.Continue()], True:
             draft.replace(decision, [])
         case [*_, last], False if not isinstance(last, ast.Return | ast.Raise | ast.Break | ast.Continue):
             draft.replace(decision, decision.body)
         case _:
-            return None
-    return Proposal("do it without asking whether there is any", draft, both_sides_of=decision.lineno)
+            return False
+    return True
+
+
+def _counted_at(site: Site) -> tuple[str, ast.stmt] | None:
+    """The name that is given counts at the site, and the statement."""
+    match site.draft().statement_of(site.node):
+        case ast.Assign(targets=[ast.Name(id=name)]) as statement if (
+            site.view is not None and site.view.only_value(name) is statement.value and _is_counts(statement.value)
+        ):
+            return name, statement
+    return None
+
+
+def _is_counts(node: ast.expr) -> bool:
+    """How often each is there: `torch.bincount(ids).tolist()`."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="bincount")):
+            return True
+        case ast.Call(func=ast.Attribute(value=owner, attr="tolist" | "cpu" | "numpy" | "detach" | "long" | "int")):
+            return _is_counts(owner)
+    return False
+
+
+def _reads(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
 
 
 def _without_special_case(site: Site) -> Proposal | None:
@@ -151,6 +200,8 @@ def _counts(view: View, node: ast.expr) -> bool:
             return True
         case ast.Subscript(value=ast.Attribute(attr="shape")):
             return True
+        case ast.Subscript(value=ast.Name(id=name)):
+            return (given := view.only_value(name)) is not None and _is_counts(given)
     return False
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from exportlint.engine.source.symbols import ModuleInfo
     from exportlint.engine.values.abstract_value import Span
-    from exportlint.finding import Finding
+    from exportlint.finding import Finding, Fix
     from exportlint.rule.suspicion import SuspectedRewrite
 
 T = TypeVar("T")
@@ -83,14 +83,16 @@ def with_rewrites(finding: Finding, path: Path, text: str) -> Finding:
         site = _site(path, text, finding)
         own = rule.cls.mended_by if rule is not None else ()
         ways = list(site.proposed(own)) if site is not None else []
-        if site is not None and is_of_compile(finding):
-            own, ways = (*own, *_OF_COMPILE), _around(ways, *_of_compile(site))
         if site is not None and not ways:
             general = _GENERAL if finding.effect else (*_OF_NO_EXPORT, *_GENERAL)
             ways += islice(site.proposed([one for one in general if one not in own]), _MOST)
+        if site is not None and is_of_compile(finding):
+            before, after = _of_compile(site)
+            ways = _around(ways, before, after) if rule is not None else [*before, *after, *ways]
     except (SyntaxError, ValueError, RecursionError):
         return finding
-    return replace(finding, rewrites=tuple(fix_of(way, finding.path) for way in ways))
+    fixes = (fix_of(way, finding.path) for way in ways)
+    return replace(finding, rewrites=tuple(map(_for_compile, fixes) if is_of_compile(finding) else fixes))
 
 
 def _with_rewrites_of_compile(finding: Finding, path: Path, text: str) -> Finding:
@@ -100,7 +102,19 @@ def _with_rewrites_of_compile(finding: Finding, path: Path, text: str) -> Findin
     except (SyntaxError, ValueError, RecursionError):
         return finding
     made = ([fix_of(way, finding.path) for way in ways] for ways in (before, after))
-    return replace(finding, rewrites=tuple(_around(finding.rewrites, *made)))
+    return replace(finding, rewrites=tuple(_around([*map(_for_compile, finding.rewrites)], *made)))
+
+
+_ASKS_FOR_EXPORT, _ASKS_FOR_COMPILE = "torch.compiler.is_exporting()", "torch.compiler.is_compiling()"
+
+
+def _for_compile(fix: Fix) -> Fix:
+    """What is left out of an export by its text, left out of what torch compiles, which that question is true of, too:
+    under torch.compile, `is_exporting()` is False."""
+    if not any(_ASKS_FOR_EXPORT in one.text for one in fix.edits):
+        return fix
+    edits = tuple(replace(one, text=one.text.replace(_ASKS_FOR_EXPORT, _ASKS_FOR_COMPILE)) for one in fix.edits)
+    return replace(fix, edits=edits, description=fix.description.replace("the export", "what is compiled"))
 
 
 def _of_compile(site: _Line) -> tuple[list[SuspectedRewrite], list[SuspectedRewrite]]:

@@ -93,6 +93,15 @@ def test_what_is_right_for_every_number_is_taken():
     assert verdict(of(STEPS), of(after)).settings.why is None
 
 
+def test_a_number_of_layers_alone_is_no_other_configuration():
+    """Of one more, the model has no layer; before, nothing went there, for nothing was to do."""
+    parts = "self.parts = nn.ModuleList(nn.Linear(3, 3) for _ in range(steps))"
+    source = TRAINED.replace("self.steps = steps", f"self.steps = steps\n        {parts}")
+    step = "for i in range(self.steps):\n    if {test}:\n        x = x + self.parts[i](x) * self.scale\nreturn x"
+    before = of("is_used = x.new_ones(1).tolist() + [0]\n" + step.format(test="is_used[i]"), source)
+    assert verdict(before, of(step.format(test="True"), source)).settings.why is None
+
+
 def test_a_number_that_is_an_argument_is_another_one():
     source = TRAINED.replace("forward(self, x)", "forward(self, x, times=1)")
     before = of("for _ in range(times):\n    x = x * self.scale\nreturn x", source)

@@ -64,3 +64,17 @@ def test_a_setting_comes_behind_the_first_way_for_a_size(reason: str, order: lis
     )
     told = [one.description for one in with_rewrites(found, _PATH, text).rewrites]
     assert [next(word for word in order if word in one) for one in told] == order
+
+
+def test_what_is_left_out_of_an_export_is_left_out_of_what_torch_compiles() -> None:
+    text = (
+        "import torch\n\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n"
+        "        self.log.info('size %s', self.weighed())\n        return x\n"
+    )
+    found = Finding(
+        *("trial-breaks", "net.py", 6, 1, 6, 1, Severity.WARNING, "Logger method not supported", Evidence.DISCOVERED),
+        stage="breaks",
+    )
+    told = [edited(text, one.edits) for one in with_rewrites(found, _PATH, text).rewrites]
+    assert not any("is_exporting" in one for one in told)
+    assert any("if not torch.compiler.is_compiling():\n            self.log.info(" in one for one in told)

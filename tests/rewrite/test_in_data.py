@@ -1318,6 +1318,42 @@ def test_a_special_case_that_gives_no_rows_for_no_rows_is_left_out() -> None:
     assert ast.unparse(_forward(_model(f"\n        {after}\n"))) in [ast.unparse(_forward(text)) for text in found]
 
 
+EXPERTS = """
+import torch
+from torch import nn
+
+
+class Experts(nn.Module):
+    def __init__(self, n: int):
+        super().__init__()
+        self.experts = nn.ModuleList(nn.Linear(4, 4) for _ in range(n))
+
+    def forward(self, x: torch.Tensor, ids: torch.Tensor):
+        y = torch.zeros_like(x)
+        counts = torch.bincount(ids, minlength=len(self.experts)).tolist()
+        for i, expert in enumerate(self.experts):
+            if counts[i] == 0:
+                continue
+            rows = torch.where(ids == i)[0]
+            y[rows] = expert(x[rows])
+        return y{read}
+"""
+
+
+def test_counts_that_only_say_whether_there_is_any_go_with_their_tests() -> None:
+    at = "torch.bincount(ids, minlength=len(self.experts))"
+    *_, last = proposed(EXPERTS.replace("{read}", ""), at, "decide-in-data")
+    assert "counts" not in last
+    assert "continue" not in last
+    assert "            rows = torch.where(ids == i)[0]\n" in last
+
+
+def test_counts_that_somebody_else_reads_stay() -> None:
+    at = "torch.bincount(ids, minlength=len(self.experts))"
+    texts = proposed(EXPERTS.replace("{read}", " * counts[0]"), at, "decide-in-data")
+    assert all("counts = " in one for one in texts)
+
+
 def test_rows_of_lengths_that_data_says_are_written_with_a_mask() -> None:
     before = """
         lengths = (y > -9).sum(1) // 4

@@ -120,11 +120,13 @@ class EagerCall:
 @dataclass(frozen=True)
 class Raised:
     """A call that raised. `on_purpose`: by a `raise` or an `assert` of the model's own files; `by_distribution`: by the
-    checks of a distribution of torch's, of values for which it has none."""
+    checks of a distribution of torch's, of values for which it has none; `lacks_layer`: a list or a dict of layers has
+    none there."""
 
     error_class: str
     on_purpose: bool
     by_distribution: bool = False
+    lacks_layer: bool = False
 
 
 @dataclass(frozen=True)
@@ -447,6 +449,9 @@ def _other_settings(loaded: Loaded, kept: Sequence[Behaviour]) -> Iterator[str]:
 def _differs(loaded: Loaded, before: Behaviour, around: Around) -> bool:
     now = _behaviour(loaded, before.draw, around, setting=before.setting, limit=_PATIENCE, beside=before)
     exit_if_forked_copy()
+    # A number of layers that is changed alone is no configuration: the constructor makes as many layers.
+    if any(isinstance(call, Raised) and call.lacks_layer for call in now.calls):
+        return False
     return _first_difference(before, now) is not None
 
 
@@ -768,7 +773,10 @@ def _call(
             output = _used_up(model(*args, **kwargs))
             given = snapshot(output)
         except BaseException as exc:  # noqa: BLE001 - SystemExit is an answer too
-            return Raised(type(exc).__name__, _raises_on_purpose(exc), _raises_in_distribution(exc))
+            where = _module_that_raises(exc)
+            in_distribution = isinstance(exc, ValueError) and where.startswith("torch.distributions.")
+            lacks_layer = isinstance(exc, LookupError) and where == torch.nn.modules.container.__name__
+            return Raised(type(exc).__name__, _raises_on_purpose(exc), in_distribution, lacks_layer)
     outputs.append(output)
     kinds = (("the output", output), ("the input", inputs))
     grad = {
@@ -789,10 +797,9 @@ def _raises_on_purpose(exc: BaseException) -> bool:
     return is_own and code.co_code[place] == dis.opmap["RAISE_VARARGS"]
 
 
-def _raises_in_distribution(exc: BaseException) -> bool:
+def _module_that_raises(exc: BaseException) -> str:
     *_, last = _steps(exc.__traceback__)
-    where = str(last.tb_frame.f_globals.get("__name__"))
-    return isinstance(exc, ValueError) and where.startswith("torch.distributions.")
+    return str(last.tb_frame.f_globals.get("__name__"))
 
 
 def _steps(traceback: TracebackType | None) -> Iterator[TracebackType]:
