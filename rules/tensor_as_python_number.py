@@ -51,6 +51,7 @@ class TensorAsPythonNumber(Rule):
         "effect-operator",
         "ordered-in-data",
         "python-numbers",
+        "templates",
         "padded-rows",
         "decide-in-data",
         "loop-in-data",

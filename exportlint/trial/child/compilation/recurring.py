@@ -7,6 +7,7 @@ what counts is what still compiles again when it has changed several times.
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 import time
 from collections import Counter
@@ -79,6 +80,7 @@ class _Series:
     outputs   of each call
     breaks    how often the graph broke
     raised    what ended the series
+    is_whole  were all calls made? Not where the time was over
     """
 
     compiled: list[dict[str, FailedGuard]]
@@ -86,6 +88,7 @@ class _Series:
     over_limit: frozenset[str]
     breaks: int
     raised: BaseException | None = None
+    is_whole: bool = True
 
 
 def _no_edit(_model: Any) -> None:
@@ -133,20 +136,24 @@ class Recurrences:
     found   each guard once
     ended   by which everything found was ended; None where something was not
     raised  what the compiled model raised, which eager did not
+    is_whole  were there calls enough to see it? Not where the time was over
     """
 
     found: tuple[Recurring, ...] = ()
     ended: Mend | None = NOTHING
     raised: BaseException | None = None
+    is_whole: bool = True
 
 
 def recurring(loaded: Loaded, change: Change, seconds: float, before: Mend = NOTHING) -> Recurrences:
     """What compiles again in each step of a change. `seconds` is how long the search may go on; `before` ends what
     compiles again whatever changes, so that it does not hide the rest."""
     began = time.monotonic()
-    series = _run(loaded, change, before, change.steps + 1)
+    series = _run(loaded, change, before, change.steps + 1, began + seconds)
     if series.raised is not None:
         return Recurrences(raised=series.raised)
+    if not series.is_whole:
+        return Recurrences(is_whole=False)
     pace, longer = (time.monotonic() - began) / (change.steps + 1), dynamo.recompile_limit() + 2
     if change.kind == AGAIN and not _found(change, series) and any(series.compiled[1:]) and pace * longer < seconds:
         change = replace(change, steps=longer - 1)  # a schedule that changes something every few calls
@@ -173,7 +180,7 @@ def recurring(loaded: Loaded, change: Change, seconds: float, before: Mend = NOT
     return Recurrences(tuple(told), ended)
 
 
-def _run(loaded: Loaded, change: Change, mend: Mend, calls: int) -> _Series:
+def _run(loaded: Loaded, change: Change, mend: Mend, calls: int, until: float = math.inf) -> _Series:
     record = CompileRecord()
     model = loaded.model()
     compiled_again: list[dict[str, FailedGuard]] = []
@@ -184,6 +191,8 @@ def _run(loaded: Loaded, change: Change, mend: Mend, calls: int) -> _Series:
         options = {**own_options(loaded.call_options), **(mend.options or {})}
         compiled = record.compiled(model, **options)
         for call in range(calls):
+            if time.monotonic() > until:
+                break
             before, specialized = len(record.recompilations), len(record.specializations)
             args, kwargs = mend.given(change.at(call))
             seed(call)
@@ -198,7 +207,8 @@ def _run(loaded: Loaded, change: Change, mend: Mend, calls: int) -> _Series:
                 made = record.specializations[specialized:]
                 compiled_again.append({one.function: _at_its_line(one, made) for one in new if one.guards})
     over = frozenset(one.function for one in record.recompilations if one.over_limit)
-    return _Series(compiled_again, outputs, over, len(record.breaks), raised)
+    is_whole = raised is not None or len(outputs) == calls
+    return _Series(compiled_again, outputs, over, len(record.breaks), raised, is_whole)
 
 
 def _at_its_line(one: Recompilation, made: Sequence[Specialization]) -> FailedGuard:

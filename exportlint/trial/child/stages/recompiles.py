@@ -25,6 +25,9 @@ def run(request: StageRequest) -> StageAnswer:
             why = f", then stopped after {seconds:.3g} s"
             break
         seen = recurring(request.loaded, change, until - time.monotonic(), before)
+        if not seen.is_whole:
+            why = f", then stopped after {seconds:.3g} s"
+            break
         tried.append(change.kind)
         if seen.raised is not None:
             request.emit(of_exception(seen.raised).with_details(changed=change.to_dict()))
@@ -38,7 +41,8 @@ def run(request: StageRequest) -> StageAnswer:
                 why = ", which hides what other inputs do"
                 break
             before = seen.ended
-    return StageAnswer(PASSED, f"{_found(len(known))}; tried: {', '.join(dict.fromkeys(tried))}{why}")
+    kinds = ", ".join(dict.fromkeys(tried)) or "nothing"
+    return StageAnswer(PASSED, f"{_found(len(known))}; tried: {kinds}{why}")
 
 
 def _found(number: int) -> str:
