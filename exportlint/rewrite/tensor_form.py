@@ -664,7 +664,7 @@ class TensorForm:
 
     def _extreme(self, args: Sequence[ast.expr], name: str) -> ast.expr:
         if len(args) == 1:
-            if self.is_data(args[0]):
+            if self.is_data(args[0]) and not isinstance(args[0], ast.GeneratorExp | ast.ListComp):
                 return expression(f"X.{name}()", X=self.of(args[0]))
             return expression(f"torch.stack(X).{name}()", X=self._listed(args[0]))
         whole, is_data = self.of(args[0]), self.is_data(args[0])
@@ -714,6 +714,8 @@ class TensorForm:
             ):
                 if any(one.ifs for one in generators):
                     raise CannotError("data says which entries are taken")
+                if self.is_size(element):
+                    raise CannotError("sizes that data says are symbols, and no tensors")
                 return ast.ListComp(form(element), generators)
             case ast.BinOp(left=left, op=ast.Add(), right=right) if _is_display(node):
                 return ast.BinOp(self._listed(left, truth=truth), ast.Add(), self._listed(right, truth=truth))

@@ -1354,6 +1354,20 @@ def test_counts_that_somebody_else_reads_stay() -> None:
     assert all("counts = " in one for one in texts)
 
 
+def test_sizes_that_data_says_are_symbols_and_no_tensors() -> None:
+    text = """
+    import torch
+
+    def longest(x: torch.Tensor, n: torch.Tensor):
+        rows = [one[: int(count.item())] for one, count in zip(x, n)]
+        most = max(row.size(0) for row in rows)
+        return torch.stack([torch.nn.functional.pad(row, (0, most - row.size(0))) for row in rows])
+    """
+    ways = ("decide-in-data", "loop-in-data", "numbers-stay-tensors")
+    for one in proposed(text, "max(row.size(0) for row in rows)", *ways):
+        assert "max(row.size(0) for row in rows)" in one
+
+
 def test_rows_of_lengths_that_data_says_are_written_with_a_mask() -> None:
     before = """
         lengths = (y > -9).sum(1) // 4
