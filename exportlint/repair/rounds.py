@@ -109,6 +109,7 @@ class Repaired(Generic[T]):
     out_of_time  there are others that did not
     stopped      the number of the signal that ended it
     costs        of each target, what a call of the compiled model takes before and after, where that was measured
+    taken        the rewrites that the edition is made of
     """
 
     before: T
@@ -119,6 +120,12 @@ class Repaired(Generic[T]):
     out_of_time: bool = False
     stopped: int | None = None
     costs: list[tuple[Mapping[str, Any], Mapping[str, Any]]] = field(default_factory=list)
+    taken: list[Proposal] = field(default_factory=list)
+
+    def withdraw(self, begin: Edition, why: str) -> None:
+        """Give all back that was taken: what was asked at last speaks against it."""
+        self.rejected.append(Rejected(Proposal(tuple(part for one in self.taken for part in one.parts)), why))
+        self.edition, self.after, self.taken = begin, self.before, []
 
 
 class Stopped(BaseException):
@@ -275,6 +282,7 @@ class _Rounds(Generic[T]):
     def _taken(self, step: _TriedRewrite[T]) -> bool:
         if step.tried is not None:
             self.state.edition, self.state.after = step.edition, step.tried
+            self.state.taken += [*step.under, step.proposal]
             self.proposals.refuted -= self.harmless  # they may help on top of it
             self._go_on_from_here()
         return step.tried is not None

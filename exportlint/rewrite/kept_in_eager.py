@@ -3,6 +3,10 @@
 Of torch.compile: a `print`, a logger or a clock ends the graph, and what it is told is mostly computed for it alone. So
 the statements that say something go out of what is compiled together with all that only they use. Eager does what it
 did; what is compiled says nothing, which is told.
+
+Where one such block reads what another has set, both ask a flag that is set once, at the beginning: behind a break that
+is left, Dynamo gives a function up that it compiled too often, and Python would find the second block open, and the
+first one never run.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from exportlint.rewrite.draft import expression
+from exportlint.rewrite.draft import expression, statements
 from exportlint.rewrite.transformation import Proposal
 
 if TYPE_CHECKING:
@@ -49,14 +53,39 @@ class KeptInEager:
         aside = _Aside(view)
         if not any(_holds(one, site.node) for one in aside.statements):
             return
-        for body in aside.bodies():
-            for run in aside.runs(body):
-                first, *rest = run
-                test = expression("not torch.compiler.is_compiling()")
-                draft.replace(first, [ast.If(test, list(run), [])])
-                for one in rest:
-                    draft.move(one, [])
+        runs = [run for body in aside.bodies() for run in aside.runs(body)]
+        test: ast.expr = expression("not torch.compiler.is_compiling()")
+        flag = None
+        if _reads_of_others(runs):
+            name = draft.free_name("in_eager", view.flow.names)
+            (flag,), test = statements("FLAG = TEST", FLAG=name, TEST=test), ast.Name(name, ast.Load())
+        for first, *rest in runs:
+            said: ast.stmt = ast.If(test, [first, *rest], [])
+            begins = flag is not None and first is _first_line(view)
+            draft.replace(first, [flag, said] if flag is not None and begins else [said])
+            flag = None if begins else flag
+            for one in rest:
+                draft.move(one, [])
+        if flag is not None:
+            draft.above(_first_line(view), [flag])
         yield Proposal("say it in eager only: what is compiled leaves it out", draft)
+
+
+def _first_line(view: View) -> ast.stmt:
+    """The first statement behind the docstring."""
+    first, *rest = view.body
+    is_text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    return rest[0] if is_text and rest else first
+
+
+def _reads_of_others(runs: Sequence[Sequence[ast.stmt]]) -> bool:
+    """Does one of them read what another one sets?"""
+
+    def names(run: Sequence[ast.stmt], context: type[ast.expr_context]) -> set[str]:
+        found = (one for statement in run for one in ast.walk(statement) if isinstance(one, ast.Name))
+        return {one.id for one in found if isinstance(one.ctx, context)}
+
+    return any(names(one, ast.Store) & names(other, ast.Load) for one in runs for other in runs if one is not other)
 
 
 def _without_progress_bar(site: Site) -> Iterator[Proposal]:

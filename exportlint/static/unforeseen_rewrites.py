@@ -92,7 +92,7 @@ def with_rewrites(finding: Finding, path: Path, text: str) -> Finding:
     except (SyntaxError, ValueError, RecursionError):
         return finding
     fixes = (fix_of(way, finding.path) for way in ways)
-    return replace(finding, rewrites=tuple(map(_for_compile, fixes) if is_of_compile(finding) else fixes))
+    return replace(finding, rewrites=tuple(_for_compile(fixes) if is_of_compile(finding) else fixes))
 
 
 def _with_rewrites_of_compile(finding: Finding, path: Path, text: str) -> Finding:
@@ -102,19 +102,23 @@ def _with_rewrites_of_compile(finding: Finding, path: Path, text: str) -> Findin
     except (SyntaxError, ValueError, RecursionError):
         return finding
     made = ([fix_of(way, finding.path) for way in ways] for ways in (before, after))
-    return replace(finding, rewrites=tuple(_around([*map(_for_compile, finding.rewrites)], *made)))
+    return replace(finding, rewrites=tuple(_around([*_for_compile(finding.rewrites)], *made)))
 
 
 _ASKS_FOR_EXPORT, _ASKS_FOR_COMPILE = "torch.compiler.is_exporting()", "torch.compiler.is_compiling()"
 
 
-def _for_compile(fix: Fix) -> Fix:
-    """What is left out of an export by its text, left out of what torch compiles, which that question is true of, too:
-    under torch.compile, `is_exporting()` is False."""
-    if not any(_ASKS_FOR_EXPORT in one.text for one in fix.edits):
-        return fix
-    edits = tuple(replace(one, text=one.text.replace(_ASKS_FOR_EXPORT, _ASKS_FOR_COMPILE)) for one in fix.edits)
-    return replace(fix, edits=edits, description=fix.description.replace("the export", "what is compiled"))
+def _for_compile(fixes: Iterable[Fix]) -> Iterator[Fix]:
+    """What is left out of an export by its text, left out of what torch compiles: under torch.compile, `is_exporting()`
+    is False. Only where one block alone asks: of several, where Dynamo gives a function up behind a break, one may read
+    what another one never set."""
+    for fix in fixes:
+        asked = sum(one.text.count(_ASKS_FOR_EXPORT) for one in fix.edits)
+        if asked == 1:
+            edits = tuple(replace(one, text=one.text.replace(_ASKS_FOR_EXPORT, _ASKS_FOR_COMPILE)) for one in fix.edits)
+            yield replace(fix, edits=edits, description=fix.description.replace("the export", "what is compiled"))
+        elif not asked:
+            yield fix
 
 
 def _of_compile(site: _Line) -> tuple[list[SuspectedRewrite], list[SuspectedRewrite]]:

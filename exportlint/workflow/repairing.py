@@ -37,7 +37,7 @@ from exportlint.trial.parent.scripts import run_script
 from exportlint.trial.parent.session import kept_session
 from exportlint.trial.parent.stage_runner import StageRunner
 from exportlint.trial.protocol.frames import is_installed
-from exportlint.trial.protocol.outcomes import CRASHED, NON_STRICT, STRICT
+from exportlint.trial.protocol.outcomes import CRASHED, NON_STRICT, REFUSED, STRICT
 from exportlint.trial.protocol.purposes import COMPILE
 from exportlint.trial.protocol.result import StageResult
 from exportlint.trial.protocol.stages import (
@@ -154,11 +154,21 @@ def mend(
                 _take_for_older_torch(done, attempt, config.torch, options)
             if options.purpose == COMPILE and done.edition.texts and not done.stopped:
                 reports = [tried(texts, behaviour=None, only=_TO_TIME) for texts in (begin.texts, done.edition.texts)]
-                pairs = zip(*(_given(report) for report in reports), strict=False)
+                pairs = list(zip(*(_given(report) for report in reports), strict=False))
                 costs = [(old.compilation.cost, new.compilation.cost) for old, new in pairs]
                 done.costs = [(old, new) for old, new in costs if old and new]
+                if why := next((found for old, new in pairs if (found := _fails_when_called_often(old, new))), ""):
+                    done.withdraw(begin, why)
         done.edition = done.edition.with_sides(*_sides(done.before)).with_lines_not_run(_run(done.before))
         return done
+
+
+def _fails_when_called_often(old: TargetReport, new: TargetReport) -> str:
+    """Is the compiled model called many times, and raises at last, where it did not? In words."""
+    was, now = old.stage(COST.name), new.stage(COST.name)
+    if was is None or now is None or not was.passed or now.status not in (REFUSED, CRASHED):
+        return ""
+    return f"called many times, the compiled model raises: {now.full_detail}"
 
 
 @contextlib.contextmanager
