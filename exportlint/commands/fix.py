@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from exportlint.commands.options import (
+    BeforeDashes,
     NearChoice,
     flat,
     lower_option,
     means_options,
     purpose_option,
     rule_options,
+    script_arguments,
     target_options,
 )
 from exportlint.commands.reporting import CLEAN, FAILED, FINDINGS, SIGNALLED, render_options, say_problems, write
@@ -48,8 +50,8 @@ _UNSAFE = (
 )
 
 
-@click.command("fix")
-@click.argument("paths", nargs=-1, metavar="[PATH]…")
+@click.command("fix", cls=BeforeDashes)
+@click.argument("paths", nargs=-1, metavar="[PATH]… [-- SCRIPT_ARGUMENTS]")
 @target_options
 @click.option("--write/--diff", "writes", default=False, help="Write the files, or only show the diff (default).")
 @click.option("--unsafe", is_flag=True, help=_UNSAFE)
@@ -67,24 +69,32 @@ _UNSAFE = (
 @click.option(
     "--output-format", type=NearChoice(("full", "json")), default="full", show_default=True, help="full | json"
 )
-def command(paths: tuple[str, ...], names: tuple[str, ...], **options: Any) -> int:
+@click.pass_context
+def command(ctx: click.Context, /, paths: tuple[str, ...], names: tuple[str, ...], **options: Any) -> int:
     """Rewrite what torch.export refuses or gets wrong, and show it as a diff.
 
     With a target (a file with `model` and `example_args`, FILE.py:CLASS, LIBRARY:MODEL, --model and --args, --target),
     each rewrite is tried: it stays if the model computes in eager what it computed before, and gets further.
-    A script that hands its model to torch is run, as `exportlint trial` runs it, and is tried likewise.
+    A script that hands its model to torch is run (with SCRIPT_ARGUMENTS), as `exportlint trial` runs it, and is tried
+    likewise.
     Other files get the rewrites that are right whatever the inputs are.
     """
     chosen = (flat(options["select"]), flat(options["ignore"]), options["mode"], options["torch"])
     asked = CommandLine(*chosen, options["purpose"])
     config = load_config([path.partition(".py:")[0] for path in paths] or ["."], asked)
-    targets = _targets(paths, names, options, config)
+    targets = _targets(paths, names, options, config, script_arguments(ctx))
     if targets:
         return _tried(targets, config, options)
     return _by_construction(paths, config, options)
 
 
-def _targets(paths: Sequence[str], names: Sequence[str], options: dict[str, Any], config: Config) -> list[Target]:
+def _targets(
+    paths: Sequence[str],
+    names: Sequence[str],
+    options: dict[str, Any],
+    config: Config,
+    arguments: Sequence[str] | None,
+) -> list[Target]:
     """Those that the arguments name; a file that declares none is run if it hands a model to torch."""
     from exportlint.workflow.target_choice import chosen, is_worth_no_run  # noqa: PLC0415 (the trial's modules, when needed)
 
@@ -93,7 +103,7 @@ def _targets(paths: Sequence[str], names: Sequence[str], options: dict[str, Any]
     folders = [path for path in paths if Path(path).is_dir()]
     if folders and not (names or options["model"]) and len(folders) == len(paths):
         return []
-    found = chosen(paths, options, names, config)
+    found = chosen(paths, options, names, config, arguments)
     plain = [one for one in found if is_worth_no_run(one)]
     targets = [target for target in found if target not in plain]
     if targets and (rest := [*folders, *(one.name for one in plain)]):
@@ -107,7 +117,7 @@ def _tried(targets: Sequence[Target], config: Config, options: dict[str, Any]) -
     from exportlint.commands.trial_run import limits  # noqa: PLC0415 (as above)
     from exportlint.trial.protocol.options import TrialOptions  # noqa: PLC0415
     from exportlint.workflow.lowering_choice import chosen_lowerings, lowering_options  # noqa: PLC0415
-    from exportlint.workflow.repairing import mend  # noqa: PLC0415
+    from exportlint.workflow.repairing import mend, purpose_of_scripts  # noqa: PLC0415
 
     how = TrialOptions(
         modes=config.modes,
@@ -116,8 +126,12 @@ def _tried(targets: Sequence[Target], config: Config, options: dict[str, Any]) -
         python=options["python"],
         unsafe=options["unsafe"],
         purpose=config.purpose,
+        as_used=not config.purpose_chosen,
         **limits(options["timeout"], options["memory"], options["jobs"]),
     )
+    if (purpose := purpose_of_scripts(targets, how)) != config.purpose:
+        say("judged for torch.compile, which is all that the script hands a model to: --for export judges for export")
+        config, how = replace(config, purpose=purpose), replace(how, purpose=purpose)
     try:
         done = mend(targets, config, how, options["budget"])
     except Stopped as stop:

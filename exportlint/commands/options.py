@@ -30,6 +30,25 @@ class NearChoice(click.Choice[str]):
         )
 
 
+_OF_SCRIPT = "exportlint.script"
+
+
+class BeforeDashes(click.Command):
+    """Keeps what stands after `--` apart: a script takes it as it is, options included."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "--" in args:
+            cut = args.index("--")
+            args, ctx.meta[_OF_SCRIPT] = args[:cut], args[cut + 1 :]
+        return super().parse_args(ctx, args)
+
+
+def script_arguments(ctx: click.Context) -> list[str] | None:
+    """What stands after `--` of a BeforeDashes; None without one."""
+    found: list[str] | None = ctx.meta.get(_OF_SCRIPT)
+    return found
+
+
 def flat(lists: Sequence[str]) -> tuple[str, ...]:
     """The values of a repeatable option that takes `a,b`, each once."""
     parts = (part.strip() for text in lists for part in text.split(","))

@@ -7,12 +7,14 @@ from typing import Any
 import click
 
 from exportlint.commands.options import (
+    BeforeDashes,
     Output,
     TrialSettings,
     cache_option,
     flat,
     output_options,
     rule_options,
+    script_arguments,
     split,
     target_options,
     trial_options,
@@ -21,20 +23,8 @@ from exportlint.config.settings import CommandLine, load_config
 from exportlint.errors import UserError
 from exportlint.files import Collected
 
-_OF_SCRIPT = "exportlint.script"
 
-
-class _BeforeDashes(click.Command):
-    """Keeps what stands after `--` apart: a script takes it as it is, options included."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if "--" in args:
-            cut = args.index("--")
-            args, ctx.meta[_OF_SCRIPT] = args[:cut], args[cut + 1 :]
-        return super().parse_args(ctx, args)
-
-
-@click.command("trial", cls=_BeforeDashes)
+@click.command("trial", cls=BeforeDashes)
 @click.argument("paths", nargs=-1, metavar="[PATH]… [-- SCRIPT_ARGUMENTS]")
 @target_options
 @rule_options
@@ -65,7 +55,7 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], names: tuple[str, ...
     )
     config = load_config([path.partition(".py:")[0] for path in paths] or ["."], asked)
     cache = not options.pop("no_cache")
-    targets = chosen(paths, options, names, config, ctx.meta.get(_OF_SCRIPT))
+    targets = chosen(paths, options, names, config, script_arguments(ctx))
     if not targets:
         raise UserError(
             "there is no target: name a file with `model` and `example_args`, a script, or a model of a library "

@@ -25,6 +25,10 @@ class CaseJudge(Protocol):
     def severity(self, case: str) -> Severity | None:
         """None: there is nothing to report."""
 
+    def message(self, case: str, text: str) -> str:
+        """The rule's, in words of what is judged for."""
+        ...
+
     def sentence(self, case: str) -> str:
         """What torch, or a target of deployment, does with it."""
 
@@ -96,7 +100,7 @@ class MergedSuspicions:
             place.end_line,
             place.end_column,
             severity,
-            f"{suspicion.message}: {measured.sentence(suspicion.case)}",
+            f"{measured.message(suspicion.case, suspicion.message)}: {measured.sentence(suspicion.case)}",
             effect=measured.effect(suspicion.case),
             links=_of_this_break(suspicion.links, measured.graph_breaks(suspicion.case)),
             fix=_offered(advice, rewrites),

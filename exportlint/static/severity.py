@@ -7,6 +7,7 @@ deployment, and of constructs that torch exports: of those targets only that som
 
 from __future__ import annotations
 
+import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +92,10 @@ class MeasuredCases:
         if any(outcome != exports for outcome in effect.values()) or self._deprecated(case) or is_advice(case):
             return Severity.NOTE
         return None
+
+    def message(self, case: str, text: str) -> str:  # noqa: ARG002 - what torch.compile does is said otherwise
+        """The rule's, which speaks of export."""
+        return text
 
     def sentence(self, case: str) -> str:
         """What torch does with it, in this version and mode."""
@@ -183,6 +188,10 @@ class LoweredCases:
         """None: every target that was measured, and that somebody ships to, runs it."""
         return Severity.ERROR if self.lowerings(case) else None
 
+    def message(self, case: str, text: str) -> str:  # noqa: ARG002 - what torch.compile does is said otherwise
+        """The rule's, which speaks of export."""
+        return text
+
     def sentence(self, case: str) -> str:
         """What the targets do with it, in this torch version."""
         statuses = self.lowerings(case)
@@ -240,6 +249,15 @@ _COMPILE_DIFFERS = {
     "files": "compiles it and leaves out what it does outside",
     "frozen": "compiles it and gives the same at every call, where eager does not",
 }
+# What rules say of an export. Under torch.compile Python does it in every call where the graph breaks, Dynamo does it
+# again behind the graph where it does not, and what it read is a constant of a graph with a guard on it.
+_ONCE = re.compile(
+    r",? once, (?:while (?:exporting|tracing)|by the machine that exports)|,? while (?:exporting|tracing)"
+)
+_NOT_IN_PROGRAM = re.compile(r"[,;](?: and| which)?(?![^,;]*\bconstant\b)[^,;]*\bthe program\b[^,;]*")
+_CONSTANT = re.compile(r"[,;][^,;]*\ba constant of the program\b[^,;]*| and becomes a constant of the program")
+# What is so of a graph, by its own name.
+_IN_GRAPH = (("the exporting ", "the "), ("the program", "the graph"))
 _LEAVES_FUNCTION = "leaves the function around it to Python"
 _COMPILE = "compile"  # where a finding's effect has modes of export
 
@@ -276,6 +294,18 @@ class CompiledCases:
                 return Severity.WARNING
         return None
 
+    def message(self, case: str, text: str) -> str:
+        """The rule's, which speaks of export, in words of torch.compile."""
+        outcome = self._measured(case)[1].get("outcome")
+        text = _ONCE.sub("", text)
+        if outcome in (Compiled.BREAKS.value, Compiled.RECOMPILES.value):
+            text = _NOT_IN_PROGRAM.sub("", text)
+        if outcome == Compiled.BREAKS.value:
+            text = _CONSTANT.sub("", text)
+        for of_export, of_compile in _IN_GRAPH:
+            text = text.replace(of_export, of_compile)
+        return text
+
     def sentence(self, case: str) -> str:
         """What torch.compile does with it, in this version."""
         version, record = self._measured(case)
@@ -290,7 +320,7 @@ class CompiledCases:
     def suggestion(self, case: str, text: str) -> str:
         """The rule's, where the Good class that shows it is one graph."""
         good = self._measured(shown_in(self._rule, case))[1].get("outcome")
-        return text if good == Compiled.ONE_GRAPH.value else ""
+        return text.replace("the export", "what is compiled") if good == Compiled.ONE_GRAPH.value else ""
 
     def effect(self, case: str) -> dict[str, str]:
         """The outcome, under "compile"."""
@@ -321,6 +351,10 @@ class ExportedAndCompiled:
         """The graver one."""
         found = [one for one in (self._exported.severity(case), self._compiled.severity(case)) if one]
         return min(found, key=lambda severity: severity.rank, default=None)
+
+    def message(self, case: str, text: str) -> str:  # noqa: ARG002 - what torch.compile does is said otherwise
+        """The rule's, which speaks of export."""
+        return text
 
     def sentence(self, case: str) -> str:
         """What is wrong for either; what is right is left out."""

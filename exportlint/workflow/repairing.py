@@ -246,6 +246,16 @@ def _release(version: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
+def purpose_of_scripts(targets: Sequence[Target], options: TrialOptions) -> str:
+    """What scripts are mended for where nobody says it: for torch.compile where they hand models to nothing else, as a
+    trial takes it; they are run for that. Of other targets what `options` say."""
+    if not options.as_used or not all(one.kind is TargetKind.SCRIPT for one in targets):
+        return options.purpose
+    with kept_session(options.python) as server:
+        given = list(_each(server, targets, options))
+    return COMPILE if given and all(one.only_compiled for one in given) else options.purpose
+
+
 @contextlib.contextmanager
 def _stopped_by_signals() -> Iterator[None]:
     """The first Ctrl-C or SIGTERM raises Stopped; a second Ctrl-C ends this process as ever."""

@@ -205,6 +205,19 @@ def test_fix_for_compile_mends_what_is_compiled_wrong_in_silence(folder: Path) -
     assert "counts = torch.empty(x.size(), dtype=torch.float32).fill_(1.0)" in (folder / "net.py").read_text("utf-8")
 
 
+@pytest.mark.slow
+def test_fix_takes_a_script_s_arguments_and_what_it_only_compiles_for_compile(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(
+        "import sys\nimport torch\n\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        print(x.shape)\n"
+        "        return x + 1\n\n\nfast = torch.compile(Net(), backend='eager')\n"
+        "fast(torch.ones(int(sys.argv[sys.argv.index('--rows') + 1]), 3))\n",
+        "utf-8",
+    )
+    done = exportlint(tmp_path, "fix", "script.py", "--", "--rows", "2")
+    assert "judged for torch.compile" in done.stderr
+    assert "lines that break the graph: 1 -> 0" in done.stdout
+
+
 WORDS = """\
 import torch
 from torch import nn

@@ -12,13 +12,13 @@ from exportlint.trial.findings.deduplicate import findings_of
 from exportlint.trial.findings.never_ran import coverage_findings
 from exportlint.trial.protocol.outcomes import PASSED, Compiled
 from exportlint.trial.protocol.purposes import COMPILE
-from exportlint.trial.protocol.stages import BREAKS, SCRIPT
+from exportlint.trial.protocol.stages import BREAKS, RECOMPILES, SCRIPT
 from exportlint.trial.protocol.torch_messages import DISABLED, SKIPPED_FRAME
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from exportlint.finding import Finding
+    from exportlint.finding import Finding, Fix
     from exportlint.trial.findings.trial_finding import TrialFinding
     from exportlint.trial.protocol.result import TargetReport
 
@@ -48,15 +48,25 @@ def merge_compiled(findings: Sequence[Finding], reports: Sequence[TargetReport],
 
 
 def _suspected(findings: Sequence[Finding], found: TrialFinding) -> int | None:
-    """The suspicion at the place of what a trial found there of torch.compile."""
+    """The suspicion at the place of what a trial found there of torch.compile: of several that of its rule, then one
+    that knows this graph break. What compiles again, or differs, is not what a break confirms, nor the other way
+    round."""
     if not (found.of_compile and found.placed):
         return None
+    pages = {link.id for link in found.links}
     here = [
-        (one.rule != found.name, index)
+        (one.rule != found.name, pages.isdisjoint(link.id for link in one.links), index)
         for index, one in enumerate(findings)
-        if one.path == found.path and one.line <= found.line <= one.end_line
+        if one.path == found.path and one.line <= found.line <= one.end_line and _is_of_its_kind(one, found)
     ]
-    return min(here)[1] if here else None
+    return min(here)[-1] if here else None
+
+
+def _is_of_its_kind(static: Finding, found: TrialFinding) -> bool:
+    if static.evidence is Evidence.CONFIRMED:
+        return static.stage == found.stage.name
+    runs_in_graph = static.effect.get(COMPILE) in (Compiled.RECOMPILES.value, Compiled.DIFFERS.value)
+    return static.rule == found.name or runs_in_graph == (found.stage != BREAKS)
 
 
 def _confirmed(static: Finding, found: TrialFinding) -> Finding:
@@ -71,8 +81,15 @@ def _confirmed(static: Finding, found: TrialFinding) -> Finding:
         target=tried.target,
         stage=tried.stage,
         links=tuple(dict.fromkeys((*tried.links, *static.links))),
-        fix=static.fix or tried.fix,
+        fix=_better_advice(static, tried),
     )
+
+
+def _better_advice(static: Finding, tried: Finding) -> Fix | None:
+    """What ends compiling again and again a trial says of the guard that failed, and it tried that."""
+    if tried.stage == RECOMPILES.name and not (static.fix and static.fix.edits):
+        return tried.fix or static.fix
+    return static.fix or tried.fix
 
 
 def _clears(report: TargetReport, static: Finding, root: Path) -> bool:
