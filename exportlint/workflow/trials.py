@@ -104,7 +104,7 @@ def examine(
         tried = (stage.row.lowering for report in reports for stage in report.stages)
         lower = tuple(dict.fromkeys((*options.lower, *filter(None, tried))))
         # What was tried decides what the source is judged for: some callers try for export alone.
-        config = replace(_for_installed(reports, config), lower=lower, purpose=options.purpose)
+        config = replace(_for_installed(reports, config), lower=lower, purpose=_purpose(reports, options))
         read = _with_edited(found if stop.reason else _with_executed(found, reports), options.edited)
         with _ONE_BY_ONE:
             # Of torch.compile a trial shows every break; what it does not show is mended for other torches alone.
@@ -129,6 +129,13 @@ def examine(
         )
         gathered = _with_files(gathered, None if stop.reason else save_repro, artifacts)
     return Examined(gathered, config, gathered.targets)
+
+
+def _purpose(reports: Sequence[TargetReport], options: TrialOptions) -> str:
+    """What all that was tried was tried for: where nobody chose, and scripts only compile, that."""
+    models = [one for one in reports if one.target is not None and one.stage(SCRIPT.name) is None]
+    only_compiled = options.as_used and models and all(one.target and one.target.only_compiled for one in models)
+    return COMPILE if only_compiled else options.purpose
 
 
 def _merged(findings: Sequence[Finding], reports: Sequence[TargetReport], config: Config) -> list[Finding]:

@@ -133,8 +133,12 @@ SAID = {
     "a function that is compiled": (
         COMPILED,
         1,
-        ("warning[data-dependent-branch] torch.compile breaks the graph here", "note[data-dependent-branch]"),
-        ("what is exported is a `function`", "error["),
+        (
+            "warning[data-dependent-branch]",
+            "tried: torch.compile breaks the graph here",
+            "(torch 2.13.0, torch.compile)",
+        ),
+        ("what is exported is a `function`", "error[", "note["),
     ),
     "no converter": (
         NO_CONVERTER,
@@ -370,7 +374,7 @@ print(Kept()(torch.ones(1), torch.tensor([1])))
 
 
 def test_a_method_that_is_compiled_where_it_is_written_is_tried_on_its_object(tmp_path: Path) -> None:
-    """What the source shows of an export is a note in what is only compiled, and that works."""
+    """What the source shows of an export is not said of what is only compiled."""
     script(tmp_path, COMPILED_METHOD)
     done = exportlint(tmp_path, "trial", "net.py", "--output-format", "concise")
     assert done.returncode == 0, done.stdout
@@ -378,11 +382,8 @@ def test_a_method_that_is_compiled_where_it_is_written_is_tried_on_its_object(tm
         "bound method Kept.forward(float32[1], int64[1])"
         in exportlint(tmp_path, "trial", "net.py", COLUMNS="200").stdout
     )
-    told = [
-        line for line in done.stdout.splitlines() if "[tensor-data-access]" in line or "[plain-tensor-write]" in line
-    ]
-    assert told
-    assert all(": note[" in line and "the script only compiles it, and that did not fail" in line for line in told)
+    assert "[tensor-data-access]" not in done.stdout
+    assert "[plain-tensor-write]" not in done.stdout
 
 
 BOTH_CALLS = """\

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +11,8 @@ from inline_snapshot import snapshot
 
 from exportlint.finding import Severity
 from exportlint.registry import RuleInfo, all_rules
-from exportlint.static.severity import MeasuredCases
+from exportlint.static.severity import CompiledCases, MeasuredCases
+from exportlint.trial.protocol.outcomes import Compiled
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -111,3 +113,27 @@ def test_a_suspicion_has_the_breaks_that_its_case_makes_and_no_others() -> None:
     assert measured.graph_breaks("BadIf") == ("GB0170",)
     assert measured.graph_breaks("BadAllclose") == ("GB0033",)
     assert measured.graph_breaks("BadNeverMeasured") is None
+
+
+def _told_of_compile(outcome: Compiled) -> list[str]:
+    judges = {name: CompiledCases(rule, None) for name, rule in all_rules().items()}
+    return [
+        judges[name].message(case, one.message)
+        for name, rule in all_rules().items()
+        for case, one in rule.cls.cases.items()
+        if judges[name].effect(case).get("compile") == outcome.value
+    ]
+
+
+def test_what_breaks_the_graph_is_not_told_as_a_matter_of_an_export() -> None:
+    """It runs in Python in every call, and there is no program."""
+    told = _told_of_compile(Compiled.BREAKS)
+    assert "`{code}` prints" in told
+    words = re.compile(r"\bonce\b|while (exporting|tracing)|constant of|the program\b|the exporting")
+    assert [text for text in told if words.search(text)] == []
+
+
+def test_what_compiles_again_is_a_constant_of_a_graph() -> None:
+    assert "`{code}` counts on the module; the count is a constant of the graph" in _told_of_compile(
+        Compiled.RECOMPILES
+    )

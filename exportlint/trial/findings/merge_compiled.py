@@ -87,8 +87,8 @@ def _confirmed(static: Finding, found: TrialFinding) -> Finding:
 
 def _better_advice(static: Finding, tried: Finding) -> Fix | None:
     """What ends compiling again and again a trial says of the guard that failed, and it tried that."""
-    if tried.stage == RECOMPILES.name and not (static.fix and static.fix.edits):
-        return tried.fix or static.fix
+    if tried.stage == RECOMPILES.name and tried.fix and static.fix:
+        return replace(static.fix, description=tried.fix.description)
     return static.fix or tried.fix
 
 
