@@ -683,7 +683,7 @@ class StraightLine:
     # Decisions.
 
     def _decision(self, node: ast.If) -> list[ast.stmt]:
-        if _is_for_eager(node):
+        if _is_for_eager(self.view, node):
             return [node]
         if not self.decides(node.test) or not self._is_wanted(node):
             self.form.choices.refuse(node.test)
@@ -1759,11 +1759,12 @@ def _depth(block: Iterable[ast.stmt]) -> int:
     return deepest
 
 
-def _is_for_eager(node: ast.If) -> bool:
-    """`if not torch.compiler.is_exporting():`, or `is_compiling()`, which is true while torch exports too? It keeps
-    what is in it out of the program already."""
+def _is_for_eager(view: View, node: ast.If) -> bool:
+    """`if not torch.compiler.is_exporting():`, or `is_compiling()`, which is true while torch exports too, or a flag
+    that holds that? It keeps what is in it out of the program already."""
     tests = node.test.values if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And) else [node.test]
-    asks = (one.operand for one in tests if isinstance(one, ast.UnaryOp) and isinstance(one.op, ast.Not))
+    said = [view.only_value(one.id) or one if isinstance(one, ast.Name) else one for one in tests]
+    asks = (one.operand for one in said if isinstance(one, ast.UnaryOp) and isinstance(one.op, ast.Not))
     names = {part.attr for one in asks for part in ast.walk(one) if isinstance(part, ast.Attribute)}
     return not node.orelse and not names.isdisjoint(("is_exporting", "is_compiling"))
 

@@ -1354,6 +1354,22 @@ def test_counts_that_somebody_else_reads_stay() -> None:
     assert all("counts = " in one for one in texts)
 
 
+def test_what_a_flag_keeps_for_eager_stays_as_it_is() -> None:
+    text = """
+    import torch
+
+    def told(x: torch.Tensor):
+        in_eager = not torch.compiler.is_compiling()
+        if in_eager:
+            print(x.mean().item())
+        if x.mean() > 0:
+            x = x * 2
+        return x
+    """
+    for one in proposed(text, "x.mean() > 0", "decide-in-data"):
+        assert "    if in_eager:\n        print(x.mean().item())\n    x = torch.where(x.mean() > 0, x * 2, x)" in one
+
+
 def test_sizes_that_data_says_are_symbols_and_no_tensors() -> None:
     text = """
     import torch
