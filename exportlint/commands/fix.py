@@ -131,7 +131,8 @@ def _tried(targets: Sequence[Target], config: Config, options: dict[str, Any]) -
     )
     if (purpose := purpose_of_scripts(targets, how)) != config.purpose:
         say("judged for torch.compile, which is all that the script hands a model to: --for export judges for export")
-        config, how = replace(config, purpose=purpose), replace(how, purpose=purpose)
+        config = replace(config, purpose=purpose)
+    how = replace(how, purpose=purpose, as_used=False)  # one question for all that is tried
     try:
         done = mend(targets, config, how, options["budget"])
     except Stopped as stop:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import stat
 import sys
 import tempfile
 import threading
@@ -13,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from exportlint.engine.source.symbols import PROJECT_MARKERS
 from exportlint.files import Collected, SourceError, decode
 from exportlint.finding import Applicability, Evidence, Severity, Wanted
 from exportlint.repair.edition import Edition
@@ -92,6 +94,7 @@ def mend(
     began = time.monotonic()
     with _stopped_by_signals(), tempfile.TemporaryDirectory(prefix="exportlint-") as folder:
         options = replace(options, behaviour=Path(folder), keep=True)
+        roots = _project_roots(targets)
         one_by_one = threading.Lock()  # several rewrites may be tried at once
 
         first: list[TargetReport] = []  # the targets of the unedited source
@@ -111,7 +114,7 @@ def mend(
             report = build_report(examined.gathered, examined.config)
             with one_by_one:
                 seen = [_in_a_mode_that_passes(_seen(one, edited), report, edited) for one in report.findings]
-                found = tuple(map(_of_own_files, _declared(seen, report, edited)))
+                found = tuple(_of_own_files(one, roots) for one in _declared(seen, report, edited))
                 return replace(report, findings=tuple(map(_without_python, found)) if options.lower else found)
 
         def attempt(
@@ -390,10 +393,32 @@ def _declared(findings: Sequence[Finding], report: Report, edited: Mapping[str, 
     return found
 
 
-def _of_own_files(finding: Finding) -> Finding:
-    """Without rewrites that edit an installed package: it is not the project's, and the next install undoes them."""
-    own = (fix for fix in finding.rewrites if not any(is_installed(str(Path(e.path).resolve())) for e in fix.edits))
+def _of_own_files(finding: Finding, roots: frozenset[Path]) -> Finding:
+    """Without rewrites that edit a file which is not the project's: an installed package, where the next install undoes
+    them, what lies elsewhere and is only imported, and what nobody may write."""
+    own = (fix for fix in finding.rewrites if all(_is_to_edit(Path(one.path), roots) for one in fix.edits))
     return replace(finding, rewrites=tuple(own)) if finding.rewrites else finding
+
+
+def _is_to_edit(path: Path, roots: frozenset[Path]) -> bool:
+    file = path.resolve()
+    if is_installed(str(file)) or roots.isdisjoint(file.parents):
+        return False
+    return not file.exists() or bool(file.stat().st_mode & _WRITABLE)  # root may write what is meant to stay
+
+
+_WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+
+
+def _project_roots(targets: Sequence[Target]) -> frozenset[Path]:
+    """The working directory, and the folders of the projects that the targets' files are part of."""
+    files = (Path(one.source.rpartition(":")[0] or one.source) for one in targets)
+    folders = [Path.cwd().resolve(), *(file.resolve().parent for file in files if file.suffix == ".py")]
+    return frozenset(next((up for up in (one, *one.parents) if _is_project(up)), one) for one in folders)
+
+
+def _is_project(folder: Path) -> bool:
+    return any((folder / name).exists() for name in PROJECT_MARKERS)
 
 
 def _sides(before: Report) -> tuple[set[tuple[str, int]], dict[tuple[str, int], str]]:

@@ -118,6 +118,25 @@ def test_what_no_rule_was_asked_of_still_fails(net, tmp_path):
     assert "export-non-strict refused, and why is hidden, by --select" in done.stderr
 
 
+@pytest.mark.parametrize("where", ["elsewhere", "installed", "read-only"])
+def test_only_files_of_the_project_that_may_be_written_are_edited(tmp_path, where):
+    """What is only imported from elsewhere, what pip put there, and what nobody may write stay as they are."""
+    folder = tmp_path / ("elsewhere" if where == "elsewhere" else "project/lib")
+    folder.mkdir(parents=True)
+    (tmp_path / "project").mkdir(exist_ok=True)
+    if where == "installed":
+        (folder / "gates-1.0.dist-info").mkdir()
+    gates = folder / "gates.py"
+    gates.write_text(NET, "utf-8")
+    gates.chmod(0o444 if where == "read-only" else 0o644)
+    text = f"import sys\n\nsys.path.insert(0, {str(folder)!r})\nfrom gates import Gate\n\nmodel, example_args = Gate(), Gate.inputs()\n"
+    (tmp_path / "project/net.py").write_text(text, "utf-8")
+    done = fix("net.py", "--write", folder=tmp_path / "project")
+    assert done.returncode == 1
+    assert gates.read_text("utf-8") == NET
+    assert "wrote" not in done.stderr
+
+
 def test_what_computes_something_else_is_not_taken(tmp_path):
     source = NET.replace("            x = x * 2\n", "            x = torch.cat([x, x])\n")
     (tmp_path / "net.py").write_text(source, "utf-8")

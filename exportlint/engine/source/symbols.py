@@ -27,7 +27,7 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 BUILTINS = frozenset(dir(builtins))
 _NOT_EXPORTED = ("Loss", "Criterion", "Metric", "Metrics")
 # What marks the folder of a project, and folders that hold many projects which are not each other's.
-_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+PROJECT_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 _SHARED = frozenset({"site-packages", "dist-packages"})
 
 
@@ -425,7 +425,7 @@ class Project:
     def _project_folders(self, root: Path) -> Iterator[Path]:
         """The folder of the project that `root` is part of, and its `src`; nothing outside of projects."""
         for folder in () if root.name in _SHARED else (root, *root.parents):
-            if any(self._exists(str(folder / name)) for name in _MARKERS):
+            if any(self._exists(str(folder / name)) for name in PROJECT_MARKERS):
                 yield folder
                 if self._exists(str(folder / "src")):
                     yield folder / "src"

@@ -94,8 +94,19 @@ _COMPILED_SOURCES = (".c", ".cc", ".cpp", ".h", ".pyx", ".pxi", ".pxd")  # backe
 
 @cache
 def is_installed(path: str) -> bool:
-    """Does the file lie where packages are installed?"""
-    return "site-packages" in Path(path).parts or "dist-packages" in Path(path).parts
+    """Does the file lie where packages are installed? Also below a folder of `pip install --target`, which no name
+    tells, and what pip writes beside each package does."""
+    file = Path(path)
+    named = "site-packages" in file.parts or "dist-packages" in file.parts
+    return named or any(_holds_packages(str(folder)) for folder in file.absolute().parents)
+
+
+@cache
+def _holds_packages(folder: str) -> bool:
+    try:
+        return any(one.suffix == ".dist-info" for one in Path(folder).iterdir())
+    except OSError:
+        return False
 
 
 def from_here(path: str) -> str:
