@@ -22,6 +22,16 @@ if TYPE_CHECKING:
 
 
 MAX_BYTES = 2_000_000
+# What marks the folder of a project.
+PROJECT_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+
+
+def project_folder(folder: Path) -> Path:
+    """The nearest folder from `folder` upwards that is marked as a project's; itself where none is."""
+    marked = (up for up in (folder, *folder.parents) if any((up / name).exists() for name in PROJECT_MARKERS))
+    return next(marked, folder)
+
+
 _ENCODING = "save the file as UTF-8 or declare its encoding (PEP 263)"
 # fmt: off
 ALWAYS_EXCLUDED = frozenset((

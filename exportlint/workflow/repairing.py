@@ -14,8 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from exportlint.engine.source.symbols import PROJECT_MARKERS
-from exportlint.files import Collected, SourceError, decode
+from exportlint.files import Collected, SourceError, decode, project_folder
 from exportlint.finding import Applicability, Evidence, Severity, Wanted
 from exportlint.repair.edition import Edition
 from exportlint.repair.improvement import AS_BEFORE, runs, why_not
@@ -414,11 +413,7 @@ def _project_roots(targets: Sequence[Target]) -> frozenset[Path]:
     """The working directory, and the folders of the projects that the targets' files are part of."""
     files = (Path(one.source.rpartition(":")[0] or one.source) for one in targets)
     folders = [Path.cwd().resolve(), *(file.resolve().parent for file in files if file.suffix == ".py")]
-    return frozenset(next((up for up in (one, *one.parents) if _is_project(up)), one) for one in folders)
-
-
-def _is_project(folder: Path) -> bool:
-    return any((folder / name).exists() for name in PROJECT_MARKERS)
+    return frozenset(map(project_folder, folders))
 
 
 def _sides(before: Report) -> tuple[set[tuple[str, int]], dict[tuple[str, int], str]]:

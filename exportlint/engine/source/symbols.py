@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from exportlint.engine.source.parsed import FileStore, Parsed
+from exportlint.files import PROJECT_MARKERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 BUILTINS = frozenset(dir(builtins))
 _NOT_EXPORTED = ("Loss", "Criterion", "Metric", "Metrics")
-# What marks the folder of a project, and folders that hold many projects which are not each other's.
-PROJECT_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+# Folders that hold many projects which are not each other's.
 _SHARED = frozenset({"site-packages", "dist-packages"})
 
 
