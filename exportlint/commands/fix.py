@@ -13,6 +13,7 @@ import click
 from exportlint.commands.options import (
     BeforeDashes,
     NearChoice,
+    backend_option,
     flat,
     lower_option,
     means_options,
@@ -29,6 +30,7 @@ from exportlint.output.repair_text import diff_text, ladders_text, left_text, re
 from exportlint.repair.improvement import breaking_lines, failed, functions_left, is_shown, runs
 from exportlint.repair.rounds import Stopped
 from exportlint.trial.protocol.frames import is_installed
+from exportlint.trial.protocol.purposes import EXPORT
 from exportlint.trial.protocol.stages import BREAKS, LOAD
 from exportlint.version import __version__
 from exportlint.workflow.progress import say
@@ -63,6 +65,7 @@ _UNSAFE = (
     help="After which no further rewrite is tried; else twice as long as the trial takes, after the last that helped.",
 )
 @purpose_option
+@backend_option
 @rule_options
 @means_options
 @lower_option("Targets of deployment that the result has to run on.")
@@ -127,12 +130,15 @@ def _tried(targets: Sequence[Target], config: Config, options: dict[str, Any]) -
         unsafe=options["unsafe"],
         purpose=config.purpose,
         as_used=not config.purpose_chosen,
+        backend=options["backend"],
         **limits(options["timeout"], options["memory"], options["jobs"]),
     )
     if (purpose := purpose_of_scripts(targets, how)) != config.purpose:
         say("judged for torch.compile, which is all that the script hands a model to: --for export judges for export")
         config = replace(config, purpose=purpose)
     how = replace(how, purpose=purpose, as_used=False)  # one question for all that is tried
+    if how.backend and purpose == EXPORT:
+        raise UserError("--backend is about torch.compile: use it with --for compile")
     try:
         done = mend(targets, config, how, options["budget"])
     except Stopped as stop:

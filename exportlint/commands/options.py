@@ -281,6 +281,11 @@ _BACKEND = click.option(
 )
 
 
+def backend_option(command: Command) -> Command:
+    """--backend."""
+    return _BACKEND(command)
+
+
 def trial_options(command: Command) -> Command:
     """What decides which stages run and how, and what more they give."""
     for option in (*_MORE_RESULTS, *_MEANS, _BACKEND, *_MORE_STAGES, _PURPOSE):

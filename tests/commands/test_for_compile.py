@@ -171,7 +171,7 @@ example_args = (torch.arange(4.0),)
 @pytest.mark.slow
 def test_fix_for_compile_sets_what_torch_takes_into_the_graph(folder: Path) -> None:
     (folder / "net.py").write_text(READS, "utf-8")
-    done = exportlint(folder, "fix", "--for", "compile", "--write", "net.py")
+    done = exportlint(folder, "fix", "--for", "compile", "--backend", "eager", "--write", "net.py")
     assert done.returncode == 0, done.stderr
     assert "lines that break the graph: 1 -> 0" in done.stdout
     text = (folder / "net.py").read_text("utf-8")
@@ -199,7 +199,7 @@ example_args = (torch.ones(3, 4),)
 def test_fix_for_compile_mends_what_is_compiled_wrong_in_silence(folder: Path) -> None:
     """The trial shows that it differs, and no line: the static pass knows one of which torch.compile makes that."""
     (folder / "net.py").write_text(SILENT, "utf-8")
-    done = exportlint(folder, "fix", "--for", "compile", "--write", "net.py")
+    done = exportlint(folder, "fix", "--for", "compile", "--backend", "eager", "--write", "net.py")
     assert done.returncode == 0, done.stderr
     assert re.search(r"agreement +differs +passed", done.stdout)
     assert "counts = torch.empty(x.size(), dtype=torch.float32).fill_(1.0)" in (folder / "net.py").read_text("utf-8")
@@ -213,7 +213,7 @@ def test_fix_takes_a_script_s_arguments_and_what_it_only_compiles_for_compile(tm
         "fast(torch.ones(int(sys.argv[sys.argv.index('--rows') + 1]), 3))\n",
         "utf-8",
     )
-    done = exportlint(tmp_path, "fix", "script.py", "--", "--rows", "2")
+    done = exportlint(tmp_path, "fix", "script.py", "--backend", "eager", "--", "--rows", "2")
     assert "judged for torch.compile" in done.stderr
     assert "lines that break the graph: 1 -> 0" in done.stdout
 

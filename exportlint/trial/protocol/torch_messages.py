@@ -599,6 +599,19 @@ def break_itself(text: str) -> str:
     return found["inner"].strip() if found else text
 
 
+_SKIPPED = re.compile(r"frame skipped: (?P<function>\S+) \((?P<path>.+?) line (?P<line>\d+)\)")
+
+
+def skipped_function(text: str) -> tuple[str, int, str] | None:
+    """Path, first line and name of the function that Dynamo leaves to Python, where torch says it.
+
+    >>> skipped_function("Developer debug context: frame skipped: forward (/home/me/net.py line 17)")
+    ('/home/me/net.py', 17, 'forward')
+    """
+    found = _SKIPPED.search(text)
+    return (found["path"], int(found["line"]), found["function"]) if found else None
+
+
 BREAK, SKIPPED_FRAME, DISABLED, FOREIGN = "break", "skipped", "disabled", "foreign"
 # Torch says nothing there; this is ours.
 LEFT_WITHOUT_REASON = "Dynamo makes no graph of the function, and gives no reason"

@@ -68,6 +68,7 @@ from exportlint.trial.child.torch_private import pytree
 from exportlint.trial.protocol.frames import is_installed, is_user_path
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.outcomes import DIFFERS, PASSED
+from exportlint.trial.protocol.shortening import short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -121,12 +122,13 @@ class EagerCall:
 class Raised:
     """A call that raised. `on_purpose`: by a `raise` or an `assert` of the model's own files; `by_distribution`: by the
     checks of a distribution of torch's, of values for which it has none; `lacks_layer`: a list or a dict of layers has
-    none there."""
+    none there; `text`: the first line of what it said, which two runs may word otherwise."""
 
     error_class: str
     on_purpose: bool
     by_distribution: bool = False
     lacks_layer: bool = False
+    text: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -776,7 +778,7 @@ def _call(
             where = _module_that_raises(exc)
             in_distribution = isinstance(exc, ValueError) and where.startswith("torch.distributions.")
             lacks_layer = isinstance(exc, LookupError) and where == torch.nn.modules.container.__name__
-            return Raised(type(exc).__name__, _raises_on_purpose(exc), in_distribution, lacks_layer)
+            return Raised(type(exc).__name__, _raises_on_purpose(exc), in_distribution, lacks_layer, short(str(exc)))
     outputs.append(output)
     kinds = (("the output", output), ("the input", inputs))
     grad = {
@@ -885,7 +887,9 @@ def _how_much(details: Mapping[str, Any]) -> str:
 
 
 def _how(call: EagerCall | Raised) -> str:
-    return call.error_class if isinstance(call, Raised) else "a result"
+    if isinstance(call, Raised):
+        return f"{call.error_class} ({call.text})" if call.text else call.error_class
+    return "a result"
 
 
 def _observed(details: dict[str, Any]) -> Observation:

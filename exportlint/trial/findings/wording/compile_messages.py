@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from exportlint.trial.findings.reaching import function_around
 from exportlint.trial.findings.wording.difference_messages import in_words, program_of
 from exportlint.trial.findings.wording.torch_messages import Words, one_line, torch_words
 from exportlint.trial.protocol.torch_messages import (
@@ -16,9 +18,11 @@ from exportlint.trial.protocol.torch_messages import (
     cause_of_break,
     graph_break,
     kind_of_guard,
+    skipped_function,
 )
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Mapping, Sequence
 
     from exportlint.trial.protocol.observation import Observation
@@ -57,7 +61,26 @@ def break_words(seen: Observation) -> Words:
         return Words(f"torch.compile leaves the whole function to Python: {LEFT_WITHOUT_REASON}", None)
     words = reason_of_break(seen)
     what = _WHAT.get(str(seen.details.get("kind")), "torch.compile breaks the graph here")
+    if seen.details.get("kind") == SKIPPED_FRAME and (caller := _left_caller(seen)):
+        what = f"torch.compile cannot go on after this line, and leaves {caller}, which calls this, to Python"
     return Words(f"{what}: {words.message}", _instead_of_break(seen))
+
+
+def _left_caller(seen: Observation) -> str | None:
+    """The function that is left to Python, where it is another one than that of the line."""
+    left = skipped_function(seen.text)
+    if left is None or seen.user is None:
+        return None
+    path, line, name = left
+    around = function_around(seen.user.path, seen.user.line)
+    if around is None or (path == seen.user.path and line in range(_begins(around), around.body[0].lineno)):
+        return None
+    where = f"line {line}" if path == seen.user.path else f"{PurePath(path).name}:{line}"
+    return f"the whole `{name}` ({where})"
+
+
+def _begins(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    return min(one.lineno for one in (function, *function.decorator_list))
 
 
 def _instead_of_break(seen: Observation) -> str | None:
