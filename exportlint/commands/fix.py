@@ -27,7 +27,7 @@ from exportlint.config.settings import CommandLine, load_config
 from exportlint.errors import UserError
 from exportlint.finding import Evidence, Severity, Wanted
 from exportlint.output.repair_text import diff_text, ladders_text, left_text, rejected_text
-from exportlint.repair.improvement import breaking_lines, failed, functions_left, is_shown, runs
+from exportlint.repair.improvement import breaking_lines, failed, functions_left, is_shown, operators_in_graphs, runs
 from exportlint.repair.rounds import Stopped
 from exportlint.trial.protocol.frames import is_installed
 from exportlint.trial.protocol.purposes import EXPORT
@@ -290,5 +290,6 @@ def _ladders(done: Repaired[Report]) -> Iterator[dict[str, Any]]:
         if BREAKS.name in after:
             shown["breaking_lines"] = [len(breaking_lines(one)) for one in (old, new)]
             shown["functions_left"] = [len(functions_left(one)) for one in (old, new)]
+            shown["operators_in_graphs"] = [operators_in_graphs(one) for one in (old, new)]
             shown["cost"] = list(done.costs[number]) if number < len(done.costs) else None
         yield shown

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exportlint.output.console import printed, text_console
-from exportlint.repair.improvement import breaking_lines, functions_left
+from exportlint.repair.improvement import breaking_lines, functions_left, operators_in_graphs
 from exportlint.trial.protocol.frames import is_installed
 from exportlint.trial.protocol.outcomes import SKIPPED
 from exportlint.trial.protocol.stages import BREAKS, SAME_BEHAVIOUR, StageKind
@@ -39,11 +39,18 @@ def ladders_text(
     for number, (old, new) in enumerate(zip(before, after, strict=True)):
         _print_both(console, old, new)
         if any(stage.name == BREAKS.name for stage in new.stages):
-            was, now = (len(breaking_lines(one)) for one in (old, new))
-            console.print(f"  lines that break the graph: {was} -> {now}", soft_wrap=True)
-            was, now = (len(functions_left(one)) for one in (old, new))
-            if was or now:  # fewer of them may show more lines that break
-                console.print(f"  lines at which a whole function is left to Python: {was} -> {now}", soft_wrap=True)
+            lines, lines_left = (len(breaking_lines(one)) for one in (old, new))
+            console.print(f"  lines that break the graph: {lines} -> {lines_left}", soft_wrap=True)
+            functions, left = (len(functions_left(one)) for one in (old, new))
+            if functions or left:  # fewer of them may show more lines that break
+                console.print(
+                    f"  lines at which a whole function is left to Python: {functions} -> {left}", soft_wrap=True
+                )
+            operators, less = (operators_in_graphs(one) for one in (old, new))
+            if lines_left and less < operators:  # a break less, and Dynamo leaves the whole function for the next one
+                console.print(
+                    f"  operators in graphs: {operators} -> {less}: more of the model is left to Python", soft_wrap=True
+                )
         if number < len(costs):
             console.print(f"  {_times(*costs[number])}", soft_wrap=True)
     return printed(file)

@@ -157,6 +157,12 @@ def functions_left(target: TargetReport) -> frozenset[tuple[str, int]]:
     return frozenset(place for place, one in seen if one.details.get("kind") == SKIPPED_FRAME)
 
 
+def operators_in_graphs(target: TargetReport) -> int:
+    """How many operators the graphs of a call have, all together: what torch.compile compiles."""
+    stage = target.stage(BREAKS.name)
+    return sum(one["operators"] for one in stage.data.get("graphs", ())) if stage else 0
+
+
 def _seen_by(target: TargetReport, stage_name: str, kind: str) -> Iterator[tuple[tuple[str, int], Observation]]:
     stage = target.stage(stage_name)
     for seen in stage.observations if stage else ():

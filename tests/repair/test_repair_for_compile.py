@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from exportlint.commands.reporting import render_options
 from exportlint.finding import Applicability, Edit, Evidence, Finding, Fix, Severity
+from exportlint.output.repair_text import ladders_text
 from exportlint.repair.improvement import why_not
 from exportlint.repair.proposals import Proposals
 from exportlint.repair.rounds import OtherSettings, repair
@@ -150,3 +152,18 @@ def test_what_breaks_as_before_is_looked_at_no_further(tmp_path: Path) -> None:
     file = File(tmp_path / "net.py", {"a = 1": "b = 1", "b = 1": "c = 1", "c = 1": "done = 1"})
     assert mended(file, "a = 1\n") == "done = 1\n"
     assert file.worth_more == [False, False, True]
+
+
+def test_less_in_graphs_is_told_where_breaks_are_left() -> None:
+    """Without the first break, Dynamo leaves the whole function for the next one."""
+
+    def report(*lines: int, operators: Sequence[int]) -> TargetReport:
+        (target,) = Tried(breaks=[(line, FORWARD) for line in lines]).targets
+        graphs = [{"operators": number} for number in operators]
+        data = {"graphs": graphs}
+        return replace(target, stages=tuple(replace(s, data=data) if s.name == "breaks" else s for s in target.stages))
+
+    plain = render_options(None)
+    before = report(7, 9, operators=[5, 20])
+    assert "operators in graphs: 25 -> 20" in ladders_text([before], [report(9, operators=[20])], plain)
+    assert "operators in graphs" not in ladders_text([before], [report(operators=[24])], plain)
