@@ -48,9 +48,7 @@ def ladders_text(
                 )
             operators, less = (operators_in_graphs(one) for one in (old, new))
             if lines_left and less < operators:  # a break less, and Dynamo leaves the whole function for the next one
-                console.print(
-                    f"  operators in graphs: {operators} -> {less}: more of the model is left to Python", soft_wrap=True
-                )
+                console.print(f"  operators in graphs: {operators} -> {less}", soft_wrap=True)
         if number < len(costs):
             console.print(f"  {_times(*costs[number])}", soft_wrap=True)
     return printed(file)
