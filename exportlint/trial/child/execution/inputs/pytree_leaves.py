@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -27,8 +28,9 @@ def leaves(value: Any, path: str = "", levels: int = 12) -> Iterator[tuple[str, 
         for item in dataclasses.fields(value):
             yield from leaves(getattr(value, item.name, None), f"{path}.{item.name}", levels - 1)
     elif isinstance(value, dict):
-        yield f"{path}.keys()", [str(key) for key in value]
-        for key, item in value.items():
+        held = _held(value)
+        yield f"{path}.keys()", [str(key) for key in held]
+        for key, item in held.items():
             yield from leaves(item, f"{path}[{key!r}]", levels - 1)
     elif isinstance(value, (list, tuple)):
         yield f"len({path})", len(value)
@@ -38,6 +40,13 @@ def leaves(value: Any, path: str = "", levels: int = 12) -> Iterator[tuple[str, 
         yield from leaves(_attributes(value), path, levels - 1)
     else:
         yield path, _in_words(value)
+
+
+def _held(value: dict[Any, Any]) -> dict[Any, Any]:
+    """What is in it already: a subclass may make values when it is asked, such as a table of classes that imports each
+    of them."""
+    kind: type[dict[Any, Any]] = OrderedDict if isinstance(value, OrderedDict) else dict
+    return dict(kind.items(value))
 
 
 def _attributes(value: Any) -> dict[str, Any]:
