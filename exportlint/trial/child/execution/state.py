@@ -75,13 +75,15 @@ def outside_readers() -> Iterator[Reader]:
                 continue
             if not isinstance(value, _FIXED) and not callable(value):
                 yield f"{GLOBAL}{key}", partial(vars(module).get, key)
-            elif getattr(value, "__module__", None) == module.__name__:
+            elif isinstance(value, (type, FunctionType)) and value.__module__ == module.__name__:
                 yield from _of_class(value) if isinstance(value, type) else _of_function(value)
 
 
 def own_modules() -> list[Any]:
-    """Modules of the model's own files; those of installed libraries hold caches by the thousand."""
-    files = [(module, getattr(module, "__file__", None) or "") for module in list(sys.modules.values())]
+    """Modules of the model's own files; those of installed libraries hold caches by the thousand. What a module has is
+    read, and not asked for: one that loads its parts when they are asked for would load them."""
+    modules = [module for module in list(sys.modules.values()) if isinstance(module, ModuleType)]
+    files = [(module, str(vars(module).get("__file__") or "")) for module in modules]
     return [module for module, file in files if is_user_path(file) and not is_installed(file)]
 
 
@@ -120,10 +122,8 @@ def attributes_of_class(name: str) -> list[tuple[ClassAttributes, str]]:
     return [(ClassAttributes(cls), key) for cls in classes if isinstance(cls, type) and key in vars(cls)]
 
 
-def _of_function(function: Any) -> Iterator[Reader]:
+def _of_function(function: FunctionType) -> Iterator[Reader]:
     """Its changeable defaults, what it closes over, and the attributes that it was given."""
-    if not isinstance(function, FunctionType):
-        return
     given = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     if any(isinstance(value, _CHANGEABLE) for value in given):
         yield f"defaults of {function.__qualname__}", lambda: given
