@@ -209,5 +209,6 @@ def test_edits_of_installed_packages_are_dropped(tmp_path):
     own = file._finding(1, "a = 1")
     (fix,) = own.rewrites
     there = replace(fix, edits=tuple(replace(one, path=torch.nn.__file__) for one in fix.edits))
-    assert _of_own_files(replace(own, rewrites=(there, fix))).rewrites == (fix,)
-    assert _of_own_files(replace(own, rewrites=(there,))).rewrites == ()
+    roots = frozenset({tmp_path.resolve()})
+    assert _of_own_files(replace(own, rewrites=(there, fix)), roots).rewrites == (fix,)
+    assert _of_own_files(replace(own, rewrites=(there,)), roots).rewrites == ()
