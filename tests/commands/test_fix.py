@@ -126,6 +126,7 @@ def test_only_files_of_the_project_that_may_be_written_are_edited(tmp_path, wher
     (tmp_path / "project").mkdir(exist_ok=True)
     if where == "installed":
         (folder / "gates-1.0.dist-info").mkdir()
+        (folder / "gates-1.0.dist-info/RECORD").write_text("gates.py,,\n", "utf-8")
     gates = folder / "gates.py"
     gates.write_text(NET, "utf-8")
     gates.chmod(0o444 if where == "read-only" else 0o644)

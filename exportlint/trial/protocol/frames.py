@@ -95,18 +95,21 @@ _COMPILED_SOURCES = (".c", ".cc", ".cpp", ".h", ".pyx", ".pxi", ".pxd")  # backe
 @cache
 def is_installed(path: str) -> bool:
     """Does the file lie where packages are installed? Also below a folder of `pip install --target`, which no name
-    tells, and what pip writes beside each package does."""
+    tells, and pip's record of what it put there does: somebody's own files may lie beside that."""
     file = Path(path)
-    named = "site-packages" in file.parts or "dist-packages" in file.parts
-    return named or any(_holds_packages(str(folder)) for folder in file.absolute().parents)
+    if "site-packages" in file.parts or "dist-packages" in file.parts:
+        return True
+    whole = file.absolute()
+    return any(whole.relative_to(folder).parts[0] in _put_there_by_pip(str(folder)) for folder in whole.parents)
 
 
 @cache
-def _holds_packages(folder: str) -> bool:
-    try:
-        return any(one.suffix == ".dist-info" for one in Path(folder).iterdir())
-    except OSError:
-        return False
+def _put_there_by_pip(folder: str) -> frozenset[str]:
+    """The packages and modules right below the folder that a record of pip's lists."""
+    from importlib.metadata import distributions  # noqa: PLC0415 (15 ms, and the static pass asks for none)
+
+    records = (one.read_text("RECORD") or "" for one in distributions(path=[folder]))
+    return frozenset(line.partition(",")[0].partition("/")[0] for text in records for line in text.splitlines())
 
 
 def from_here(path: str) -> str:

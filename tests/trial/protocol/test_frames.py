@@ -48,6 +48,16 @@ def test_a_package_is_installed_by_the_folder_that_it_lies_in(path: str, install
     assert is_installed(path) is installed
 
 
+def test_of_a_folder_that_pip_was_told_only_what_pip_put_there_is_installed(tmp_path: Path) -> None:
+    """`pip install --target .` puts packages beside somebody's own files."""
+    (tmp_path / "gates-1.0.dist-info").mkdir()
+    (tmp_path / "gates-1.0.dist-info/RECORD").write_text(
+        "gates/net.py,sha256=x,10\ngates-1.0.dist-info/RECORD,,\n", "utf-8"
+    )
+    assert is_installed(str(tmp_path / "gates/net.py"))
+    assert not is_installed(str(tmp_path / "mine.py"))
+
+
 def test_an_observation_stands_at_the_innermost_user_frame_and_keeps_no_frame_of_ours() -> None:
     outer, ours, inner = (Frame(path, 3, "f", "") for path in ("/home/me/net.py", OWN[0], "/home/me/block.py"))
     torch = Frame(str(TORCH / "nn/functional.py"), 9, "relu", "")
