@@ -12,9 +12,10 @@ import pytest
 from exportlint.commands.reporting import render_options
 from exportlint.finding import Applicability, Edit, Evidence, Finding, Fix, Severity
 from exportlint.output.repair_text import ladders_text
+from exportlint.repair.edition import Edition
 from exportlint.repair.improvement import why_not
-from exportlint.repair.proposals import Proposals
-from exportlint.repair.rounds import OtherSettings, repair
+from exportlint.repair.proposals import Proposal, Proposals
+from exportlint.repair.rounds import OtherSettings, Repaired, repair
 from exportlint.trial.protocol.frames import Frame
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.result import StageResult, TargetReport
@@ -167,3 +168,15 @@ def test_less_in_graphs_is_told_where_breaks_are_left() -> None:
     before = report(7, 9, operators=[5, 20])
     assert "operators in graphs: 25 -> 20" in ladders_text([before], [report(9, operators=[20])], plain)
     assert "operators in graphs" not in ladders_text([before], [report(operators=[24])], plain)
+
+
+def test_what_is_given_back_is_told_with_its_rewrites() -> None:
+    begin, edition = Edition(), Edition().with_edits([], [])
+    before, after = Tried(breaks=[(7, FORWARD)]), Tried()
+    finding = Finding("a-rule", "net.py", 7, 1, 7, 2, Severity.WARNING, "breaks", Evidence.CONFIRMED)
+    taken = Proposal(((finding, Fix("mend it")),))
+    done = Repaired(before, after, edition, taken=[taken])
+    done.withdraw(begin, "called many times, the compiled model raises: no")
+    assert (done.edition, done.after, done.taken) == (begin, before, [])
+    (rejected,) = done.rejected
+    assert (rejected.proposal.parts, rejected.why[:17]) == (taken.parts, "called many times")
