@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from exportlint.trial.child.execution.inputs.input_sets import inputs_of, own_inputs
-from exportlint.trial.child.execution.time_limit import OutOfTimeError, in_time
+from exportlint.trial.child.execution.time_limit import ON_DRAWN_VALUES, OutOfTimeError, in_time
 from exportlint.trial.child.loading.loaded import copied
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.torch_private import pytree
@@ -167,12 +167,8 @@ class _Sample:
         return True
 
 
-# For a step of eager, which may never end on inputs that the model is not meant for.
-_MOST_SECONDS = 10.0
-
-
 def _seconds(until: float) -> float:
-    return min(_MOST_SECONDS, max((until - time.monotonic()) / 2, 0.1))
+    return min(ON_DRAWN_VALUES, max((until - time.monotonic()) / 2, 0.1))
 
 
 def _names(model: Any, inputs: Inputs, leaves: Sequence[Any]) -> list[str]:

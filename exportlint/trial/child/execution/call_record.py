@@ -16,7 +16,7 @@ from exportlint.trial.child.execution.inputs.input_sets import are_meant, inputs
 from exportlint.trial.child.execution.inputs.pytree_leaves import Leaves, snapshot
 from exportlint.trial.child.execution.side_effects import recorded_effects
 from exportlint.trial.child.execution.state import state_now
-from exportlint.trial.child.execution.time_limit import OutOfTimeError, in_time
+from exportlint.trial.child.execution.time_limit import ON_DRAWN_VALUES, OutOfTimeError, in_time
 from exportlint.trial.child.loading.seeding import seed
 from exportlint.trial.child.server.process_control import exit_if_forked_copy
 from exportlint.trial.protocol.observation import of_exception
@@ -34,9 +34,8 @@ if TYPE_CHECKING:
 # The key in `RunRecord.changed` for writes into the arguments.
 INPUTS = "inputs"
 _TWICE = 2
-# Of values that were drawn, which may be none that the model is meant for: a loop that ends on the sample may never end
-# on them. They get much more than the sample took, so that what is only slow is called, and at least so many seconds.
-_TIMES_THE_SAMPLE, _SECONDS = 20.0, 10.0
+# Drawn values get much more than the sample took, so that what is only slow is called.
+_TIMES_THE_SAMPLE = 20.0
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ def record_calls(
     for index, input_set in enumerate(plan):
         if not any(call.raised and call.input_set == input_set for call in calls):
             began = time.process_time()
-            seconds = None if are_meant(loaded, input_set) else max(_SECONDS, _TIMES_THE_SAMPLE * slowest)
+            seconds = None if are_meant(loaded, input_set) else max(ON_DRAWN_VALUES, _TIMES_THE_SAMPLE * slowest)
             calls.append(_call(loaded, program, input_set, 100 + index, around, seconds))
             slowest = max(slowest, time.process_time() - began)
             states += [state_now(program)] if repeats and index < _TWICE else []

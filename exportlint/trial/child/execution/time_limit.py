@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from types import FrameType
 
 
+# Seconds for a call on values that were drawn, or made of the sample's: a model may not be meant for them, and a loop
+# that ends on the sample may never end on them.
+ON_DRAWN_VALUES = 10.0
+
+
 class OutOfTimeError(BaseException):
     """After so many `seconds`. Not an Exception, which torch and models catch on the way."""
 

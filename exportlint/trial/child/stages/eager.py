@@ -26,7 +26,7 @@ from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.execution.inputs.pytree_leaves import Leaves, leaves, snapshot
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.execution.state import state_reader, state_slots
-from exportlint.trial.child.execution.time_limit import OutOfTimeError, in_time
+from exportlint.trial.child.execution.time_limit import ON_DRAWN_VALUES, OutOfTimeError, in_time
 from exportlint.trial.child.execution.writing_lines import writing_lines
 from exportlint.trial.child.loading.held_moment import HeldMoment
 from exportlint.trial.child.loading.loaded import copied
@@ -93,7 +93,7 @@ def _noted(request: StageRequest, again: ForkResult) -> StageAnswer:
     return StageAnswer(PASSED, _ENDLESS if given_up else "", executed)
 
 
-_ENDLESS = "does not end on values drawn anew, so only the sample was called"
+_ENDLESS = "did not end in time on values drawn anew, so only the sample was called"
 
 
 def _is_meant_by_name(loaded: Loaded) -> bool:
@@ -171,7 +171,6 @@ def _notes(first: RunRecord) -> Iterator[Observation]:
 
 # Each costs two calls of the model.
 _MOST = 8
-_SECONDS = 10.0  # for a call on values that may be none that the model is meant for
 
 
 def state_that_changes_outputs(loaded: Loaded, names: Iterable[str], folder: Path) -> set[str]:
@@ -210,7 +209,7 @@ def _after_first(loaded: Loaded, restored: str | None, input_set: int) -> Leaves
     if not input_set:
         return _call(loaded, model, input_set)
     try:
-        with in_time(_SECONDS):
+        with in_time(ON_DRAWN_VALUES):
             return _call(loaded, model, input_set)
     except (Exception, OutOfTimeError) as exc:  # noqa: BLE001 - whatever a model may raise is an answer
         return [("raises", type(exc).__name__)]

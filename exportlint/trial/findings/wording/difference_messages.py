@@ -404,7 +404,7 @@ _SENTENCES: Mapping[str, Callable[[Observation], str]] = {
     "narrowed-dim": _declaration,
     "static-dim": _declaration,
     "sizes": _sizes,
-    "input-set-without-end": lambda _seen: "eager did not end on the values drawn anew, which were left out",
+    "input-set-without-end": lambda _seen: "eager did not end in time on the values drawn anew, which were left out",
     "input-set-refused": lambda seen: f"eager refuses the values drawn anew: {seen.text}",
     "attribute-changed": lambda seen: f"eager changes {seen.details['attribute']}, which is no buffer",
     "inputs-changed": lambda _seen: "eager writes into its inputs",

@@ -37,5 +37,5 @@ def test_a_loop_that_never_ends_on_drawn_values_is_tried_on_the_sample(tmp_path:
     (report,) = tried(file).values()
     stages = {one.name: one for one in report.stages}
     assert stages["eager"].status == "passed"
-    assert stages["eager"].detail == "does not end on values drawn anew, so only the sample was called"
+    assert stages["eager"].detail == "did not end in time on values drawn anew, so only the sample was called"
     assert stages["export-non-strict"].status == "refused"
