@@ -62,7 +62,10 @@ def _subjects(names: list[str]) -> list[Measurable]:
     """A fixture beside the built-in ones is enough: it is written before its rule. Third-party rules are registered."""
     from exportlint.registry import all_rules  # noqa: PLC0415 - a rule that is half written must not stop another's
 
-    return [_planned(name) or _registered(name, all_rules()) for name in names] if names else list(all_rules().values())
+    if not names:
+        return list(all_rules().values())
+    dashed = [name.replace("_", "-") for name in names]  # as its file is called, too
+    return [_planned(name) or _registered(name, all_rules()) for name in dashed]
 
 
 def _lowerings_of(name: str) -> tuple[str, ...]:
@@ -95,7 +98,8 @@ def measure_compile(names: list[str], python: Path | None = None, jobs: int | No
 
 
 def _write_compiled(where: Laboratory, subject: Measurable) -> dict[str, dict[str, Any]]:
-    records = measure_compiled(where, subject)
+    known = read(subject.truth_dir, where.torch).get("compiled", {})
+    records = measure_compiled(where, subject, known)
     with changed(subject.truth_dir, where.torch) as truth:
         truth["compiled"] = records
     for name, record in records.items():

@@ -218,7 +218,7 @@ def test_what_is_stored_of_torch_compile_is_what_it_does():
     rule = all_rules()["graph-break-forced"]
     with laboratory() as where:
         assert where.torch == TESTED_TORCH
-        measured = measure_compiled(where, rule)
+        measured = measure_compiled(where, rule, {})
     assert measured == rule.compiled()[TESTED_TORCH]
     assert {record["outcome"] for record in measured.values()} >= {"breaks", "raises", "one graph"}
 

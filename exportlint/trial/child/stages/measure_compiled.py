@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from collections import Counter
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,7 @@ from exportlint.trial.child.execution.inputs.input_sets import inputs_of
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.server.forks import in_fork
 from exportlint.trial.child.soundness.compiled_differences import beside_compiled
+from exportlint.trial.child.soundness.differences import STATE, is_unsteady
 from exportlint.trial.child.torch_private.dynamo import as_if_exporting
 from exportlint.trial.protocol.observation import Observation
 from exportlint.trial.protocol.outcomes import PASSED, Compiled
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from exportlint.trial.child.execution.call_record import RunRecord
 
 _PLAN, _SAMPLE_PLAN = (0, 0, 1, 1), (0, 0)
+_ENOUGH, _MOST_COMPARED = 3, 6  # comparisons that show it, of how many
 _SECONDS = 20.0  # for looking at one change of the inputs
 
 
@@ -37,11 +41,7 @@ def run(request: StageRequest) -> StageAnswer:
     first = _compared(request, plan)
     if isinstance(first, dict):
         return _report(request, first)
-    found, breaks = first
-    if found:  # an order of addresses may be the same in two runs of eager, and another one in the third
-        second = _compared(request, plan)
-        checks = set() if isinstance(second, dict) else {seen.check for seen in second[0]}
-        found = [seen for seen in found if seen.check in checks]
+    found, breaks = _confirmed(request, plan, first), first.breaks
     if found:
         outcome = Compiled.RAISES if found[0].check == "raises" else Compiled.DIFFERS
         return _report(request, {"outcome": outcome.value, "seen": found[0].to_dict(), "breaks": breaks})
@@ -53,10 +53,36 @@ def run(request: StageRequest) -> StageAnswer:
     return _report(request, {"outcome": outcome.value, "recompiles": recompiles})
 
 
-def _compared(
-    request: StageRequest, plan: tuple[int, ...]
-) -> tuple[list[Observation], list[dict[str, Any]]] | dict[str, Any]:
-    """What differs from eager, and the breaks; or an answer, where that cannot be compared."""
+@dataclass(frozen=True)
+class _Compared:
+    """What differs from eager, and the breaks. `unsteady`: does eager itself give other values in another run?"""
+
+    found: list[Observation]
+    breaks: list[dict[str, Any]]
+    unsteady: bool
+
+
+def _confirmed(request: StageRequest, plan: tuple[int, ...], first: _Compared) -> list[Observation]:
+    """What differs in several comparisons. An order of addresses may be the same in two runs of eager, and another one
+    in the third; so it shows in some only that the compiled model always takes the same one."""
+    runs = [first]
+    seen = Counter(one.check for one in first.found)
+    while any(run.found or run.unsteady for run in runs) and len(runs) < _MOST_COMPARED:
+        if max(seen.values(), default=0) >= _ENOUGH:
+            break
+        compared = _compared(request, plan)
+        if isinstance(compared, dict):
+            return []
+        runs.append(compared)
+        seen.update({one.check for one in compared.found})
+    steady = not any(run.unsteady for run in runs)
+    found = {one.check: one for run in runs for one in run.found if seen[one.check] >= _ENOUGH}
+    # Where what eager gives varies, two of its runs may be the same by chance.
+    return [one for check, one in found.items() if steady or check not in ("output", STATE)]
+
+
+def _compared(request: StageRequest, plan: tuple[int, ...]) -> _Compared | dict[str, Any]:
+    """What differs, or an answer, where that cannot be compared."""
     eager, again, exporting = (
         in_fork(partial(_eager, request, plan, exporting=flag), request.folder, here=True)
         for flag in (False, False, True)
@@ -70,7 +96,8 @@ def _compared(
         return {"error": seen.ended}
     theirs, breaks = seen.value
     quiet = without_left_out(eager.value, exporting.value) if exporting.ok else eager.value
-    return list(beside_compiled(quiet, eager.value, again.value, theirs)), breaks
+    found = list(beside_compiled(quiet, eager.value, again.value, theirs))
+    return _Compared(found, breaks, is_unsteady(eager.value, again.value))
 
 
 def _report(request: StageRequest, measured: dict[str, Any]) -> StageAnswer:
