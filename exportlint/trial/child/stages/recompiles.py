@@ -38,7 +38,7 @@ def run(request: StageRequest) -> StageAnswer:
                 request.emit(_observed(one))
         if change.kind == AGAIN:
             if seen.ended is None:  # whatever else changed, it would be compiled again
-                why = ", which hides what other inputs do"
+                why = "; even the same call compiles again, so no other inputs were tried"
                 break
             before = seen.ended
     kinds = ", ".join(dict.fromkeys(tried)) or "nothing"
