@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from exportlint.rule.conditions.truthiness import Asked, TruthRule, of_a_size
     from exportlint.rule.demands import demands_of
     from exportlint.rule.functions_below import functions_below
-    from exportlint.rule.lifetimes.attribute_use import Use, has_modes, outlives_calls, use_of
+    from exportlint.rule.lifetimes.attribute_use import Use, has_modes, held_in, outlives_calls, use_of
     from exportlint.rule.lifetimes.idempotence import adds_nothing, fills_own_tensors, moves_only
     from exportlint.rule.lifetimes.kept_objects import is_read_first, methods_of
     from exportlint.rule.operator_rule import OperatorRule
@@ -73,7 +73,7 @@ _NAMES_OF_MODULES = {
     "rule.functions_below": "functions_below",
     "rule.lifetimes.idempotence": "adds_nothing fills_own_tensors moves_only",
     "rule.lifetimes.kept_objects": "is_read_first methods_of",
-    "rule.lifetimes.attribute_use": "Use has_modes outlives_calls use_of",
+    "rule.lifetimes.attribute_use": "Use has_modes held_in outlives_calls use_of",
     "rule.operator_rule": "OperatorRule",
     "rule.patterns": "CONTAINER_METHODS SHAPE_METHODS called dotted flat_targets is_part root_name text_argument"
     " written_in_place",
@@ -147,6 +147,7 @@ __all__ = [
     "given_parts",
     "has_modes",
     "has_several_elements",
+    "held_in",
     "is_part",
     "is_read_first",
     "last_name",

@@ -37,6 +37,7 @@ from exportlint import (
     fills_own_tensors,
     flat_targets,
     has_modes,
+    held_in,
     is_read_first,
     made_from_inputs,
     methods_of,
@@ -49,33 +50,45 @@ from exportlint import (
 
 _BUFFER = "keep it in a registered buffer and write that in place"
 _IN_OUT = "keep it in a registered buffer, or take it as an argument and return it"
+_OF_LISTS = frozenset({"append", "appendleft", "extend", "extendleft", "insert"})
+_COUNT = "; the count is a constant of the program"
 _KEEPS = "`{code}` keeps a value for the next call outside of buffers"
 
 
 class StateOnSelf(Rule):
     mended_by = ("state-in-buffers", "made-once")
     cases: ClassVar = {
-        "BadCounter": Case("`{code}` counts on the module; the count is a constant of the program", _BUFFER),
+        "BadCounter": Case("`{code}` counts on the module", _BUFFER, in_program=_COUNT, shown_in="GoodBuffer"),
         "BadDrawnOnce": Case(
-            "`{code}` draws random numbers once; the program draws them in every call", "register them as a buffer"
+            "`{code}` draws random numbers once",
+            "register them as a buffer",
+            in_program="; the program draws them in every call",
         ),
-        "BadWarmUpFlag": Case("`{code}` sets a flag that sends later calls another way", _BUFFER),
-        "BadTensorAttribute": Case(_KEEPS, _IN_OUT),
+        "BadWarmUpFlag": Case(
+            "`{code}` sets a flag that sends later calls another way", _BUFFER, shown_in="GoodBuffer"
+        ),
+        "BadTensorAttribute": Case(_KEEPS, _IN_OUT, shown_in="GoodWindowBuffer"),
         "BadLazyCache": Case(
             "`{code}` keeps a value made from the first inputs for all later calls",
             "compute it in every call, or in `__init__` if it does not depend on the inputs",
+            shown_in="GoodStaticTables",
         ),
         "BadReassignedBuffer": Case("`{code}` replaces a buffer", "write the buffer in place: `self.buffer.copy_(…)`"),
         "BadFilledBuffer": Case("`{code}` fills a buffer that was None", "give the buffer its tensor in `__init__`"),
-        "BadGrowingList": Case("`{code}` changes a container on the module that later calls read", _IN_OUT),
-        "BadDictItem": Case(_KEEPS, _IN_OUT),
-        "BadDictNumber": Case("`{code}` counts on the module; the count is a constant of the program", _BUFFER),
-        "BadSetattr": Case(_KEEPS, _IN_OUT),
-        "BadSubmoduleAttribute": Case(_KEEPS, _IN_OUT),
-        "BadHelperObject": Case("`{code}` changes an object that the module keeps", _BUFFER),
-        "BadClassAttribute": Case("`{code}` counts on a class; the count is a constant of the program", _BUFFER),
+        "BadGrowingList": Case(
+            "`{code}` changes a container on the module that later calls read", _IN_OUT, shown_in="GoodWindowBuffer"
+        ),
+        "BadDictItem": Case(_KEEPS, _IN_OUT, shown_in="GoodWindowBuffer"),
+        "BadDictNumber": Case("`{code}` counts on the module", _BUFFER, in_program=_COUNT, shown_in="GoodBuffer"),
+        "BadSetattr": Case(_KEEPS, _IN_OUT, shown_in="GoodWindowBuffer"),
+        "BadSubmoduleAttribute": Case(_KEEPS, _IN_OUT, shown_in="GoodWindowBuffer"),
+        "BadHelperObject": Case("`{code}` changes an object that the module keeps", _BUFFER, shown_in="GoodBuffer"),
+        "BadClassAttribute": Case("`{code}` counts on a class", _BUFFER, in_program=_COUNT, shown_in="GoodBuffer"),
         "BadCollectedForTrainer": Case(
-            "`{code}` collects on the module; the program never adds anything", "return what the caller needs"
+            "`{code}` collects on the module",
+            "return what the caller needs",
+            in_program="; the program never adds anything",
+            shown_in="GoodStateInAndOut",
         ),
     }
 
@@ -117,7 +130,7 @@ class StateOnSelf(Rule):
         value = self.code.value(node.target)
         match node.target:
             case cst.Subscript(value=owner) if value.kind is not Kind.TENSOR and self._is_container(owner):
-                if (name := _own(owner)) and self._use(name).read:
+                if (name := _own_container(owner)) and self._use(name).read:
                     self._report(node, "BadDictNumber")
             case cst.Attribute(value=owner, attr=cst.Name(value=name)) if value.kind is not Kind.TENSOR:
                 at_most = Severity.WARNING if value.kind is Kind.UNKNOWN else Severity.ERROR
@@ -143,7 +156,7 @@ class StateOnSelf(Rule):
         for target in flat_targets(node):
             if name := _own(target):
                 self._set(node, target, name, node.value)
-            elif isinstance(target, cst.Subscript) and (name := _own(target.value)):
+            elif isinstance(target, cst.Subscript) and (name := _own_container(target.value)):
                 if self._in_kept_object(target.value, name):
                     self._report(node, "BadHelperObject", Severity.WARNING)
                 elif self._is_container(target.value) and self._use(name).early and self._carries(node.value, name):
@@ -157,7 +170,8 @@ class StateOnSelf(Rule):
             case cst.Name() if self.code.name(node.func) == "builtins.setattr":
                 self._setattr(node)
             case cst.Attribute(value=owner, attr=cst.Name(value=method)) if method in CONTAINER_METHODS:
-                if node not in self._reported and (name := _own(owner)) and self._is_container(owner):
+                name = _own_container(owner)
+                if name and node not in self._reported and self._may_grow(owner, method):
                     self._reported.update(arg.value for arg in node.args)
                     self._changed(node, name)
 
@@ -260,6 +274,13 @@ class StateOnSelf(Rule):
         value = self.code.value(node)
         return value.kind is Kind.CONTAINER or (value.name or "").startswith("collections.") or _own(node) == "__dict__"
 
+    def _may_grow(self, node: cst.BaseExpression, method: str) -> bool:
+        """Is it a container of the module, or what one holds and the method says to be a list or a deque?"""
+        if self._is_container(node):
+            return True
+        unknown = isinstance(node, cst.Subscript) and self.code.value(node).kind is Kind.UNKNOWN
+        return unknown and method in _OF_LISTS and self._is_container(_outermost(node))
+
     def _carries(self, new: cst.BaseExpression, name: str) -> bool:
         """Is the new value made from an input's values, or from the old one?"""
         new.visit(values := ValuesUsed())
@@ -304,7 +325,7 @@ class StateOnSelf(Rule):
 
     def _in_kept_object(self, node: cst.CSTNode, name: str) -> bool:
         """Is `self` an object that a module keeps, another method of which reads what is changed here?"""
-        while isinstance(node, cst.Attribute):
+        while isinstance(node, cst.Attribute | cst.Subscript):
             node = node.value
         value, own = self.code.value(node), self.code.function
         if self.code.cls is None or self.code.cls.is_module or value.kind is not Kind.INSTANCE or not value.on_self:
@@ -322,16 +343,25 @@ class StateOnSelf(Rule):
 
 def _may_outlive(target: ast.expr, code: Code) -> bool:
     """May what is written there be read by a later call?"""
-    match target:
-        case (
-            ast.Attribute(value=ast.Name(id="self") as owner)
-            | ast.Subscript(value=ast.Attribute(value=ast.Name(id="self") as owner))
-        ):
+    match held_in(target):
+        case ast.Attribute(value=ast.Name(id="self") as owner):
             return code.cls is not None and (outlives_calls(code.cls) or code.sketch.value(owner).on_self)
         case ast.Attribute(value=held):
             value = code.sketch.value(held)
             return value.kind in {Kind.CLASS, Kind.FUNCTION} or value.on_self or ast.unparse(held).startswith("self.")
     return False
+
+
+def _own_container(node: cst.BaseExpression) -> str | None:
+    """The "state" of `self.state`, and of `self.state[name]`, which it holds."""
+    return _own(_outermost(node))
+
+
+def _outermost(node: cst.BaseExpression) -> cst.BaseExpression:
+    """The `self.state` of `self.state[name]["seen"]`."""
+    while isinstance(node, cst.Subscript):
+        node = node.value
+    return node
 
 
 def _own(node: cst.CSTNode) -> str | None:

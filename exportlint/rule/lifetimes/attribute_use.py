@@ -105,6 +105,18 @@ def _is_on_self(target: ast.expr) -> bool:
     return any(isinstance(owner, ast.Name) and owner.id == "self" for owner in owners)
 
 
+def held_in(item: ast.expr) -> ast.expr:
+    """The container that an item is in, however deep: the `self.stats` of `self.stats[name]["seen"]`.
+
+    >>> import ast
+    >>> ast.unparse(held_in(ast.parse("self.stats[name]['seen']", mode="eval").body))
+    'self.stats'
+    """
+    while isinstance(item, ast.Subscript):
+        item = item.value
+    return item
+
+
 @dataclass(slots=True)
 class _CallOrder:
     """Statements in their order; `known` says that this call has set the attribute by then."""
@@ -172,7 +184,8 @@ class _CallOrder:
                 for element in elements:
                     known = self.target(element, known)
                 return known
-            case ast.Subscript(value=value, slice=index) if self.is_attribute(value):
+            case ast.Subscript(value=value, slice=index) if self.is_attribute(container := held_in(value)):
+                self.indices(value, container, known)
                 self.expression(index, known)
                 return True
         return self.was_set() if self.is_attribute(node, whole=False) else self.expression(node, known)
@@ -209,13 +222,20 @@ class _CallOrder:
         match node.func:
             case ast.Attribute(value=ast.Name(id="self"), attr=name) if name in self.methods:
                 return self.method(name, known=known)
-            case ast.Attribute(value=owner, attr=name) if self.is_attribute(owner) and name in _SILENT:
-                return self.was_set() if name == "clear" else known
+            case ast.Attribute(value=owner, attr=name) if self.is_attribute(held_in(owner)) and name in _SILENT:
+                self.indices(owner, held_in(owner), known)
+                return self.was_set() if name == "clear" and self.is_attribute(owner) else known
             case ast.Name(id="getattr" | "hasattr") if _names(node, self.attribute):
                 self.read(known)
             case ast.Name(id="setattr") if _names(node, self.attribute):
                 return self.was_set()
         return self.expression(node.func, known)
+
+    def indices(self, item: ast.expr, container: ast.expr, known: bool) -> None:
+        """What stands in the brackets between a container and an item of it."""
+        while item is not container and isinstance(item, ast.Subscript):
+            self.expression(item.slice, known)
+            item = item.value
 
     def is_attribute(self, node: ast.AST, *, whole: bool = True) -> bool:
         """Is this the attribute, or (not `whole`) an object that holds it?"""
