@@ -34,6 +34,7 @@ class AutogradFunctionBackward(Rule):
         "BadGradInBackward": Case(
             "`{code}` differentiates inside of a backward, which strict mode traces",
             "write the gradient out, or export with the function left out",
+            compiled_suggestion="write the gradient out, or leave the function out",
         ),
     }
 

@@ -47,24 +47,67 @@ class AutogradInForward(Rule):
     )
     shown_by = ("gradients",)
     cases: ClassVar = {
-        "BadGradInput": Case("`{code}` differentiates inside the program", _OUTSIDE),
-        "BadFuncGrad": Case("`{code}` differentiates inside the program", _OUTSIDE),
-        "BadFuncVjp": Case("`{code}` differentiates inside the program", _OUTSIDE),
-        "BadFuncJacrev": Case("`{code}` differentiates inside the program", _OUTSIDE),
-        "BadJacobian": Case("`{code}` differentiates inside the program", _OUTSIDE),
-        "BadBackward": Case("`{code}` runs the backward pass inside forward", _TRAINING),
-        "BadBackwardFunction": Case("`{code}` runs the backward pass inside forward", _TRAINING),
-        "BadOptimizer": Case("`{code}` makes an optimizer inside forward", _TRAINING),
-        "BadStoredOptimizer": Case("`{code}` changes the weights inside forward", _TRAINING),
+        "BadGradInput": Case(
+            "`{code}` differentiates inside forward",
+            _OUTSIDE,
+            compiled_suggestion="write the gradient out, or differentiate outside of what is compiled",
+        ),
+        "BadFuncGrad": Case(
+            "`{code}` differentiates inside forward",
+            _OUTSIDE,
+            compiled_suggestion="write the gradient out, or differentiate outside of what is compiled",
+        ),
+        "BadFuncVjp": Case(
+            "`{code}` differentiates inside forward",
+            _OUTSIDE,
+            compiled_suggestion="write the gradient out, or differentiate outside of what is compiled",
+        ),
+        "BadFuncJacrev": Case(
+            "`{code}` differentiates inside forward",
+            _OUTSIDE,
+            compiled_suggestion="write the gradient out, or differentiate outside of what is compiled",
+        ),
+        "BadJacobian": Case(
+            "`{code}` differentiates inside forward",
+            _OUTSIDE,
+            compiled_suggestion="write the gradient out, or differentiate outside of what is compiled",
+        ),
+        "BadBackward": Case(
+            "`{code}` runs the backward pass inside forward",
+            _TRAINING,
+            compiled_suggestion="training steps belong to a method that is not compiled",
+        ),
+        "BadBackwardFunction": Case(
+            "`{code}` runs the backward pass inside forward",
+            _TRAINING,
+            compiled_suggestion="training steps belong to a method that is not compiled",
+        ),
+        "BadOptimizer": Case(
+            "`{code}` makes an optimizer inside forward",
+            _TRAINING,
+            compiled_suggestion="training steps belong to a method that is not compiled",
+        ),
+        "BadStoredOptimizer": Case(
+            "`{code}` changes the weights inside forward",
+            _TRAINING,
+            compiled_suggestion="training steps belong to a method that is not compiled",
+        ),
         "BadRequiresGradInput": Case("`{code}` asks for gradients of an input", _FREEZE),
-        "BadRequiresGradComputed": Case("`{code}` asks for gradients of an intermediate tensor", _OUTSIDE),
+        "BadRequiresGradComputed": Case(
+            "`{code}` asks for gradients of an intermediate tensor",
+            _OUTSIDE,
+            compiled_suggestion="write the gradient out, or differentiate outside of what is compiled",
+        ),
         "BadRequiresGradModule": Case("`{code}` changes which weights want gradients", _FREEZE),
         "BadRequiresGradAttr": Case("`{code}` asks for gradients", _FREEZE),
         "BadCreatedWithGrad": Case(
             "`{code}` makes a tensor that wants gradients", "leave `requires_grad=True` out: nobody differentiates it"
         ),
         "BadRetainGrad": Case(
-            "`{code}` keeps a gradient for a backward pass that the program does not have", _TRAINING
+            "`{code}` keeps a gradient",
+            _TRAINING,
+            in_program=" for a backward pass that the program does not have",
+            compiled_suggestion="training steps belong to a method that is not compiled",
         ),
     }
 

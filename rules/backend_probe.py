@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import libcst as cst
 
 _OPTION = "ask the input (`x.is_cuda`, `x.device.type`), or ask in `__init__` and keep the answer as an option"
-_ONCE = "`{code}` is answered once, by the machine that exports"
-_SETTING = "`{code}` is the setting of the exporting process; the program keeps the way that it decided"
+_ASKS, _ONCE = "`{code}` asks the machine", " that exports, once"
+_SETTING, _KEPT = "`{code}` is a setting of the process", "; the program keeps the way that it decided"
 _CALLS = {
     "BadAvailable": (
         "torch.cuda.is_available torch.xpu.is_available torch.accelerator.is_available torch.cuda.is_initialized"
@@ -63,16 +63,18 @@ class BackendProbe(Rule):
     mended_by = ("made-once",)
     shown_by = ("other-environment",)
     cases: ClassVar = {
-        "BadAvailable": Case(_ONCE, _OPTION),
-        "BadDeviceCount": Case(_ONCE, _OPTION),
-        "BadBackendAvailable": Case(_ONCE, _OPTION),
-        "BadFeature": Case(_ONCE, _OPTION),
-        "BadKernelEnabled": Case(_SETTING, "make it an option of the module"),
-        "BadMemory": Case("`{code}` is read once, while exporting", "decide by memory outside of the model"),
+        "BadAvailable": Case(_ASKS, _OPTION, in_program=_ONCE),
+        "BadDeviceCount": Case(_ASKS, _OPTION, in_program=_ONCE),
+        "BadBackendAvailable": Case(_ASKS, _OPTION, in_program=_ONCE),
+        "BadFeature": Case(_ASKS, _OPTION, in_program=_ONCE),
+        "BadKernelEnabled": Case(_SETTING, "make it an option of the module", in_program=_KEPT),
+        "BadMemory": Case(
+            "`{code}` is read", "decide by memory outside of the model", in_program=" once, while exporting"
+        ),
         "BadBackendEnabled": Case(
             "`{code}` is False while a program is made, whatever it is in eager", "make it an option of the module"
         ),
-        "BadBackendFlag": Case(_SETTING, "make it an option of the module"),
+        "BadBackendFlag": Case(_SETTING, "make it an option of the module", in_program=_KEPT),
     }
 
     @classmethod

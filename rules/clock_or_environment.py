@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 _INPUT = "make it an input of forward, or read it in `__init__` when it belongs to the model"
 _INIT = "read it in `__init__`, or make it an input of forward"
 _BUFFER = "keep the count in a registered buffer and add to it in place"
-_ONCE = "`{code}` is read once, while exporting, and is a constant of the program"
+_READ, _ONCE = "`{code}` is read", " once, while exporting, and is a constant of the program"
+_FILE, _CONTENT = "`{code}` reads a file", " once, while exporting; its content is a constant of the program"
+_NEXT, _NEVER = "`{code}` takes the next value", " while exporting, and the program never takes another"
 _BY_NAME = {
     "BadTime": (
         "time.time time.time_ns time.perf_counter time.perf_counter_ns time.monotonic time.monotonic_ns"
@@ -66,31 +68,28 @@ class ClockOrEnvironment(Rule):
     graph_breaks = ("GB0007", "GB0059", "GB0156")
     shown_by = ("other-environment",)
     cases: ClassVar = {
-        "BadTime": Case(_ONCE, _INPUT),
+        "BadTime": Case(_READ, _INPUT, in_program=_ONCE),
         "BadTimer": Case(
-            "`{code}` is read for a time that no output depends on, and the program has no clock",
+            "`{code}` is read for a time that no output depends on",
             "measure the calls of the model from outside, or behind `if not torch.compiler.is_compiling():`",
+            in_program=", and the program has no clock",
         ),
-        "BadDatetime": Case(_ONCE, _INPUT),
-        "BadEnvironmentGet": Case(_ONCE, _INIT),
-        "BadGetenv": Case(_ONCE, _INIT),
-        "BadEnvironmentItem": Case(_ONCE, _INIT),
-        "BadFileRead": Case(
-            "`{code}` reads a file once, while exporting; its content is a constant of the program", _INIT
+        "BadDatetime": Case(_READ, _INPUT, in_program=_ONCE),
+        "BadEnvironmentGet": Case(_READ, _INIT, in_program=_ONCE),
+        "BadGetenv": Case(_READ, _INIT, in_program=_ONCE),
+        "BadEnvironmentItem": Case(_READ, _INIT, in_program=_ONCE),
+        "BadFileRead": Case(_FILE, _INIT, in_program=_CONTENT),
+        "BadPathRead": Case(_FILE, _INIT, in_program=_CONTENT),
+        "BadFileTest": Case("`{code}` looks at the file system", _INIT, in_program=" once, while exporting"),
+        "BadUuid": Case(_READ, "let the caller make the id and keep it outside of the model", in_program=_ONCE),
+        "BadCounter": Case(_NEXT, _BUFFER, in_program=_NEVER),
+        "BadCounterOnSelf": Case(_NEXT, _BUFFER, in_program=_NEVER),
+        "BadProcess": Case(_READ, _INIT, in_program=_ONCE),
+        "BadHost": Case(_READ, _INIT, in_program=_ONCE),
+        "BadSleep": Case(
+            "`{code}` waits", "wait outside of the model", in_program=" once, while exporting; the program never waits"
         ),
-        "BadPathRead": Case(
-            "`{code}` reads a file once, while exporting; its content is a constant of the program", _INIT
-        ),
-        "BadFileTest": Case("`{code}` looks at the file system once, while exporting", _INIT),
-        "BadUuid": Case(_ONCE, "let the caller make the id and keep it outside of the model"),
-        "BadCounter": Case("`{code}` takes one value, while exporting; the program never takes the next", _BUFFER),
-        "BadCounterOnSelf": Case(
-            "`{code}` takes one value, while exporting; the program never takes the next", _BUFFER
-        ),
-        "BadProcess": Case(_ONCE, _INIT),
-        "BadHost": Case(_ONCE, _INIT),
-        "BadSleep": Case("`{code}` waits once, while exporting; the program never waits", "wait outside of the model"),
-        "BadCommandLine": Case("`{code}` is the command line of the exporting process", _INIT),
+        "BadCommandLine": Case("`{code}` is the command line of the process", _INIT),
     }
 
     @classmethod

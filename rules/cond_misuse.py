@@ -96,14 +96,29 @@ class CondMisuse(BranchRule):
             torch_says=_PREDICATE,
         ),
         "BadPredString": Case(
-            "the predicate `{code}` is neither a bool nor a tensor", "give a one-element tensor", torch_says=_PREDICATE
+            "the predicate `{code}` is neither a bool nor a tensor",
+            "give a one-element tensor",
+            torch_says=_PREDICATE,
+            shown_in="GoodPredOne",
         ),
         "BadOperandNumber": Case(
-            "the operand `{code}` is a Python value, not a tensor", _TENSORS, torch_says=_CONTENTS
+            "the operand `{code}` is a Python value, not a tensor",
+            _TENSORS,
+            torch_says=_CONTENTS,
+            shown_in="GoodClosureNumber",
         ),
-        "BadOperandString": Case("the operand `{code}` is a string, not a tensor", _TENSORS, torch_says=_CONTENTS),
-        "BadOperandSize": Case("the operand `{code}` is a size, not a tensor", _TENSORS, torch_says=_CONTENTS),
-        "BadOperandNone": Case("the operand `{code}` is None, not a tensor", _TENSORS, torch_says=_CONTENTS),
+        "BadOperandString": Case(
+            "the operand `{code}` is a string, not a tensor",
+            _TENSORS,
+            torch_says=_CONTENTS,
+            shown_in="GoodClosureNumber",
+        ),
+        "BadOperandSize": Case(
+            "the operand `{code}` is a size, not a tensor", _TENSORS, torch_says=_CONTENTS, shown_in="GoodClosureNumber"
+        ),
+        "BadOperandNone": Case(
+            "the operand `{code}` is None, not a tensor", _TENSORS, torch_says=_CONTENTS, shown_in="GoodClosureNumber"
+        ),
         "BadOperandModule": Case(
             "the operand `{code}` is a module, not a tensor", "close over the module instead", torch_says=_CONTENTS
         ),

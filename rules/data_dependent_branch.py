@@ -78,57 +78,93 @@ class DataDependentBranch(TruthRule):
         r"aten\.(equal|allclose|is_nonzero)",
     )
     cases: ClassVar = {
-        "BadIf": Case("`{code}` branches on the value of a tensor", _SELECT),
-        "BadIfRaise": Case("`{code}` raises on the value of a tensor", _CHECK),
-        "BadIfItem": Case("`{code}` branches on a number that was read from a tensor", _SELECT),
+        "BadIf": Case("`{code}` branches on the value of a tensor", _SELECT, shown_in="GoodWhere"),
+        "BadIfRaise": Case("`{code}` raises on the value of a tensor", _CHECK, shown_in="GoodAssertAsync"),
+        "BadIfItem": Case("`{code}` branches on a number that was read from a tensor", _SELECT, shown_in="GoodWhere"),
         "BadIfFlagBuffer": Case(
             "`{code}` is a buffer, a tensor; the branch depends on its value",
             "keep a flag that forward does not change as a Python attribute, or select with `torch.where`",
+            shown_in="GoodFlagAttribute",
         ),
         "BadWhile": Case(
             "`{code}` ends the loop on the value of a tensor",
             "loop a fixed number of times and mask with `torch.where`, or use `while_loop`",
         ),
-        "BadAssert": Case("`{code}` asserts on the value of a tensor", _CHECK),
-        "BadAssertParts": Case("`{code}` asserts on the value of a tensor", _CHECK),
-        "BadAssertMessage": Case("the message shows a tensor, and `{code}` asserts on its value", _CHECK),
-        "BadTorchAssert": Case("`{code}` asks the tensor for a Python bool", _CHECK),
-        "BadTernary": Case(_BRANCHES, _SELECT),
-        "BadNot": Case("`not` needs the truth of the tensor `{code}`", "use `~`, or `torch.logical_not`"),
-        "BadAnd": Case("`and` needs the truth of the tensor `{code}`", _JOIN),
-        "BadOr": Case("`or` needs the truth of the tensor `{code}`", _JOIN),
-        "BadAndAfterFlag": Case("where the tests before it let it through, `{code}` branches on a tensor", _SELECT),
-        "BadChained": Case("the chained comparison `{code}` asks a tensor for a Python bool", _JOIN),
-        "BadBool": Case("`{code}` makes a Python bool of a tensor", "keep it a tensor, and select with `torch.where`"),
-        "BadAll": Case("`{code}` needs the truth of each tensor", "use `torch.stack(…).all()` and `torch.where`"),
-        "BadAny": Case("`{code}` needs the truth of each tensor", "use `torch.stack(…).any()` and `torch.where`"),
-        "BadMinKey": Case("`{code}` compares tensors to choose one", _ORDER),
-        "BadMaxRows": Case(
-            "`{code}` compares the entries of a tensor in Python", "use the method: `x.max()`, `x.min()`"
+        "BadAssert": Case("`{code}` asserts on the value of a tensor", _CHECK, shown_in="GoodAssertAsync"),
+        "BadAssertParts": Case("`{code}` asserts on the value of a tensor", _CHECK, shown_in="GoodAssertAsync"),
+        "BadAssertMessage": Case(
+            "the message shows a tensor, and `{code}` asserts on its value", _CHECK, shown_in="GoodAssertAsync"
         ),
-        "BadOnOnePath": Case("`{code}` is a tensor on one path, and is branched on", _SELECT),
+        "BadTorchAssert": Case("`{code}` asks the tensor for a Python bool", _CHECK, shown_in="GoodAssertAsync"),
+        "BadTernary": Case(_BRANCHES, _SELECT, shown_in="GoodWhere"),
+        "BadNot": Case(
+            "`not` needs the truth of the tensor `{code}`", "use `~`, or `torch.logical_not`", shown_in="GoodLogical"
+        ),
+        "BadAnd": Case("`and` needs the truth of the tensor `{code}`", _JOIN, shown_in="GoodLogical"),
+        "BadOr": Case("`or` needs the truth of the tensor `{code}`", _JOIN, shown_in="GoodLogical"),
+        "BadAndAfterFlag": Case(
+            "where the tests before it let it through, `{code}` branches on a tensor", _SELECT, shown_in="GoodWhere"
+        ),
+        "BadChained": Case(
+            "the chained comparison `{code}` asks a tensor for a Python bool", _JOIN, shown_in="GoodLogical"
+        ),
+        "BadBool": Case(
+            "`{code}` makes a Python bool of a tensor",
+            "keep it a tensor, and select with `torch.where`",
+            shown_in="GoodWhere",
+        ),
+        "BadAll": Case(
+            "`{code}` needs the truth of each tensor",
+            "use `torch.stack(…).all()` and `torch.where`",
+            shown_in="GoodWhere",
+        ),
+        "BadAny": Case(
+            "`{code}` needs the truth of each tensor",
+            "use `torch.stack(…).any()` and `torch.where`",
+            shown_in="GoodWhere",
+        ),
+        "BadMinKey": Case("`{code}` compares tensors to choose one", _ORDER, shown_in="GoodArgmin"),
+        "BadMaxRows": Case(
+            "`{code}` compares the entries of a tensor in Python",
+            "use the method: `x.max()`, `x.min()`",
+            shown_in="GoodMax",
+        ),
+        "BadOnOnePath": Case("`{code}` is a tensor on one path, and is branched on", _SELECT, shown_in="GoodWhere"),
         "BadMaxItem": Case(
             "`{code}` compares a number that was read from a tensor",
             "stay with tensors: `torch.clamp`, `torch.maximum`",
+            shown_in="GoodClamp",
         ),
-        "BadSorted": Case("`{code}` compares tensors to order them", _ORDER),
-        "BadSortedKey": Case("`{code}` compares tensors to order them", _ORDER),
-        "BadSort": Case("`{code}` compares tensors to order them", _ORDER),
+        "BadSorted": Case("`{code}` compares tensors to order them", _ORDER, shown_in="GoodArgmin"),
+        "BadSortedKey": Case("`{code}` compares tensors to order them", _ORDER, shown_in="GoodArgmin"),
+        "BadSort": Case("`{code}` compares tensors to order them", _ORDER, shown_in="GoodArgmin"),
         "BadGroupBy": Case(
             "`{code}` compares values that were read from a tensor", "compare neighbours: `x[1:] != x[:-1]`"
         ),
-        "BadIn": Case("`{code}` looks a value up in a tensor", "use `(x == value).any()` and `torch.where`"),
-        "BadInList": Case("`{code}` compares a tensor with each entry", "use `torch.isin` and `torch.where`"),
+        "BadIn": Case(
+            "`{code}` looks a value up in a tensor", "use `(x == value).any()` and `torch.where`", shown_in="GoodWhere"
+        ),
+        "BadInList": Case(
+            "`{code}` compares a tensor with each entry", "use `torch.isin` and `torch.where`", shown_in="GoodIsin"
+        ),
         "BadListIndex": Case(
             "`{code}` compares each entry with a tensor", "use `(table == value).nonzero()` or `argmax`"
         ),
-        "BadMatch": Case("`match {code}` compares a tensor with the patterns", _SELECT),
-        "BadMatchGuard": Case(_BRANCHES, _SELECT),
-        "BadEqual": Case("`{code}` gives a Python bool", "use `(x == y).all()` and `torch.where`"),
-        "BadAllclose": Case("`{code}` gives a Python bool", "use `torch.isclose(x, y).all()` and `torch.where`"),
-        "BadIsNonzero": Case("`{code}` gives a Python bool", "use `x != 0` and `torch.where`"),
-        "BadComprehensionIf": Case("`{code}` drops entries by the value of a tensor", "keep all, and mask"),
-        "BadFilter": Case("`{code}` drops entries by the value of a tensor", "keep all, and mask"),
+        "BadMatch": Case("`match {code}` compares a tensor with the patterns", _SELECT, shown_in="GoodWhere"),
+        "BadMatchGuard": Case(_BRANCHES, _SELECT, shown_in="GoodWhere"),
+        "BadEqual": Case(
+            "`{code}` gives a Python bool", "use `(x == y).all()` and `torch.where`", shown_in="GoodWhere"
+        ),
+        "BadAllclose": Case(
+            "`{code}` gives a Python bool", "use `torch.isclose(x, y).all()` and `torch.where`", shown_in="GoodWhere"
+        ),
+        "BadIsNonzero": Case("`{code}` gives a Python bool", "use `x != 0` and `torch.where`", shown_in="GoodWhere"),
+        "BadComprehensionIf": Case(
+            "`{code}` drops entries by the value of a tensor", "keep all, and mask", shown_in="GoodWhere"
+        ),
+        "BadFilter": Case(
+            "`{code}` drops entries by the value of a tensor", "keep all, and mask", shown_in="GoodWhere"
+        ),
         "BadDistribution": Case("`{code}` checks its arguments, which are tensors", _VALIDATE),
         "BadStandardNormal": Case("`{code}` checks its arguments", _VALIDATE),
         "BadLogProb": Case(

@@ -57,11 +57,13 @@ class DataDependentSizeBranch(TruthRule):
             "`{code}` raises on a size that depends on data", "use `torch._check(…)`, which both modes keep"
         ),
         "BadMatchSize": Case("`case {code}` compares `{name}`, a size that depends on data", _MASK),
-        "BadWhileSize": Case("`{code}` ends the loop on a size that depends on data", _FIXED),
-        "BadForShape": Case("`{code}` has as many steps as data says", _FIXED),
-        "BadForRows": Case("`{code}` has as many rows as data says", _FIXED),
-        "BadForZipped": Case("`{code}` has as many places as data says", _FIXED),
-        "BadForCount": Case("`{code}` has as many steps as a tensor's value says", _FIXED),
+        "BadWhileSize": Case(
+            "`{code}` ends the loop on a size that depends on data", _FIXED, shown_in="GoodMaskedWrite"
+        ),
+        "BadForShape": Case("`{code}` has as many steps as data says", _FIXED, shown_in="GoodMaskedWrite"),
+        "BadForRows": Case("`{code}` has as many rows as data says", _FIXED, shown_in="GoodMaskedWrite"),
+        "BadForZipped": Case("`{code}` has as many places as data says", _FIXED, shown_in="GoodMaskedWrite"),
+        "BadForCount": Case("`{code}` has as many steps as a tensor's value says", _FIXED, shown_in="GoodMaskedWrite"),
     }
 
     @classmethod

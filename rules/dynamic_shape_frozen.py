@@ -63,8 +63,9 @@ class DynamicShapeFrozen(Rule):
         "BadRounded": Case("`{code}` makes a constant of dim {dim}, which is declared dynamic", _SYMBOLIC),
         "BadBranch": Case("`{code}` decides by dim {dim}, which is declared dynamic; one way is kept", _BOTH),
         "BadAutoBranch": Case(
-            "`{code}` decides by dim {dim}, which `{how}` leaves to torch; the program takes the sizes of one way",
+            "`{code}` decides by dim {dim}, which `{how}` leaves to torch",
             _BOTH,
+            in_program="; the program takes the sizes of one way",
         ),
         "BadAssert": Case("`{code}` narrows dim {dim}, which is declared dynamic", "declare the dim with this range"),
         "BadWhile": Case(
@@ -79,9 +80,7 @@ class DynamicShapeFrozen(Rule):
         "BadUnbind": Case("`{code}` makes one tensor for every row of dim {dim}, which is declared dynamic", _ROWS),
         "BadList": Case("`{code}` makes one tensor for every row of dim {dim}, which is declared dynamic", _WHOLE),
         "BadRepeatedList": Case("`{code}` makes a Python list as long as dim {dim}, which is declared dynamic", _WHOLE),
-        "BadText": Case(
-            "`{code}` writes the sample's size of dim {dim} into the program", "leave sizes out of strings"
-        ),
+        "BadText": Case("`{code}` writes the sample's size of dim {dim} into a string", "leave sizes out of strings"),
         "BadLookup": Case("`{code}` looks up dim {dim}, which is declared dynamic, in Python", "use a tensor as table"),
         "BadMinimum": Case(
             "`{code}` decides by dim {dim}, which is declared dynamic", "declare the dim with the narrower range"

@@ -35,11 +35,17 @@ class GeneratorState(Rule):
     graph_breaks = ("GB0003", "GB4347", "GB0253", "GB8335")
     torch_says = (r"Found <class '(generator|map|zip|dict_\w+)'> in output",)
     cases: ClassVar = {
-        "BadStoredGenerator": Case("`{code}` advances an iterator that outlives the call", _BUFFER),
-        "BadForOverStored": Case("`{code}` is used up by the first call that loops over it", _BUFFER),
-        "BadGlobalIterator": Case("`{code}` advances an iterator that outlives the call", _BUFFER),
-        "BadYieldingForward": Case("`forward` is a generator", _LIST),
-        "BadReturnedGenerator": Case("`{code}` is an iterator, not a result", _LIST),
+        "BadStoredGenerator": Case(
+            "`{code}` advances an iterator that outlives the call", _BUFFER, shown_in="GoodBufferStep"
+        ),
+        "BadForOverStored": Case(
+            "`{code}` is used up by the first call that loops over it", _BUFFER, shown_in="GoodBufferStep"
+        ),
+        "BadGlobalIterator": Case(
+            "`{code}` advances an iterator that outlives the call", _BUFFER, shown_in="GoodBufferStep"
+        ),
+        "BadYieldingForward": Case("`forward` is a generator", _LIST, shown_in="GoodGeneratorIntoList"),
+        "BadReturnedGenerator": Case("`{code}` is an iterator, not a result", _LIST, shown_in="GoodGeneratorIntoList"),
     }
 
     @classmethod

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _CALL = "give dtype and device at the call"
 _BEFORE = "set it outside of the model, before it is called"
-_MESSAGE = "`{code}` changes a setting of the process, which the program does not carry"
+_CHANGES, _NOT_CARRIED = "`{code}` changes a setting of the process", ", which the program does not carry"
 _BY_NAME = {
     "BadDefaultDtype": "torch.set_default_dtype",
     "BadDefaultTensorType": "torch.set_default_tensor_type",
@@ -50,15 +50,19 @@ class GlobalTorchSetting(Rule):
     mended_by = ("interface", "made-once")
     graph_breaks = ("GB0007", "GB0008", "GB0142", "GB0208")
     cases: ClassVar = {
-        "BadDefaultDtype": Case("`{code}` changes the default dtype; the program computes with the usual one", _CALL),
-        "BadDefaultTensorType": Case(_MESSAGE, _CALL),
-        "BadDeviceContext": Case("`{code}` sets a default device for a block", _CALL),
-        "BadThreads": Case(_MESSAGE, _BEFORE),
-        "BadThreadCount": Case(
-            "`{code}` is the thread count of the exporting process, a constant of the program", _BEFORE
+        "BadDefaultDtype": Case(
+            "`{code}` changes the default dtype", _CALL, in_program="; the program computes with the usual one"
         ),
-        "BadBackendFlags": Case(_MESSAGE, _BEFORE),
-        "BadAttentionKernel": Case(_MESSAGE, "use `torch.nn.attention.sdpa_kernel`, which is followed"),
+        "BadDefaultTensorType": Case(_CHANGES, _CALL, in_program=_NOT_CARRIED),
+        "BadDeviceContext": Case("`{code}` sets a default device for a block", _CALL),
+        "BadThreads": Case(_CHANGES, _BEFORE, in_program=_NOT_CARRIED),
+        "BadThreadCount": Case(
+            "`{code}` is the thread count of the process", _BEFORE, in_program=", a constant of the program"
+        ),
+        "BadBackendFlags": Case(_CHANGES, _BEFORE, in_program=_NOT_CARRIED),
+        "BadAttentionKernel": Case(
+            _CHANGES, "use `torch.nn.attention.sdpa_kernel`, which is followed", in_program=_NOT_CARRIED
+        ),
         "BadAnomalyMode": Case("`{code}` debugs gradients; a program has none", "leave it to the training script"),
         "BadAnomalySwitch": Case("`{code}` debugs gradients; a program has none", "leave it to the training script"),
         "BadSavedTensors": Case(
@@ -66,12 +70,13 @@ class GlobalTorchSetting(Rule):
         ),
         "BadDispatchMode": Case("`{code}` sends every operator through Python", "leave the mode outside of the model"),
         "BadExitStack": Case("`{code}` puts contexts together while the model runs", "write the `with` statements out"),
-        "BadWarningsFilter": Case("`{code}` filters warnings of the exporting process", _BEFORE),
-        "BadRedirect": Case("`{code}` catches what the exporting process prints", _BEFORE),
+        "BadWarningsFilter": Case("`{code}` filters warnings of the process", _BEFORE),
+        "BadRedirect": Case("`{code}` catches what the process prints", _BEFORE),
         "BadStatefulContext": Case(
-            "the context manager `{code}` keeps something from call to call; the program never does it",
+            "the context manager `{code}` keeps something from call to call",
             "return what is measured, keep counts in a buffer, or enter it only when not"
-            " `torch.compiler.is_exporting()`",
+            " `torch.compiler.is_compiling()`",
+            in_program="; the program never does it",
         ),
     }
 

@@ -21,7 +21,7 @@ import libcst as cst
 from exportlint import Case, Code, Rule, Severity, Source, Visitor, called
 
 _OPTION = "make the choice an option of the module, or use `self.training`"
-_MESSAGE = "`{code}` is answered once, while exporting; the program has one of the two ways"
+_ASKS, _ONE_WAY = "`{code}` asks what autograd does", " once, while exporting; the program has one of the two ways"
 _ASKED = {
     "torch.is_grad_enabled": "BadGradEnabled",
     "torch.is_inference_mode_enabled": "BadInferenceMode",
@@ -33,12 +33,12 @@ class GradModeBranch(Rule):
     graph_breaks = ("GB0045", "GB0046")
     shown_by = ("gradients",)
     cases: ClassVar = {
-        "BadGradEnabled": Case(_MESSAGE, _OPTION),
-        "BadGradTernary": Case(_MESSAGE, _OPTION),
-        "BadInferenceMode": Case(_MESSAGE, _OPTION),
-        "BadIsInference": Case(_MESSAGE, _OPTION),
-        "BadGradFn": Case(_MESSAGE, _OPTION),
-        "BadRequiresGrad": Case(_MESSAGE, _OPTION),
+        "BadGradEnabled": Case(_ASKS, _OPTION, in_program=_ONE_WAY),
+        "BadGradTernary": Case(_ASKS, _OPTION, in_program=_ONE_WAY),
+        "BadInferenceMode": Case(_ASKS, _OPTION, in_program=_ONE_WAY),
+        "BadIsInference": Case(_ASKS, _OPTION, in_program=_ONE_WAY),
+        "BadGradFn": Case(_ASKS, _OPTION, in_program=_ONE_WAY),
+        "BadRequiresGrad": Case(_ASKS, _OPTION, in_program=_ONE_WAY),
     }
 
     @classmethod

@@ -5,7 +5,7 @@ Why: strict mode follows the model with Dynamo and must get one whole graph. A f
 Non-strict mode does not ask Dynamo and goes through, but refuses `disable(recursive=False)`.
 
 Instead: drop the decorator where torch can follow the code today, export with `strict=False`, or keep what is only for
-eager mode behind `if not torch.compiler.is_exporting():`.
+eager mode behind `if not torch.compiler.is_compiling():`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from exportlint import Code, FunctionInfo
 
 _DROP = "drop the decorator, or export with `strict=False`"
-_AWAY = "leave it out of forward, or put it behind `if not torch.compiler.is_exporting():`"
+_AWAY = "leave it out of forward, or put it behind `if not torch.compiler.is_compiling():`"
 _DISABLE = frozenset(
     {"torch.compiler.disable", "torch._dynamo.disable", "torch._dynamo.eval_frame.disable", "torch._disable_dynamo"}
 )
@@ -44,14 +44,28 @@ class GraphBreakForced(Rule):
         r"Skip (inlining|calling) `torch\.compiler\.disable",
     )
     cases: ClassVar = {
-        "BadDisabledMethod": Case("`{code}` runs a function that is hidden from the compiler", _DROP),
-        "BadDisabledOneLevel": Case("`{code}` runs a function under `disable(recursive=False)`", _DROP),
-        "BadDisabledInPlace": Case("`{code}` hides a function from the compiler", _DROP),
-        "BadDisabledAttribute": Case("`{code}` runs something that was hidden from the compiler in `__init__`", _DROP),
-        "BadDisabledForward": Case("`{name}` itself is hidden from the compiler", _DROP),
+        "BadDisabledMethod": Case(
+            "`{code}` runs a function that is hidden from the compiler", _DROP, compiled_suggestion="drop the decorator"
+        ),
+        "BadDisabledOneLevel": Case(
+            "`{code}` runs a function under `disable(recursive=False)`", _DROP, compiled_suggestion="drop the decorator"
+        ),
+        "BadDisabledInPlace": Case(
+            "`{code}` hides a function from the compiler", _DROP, compiled_suggestion="drop the decorator"
+        ),
+        "BadDisabledAttribute": Case(
+            "`{code}` runs something that was hidden from the compiler in `__init__`",
+            _DROP,
+            compiled_suggestion="drop the decorator",
+        ),
+        "BadDisabledForward": Case(
+            "`{name}` itself is hidden from the compiler", _DROP, compiled_suggestion="drop the decorator"
+        ),
         "BadGraphBreak": Case("`{code}` asks for a graph break", _AWAY),
         "BadMarkDynamic": Case(
-            "`{code}` steers the compiler from inside", "declare sizes by `dynamic_shapes=` at the export"
+            "`{code}` steers the compiler from inside",
+            "declare sizes by `dynamic_shapes=` at the export",
+            compiled_suggestion="call it on the input, before the model",
         ),
         "BadReset": Case("`{code}` resets the compiler from inside", _AWAY),
         "BadStance": Case("`{code}` steers the compiler from inside", _AWAY),

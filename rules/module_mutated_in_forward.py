@@ -38,18 +38,61 @@ class ModuleMutatedInForward(Rule):
     graph_breaks = ("GB0208",)
     torch_says = (r"_apply\(\): Couldn't swap",)
     cases: ClassVar = {
-        "BadDelAttribute": Case("`{code}` deletes an attribute that the next call would find missing", _BEFORE),
-        "BadReplacedSubmodule": Case("`{code}` replaces a submodule for all later calls", _BEFORE),
-        "BadSwappedLayers": Case("`{code}` changes the order of the layers for all later calls", _BEFORE),
-        "BadDroppedLayer": Case("`{code}` drops a layer for all later calls", _BEFORE),
+        "BadDelAttribute": Case(
+            "`{code}` deletes an attribute that the next call would find missing",
+            _BEFORE,
+            shown_in="GoodPrepared",
+            compiled_suggestion="prepare the module in `__init__` or before it is compiled",
+        ),
+        "BadReplacedSubmodule": Case(
+            "`{code}` replaces a submodule for all later calls",
+            _BEFORE,
+            shown_in="GoodPrepared",
+            compiled_suggestion="prepare the module in `__init__` or before it is compiled",
+        ),
+        "BadSwappedLayers": Case(
+            "`{code}` changes the order of the layers for all later calls",
+            _BEFORE,
+            shown_in="GoodPrepared",
+            compiled_suggestion="prepare the module in `__init__` or before it is compiled",
+        ),
+        "BadDroppedLayer": Case(
+            "`{code}` drops a layer for all later calls",
+            _BEFORE,
+            shown_in="GoodPrepared",
+            compiled_suggestion="prepare the module in `__init__` or before it is compiled",
+        ),
         "BadToDtype": Case(
-            "`{code}` converts the weights of a module", "convert the input, or the module before the export"
+            "`{code}` converts the weights of a module",
+            "convert the input, or the module before the export",
+            shown_in="GoodInputConverted",
+            compiled_suggestion="convert the input, or the module before it is compiled",
         ),
         "BadToDevice": Case("`{code}` moves the weights of a module", "move the module before the export"),
-        "BadModulesItem": Case("`{code}` changes what the module holds", _BEFORE),
-        "BadWeightNorm": Case("`{code}` changes how a module makes its weights", _BEFORE),
-        "BadPruned": Case("`{code}` changes the weights of a module with every call", _BEFORE),
-        "BadLoadStateDict": Case("`{code}` loads weights", _BEFORE),
+        "BadModulesItem": Case(
+            "`{code}` changes what the module holds",
+            _BEFORE,
+            shown_in="GoodPrepared",
+            compiled_suggestion="prepare the module in `__init__` or before it is compiled",
+        ),
+        "BadWeightNorm": Case(
+            "`{code}` changes how a module makes its weights",
+            _BEFORE,
+            shown_in="GoodPrepared",
+            compiled_suggestion="prepare the module in `__init__` or before it is compiled",
+        ),
+        "BadPruned": Case(
+            "`{code}` changes the weights of a module with every call",
+            _BEFORE,
+            shown_in="GoodPrepared",
+            compiled_suggestion="prepare the module in `__init__` or before it is compiled",
+        ),
+        "BadLoadStateDict": Case(
+            "`{code}` loads weights",
+            _BEFORE,
+            shown_in="GoodPrepared",
+            compiled_suggestion="prepare the module in `__init__` or before it is compiled",
+        ),
     }
 
     @classmethod

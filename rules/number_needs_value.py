@@ -70,7 +70,7 @@ class NumberNeedsValue(Rule):
     cases: ClassVar = {
         "BadSorted": Case("`{code}` orders numbers that were read from a tensor", "use `torch.sort`"),
         "BadDivmod": Case("`{code}` divides a number that was read from a tensor", "use `n // d` and `n % d`"),
-        "BadHash": Case(_HASHES, _TENSORS),
+        "BadHash": Case(_HASHES, _TENSORS, shown_in="GoodSorted"),
         "BadSet": Case(_HASHES, "use `torch.unique`"),
         "BadDict": Case(_HASHES, _TABLE),
         "BadDictComprehension": Case(_HASHES, _TABLE),
@@ -82,7 +82,9 @@ class NumberNeedsValue(Rule):
             "`{code}` gives NumPy numbers that were read from a tensor", "use the function of torch"
         ),
         "BadAsTensor": Case("`{code}` makes a tensor of a number that was read", "use `torch.tensor(n)`"),
-        "BadAsTensorOfList": Case("`{code}` makes a tensor of numbers that were read", "use the tensor itself"),
+        "BadAsTensorOfList": Case(
+            "`{code}` makes a tensor of numbers that were read", "use the tensor itself", shown_in="GoodStacked"
+        ),
         "BadTensorOfTensors": Case("`{code}` makes a tensor of a list of tensors", "use `torch.stack`"),
         "BadPower": Case("`{code}` has a number that was read as its exponent", "use `torch.pow`"),
         "BadIsInstance": Case(
@@ -96,14 +98,14 @@ class NumberNeedsValue(Rule):
         "BadMedian": Case("`{code}` orders or counts numbers that were read from a tensor", "use `values.median()`"),
         "BadSumOfTests": Case("`{code}` counts by tests of numbers that were read", "use `(values > x).sum()`"),
         "BadRangeLength": Case("`{code}` goes through a range whose end was read from a tensor", "use `torch.arange`"),
-        "BadSplit": Case(_ARGUMENT, _FIXED),
-        "BadChunk": Case(_ARGUMENT, _FIXED),
-        "BadTranspose": Case(_ARGUMENT, _FIXED),
-        "BadPoolWidth": Case(_ARGUMENT, _FIXED),
-        "BadDropout": Case(_ARGUMENT, _FIXED),
-        "BadDim": Case(_ARGUMENT, _FIXED),
-        "BadClasses": Case(_ARGUMENT, _FIXED),
-        "BadSteps": Case(_ARGUMENT, _FIXED),
+        "BadSplit": Case(_ARGUMENT, _FIXED, shown_in="GoodConstants"),
+        "BadChunk": Case(_ARGUMENT, _FIXED, shown_in="GoodConstants"),
+        "BadTranspose": Case(_ARGUMENT, _FIXED, shown_in="GoodConstants"),
+        "BadPoolWidth": Case(_ARGUMENT, _FIXED, shown_in="GoodConstants"),
+        "BadDropout": Case(_ARGUMENT, _FIXED, shown_in="GoodConstants"),
+        "BadDim": Case(_ARGUMENT, _FIXED, shown_in="GoodConstants"),
+        "BadClasses": Case(_ARGUMENT, _FIXED, shown_in="GoodConstants"),
+        "BadSteps": Case(_ARGUMENT, _FIXED, shown_in="GoodConstants"),
     }
 
     @classmethod

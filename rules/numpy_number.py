@@ -39,22 +39,32 @@ class NumpyNumber(TruthRule):
     graph_breaks = ("GB0170", "GB0208")
     torch_says = (r"attempted to jump with NumpyNdarrayVariable",)
     cases: ClassVar = {
-        "BadBranchOnNumber": Case(_BRANCHES, _INT),
-        "BadTernary": Case(_BRANCHES, _INT),
-        "BadBranchOnEntry": Case("`{code}` branches on an array that the module keeps", _ON_SELF),
-        "BadItem": Case("`{code}` takes a number out of an array", "write `int(…)` around it instead of `.item()`"),
-        "BadSizeOnSelf": Case("`{code}` is given a NumPy number as a size", _ON_SELF),
-        "BadSizeInForward": Case("`{code}` is given a NumPy number as a size", _INT),
-        "BadRangeOnSelf": Case("`{code}` counts with a NumPy number", _ON_SELF),
-        "BadRangeInForward": Case("`{code}` counts with a NumPy number", _INT),
-        "BadScaleOnSelf": Case("`{code}` computes with a NumPy number that the module keeps", _ON_SELF),
-        "BadFloatOnSelf": Case("`{code}` reads a NumPy number that the module keeps", _ON_SELF),
-        "BadIntOnSelf": Case("`{code}` reads a NumPy number that the module keeps", _ON_SELF),
-        "BadRounded": Case(
-            "`{code}` rounds a NumPy number", "make it a Python number before: `math.ceil(n / int(hop))`"
+        "BadBranchOnNumber": Case(_BRANCHES, _INT, shown_in="GoodMath"),
+        "BadTernary": Case(_BRANCHES, _INT, shown_in="GoodMath"),
+        "BadBranchOnEntry": Case(
+            "`{code}` branches on an array that the module keeps", _ON_SELF, shown_in="GoodIntInInit"
         ),
-        "BadRoundedOnSelf": Case("`{code}` rounds what is computed with a NumPy number", _ON_SELF),
-        "BadSliceInForward": Case("`{code}` is a slice with a NumPy number as a bound", _INT),
+        "BadItem": Case("`{code}` takes a number out of an array", "write `int(…)` around it instead of `.item()`"),
+        "BadSizeOnSelf": Case("`{code}` is given a NumPy number as a size", _ON_SELF, shown_in="GoodIntInInit"),
+        "BadSizeInForward": Case("`{code}` is given a NumPy number as a size", _INT, shown_in="GoodMath"),
+        "BadRangeOnSelf": Case("`{code}` counts with a NumPy number", _ON_SELF, shown_in="GoodIntInInit"),
+        "BadRangeInForward": Case("`{code}` counts with a NumPy number", _INT, shown_in="GoodMath"),
+        "BadScaleOnSelf": Case(
+            "`{code}` computes with a NumPy number that the module keeps", _ON_SELF, shown_in="GoodIntInInit"
+        ),
+        "BadFloatOnSelf": Case(
+            "`{code}` reads a NumPy number that the module keeps", _ON_SELF, shown_in="GoodIntInInit"
+        ),
+        "BadIntOnSelf": Case("`{code}` reads a NumPy number that the module keeps", _ON_SELF, shown_in="GoodIntInInit"),
+        "BadRounded": Case(
+            "`{code}` rounds a NumPy number",
+            "make it a Python number before: `math.ceil(n / int(hop))`",
+            shown_in="GoodRoundedByInt",
+        ),
+        "BadRoundedOnSelf": Case(
+            "`{code}` rounds what is computed with a NumPy number", _ON_SELF, shown_in="GoodIntInInit"
+        ),
+        "BadSliceInForward": Case("`{code}` is a slice with a NumPy number as a bound", _INT, shown_in="GoodMath"),
     }
 
     @classmethod

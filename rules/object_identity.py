@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _VALUES = "compare values, or pass the choice in when the model is built"
 _BUILD = "decide it in `__init__`, where the real objects are at hand"
-_ADDRESS = "`{code}` is an address, and becomes a constant of the program"
+_ADDRESS, _CONSTANT = "`{code}` is an address", ", and becomes a constant of the program"
 _STORAGE = frozenset({"untyped_storage", "storage", "_typed_storage"})
 _TELLS = frozenset({"print", "warn", "debug", "info", "warning", "error", "critical", "exception", "log", "_check"})
 _ASKS = _STORAGE | {"id", "hash", "data_ptr", "storage_offset", "is_set_to"}
@@ -38,14 +38,15 @@ class ObjectIdentity(Rule):
     graph_breaks = ("GB0141", "GB0176", "GB0191", "GB5976")
     torch_says = (r"Cannot access data pointer of Tensor", r"call_id\(\) with", r"Data pointer comparison")
     cases: ClassVar = {
-        "BadId": Case(_ADDRESS, _VALUES),
-        "BadIdModule": Case(_ADDRESS, _BUILD),
-        "BadIdSelf": Case(_ADDRESS, _BUILD),
-        "BadHash": Case("`{code}` is made of an address, and becomes a constant of the program", _VALUES),
-        "BadHashModule": Case("`{code}` is made of an address, and becomes a constant of the program", _BUILD),
+        "BadId": Case(_ADDRESS, _VALUES, in_program=_CONSTANT),
+        "BadIdModule": Case(_ADDRESS, _BUILD, in_program=_CONSTANT),
+        "BadIdSelf": Case(_ADDRESS, _BUILD, in_program=_CONSTANT),
+        "BadHash": Case("`{code}` is made of an address", _VALUES, in_program=_CONSTANT),
+        "BadHashModule": Case("`{code}` is made of an address", _BUILD, in_program=_CONSTANT),
         "BadHashText": Case(
-            "`{code}` is another number in each process, and becomes a constant of the program",
+            "`{code}` is another number in each process",
             "compute a number of your own once, in `__init__`, as `zlib.crc32(text.encode())` is",
+            in_program=_CONSTANT,
         ),
         "BadIs": Case("`{code}` asks whether two tensors are one object; the sample inputs decide for good", _VALUES),
         "BadTypeIs": Case(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from exportlint import Code
 
 _TORCH = "draw with torch (`torch.rand(())`, `torch.randn_like(x)`), or let the caller draw and pass a tensor"
-_MESSAGE = "`{code}` draws once, while exporting, and the number is a constant of the program"
+_DRAWS, _CONSTANT = "`{code}` draws", " once, while exporting, and the number is a constant of the program"
 _BRANCH = "draw with `torch.rand(())` and select with `torch.where`, or keep it behind `if self.training:`"
 # Functions of these modules that build a generator and draw nothing.
 _MAKERS = frozenset({"random.Random", "numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator"})
@@ -40,17 +40,15 @@ class PythonRandom(Rule):
     mended_by = ("made-once", "state-in-buffers")
     graph_breaks = ("GB0007", "GB0156", "GB0297")
     cases: ClassVar = {
-        "BadPythonRandom": Case(_MESSAGE, _TORCH),
-        "BadChoice": Case("`{code}` chooses once, while exporting", _BRANCH),
+        "BadPythonRandom": Case(_DRAWS, _TORCH, in_program=_CONSTANT),
+        "BadChoice": Case("`{code}` chooses", _BRANCH, in_program=" once, while exporting"),
         "BadSeed": Case(
-            "`{code}` seeds Python's generator while exporting; the program has none",
+            "`{code}` seeds Python's generator",
             "leave seeding to the caller; torch's own random operators follow `torch.manual_seed` outside the model",
+            in_program=" while exporting; the program has none",
         ),
-        "BadNumpyRandom": Case(_MESSAGE, _TORCH),
-        "BadRandomInstance": Case(
-            "`{code}` draws from a Python generator, once, while exporting; the number is a constant of the program",
-            _TORCH,
-        ),
+        "BadNumpyRandom": Case(_DRAWS, _TORCH, in_program=_CONSTANT),
+        "BadRandomInstance": Case("`{code}` draws from a Python generator", _TORCH, in_program=_CONSTANT),
     }
 
     @classmethod

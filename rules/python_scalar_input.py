@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 _INSTEAD = "pass a tensor, or make it an argument of `__init__`"
-_SAYS = "the value given for `{name}` becomes a constant of the program"
+_SAYS, _OF_PROGRAM = "the value given for `{name}` becomes a constant", " of the program"
 _SCALARS = {"int": "BadInt", "float": "BadFloat", "bool": "BadBool", "str": "BadStr"}
 _SEQUENCES = frozenset({"tuple", "Tuple", "list", "List", "Sequence", "Iterable"})
 # Arguments of torch functions that take Python values only.
@@ -51,12 +51,17 @@ class PythonScalarInput(Rule):
     torch_says = (r"Guard failed: \w+(\[\d+\])? ==",)
     shown_by = ("own-inputs",)
     cases: ClassVar = {
-        "BadInt": Case(_SAYS, _INSTEAD),
-        "BadFloat": Case(_SAYS, _INSTEAD),
-        "BadBool": Case(_SAYS, _INSTEAD),
-        "BadStr": Case(_SAYS, "export one program for each value, or make it an argument of `__init__`"),
-        "BadTuple": Case("the sizes given for `{name}` become constants of the program", _INSTEAD),
-        "BadSizeUntyped": Case("the size given for `{name}` becomes a constant of the program", _INSTEAD),
+        "BadInt": Case(_SAYS, _INSTEAD, in_program=_OF_PROGRAM),
+        "BadFloat": Case(_SAYS, _INSTEAD, in_program=_OF_PROGRAM),
+        "BadBool": Case(_SAYS, _INSTEAD, in_program=_OF_PROGRAM),
+        "BadStr": Case(
+            _SAYS,
+            "export one program for each value, or make it an argument of `__init__`",
+            in_program=_OF_PROGRAM,
+            compiled_suggestion="make it an argument of `__init__`",
+        ),
+        "BadTuple": Case("the sizes given for `{name}` become constants", _INSTEAD, in_program=_OF_PROGRAM),
+        "BadSizeUntyped": Case("the size given for `{name}` becomes a constant", _INSTEAD, in_program=_OF_PROGRAM),
     }
 
     @classmethod

@@ -6,7 +6,7 @@ never by the program. What forward reads back from them is a constant. Torch say
 
 Instead: return what the caller wants to know; keep counts in a registered buffer; print with the operator that a
 program keeps (`torch._higher_order_ops.print`); leave other bookkeeping out of the export by
-`if not torch.compiler.is_exporting():`.
+`if not torch.compiler.is_compiling():`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from exportlint import (
 if TYPE_CHECKING:
     from exportlint import Called, Sketch
 
-_RETURN = "return what the caller needs, or leave it out with `if not torch.compiler.is_exporting():`"
+_RETURN = "return what the caller needs, or leave it out with `if not torch.compiler.is_compiling():`"
+_ONCE = " once, while tracing"
 _SHOWN = frozenset({"warning", "warn", "error", "critical", "exception", "log"})
 _LOGGED = _SHOWN | {"info", "debug"}
 _WRITERS = frozenset({"torch.save", "pickle.dump", "json.dump", "numpy.save", "numpy.savetxt"})
@@ -46,26 +47,42 @@ class SideEffectInForward(Rule):
     mended_by = ("printed-by-program", "effect-operator", "interface", "state-in-buffers")
     graph_breaks = ("GB0059", "GB0156", "GB0291")
     cases: ClassVar = {
-        "BadPrint": Case("`{code}` prints once, while tracing", _RETURN),
-        "BadStdout": Case("`{code}` writes once, while tracing", _RETURN),
-        "BadLogging": Case("`{code}` logs once, while tracing", _RETURN),
-        "BadFileWrite": Case("`{code}` writes to a file once, while tracing", _RETURN),
+        "BadPrint": Case("`{code}` prints", _RETURN, in_program=_ONCE, shown_in="GoodReturned"),
+        "BadStdout": Case("`{code}` writes", _RETURN, in_program=_ONCE, shown_in="GoodReturned"),
+        "BadLogging": Case("`{code}` logs", _RETURN, in_program=_ONCE, shown_in="GoodReturned"),
+        "BadFileWrite": Case("`{code}` writes to a file", _RETURN, in_program=_ONCE, shown_in="GoodReturned"),
         "BadGlobalStatement": Case(
-            "`{code}` counts in a global, which is a constant of the program", "keep the count in a registered buffer"
+            "`{code}` counts in a global",
+            "keep the count in a registered buffer",
+            in_program=", which is a constant of the program",
+            shown_in="GoodBufferCount",
         ),
         "BadNonlocalCount": Case(
-            "`{code}` counts in a variable of the function around, which is a constant of the program",
+            "`{code}` counts in a variable of the function around",
             "keep the count in a registered buffer",
+            in_program=", which is a constant of the program",
+            shown_in="GoodBufferCount",
         ),
-        "BadGlobalWriteOnly": Case("`{code}` assigns a global once, while tracing", _RETURN),
-        "BadGlobalList": Case("`{code}` changes a container of the file once, while tracing", _RETURN),
+        "BadGlobalWriteOnly": Case("`{code}` assigns a global", _RETURN, in_program=_ONCE, shown_in="GoodReturned"),
+        "BadGlobalList": Case(
+            "`{code}` changes a container of the file", _RETURN, in_program=_ONCE, shown_in="GoodReturned"
+        ),
         "BadMutableDefault": Case(
-            "`{code}` changes a default argument, which all calls share", "use None and make it anew"
+            "`{code}` changes a default argument, which all calls share",
+            "use None and make it anew",
+            shown_in="GoodFreshDefault",
         ),
-        "BadCallback": Case("`{code}` runs once, while tracing; its result is not used", _RETURN),
+        "BadCallback": Case(
+            "the result of `{code}` is not used",
+            _RETURN,
+            in_program="; it runs once, while tracing",
+            shown_in="GoodReturned",
+        ),
         "BadGlobalListRead": Case(
-            "`{code}` changes a container of the file; what forward reads from it is a constant of the program",
+            "`{code}` changes a container of the file, which forward reads",
             "keep state in a registered buffer, or return it",
+            in_program="; what it reads is a constant of the program",
+            shown_in="GoodBufferCount",
         ),
     }
 

@@ -33,11 +33,12 @@ class StatefulHook(Rule):
     words = r"register_forward_(pre_)?hook\b"
     cases: ClassVar = {
         "BadCountingHook": Case(
-            "`{code}` in a hook counts once, while tracing", "keep the count in a registered buffer"
+            "`{code}` in a hook counts", "keep the count in a registered buffer", in_program=" once, while tracing"
         ),
         "BadGrabbingHook": Case(
             "`{code}` in a hook keeps what tracing put there",
             "empty the list in forward before the hooks fill it, or return the intermediate results",
+            shown_in="GoodClearedList",
         ),
     }
 

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 _BRANCH = "write the data-dependent part with `torch.where` or `torch.cond`, and catch the one exception that is meant"
 _EX = "use an operation that reports instead of raising (`cholesky_ex`, `inv_ex`, `pinv`), and `torch.where`"
 _SWALLOWS = "`{name}` also catches the tracer's refusal of the data-dependent code it guards"
-_WAITS = "`{name}` waits for a failure of `{op}` that only values can cause; the program has no fallback"
+_WAITS = "`{name}` waits for a failure of `{op}` that only values can cause"
+_NO_FALLBACK = "; the program has no fallback"
 _BROAD = frozenset({"", "Exception", "BaseException", "RuntimeError"})
 _LINALG = frozenset({"LinAlgError", "_LinAlgError"})
 _RAISING = frozenset(
@@ -73,17 +74,17 @@ class SwallowedTracerError(TruthRule):
         ),
         "BadFinally": Case("the `return` in `finally` drops the tracer's refusal of what is tried", _BRANCH),
         "BadAssertCaught": Case("`{name}` waits for an assertion on a tensor to fail", "use `torch.where`"),
-        "BadCholesky": Case(_WAITS, _EX),
+        "BadCholesky": Case(_WAITS, _EX, in_program=_NO_FALLBACK),
         "BadIndexOutOfRange": Case(
-            "`{name}` waits for an index out of range; the program has no fallback", "clamp or mask the index"
+            "`{name}` waits for an index out of range", "clamp or mask the index", in_program=_NO_FALLBACK
         ),
-        "BadShapeFallback": Case("`{name}` waits for `view` to fail; the program has no fallback", "use `reshape`"),
+        "BadShapeFallback": Case("`{name}` waits for `view` to fail", "use `reshape`", in_program=_NO_FALLBACK),
         "BadMissingKwarg": Case(
             "`{name}` waits for a module to refuse an argument",
             "look at the signature in `__init__`, or test the class",
         ),
         "BadCheckCaught": Case("`{name}` waits for a failed `torch._check`", "use `torch.where`"),
-        "BadMultinomial": Case(_WAITS, "clamp the weights so that they can be sampled"),
+        "BadMultinomial": Case(_WAITS, "clamp the weights so that they can be sampled", in_program=_NO_FALLBACK),
     }
 
     @classmethod

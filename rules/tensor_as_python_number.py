@@ -67,29 +67,55 @@ class TensorAsPythonNumber(Rule):
         r"Tensor\.tolist\(\) with non-integer tensor",
     )
     cases: ClassVar = {
-        "BadInt": Case("`{code}` makes a Python int of a tensor", _ITEM),
+        "BadInt": Case(
+            "`{code}` makes a Python int of a tensor",
+            _ITEM,
+            shown_in="GoodTypeConversion",
+            compiled_suggestion="stay with tensors (`.long()`, `.float()`)",
+        ),
         "BadIntOfItem": Case(
             "`{code}` makes a Python int of a number that was read from a tensor", "leave `int()` out"
         ),
-        "BadFloat": Case("`{code}` makes a Python float of a tensor", _ITEM),
-        "BadFloatOfItem": Case("`{code}` makes a Python float of a number that was read from a tensor", _TENSOR),
+        "BadFloat": Case(
+            "`{code}` makes a Python float of a tensor",
+            _ITEM,
+            shown_in="GoodTypeConversion",
+            compiled_suggestion="stay with tensors (`.long()`, `.float()`)",
+        ),
+        "BadFloatOfItem": Case(
+            "`{code}` makes a Python float of a number that was read from a tensor",
+            _TENSOR,
+            shown_in="GoodTypeConversion",
+        ),
         "BadComplex": Case("`{code}` makes a Python complex of a tensor", "use `torch.complex`"),
         "BadRange": Case("`{code}` counts to the value of a tensor", "loop a fixed number of times and mask"),
         "BadRepeat": Case("`{code}` repeats a list as often as a tensor says", "use `expand` or `repeat_interleave`"),
-        "BadDictKey": Case(_KEYED, _TABLE),
-        "BadDictGet": Case(_KEYED, _TABLE),
+        "BadDictKey": Case(_KEYED, _TABLE, shown_in="GoodTableLookup"),
+        "BadDictGet": Case(_KEYED, _TABLE, shown_in="GoodTableLookup"),
         "BadInSet": Case(_KEYED, "use `torch.isin`"),
-        "BadListIndex": Case(_KEYED, _TABLE),
-        "BadListIndexTensor": Case("`{code}` looks up a Python list by a tensor", _TABLE),
-        "BadModuleList": Case("`{code}` chooses a layer by a number that was read from a tensor", _HEADS),
-        "BadModuleListTensor": Case("`{code}` chooses a layer by a tensor", _HEADS),
+        "BadListIndex": Case(_KEYED, _TABLE, shown_in="GoodTableLookup"),
+        "BadListIndexTensor": Case("`{code}` looks up a Python list by a tensor", _TABLE, shown_in="GoodTableLookup"),
+        "BadModuleList": Case(
+            "`{code}` chooses a layer by a number that was read from a tensor", _HEADS, shown_in="GoodStackedHeads"
+        ),
+        "BadModuleListTensor": Case("`{code}` chooses a layer by a tensor", _HEADS, shown_in="GoodStackedHeads"),
         "BadArgmaxIndex": Case(
             "`{code}` indexes with a 0-d tensor, which strict mode wants as a number",
             "use `index_select(0, index.reshape(1))`, or non-strict mode",
+            shown_in="GoodIndexSelect",
+            compiled_suggestion="use `index_select(0, index.reshape(1))`",
         ),
-        "BadMath": Case("`{code}` computes on a tensor in Python", "use the torch function of the same name"),
-        "BadMathItem": Case("`{code}` computes on a number that was read from a tensor", "compute with torch"),
-        "BadMathLog": Case("`{code}` computes on a number that was read from a tensor", "compute with torch"),
+        "BadMath": Case(
+            "`{code}` computes on a tensor in Python",
+            "use the torch function of the same name",
+            shown_in="GoodTorchMath",
+        ),
+        "BadMathItem": Case(
+            "`{code}` computes on a number that was read from a tensor", "compute with torch", shown_in="GoodTorchMath"
+        ),
+        "BadMathLog": Case(
+            "`{code}` computes on a number that was read from a tensor", "compute with torch", shown_in="GoodTorchMath"
+        ),
         "BadCounter": Case("`{code}` uses the values of a tensor as keys", "use `torch.bincount`"),
         "BadSetOfValues": Case("`{code}` uses the values of a tensor as keys", "use `torch.unique`"),
         "BadItemInterpolate": Case(
@@ -97,7 +123,11 @@ class TensorAsPythonNumber(Rule):
         ),
         "BadChunk": Case("`{code}` cuts into as many pieces as a tensor says", "cut into a fixed number"),
         "BadOneHot": Case("`{code}` counts the classes by the largest value", "say `num_classes=`"),
-        "BadIndexList": Case("`{code}` indexes with a list of numbers that were read", "index with the tensor itself"),
+        "BadIndexList": Case(
+            "`{code}` indexes with a list of numbers that were read",
+            "index with the tensor itself",
+            shown_in="GoodVectorIndex",
+        ),
         "BadDimItem": Case("`{code}` takes its dim from a tensor", "fix the dim in the configuration"),
     }
 

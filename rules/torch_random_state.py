@@ -22,7 +22,7 @@ from exportlint import Case, Kind, Rule, Severity, called
 
 _BUFFER = "draw fixed noise in `__init__` and keep it as a buffer, or seed outside the model"
 _ARGUMENT = "leave `generator=` away, or let the caller draw and pass the noise as an input"
-_LOST = "`{code}` acts on the exporting process; the program never does it"
+_ACTS, _LOST = "`{code}` acts on the process", " that exports; the program never does it"
 _BY_NAME = {
     "BadManualSeed": (
         "torch.manual_seed torch.random.manual_seed torch.cuda.manual_seed torch.cuda.manual_seed_all"
@@ -48,16 +48,20 @@ class TorchRandomState(Rule):
     words = r"seed|[gG]enerator|rng"
     graph_breaks = ("GB0007", "GB0208", "GB0363", "GB7650", "GB0055")
     cases: ClassVar = {
-        "BadManualSeed": Case(_LOST, _BUFFER),
-        "BadSeed": Case("`{code}` gives a number that is a constant of the program", _BUFFER),
-        "BadInitialSeed": Case("`{code}` gives the seed of the exporting process, a constant of the program", _BUFFER),
-        "BadGeneratorMade": Case("`{code}` makes a generator that the program does not have", _BUFFER),
+        "BadManualSeed": Case(_ACTS, _BUFFER, in_program=_LOST),
+        "BadSeed": Case("`{code}` gives a number", _BUFFER, in_program=" that is a constant of the program"),
+        "BadInitialSeed": Case(
+            "`{code}` gives the seed of the process", _BUFFER, in_program=", a constant of the program"
+        ),
+        "BadGeneratorMade": Case("`{code}` makes a generator", _BUFFER, in_program=" that the program does not have"),
         "BadGeneratorOnSelf": Case(
-            "`{code}` acts on the generator while exporting; the program never does it", _BUFFER
+            "`{code}` acts on the generator", _BUFFER, in_program=" while exporting; the program never does it"
         ),
         "BadGeneratorUsed": Case("`{code}` draws from a generator of its own", _ARGUMENT),
-        "BadForkRng": Case("`{code}` opens a random stream of its own; the program has only one", _BUFFER),
-        "BadStateRestored": Case(_LOST, _BUFFER),
+        "BadForkRng": Case(
+            "`{code}` opens a random stream of its own", _BUFFER, in_program="; the program has only one"
+        ),
+        "BadStateRestored": Case(_ACTS, _BUFFER, in_program=_LOST),
     }
 
     def visit_Call(self, node: cst.Call) -> None:

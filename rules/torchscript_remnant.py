@@ -146,8 +146,12 @@ class TorchscriptRemnant(ScriptRule):
             "torch.export looks through `{name}`, which is scripted; torch warns that `torch.jit.script` will go",
             "drop the mark: the plain function exports",
         ),
-        "BadScriptedSubmodule": Case("`{code}` makes a TorchScript submodule", _EAGER),
-        "BadTracedSubmodule": Case("`{code}` makes a traced submodule", _EAGER),
+        "BadScriptedSubmodule": Case(
+            "`{code}` makes a TorchScript submodule", _EAGER, compiled_suggestion="keep the eager module and compile it"
+        ),
+        "BadTracedSubmodule": Case(
+            "`{code}` makes a traced submodule", _EAGER, compiled_suggestion="keep the eager module and compile it"
+        ),
         "BadFork": Case("`{code}` starts or awaits a TorchScript task", "call the function"),
         "BadJitIsinstance": Case(
             "`{code}` is TorchScript's type test", "use `isinstance` on the container and its elements"

@@ -55,7 +55,12 @@ class UnregisteredPytree(Rule):
         r"No registered serialization name for <class",
     )
     cases: ClassVar = {
-        "BadDataclassOutput": Case("`{name}` is returned and no class that pytree knows", _RETURN),
+        "BadDataclassOutput": Case(
+            "`{name}` is returned and no class that pytree knows",
+            _RETURN,
+            shown_in="GoodDict",
+            compiled_suggestion="return a dictionary or a tuple",
+        ),
         "BadDataclassInput": Case("`{name}` is an argument and no class that pytree knows", _TAKE),
         "BadObjectGiven": Case("`{name}`{where} is given to the export and no class that pytree knows", "{how}"),
         "BadNamedTupleOutput": Case("`{name}` is returned, a named tuple without a name for saving", _NAMED),
@@ -66,8 +71,18 @@ class UnregisteredPytree(Rule):
             "`torch.export.register_dataclass` does",
         ),
         "BadNamedTupleFactory": Case("`{code}` is a named tuple without a name for saving", _NAMED),
-        "BadNamespaceOutput": Case("`{name}` is returned and no class that pytree knows", _RETURN),
-        "BadSetOutput": Case("a set is returned, which pytree does not know", _RETURN),
+        "BadNamespaceOutput": Case(
+            "`{name}` is returned and no class that pytree knows",
+            _RETURN,
+            shown_in="GoodDict",
+            compiled_suggestion="return a dictionary or a tuple",
+        ),
+        "BadSetOutput": Case(
+            "a set is returned, which pytree does not know",
+            _RETURN,
+            shown_in="GoodDict",
+            compiled_suggestion="return a dictionary or a tuple",
+        ),
         "BadDtypeOutput": Case(
             "`{code}`: pytree knows no dtype and no device", "return tensors, numbers and text only"
         ),

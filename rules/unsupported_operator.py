@@ -48,6 +48,11 @@ _LAYERS = {
     "torch.ao.quantization.HistogramObserver": "BadHistogramObserver",
 }
 _OF_TENSOR = {"cov": "BadCov", "corrcoef": "BadCorrcoef", "resize_": "BadResize"}
+_OBSERVES = Case(
+    "`{code}` observes values",
+    "quantize after the export with torchao's PT2E flow",
+    compiled_suggestion="end the quantization (`convert`) before the model is compiled",
+)
 
 
 class UnsupportedOperator(Rule):
@@ -57,19 +62,27 @@ class UnsupportedOperator(Rule):
         "BadCov": Case("`{code}` compares its weights", _FORMULA),
         "BadCorrcoef": Case("`{code}` compares its weights", _FORMULA),
         "BadCombinations": Case("`{code}` selects by a mask", "index with `torch.triu_indices`"),
-        "BadCtcFunction": Case("`{code}` has no fake kernel", _LOSS),
-        "BadCtcLayer": Case("`{code}` has no fake kernel", _LOSS),
-        "BadGaussianFunction": Case("`{code}` checks the variance", _LOSS),
-        "BadGaussianLayer": Case("`{code}` checks the variance", _LOSS),
+        "BadCtcFunction": Case(
+            "`{code}` has no fake kernel", _LOSS, compiled_suggestion="keep the loss out of the compiled model"
+        ),
+        "BadCtcLayer": Case(
+            "`{code}` has no fake kernel", _LOSS, compiled_suggestion="keep the loss out of the compiled model"
+        ),
+        "BadGaussianFunction": Case(
+            "`{code}` checks the variance", _LOSS, compiled_suggestion="keep the loss out of the compiled model"
+        ),
+        "BadGaussianLayer": Case(
+            "`{code}` checks the variance", _LOSS, compiled_suggestion="keep the loss out of the compiled model"
+        ),
         "BadLobpcg": Case("`{code}` iterates in Python until the values are good enough", "use `torch.linalg.eigh`"),
         "BadLstsq": Case("`{code}` has no fake kernel", _PINV),
         "BadLinearize": Case("`{code}` traces inside the trace", "compute the linear part outside of the model"),
         "BadFunctionalVjp": Case("`{code}` asks autograd for a gradient", "use `torch.func.vjp` outside of the model"),
         "BadAdaptiveSoftmax": Case("`{code}` asks which words occur", "call `log_prob`, which computes all words"),
-        "BadFakeQuantize": Case("`{code}` observes values", "quantize after the export with torchao's PT2E flow"),
-        "BadObserver": Case("`{code}` observes values", "quantize after the export with torchao's PT2E flow"),
-        "BadMovingObserver": Case("`{code}` observes values", "quantize after the export with torchao's PT2E flow"),
-        "BadHistogramObserver": Case("`{code}` observes values", "quantize after the export with torchao's PT2E flow"),
+        "BadFakeQuantize": _OBSERVES,
+        "BadObserver": _OBSERVES,
+        "BadMovingObserver": _OBSERVES,
+        "BadHistogramObserver": _OBSERVES,
         "BadResize": Case("`{code}` changes the storage of a tensor", "use `view`, `reshape` or slices"),
     }
 

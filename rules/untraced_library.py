@@ -91,7 +91,9 @@ class UntracedLibrary(Rule):
         "BadTable": Case("`{code}` reads a table", _INIT),
         "BadThreadLocal": Case("`{code}` makes a variable of a thread or a context", _INIT),
         "BadContextRead": Case("`{code}` reads a variable of the context", "pass the value to forward"),
-        "BadContextWrite": Case("`{code}` sets a variable of the context once, while tracing", "return the value"),
+        "BadContextWrite": Case(
+            "`{code}` sets a variable of the context", "return the value", in_program=" once, while tracing"
+        ),
         "BadDispatch": Case("`{code}` makes a function that chooses by type", "decorate at the top of the file"),
         "BadWorker": Case("`{code}` asks for the worker of a data loader", "ask outside of the model"),
         "BadTypeQuestion": Case("`{code}` is answered in Python", "write the dtype out"),

@@ -152,7 +152,9 @@ def _raised() -> dict[str, Sequence[str]]:
 @cache
 def _worded() -> dict[str, Sequence[str]]:
     """What rules say themselves."""
-    return _by_form((case.message, info.name) for info in all_rules().values() for case in info.cls.cases.values())
+    return _by_form(
+        (case.exported.message, info.name) for info in all_rules().values() for case in info.cls.cases.values()
+    )
 
 
 def _by_form(sentences: Iterable[tuple[str, str]]) -> dict[str, Sequence[str]]:
@@ -341,7 +343,7 @@ def _row(entry: RuleInfo | ExportDBCase | GraphBreak) -> tuple[str, str, Sequenc
             name=entry.name,
             summary=entry.summary,
             models=" ".join(f"{name} {_CAPITAL.sub(' ', name)} {caption}" for name, caption in models),
-            messages=" ".join(f"{case.message} {case.suggestion}" for case in entry.cls.cases.values()),
+            messages=" ".join(f"{case.exported.message} {case.suggestion}" for case in entry.cls.cases.values()),
             page=entry.page,
             said=" ".join(
                 dict.fromkeys(word for rule, _, error in _measured() if rule == entry.name for word in _words(error))

@@ -70,7 +70,7 @@ class Rule(Visitor):
     ...         return self.settings.data, x.data
     ... ''', "forward"))
     >>> rule.code.sweep(rule)
-    >>> [(found.place.line, found.message) for found in rule.found]
+    >>> [(found.place.line, found.exported.message) for found in rule.found]
     [(5, '`x.data` reads past autograd')]
     """
 
@@ -128,14 +128,14 @@ class Rule(Visitor):
             return
         texts = {"code": self.code.text(node), **words}
         wording = self.cases[case]
-        message = wording.message.format_map(texts) + _trail(because)
-        suggestion = wording.suggestion.format_map(texts)
+        trail = _trail(because)
+        exported, compiled = wording.exported.filled(texts, trail), wording.compiled.filled(texts, trail)
         path, place = str(self.code.module.path), self.code.place(node)
         from exportlint.rule.left_graph import is_in_python  # noqa: PLC0415 (libcst, once something is found)
 
         in_python = is_in_python(self.code, node, because)
         self.found.append(
-            Suspicion(path, self.rule_name(), case, place, message, suggestion, at_most, in_python=in_python)
+            Suspicion(path, self.rule_name(), case, place, exported, compiled, at_most, in_python=in_python)
         )
         self.reported.append(node)
 

@@ -40,7 +40,7 @@ class OperatorRule(Rule):
     ...         return torch.sort(x)[0], x.sort()[0]
     ... ''', "forward")
     >>> code.sweep(rule := Sorts(code))
-    >>> [found.message for found in rule.found]
+    >>> [found.exported.message for found in rule.found]
     ['`torch.sort(x)` sorts', '`x.sort()` sorts']
     """
 

@@ -8,27 +8,62 @@ from typing import TYPE_CHECKING
 from exportlint.finding import Applicability  # noqa: TC001 - an example makes one
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from exportlint.finding import Link, Severity
 
 
 @dataclass(frozen=True, slots=True)
+class Wording:
+    """What the code does, and what to write instead: format strings, or what was made of them.
+
+    >>> Wording("`{code}` prints", "return it").filled({"code": "print(x)"}, " (line 3)").message
+    '`print(x)` prints (line 3)'
+    """
+
+    message: str
+    suggestion: str
+
+    def filled(self, texts: Mapping[str, str], trail: str = "") -> Wording:
+        """With the texts in the place of their names, and where a value comes from behind the message."""
+        return Wording(self.message.format_map(texts) + trail, self.suggestion.format_map(texts))
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
-    """One way to do what a rule is about. Both texts are format strings, filled by the keywords of `Rule.report`.
+    """One way to do what a rule is about. Its texts are format strings, filled by the keywords of `Rule.report`.
 
     message      what the code does; what torch does with it is added from the measured truth
     suggestion   what to write instead
-    shown_in     of a rule about targets of deployment: the Good class that shows the suggestion, so that it is made
-                 for targets alone that were seen to run it; by default the one that is named like the Bad class
+    shown_in     the Good class that shows the suggestion, so that it is made only for torch.compile and for targets of
+                 deployment that were seen to take it; by default the one that is named like the Bad class
+    in_program   what becomes of the code in an exported program: it goes on from `message` where an export is judged,
+                 and is left out where torch.compile is, which does it in every call, or compiles again
+    compiled_suggestion  what to write instead where torch.compile is judged, if that is something else
 
-    >>> case = Case("`{code}` branches on a tensor's value", "Choose with `torch.where`.")
-    >>> case.message.format(code="x.sum() > 0")
-    "`x.sum() > 0` branches on a tensor's value"
+    >>> case = Case("`{code}` prints", "return it, or export without it", in_program=" once, while tracing")
+    >>> case.exported.message
+    '`{code}` prints once, while tracing'
+    >>> case.compiled.message
+    '`{code}` prints'
     """
 
     message: str
     suggestion: str
     shown_in: str = ""
     torch_says: str = ""
+    in_program: str = ""
+    compiled_suggestion: str = ""
+
+    @property
+    def exported(self) -> Wording:
+        """The texts where an export is judged, or what a target of deployment makes of it."""
+        return Wording(self.message + self.in_program, self.suggestion)
+
+    @property
+    def compiled(self) -> Wording:
+        """The texts where torch.compile is judged."""
+        return Wording(self.message, self.compiled_suggestion or self.suggestion)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +118,16 @@ class Suspicion:
     `path` is absolute: a file's forward also runs functions of other files. `at_most` caps the severity that the
     measured truth would give. `links` are the pages of the rule, which the static pass adds. `rewrites` are those of
     the rule's repair, the best one first. `in_python`: torch.compile has left the graph before it comes there, so that
-    what it does with such code is not to be told.
+    what it does with such code is not to be told. `exported` says it where an export is judged, `compiled`
+    where torch.compile is.
     """
 
     path: str
     rule: str
     case: str
     place: Place
-    message: str
-    suggestion: str
+    exported: Wording
+    compiled: Wording
     at_most: Severity
     links: tuple[Link, ...] = ()
     rewrites: tuple[SuspectedRewrite, ...] = ()

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from exportlint.finding import Applicability, Link, Severity, Wanted
 from exportlint.registry import sources_of
-from exportlint.rule.suspicion import Place, Replacement, SuspectedRewrite, Suspicion
+from exportlint.rule.suspicion import Place, Replacement, SuspectedRewrite, Suspicion, Wording
 from exportlint.version import __version__
 
 if TYPE_CHECKING:
@@ -78,8 +78,8 @@ def _suspicion_from_plain(
     rule: str,
     case: str,
     place: list[int],
-    message: str,
-    suggestion: str,
+    exported: list[str],
+    compiled: list[str],
     at_most: str,
     links: Any,
     rewrites: Any,
@@ -89,7 +89,8 @@ def _suspicion_from_plain(
     where = Place(line, column, end_line, end_column)
     pages = tuple(Link(kind, name, url) for kind, name, url in links)
     ways = tuple(_rewrite_from_plain(*entry) for entry in rewrites)
-    return Suspicion(path, rule, case, where, message, suggestion, Severity(at_most), pages, ways, in_python)
+    said = (Wording(*exported), Wording(*compiled))
+    return Suspicion(path, rule, case, where, *said, Severity(at_most), pages, ways, in_python)
 
 
 def _rewrite_from_plain(

@@ -25,14 +25,14 @@ class CaseJudge(Protocol):
     def severity(self, case: str) -> Severity | None:
         """None: there is nothing to report."""
 
-    def message(self, case: str, text: str) -> str:
+    def message(self, suspicion: Suspicion) -> str:
         """The rule's, in words of what is judged for."""
         ...
 
     def sentence(self, case: str) -> str:
         """What torch, or a target of deployment, does with it."""
 
-    def suggestion(self, case: str, text: str) -> str:
+    def suggestion(self, suspicion: Suspicion) -> str:
         """The rule's suggestion as far as it was tried; "" where it helps nobody."""
 
     def effect(self, case: str) -> dict[str, str]:
@@ -90,7 +90,7 @@ class MergedSuspicions:
         line = self._files.line(suspicion.path, suspicion.place.line)
         same_line = (suspicion.rule, suspicion.path, line.strip())
         seen[same_line] += 1
-        place, advice = suspicion.place, measured.suggestion(suspicion.case, suspicion.suggestion)
+        place, advice = suspicion.place, measured.suggestion(suspicion)
         rewrites = tuple(fix_of(one, shown) for one in suspicion.rewrites)
         return Finding(
             suspicion.rule,
@@ -100,7 +100,7 @@ class MergedSuspicions:
             place.end_line,
             place.end_column,
             severity,
-            f"{measured.message(suspicion.case, suspicion.message)}: {measured.sentence(suspicion.case)}",
+            f"{measured.message(suspicion)}: {measured.sentence(suspicion.case)}",
             effect=measured.effect(suspicion.case),
             links=_of_this_break(suspicion.links, measured.graph_breaks(suspicion.case)),
             fix=_offered(advice, rewrites),

@@ -7,7 +7,6 @@ deployment, and of constructs that torch exports: of those targets only that som
 
 from __future__ import annotations
 
-import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from exportlint.registry import RuleInfo
+    from exportlint.rule.suspicion import Suspicion
 
 
 _DOES = {
@@ -61,9 +61,9 @@ class MeasuredCases:
         """None: these rules are about export."""
         return {}
 
-    def suggestion(self, case: str, text: str) -> str:  # noqa: ARG002 - the fixture's Good classes show all of them
-        """The rule's own."""
-        return text
+    def suggestion(self, suspicion: Suspicion) -> str:
+        """The rule's own: the fixture's Good classes show all of them."""
+        return suspicion.exported.suggestion
 
     def graph_breaks(self, case: str) -> tuple[str, ...] | None:
         """The ids of torch's registry under which a mode refused it; None where nothing was measured."""
@@ -93,9 +93,9 @@ class MeasuredCases:
             return Severity.NOTE
         return None
 
-    def message(self, case: str, text: str) -> str:  # noqa: ARG002 - what torch.compile does is said otherwise
-        """The rule's, which speaks of export."""
-        return text
+    def message(self, suspicion: Suspicion) -> str:
+        """The rule's of an export."""
+        return suspicion.exported.message
 
     def sentence(self, case: str) -> str:
         """What torch does with it, in this version and mode."""
@@ -188,9 +188,9 @@ class LoweredCases:
         """None: every target that was measured, and that somebody ships to, runs it."""
         return Severity.ERROR if self.lowerings(case) else None
 
-    def message(self, case: str, text: str) -> str:  # noqa: ARG002 - what torch.compile does is said otherwise
-        """The rule's, which speaks of export."""
-        return text
+    def message(self, suspicion: Suspicion) -> str:
+        """The rule's of an export."""
+        return suspicion.exported.message
 
     def sentence(self, case: str) -> str:
         """What the targets do with it, in this torch version."""
@@ -200,10 +200,11 @@ class LoweredCases:
             f"{_listed(names)} {_TARGETS_DO[said][len(names) > 1]}" for said, names in groups.items()
         )
 
-    def suggestion(self, case: str, text: str) -> str:
+    def suggestion(self, suspicion: Suspicion) -> str:
         """For the targets that were seen to run the Good class that shows it; "" where there are none."""
-        tried = self._measured(shown_in(self._rule, case))
-        failing = list(self.lowerings(case))
+        text = suspicion.exported.suggestion
+        tried = self._measured(shown_in(self._rule, suspicion.case))
+        failing = list(self.lowerings(suspicion.case))
         helped = [name for name in failing if tried.get(name, {}).get("status") == PASSED]
         if not helped or helped == failing:
             return text if helped else ""
@@ -249,15 +250,6 @@ _COMPILE_DIFFERS = {
     "files": "compiles it and leaves out what it does outside",
     "frozen": "compiles it and gives the same at every call, where eager does not",
 }
-# What rules say of an export. Under torch.compile Python does it in every call where the graph breaks, Dynamo does it
-# again behind the graph where it does not, and what it read is a constant of a graph with a guard on it.
-_ONCE = re.compile(
-    r",? once, (?:while (?:exporting|tracing)|by the machine that exports)|,? while (?:exporting|tracing)"
-)
-_NOT_IN_PROGRAM = re.compile(r"[,;](?: and| which)?(?![^,;]*\bconstant\b)[^,;]*\bthe program\b[^,;]*")
-_CONSTANT = re.compile(r"[,;][^,;]*\ba constant of the program\b[^,;]*| and becomes a constant of the program")
-# What is so of a graph, by its own name.
-_IN_GRAPH = (("the exporting ", "the "), ("the program", "the graph"))
 _LEAVES_FUNCTION = "leaves the function around it to Python"
 _COMPILE = "compile"  # where a finding's effect has modes of export
 
@@ -294,17 +286,9 @@ class CompiledCases:
                 return Severity.WARNING
         return None
 
-    def message(self, case: str, text: str) -> str:
-        """The rule's, which speaks of export, in words of torch.compile."""
-        outcome = self._measured(case)[1].get("outcome")
-        text = _ONCE.sub("", text)
-        if outcome in (Compiled.BREAKS.value, Compiled.RECOMPILES.value):
-            text = _NOT_IN_PROGRAM.sub("", text)
-        if outcome == Compiled.BREAKS.value:
-            text = _CONSTANT.sub("", text)
-        for of_export, of_compile in _IN_GRAPH:
-            text = text.replace(of_export, of_compile)
-        return text
+    def message(self, suspicion: Suspicion) -> str:
+        """The rule's of torch.compile."""
+        return suspicion.compiled.message
 
     def sentence(self, case: str) -> str:
         """What torch.compile does with it, in this version."""
@@ -317,10 +301,13 @@ class CompiledCases:
         named = f" ({', '.join(ids)})" if ids else ""
         return f"torch.compile in torch{_release(version)} {does}{named}"
 
-    def suggestion(self, case: str, text: str) -> str:
-        """The rule's, where the Good class that shows it is one graph."""
-        good = self._measured(shown_in(self._rule, case))[1].get("outcome")
-        return text.replace("the export", "what is compiled") if good == Compiled.ONE_GRAPH.value else ""
+    def suggestion(self, suspicion: Suspicion) -> str:
+        """The rule's, where the Good class that shows it is one graph; where none is named, where all of them are."""
+        records = {name: record for _, cases in reversed(self._fitting) for name, record in cases.items()}
+        named = shown_in(self._rule, suspicion.case)
+        showing = [named] if named in records else [name for name in records if is_advice(name)]
+        outcomes = {records[name].get("outcome") for name in showing}
+        return suspicion.compiled.suggestion if outcomes == {Compiled.ONE_GRAPH.value} else ""
 
     def effect(self, case: str) -> dict[str, str]:
         """The outcome, under "compile"."""
@@ -352,19 +339,20 @@ class ExportedAndCompiled:
         found = [one for one in (self._exported.severity(case), self._compiled.severity(case)) if one]
         return min(found, key=lambda severity: severity.rank, default=None)
 
-    def message(self, case: str, text: str) -> str:  # noqa: ARG002 - what torch.compile does is said otherwise
-        """The rule's, which speaks of export."""
-        return text
+    def message(self, suspicion: Suspicion) -> str:
+        """That of an export, unless only torch.compile has something against it."""
+        judge = self._exported if self._exported.severity(suspicion.case) else self._compiled
+        return judge.message(suspicion)
 
     def sentence(self, case: str) -> str:
         """What is wrong for either; what is right is left out."""
         judges = [one for one in (self._exported, self._compiled) if one.severity(case)]
         return "; ".join(one.sentence(case) for one in judges)
 
-    def suggestion(self, case: str, text: str) -> str:
+    def suggestion(self, suspicion: Suspicion) -> str:
         """The rule's own, which was tried for export."""
-        judge = self._exported if self._exported.severity(case) else self._compiled
-        return judge.suggestion(case, text)
+        judge = self._exported if self._exported.severity(suspicion.case) else self._compiled
+        return judge.suggestion(suspicion)
 
     def effect(self, case: str) -> dict[str, str]:
         return {**self._exported.effect(case), **self._compiled.effect(case)}

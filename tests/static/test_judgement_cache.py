@@ -45,7 +45,7 @@ def test_every_module_that_judging_reaches_is_part_of_the_key() -> None:
         # Where a value comes from is no longer reported,
         ("engine/values/abstract_value.py", "(Step(text, line), *self.trail)[:4]", "()"),
         # nor what the code does.
-        ("rule/base.py", "message = wording.message.format_map(texts)", "message = 'edited'"),
+        ("rule/base.py", "trail = _trail(because)", "trail = 'edited'"),
     ],
 )
 def test_an_edited_engine_serves_no_stale_judgement(tmp_path: Path, file: str, text: str, other: str) -> None:

@@ -12,7 +12,7 @@ from processes import exportlint
 from exportlint.finding import Severity
 from exportlint.registry import RuleInfo
 from exportlint.rule.base import Rule
-from exportlint.rule.suspicion import Case
+from exportlint.rule.suspicion import Case, Place, Suspicion
 from exportlint.static.severity import LoweredCases
 from exportlint.workflow.python_api import lint
 
@@ -68,7 +68,7 @@ CLASSES = {
             "BadMix",
             {"mobile": "refused", "server": "differs"},
             Severity.ERROR,
-            "for mobile: text",
+            "for mobile: do not",
         ),
         (("mobile",), "BadNew", {}, None, ""),
     ],
@@ -80,7 +80,9 @@ def test_a_case_is_about_the_targets_that_fail_and_are_shipped_to(
     cases = LoweredCases(stored(tmp_path, CLASSES), "2.13.0", shipped_to)
     assert (cases.lowerings(case), cases.severity(case)) == (lowerings, severity)
     if severity:
-        assert cases.suggestion(case, "text") == advice.replace("take `topk`", "text")
+        said = _Sorts.cases[case]
+        suspicion = Suspicion("net.py", "a-rule", case, Place(1, 1, 1, 2), said.exported, said.compiled, Severity.ERROR)
+        assert cases.suggestion(suspicion) == advice
 
 
 def test_the_message_says_which_target_does_what(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,8 +12,8 @@ from inline_snapshot import snapshot
 
 from exportlint.finding import Severity
 from exportlint.registry import RuleInfo, all_rules
-from exportlint.static.severity import CompiledCases, MeasuredCases
-from exportlint.trial.protocol.outcomes import Compiled
+from exportlint.rule.suspicion import Place, Suspicion
+from exportlint.static.severity import CompiledCases, MeasuredCases, is_advice
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -115,25 +116,64 @@ def test_a_suspicion_has_the_breaks_that_its_case_makes_and_no_others() -> None:
     assert measured.graph_breaks("BadNeverMeasured") is None
 
 
-def _told_of_compile(outcome: Compiled) -> list[str]:
+def test_what_torch_compile_does_is_not_told_as_a_matter_of_an_export() -> None:
+    """What breaks the graph runs in Python in every call, what compiles again is read in every call, and there is no
+    program."""
     judges = {name: CompiledCases(rule, None) for name, rule in all_rules().items()}
-    return [
-        judges[name].message(case, one.message)
+    told = [
+        one.message
         for name, rule in all_rules().items()
         for case, one in rule.cls.cases.items()
-        if judges[name].effect(case).get("compile") == outcome.value
+        if judges[name].severity(case)
     ]
-
-
-def test_what_breaks_the_graph_is_not_told_as_a_matter_of_an_export() -> None:
-    """It runs in Python in every call, and there is no program."""
-    told = _told_of_compile(Compiled.BREAKS)
     assert "`{code}` prints" in told
-    words = re.compile(r"\bonce\b|while (exporting|tracing)|constant of|the program\b|the exporting")
+    words = re.compile(r"\bonce,|once, while|while (exporting|tracing)|constant of|the program\b|the exporting")
     assert [text for text in told if words.search(text)] == []
 
 
-def test_what_compiles_again_is_a_constant_of_a_graph() -> None:
-    assert "`{code}` counts on the module; the count is a constant of the graph" in _told_of_compile(
-        Compiled.RECOMPILES
+def _suspected(rule: RuleInfo, case: str) -> Suspicion:
+    said, place = rule.cls.cases[case], Place(1, 1, 1, 2)
+    return Suspicion("net.py", rule.name, case, place, said.exported, said.compiled, Severity.ERROR)
+
+
+def test_what_to_write_for_torch_compile_was_seen_to_be_one_graph() -> None:
+    rule = all_rules()["tensor-as-python-number"]
+    judge = CompiledCases(rule, None)
+    exported = MeasuredCases(rule, None, ("non-strict",))
+    into_int = _suspected(rule, "BadInt")
+    assert exported.suggestion(into_int).startswith("use `.item()`, which gives a symbol")
+    assert judge.suggestion(into_int).startswith("stay with tensors"), "`.item()` breaks the graph"
+    assert judge.suggestion(_suspected(rule, "BadCounter")) == "", (
+        "torch.bincount, as GoodBincount shows, breaks it too"
     )
+
+
+def test_most_of_what_torch_compile_breaks_at_is_told_with_what_to_write() -> None:
+    told: Counter[bool] = Counter()
+    for rule in all_rules().values():
+        judge = CompiledCases(rule, None)
+        bad = [case for case in rule.cls.cases if not is_advice(case) and judge.severity(case)]
+        told.update(bool(judge.suggestion(_suspected(rule, case))) for case in bad)
+    assert told[True] >= 0.75 * told.total(), told
+
+
+def test_what_is_not_so_of_torch_compile_is_not_suggested_for_it() -> None:
+    judges = {name: CompiledCases(rule, None) for name, rule in all_rules().items()}
+    told = {
+        judges[name].suggestion(_suspected(rule, case))
+        for name, rule in all_rules().items()
+        for case in rule.cls.cases
+        if not is_advice(case) and judges[name].severity(case)
+    }
+    assert [text for text in told if re.search(r"\bexport(s|ed|ing)?\b|strict=", text)] == []
+
+
+def test_a_class_that_shows_a_suggestion_is_one_of_the_fixture() -> None:
+    for rule in all_rules().values():
+        known = {
+            cls
+            for cases in (*rule.compiled().values(), *rule.lowered().values(), rule.truth()["2.13.0"])
+            for cls in cases
+        }
+        named = {said.shown_in for said in rule.cls.cases.values() if said.shown_in}
+        assert named <= known, (rule.name, named - known)
