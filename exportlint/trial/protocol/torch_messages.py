@@ -588,12 +588,13 @@ def could_not_resume(text: str) -> bool:
 
 
 _ENCOUNTERED = re.compile(r"Graph break encountered:\s*(?P<inner>.*?)(?=\n\*\*\* While handling|\Z)", re.DOTALL)
+_NOT_RESUMED_HERE = re.compile(r"\AEncountered graph break that we cannot resume from\.[^\n]*encountered:\s*\n")
 _COULD_NOT_RESUME = re.compile(r"\AGraph break: (?:skip:|torch\.compile cannot properly resume)[^\n]*\n\n")
 
 
 def break_itself(text: str) -> str:
     """Of a function that Dynamo could not resume in, the break that it met there; any other text as it is."""
-    if opening := _COULD_NOT_RESUME.match(text):
+    if opening := _COULD_NOT_RESUME.match(text) or _NOT_RESUMED_HERE.match(text):
         return text[opening.end() :]
     found = _ENCOUNTERED.search(text) if could_not_resume(text) else None
     return found["inner"].strip() if found else text

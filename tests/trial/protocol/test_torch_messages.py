@@ -168,6 +168,16 @@ def test_a_function_that_an_older_torch_leaves_to_python_is_told_by_the_break_in
     assert said.graph_break_id(reason) == gb_id
 
 
+def test_a_break_that_dynamo_cannot_resume_from_is_told_by_itself() -> None:
+    around = (
+        "Encountered graph break that we cannot resume from. Compiling up to the previous resumable state, then skipping"
+        " the rest of the function. Graph break encountered:\n\n"
+    )
+    itself = "Attempted to wrap RNN, GRU, or LSTM\n  Explanation: Dynamo does not support RNN, GRU, or LSTM."
+    assert said.break_itself(around + itself) == itself
+    assert said.break_kind(around + itself) == said.BREAK, "what comes before it is one graph, or several"
+
+
 @pytest.mark.parametrize(
     ("text", "relations"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import re
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
 from exportlint.trial.protocol.remedies import is_about_distributions, operator_without_fake_kernel
@@ -276,6 +277,9 @@ _EMPTY = ("fundamental", "report an issue", "ile an issue", "error when running 
 _OF_COMPILE = ("torch._dynamo.config", "torch._dynamo.disable", "torch.compile", "torch.compiler", "fullgraph")
 
 
+_SAME_AGAIN = 0.9  # of a title and its explanation, how alike they are where one says the other again
+
+
 def _graph_break(broken: GraphBreak) -> Words:
     """A sentence of the explanation behind the title; of the hints those that say something of export."""
     first = re.split(r"(?<!e\.g)\.\s+(?=[A-Z`])", one_line(broken.explanation), maxsplit=1)[0]
@@ -286,7 +290,9 @@ def _graph_break(broken: GraphBreak) -> Words:
         for hint in map(one_line, broken.hints)
         if len(hint) < LONG and not any(word in hint for word in (*_EMPTY, *_OF_COMPILE))
     ]
-    message = one_line(f"{broken.title}: {first}" if first else broken.title.rstrip(":"))
+    title = broken.title.rstrip(":")
+    says_it_again = SequenceMatcher(None, title, first).ratio() > _SAME_AGAIN
+    message = one_line(first if says_it_again else ": ".join(filter(None, (title, first))))
     return Words(message, "; ".join(dict.fromkeys(hints[:2])) or None)
 
 
