@@ -980,6 +980,8 @@ class StraightLine:
                 return changed_copy(node, value=self._masked_call(call, owner, method, test))
             case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.Assign() | ast.AnnAssign():
                 return node
+            case ast.If(test=asked, body=body) if _is_for_eager(self.view, node) and all(map(_only_tells, body)):
+                return changed_copy(node, test=expression("ASKED and TEST", ASKED=asked, TEST=test))
             case ast.If(test=asked, body=body, orelse=orelse):
                 new = [self._masked_write(one, test, own) for one in body]
                 return changed_copy(

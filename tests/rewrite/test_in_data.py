@@ -1354,6 +1354,22 @@ def test_counts_that_somebody_else_reads_stay() -> None:
     assert all("counts = " in one for one in texts)
 
 
+def test_what_is_told_in_eager_only_is_told_where_the_test_holds() -> None:
+    text = """
+    import torch
+
+    def told(x: torch.Tensor):
+        if x.mean() > 0:
+            if not torch.compiler.is_compiling():
+                print("large", x)
+            x = x * 2
+        return x
+    """
+    first, *_ = proposed(text, "x.mean() > 0", "decide-in-data")
+    assert "    if not torch.compiler.is_compiling() and chosen:\n        print(" in first
+    assert first.count("is_compiling()") == 1
+
+
 def test_what_a_flag_keeps_for_eager_stays_as_it_is() -> None:
     text = """
     import torch
