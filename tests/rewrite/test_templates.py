@@ -89,7 +89,7 @@ class Net(nn.Module):
         ("y = torch.distributions.Normal(x, 1.0).mean", "torch.distributions",
          "y = torch.distributions.Normal(x, 1.0, validate_args=False).mean"),
         ("y = torch.cov(x)", "torch.cov(x)",
-         "centred = x - x.mean(1, keepdim=True)\n        y = centred @ centred.T / (centred.shape[1] - 1)"),
+         "centred = x - x.mean(1, keepdim=True)\n        y = (centred @ centred.T / (centred.shape[1] - 1)).squeeze()"),
     ],
 )  # fmt: skip
 def test_a_row_is_written_for_what_it_fits(line: str, at: str, expected: str) -> None:
