@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     )
     from exportlint.rule.script_rule import ScriptRule, argument
     from exportlint.rule.sketch import Called, Sketch, asked_for_truth
-    from exportlint.rule.suspicion import Case, Place
+    from exportlint.rule.suspicion import Case, Instead, Place
     from exportlint.rule.syntax.walk import Visitor
     from exportlint.rule.taint import ValuesUsed, made_from_inputs, path_on_self
     from exportlint.workflow.python_api import Diagnosis, diagnose, lint
@@ -79,7 +79,7 @@ _NAMES_OF_MODULES = {
     " written_in_place",
     "rule.script_rule": "ScriptRule argument",
     "rule.sketch": "Called Sketch asked_for_truth",
-    "rule.suspicion": "Case Place",
+    "rule.suspicion": "Case Instead Place",
     "rule.taint": "ValuesUsed made_from_inputs path_on_self",
     "rule.conditions.truthiness": "Asked TruthRule of_a_size",
     "rule.syntax.walk": "Visitor",
@@ -106,6 +106,7 @@ __all__ = [
     "Finding",
     "Fix",
     "FunctionInfo",
+    "Instead",
     "Kind",
     "Link",
     "Misfit",

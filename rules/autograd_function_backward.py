@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, ClassVar
 
-from exportlint import Case, Rule, Scope, Severity
+from exportlint import Case, Instead, Rule, Scope, Severity
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -33,8 +33,10 @@ class AutogradFunctionBackward(Rule):
         "BadSavedVariables": Case("`{code}` is the old name of `ctx.saved_tensors`", "read `ctx.saved_tensors`"),
         "BadGradInBackward": Case(
             "`{code}` differentiates inside of a backward, which strict mode traces",
-            "write the gradient out, or export with the function left out",
-            compiled_suggestion="write the gradient out, or leave the function out",
+            Instead(
+                "write the gradient out, or export with the function left out",
+                compiled="write the gradient out, or leave the function out",
+            ),
         ),
     }
 

@@ -16,10 +16,16 @@ from typing import ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Code, Kind, Rule, Severity, Source, called, flat_targets
+from exportlint import Case, Code, Instead, Kind, Rule, Severity, Source, called, flat_targets
 
-_OUTSIDE = "write the gradient out, or export the value and differentiate outside of the program"
-_TRAINING = "training steps belong to a method that is not exported"
+_OUTSIDE = Instead(
+    "write the gradient out, or export the value and differentiate outside of the program",
+    compiled="write the gradient out, or differentiate outside of what is compiled",
+)
+_TRAINING = Instead(
+    "training steps belong to a method that is not exported",
+    compiled="training steps belong to a method that is not compiled",
+)
 _FREEZE = "set it in `__init__` or where the input is made"
 
 _FUNCTIONS = {
@@ -50,53 +56,43 @@ class AutogradInForward(Rule):
         "BadGradInput": Case(
             "`{code}` differentiates inside forward",
             _OUTSIDE,
-            compiled_suggestion="write the gradient out, or differentiate outside of what is compiled",
         ),
         "BadFuncGrad": Case(
             "`{code}` differentiates inside forward",
             _OUTSIDE,
-            compiled_suggestion="write the gradient out, or differentiate outside of what is compiled",
         ),
         "BadFuncVjp": Case(
             "`{code}` differentiates inside forward",
             _OUTSIDE,
-            compiled_suggestion="write the gradient out, or differentiate outside of what is compiled",
         ),
         "BadFuncJacrev": Case(
             "`{code}` differentiates inside forward",
             _OUTSIDE,
-            compiled_suggestion="write the gradient out, or differentiate outside of what is compiled",
         ),
         "BadJacobian": Case(
             "`{code}` differentiates inside forward",
             _OUTSIDE,
-            compiled_suggestion="write the gradient out, or differentiate outside of what is compiled",
         ),
         "BadBackward": Case(
             "`{code}` runs the backward pass inside forward",
             _TRAINING,
-            compiled_suggestion="training steps belong to a method that is not compiled",
         ),
         "BadBackwardFunction": Case(
             "`{code}` runs the backward pass inside forward",
             _TRAINING,
-            compiled_suggestion="training steps belong to a method that is not compiled",
         ),
         "BadOptimizer": Case(
             "`{code}` makes an optimizer inside forward",
             _TRAINING,
-            compiled_suggestion="training steps belong to a method that is not compiled",
         ),
         "BadStoredOptimizer": Case(
             "`{code}` changes the weights inside forward",
             _TRAINING,
-            compiled_suggestion="training steps belong to a method that is not compiled",
         ),
         "BadRequiresGradInput": Case("`{code}` asks for gradients of an input", _FREEZE),
         "BadRequiresGradComputed": Case(
             "`{code}` asks for gradients of an intermediate tensor",
             _OUTSIDE,
-            compiled_suggestion="write the gradient out, or differentiate outside of what is compiled",
         ),
         "BadRequiresGradModule": Case("`{code}` changes which weights want gradients", _FREEZE),
         "BadRequiresGradAttr": Case("`{code}` asks for gradients", _FREEZE),
@@ -107,7 +103,6 @@ class AutogradInForward(Rule):
             "`{code}` keeps a gradient",
             _TRAINING,
             in_program=" for a backward pass that the program does not have",
-            compiled_suggestion="training steps belong to a method that is not compiled",
         ),
     }
 

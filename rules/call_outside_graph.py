@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from exportlint import Case, OperatorRule, called
+from exportlint import Case, Instead, OperatorRule, called
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -23,12 +23,11 @@ if TYPE_CHECKING:
     from exportlint import Code
 
 _EAGER = "say it in eager mode only: `if not torch.compiler.is_compiling():`"
-_SAYS = Case("`{code}` is said in Python", _EAGER, "GoodInEager")
-_ASKED = Case("`{code}` is asked in Python", "ask in `__init__` and keep the answer", "GoodInEager")
+_SAYS = Case("`{code}` is said in Python", Instead(_EAGER, shown_in="GoodInEager"))
+_ASKED = Case("`{code}` is asked in Python", Instead("ask in `__init__` and keep the answer", shown_in="GoodInEager"))
 _LAYER = Case(
     "`{code}` runs a recurrent layer, which Dynamo does not follow",
-    "compile the parts around it, or run its cell step by step",
-    "GoodCell",
+    Instead("compile the parts around it, or run its cell step by step", shown_in="GoodCell"),
 )
 _SPARSE = Case("`{code}` is about a sparse tensor, which Dynamo does not follow", "")
 _NUMBERS = frozenset({"builtins.int", "builtins.float", "builtins.bool"})
@@ -44,7 +43,8 @@ class CallOutsideGraph(OperatorRule):
         "BadWarn": _SAYS,
         "BadIsEnabledFor": _ASKED,
         "BadNumpyInt": Case(
-            "`{code}` reads a number from an array", "compute with `math`, or multiply in Python", "GoodWidth"
+            "`{code}` reads a number from an array",
+            Instead("compute with `math`, or multiply in Python", shown_in="GoodWidth"),
         ),
         "BadLSTM": _LAYER,
         "BadGRU": _LAYER,

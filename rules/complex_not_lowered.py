@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from exportlint import Case, OperatorRule
+from exportlint import Case, Instead, OperatorRule
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -24,12 +24,15 @@ if TYPE_CHECKING:
 
 _MATRICES = Case(
     "`{code}` gives complex numbers",
-    "a transform of a fixed length is a product with the matrices `torch.cos(2 * torch.pi * i * k / n)` and"
-    " `-torch.sin(2 * torch.pi * i * k / n)`",
-    "GoodMatrixOfCosines",
+    Instead(
+        "a transform of a fixed length is a product with the matrices `torch.cos(2 * torch.pi * i * k / n)` and"
+        " `-torch.sin(2 * torch.pi * i * k / n)`",
+        shown_in="GoodMatrixOfCosines",
+    ),
 )
 _PARTS = Case(
-    "`{code}` gives complex numbers", "compute with real and imaginary part as two real tensors", "GoodTwoParts"
+    "`{code}` gives complex numbers",
+    Instead("compute with real and imaginary part as two real tensors", shown_in="GoodTwoParts"),
 )
 
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Branch, BranchRule, Case, Code, Kind, Results, Severity, Touch, has_several_elements
+from exportlint import Branch, BranchRule, Case, Code, Instead, Kind, Results, Severity, Touch, has_several_elements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _CLONE = "return `{name}.clone()`, or compute a new tensor"
 _PURE = "return the new value, and let the caller write it"
 _FIT = "let both branches return the same structure, ranks and dtypes"
-_TENSORS = "close over Python values, or pass a tensor"
+_TENSORS = Instead("close over Python values, or pass a tensor", shown_in="GoodClosureNumber")
 _TENSOR = "a tensor"
 _OUT = "return tensors: `torch.zeros(…)`, `torch.full(…)`"
 _PY = {"NoneType": "BadOutputNone", "str": "BadOutputString", "bool": "BadOutputBool", "float": "BadOutputFloat"}
@@ -97,28 +97,21 @@ class CondMisuse(BranchRule):
         ),
         "BadPredString": Case(
             "the predicate `{code}` is neither a bool nor a tensor",
-            "give a one-element tensor",
+            Instead("give a one-element tensor", shown_in="GoodPredOne"),
             torch_says=_PREDICATE,
-            shown_in="GoodPredOne",
         ),
         "BadOperandNumber": Case(
             "the operand `{code}` is a Python value, not a tensor",
             _TENSORS,
             torch_says=_CONTENTS,
-            shown_in="GoodClosureNumber",
         ),
         "BadOperandString": Case(
             "the operand `{code}` is a string, not a tensor",
             _TENSORS,
             torch_says=_CONTENTS,
-            shown_in="GoodClosureNumber",
         ),
-        "BadOperandSize": Case(
-            "the operand `{code}` is a size, not a tensor", _TENSORS, torch_says=_CONTENTS, shown_in="GoodClosureNumber"
-        ),
-        "BadOperandNone": Case(
-            "the operand `{code}` is None, not a tensor", _TENSORS, torch_says=_CONTENTS, shown_in="GoodClosureNumber"
-        ),
+        "BadOperandSize": Case("the operand `{code}` is a size, not a tensor", _TENSORS, torch_says=_CONTENTS),
+        "BadOperandNone": Case("the operand `{code}` is None, not a tensor", _TENSORS, torch_says=_CONTENTS),
         "BadOperandModule": Case(
             "the operand `{code}` is a module, not a tensor", "close over the module instead", torch_says=_CONTENTS
         ),

@@ -26,15 +26,21 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Asked, Case, Code, Kind, Severity, Source, TruthRule, called, of_a_size
+from exportlint import Asked, Case, Code, Instead, Kind, Severity, Source, TruthRule, called, of_a_size
 
 if TYPE_CHECKING:
     from exportlint import Called, Sketch, Value
 
-_SELECT = "compute both sides and select with `torch.where`, or keep both in the program with `torch.cond`"
-_JOIN = "join the tests with `&`, `|` and `~`, and select with `torch.where`"
-_CHECK = "use `torch._assert_async(test, message)` with a tensor as the test, or leave the check to the caller"
-_ORDER = "stack the tensors and use `torch.argmin`, `torch.sort` or `torch.topk`"
+_SELECT = Instead(
+    "compute both sides and select with `torch.where`, or keep both in the program with `torch.cond`",
+    shown_in="GoodWhere",
+)
+_JOIN = Instead("join the tests with `&`, `|` and `~`, and select with `torch.where`", shown_in="GoodLogical")
+_CHECK = Instead(
+    "use `torch._assert_async(test, message)` with a tensor as the test, or leave the check to the caller",
+    shown_in="GoodAssertAsync",
+)
+_ORDER = Instead("stack the tensors and use `torch.argmin`, `torch.sort` or `torch.topk`", shown_in="GoodArgmin")
 _DATA_OR_CONSTANT = frozenset({Kind.TENSOR, Kind.UNBACKED, Kind.SCALAR, Kind.NONE})
 _VALIDATE = "pass `validate_args=False`"
 _BRANCHES = "`{code}` decides on the value of a tensor"
@@ -78,92 +84,89 @@ class DataDependentBranch(TruthRule):
         r"aten\.(equal|allclose|is_nonzero)",
     )
     cases: ClassVar = {
-        "BadIf": Case("`{code}` branches on the value of a tensor", _SELECT, shown_in="GoodWhere"),
-        "BadIfRaise": Case("`{code}` raises on the value of a tensor", _CHECK, shown_in="GoodAssertAsync"),
-        "BadIfItem": Case("`{code}` branches on a number that was read from a tensor", _SELECT, shown_in="GoodWhere"),
+        "BadIf": Case("`{code}` branches on the value of a tensor", _SELECT),
+        "BadIfRaise": Case("`{code}` raises on the value of a tensor", _CHECK),
+        "BadIfItem": Case("`{code}` branches on a number that was read from a tensor", _SELECT),
         "BadIfFlagBuffer": Case(
             "`{code}` is a buffer, a tensor; the branch depends on its value",
-            "keep a flag that forward does not change as a Python attribute, or select with `torch.where`",
-            shown_in="GoodFlagAttribute",
+            Instead(
+                "keep a flag that forward does not change as a Python attribute, or select with `torch.where`",
+                shown_in="GoodFlagAttribute",
+            ),
         ),
         "BadWhile": Case(
             "`{code}` ends the loop on the value of a tensor",
             "loop a fixed number of times and mask with `torch.where`, or use `while_loop`",
         ),
-        "BadAssert": Case("`{code}` asserts on the value of a tensor", _CHECK, shown_in="GoodAssertAsync"),
-        "BadAssertParts": Case("`{code}` asserts on the value of a tensor", _CHECK, shown_in="GoodAssertAsync"),
-        "BadAssertMessage": Case(
-            "the message shows a tensor, and `{code}` asserts on its value", _CHECK, shown_in="GoodAssertAsync"
-        ),
-        "BadTorchAssert": Case("`{code}` asks the tensor for a Python bool", _CHECK, shown_in="GoodAssertAsync"),
-        "BadTernary": Case(_BRANCHES, _SELECT, shown_in="GoodWhere"),
+        "BadAssert": Case("`{code}` asserts on the value of a tensor", _CHECK),
+        "BadAssertParts": Case("`{code}` asserts on the value of a tensor", _CHECK),
+        "BadAssertMessage": Case("the message shows a tensor, and `{code}` asserts on its value", _CHECK),
+        "BadTorchAssert": Case("`{code}` asks the tensor for a Python bool", _CHECK),
+        "BadTernary": Case(_BRANCHES, _SELECT),
         "BadNot": Case(
-            "`not` needs the truth of the tensor `{code}`", "use `~`, or `torch.logical_not`", shown_in="GoodLogical"
+            "`not` needs the truth of the tensor `{code}`",
+            Instead("use `~`, or `torch.logical_not`", shown_in="GoodLogical"),
         ),
-        "BadAnd": Case("`and` needs the truth of the tensor `{code}`", _JOIN, shown_in="GoodLogical"),
-        "BadOr": Case("`or` needs the truth of the tensor `{code}`", _JOIN, shown_in="GoodLogical"),
-        "BadAndAfterFlag": Case(
-            "where the tests before it let it through, `{code}` branches on a tensor", _SELECT, shown_in="GoodWhere"
-        ),
-        "BadChained": Case(
-            "the chained comparison `{code}` asks a tensor for a Python bool", _JOIN, shown_in="GoodLogical"
-        ),
+        "BadAnd": Case("`and` needs the truth of the tensor `{code}`", _JOIN),
+        "BadOr": Case("`or` needs the truth of the tensor `{code}`", _JOIN),
+        "BadAndAfterFlag": Case("where the tests before it let it through, `{code}` branches on a tensor", _SELECT),
+        "BadChained": Case("the chained comparison `{code}` asks a tensor for a Python bool", _JOIN),
         "BadBool": Case(
             "`{code}` makes a Python bool of a tensor",
-            "keep it a tensor, and select with `torch.where`",
-            shown_in="GoodWhere",
+            Instead("keep it a tensor, and select with `torch.where`", shown_in="GoodWhere"),
         ),
         "BadAll": Case(
             "`{code}` needs the truth of each tensor",
-            "use `torch.stack(…).all()` and `torch.where`",
-            shown_in="GoodWhere",
+            Instead("use `torch.stack(…).all()` and `torch.where`", shown_in="GoodWhere"),
         ),
         "BadAny": Case(
             "`{code}` needs the truth of each tensor",
-            "use `torch.stack(…).any()` and `torch.where`",
-            shown_in="GoodWhere",
+            Instead("use `torch.stack(…).any()` and `torch.where`", shown_in="GoodWhere"),
         ),
-        "BadMinKey": Case("`{code}` compares tensors to choose one", _ORDER, shown_in="GoodArgmin"),
+        "BadMinKey": Case("`{code}` compares tensors to choose one", _ORDER),
         "BadMaxRows": Case(
             "`{code}` compares the entries of a tensor in Python",
-            "use the method: `x.max()`, `x.min()`",
-            shown_in="GoodMax",
+            Instead("use the method: `x.max()`, `x.min()`", shown_in="GoodMax"),
         ),
-        "BadOnOnePath": Case("`{code}` is a tensor on one path, and is branched on", _SELECT, shown_in="GoodWhere"),
+        "BadOnOnePath": Case("`{code}` is a tensor on one path, and is branched on", _SELECT),
         "BadMaxItem": Case(
             "`{code}` compares a number that was read from a tensor",
-            "stay with tensors: `torch.clamp`, `torch.maximum`",
-            shown_in="GoodClamp",
+            Instead("stay with tensors: `torch.clamp`, `torch.maximum`", shown_in="GoodClamp"),
         ),
-        "BadSorted": Case("`{code}` compares tensors to order them", _ORDER, shown_in="GoodArgmin"),
-        "BadSortedKey": Case("`{code}` compares tensors to order them", _ORDER, shown_in="GoodArgmin"),
-        "BadSort": Case("`{code}` compares tensors to order them", _ORDER, shown_in="GoodArgmin"),
+        "BadSorted": Case("`{code}` compares tensors to order them", _ORDER),
+        "BadSortedKey": Case("`{code}` compares tensors to order them", _ORDER),
+        "BadSort": Case("`{code}` compares tensors to order them", _ORDER),
         "BadGroupBy": Case(
             "`{code}` compares values that were read from a tensor", "compare neighbours: `x[1:] != x[:-1]`"
         ),
         "BadIn": Case(
-            "`{code}` looks a value up in a tensor", "use `(x == value).any()` and `torch.where`", shown_in="GoodWhere"
+            "`{code}` looks a value up in a tensor",
+            Instead("use `(x == value).any()` and `torch.where`", shown_in="GoodWhere"),
         ),
         "BadInList": Case(
-            "`{code}` compares a tensor with each entry", "use `torch.isin` and `torch.where`", shown_in="GoodIsin"
+            "`{code}` compares a tensor with each entry",
+            Instead("use `torch.isin` and `torch.where`", shown_in="GoodIsin"),
         ),
         "BadListIndex": Case(
             "`{code}` compares each entry with a tensor", "use `(table == value).nonzero()` or `argmax`"
         ),
-        "BadMatch": Case("`match {code}` compares a tensor with the patterns", _SELECT, shown_in="GoodWhere"),
-        "BadMatchGuard": Case(_BRANCHES, _SELECT, shown_in="GoodWhere"),
+        "BadMatch": Case("`match {code}` compares a tensor with the patterns", _SELECT),
+        "BadMatchGuard": Case(_BRANCHES, _SELECT),
         "BadEqual": Case(
-            "`{code}` gives a Python bool", "use `(x == y).all()` and `torch.where`", shown_in="GoodWhere"
+            "`{code}` gives a Python bool", Instead("use `(x == y).all()` and `torch.where`", shown_in="GoodWhere")
         ),
         "BadAllclose": Case(
-            "`{code}` gives a Python bool", "use `torch.isclose(x, y).all()` and `torch.where`", shown_in="GoodWhere"
+            "`{code}` gives a Python bool",
+            Instead("use `torch.isclose(x, y).all()` and `torch.where`", shown_in="GoodWhere"),
         ),
-        "BadIsNonzero": Case("`{code}` gives a Python bool", "use `x != 0` and `torch.where`", shown_in="GoodWhere"),
+        "BadIsNonzero": Case(
+            "`{code}` gives a Python bool", Instead("use `x != 0` and `torch.where`", shown_in="GoodWhere")
+        ),
         "BadComprehensionIf": Case(
-            "`{code}` drops entries by the value of a tensor", "keep all, and mask", shown_in="GoodWhere"
+            "`{code}` drops entries by the value of a tensor", Instead("keep all, and mask", shown_in="GoodWhere")
         ),
         "BadFilter": Case(
-            "`{code}` drops entries by the value of a tensor", "keep all, and mask", shown_in="GoodWhere"
+            "`{code}` drops entries by the value of a tensor", Instead("keep all, and mask", shown_in="GoodWhere")
         ),
         "BadDistribution": Case("`{code}` checks its arguments, which are tensors", _VALIDATE),
         "BadStandardNormal": Case("`{code}` checks its arguments", _VALIDATE),

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, OperatorRule
+from exportlint import Case, Instead, OperatorRule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _CARRIED = re.compile(r"\bcapture_dynamic_output_shape_ops\s*=\s*True")
 _SELECTS = "`{code}` has as many elements as the values of a tensor say"
 _WHERE = "keep all and mask: `torch.where(mask, x, 0.0)`"
-_MASK = Case(_SELECTS, _WHERE, "GoodMask")
+_MASK = Case(_SELECTS, Instead(_WHERE, shown_in="GoodMask"))
 _COUNT = "compare with all classes: `(ids[:, None] == torch.arange(classes)).sum(0)`"
 
 
@@ -44,9 +44,12 @@ class DataDependentShape(OperatorRule):
         "BadArgwhere": _MASK,
         "BadWhere": _MASK,
         "BadMaskedSelect": _MASK,
-        "BadUnique": Case(_SELECTS, "where the values are known, compare with all of them", "GoodBincount"),
+        "BadUnique": Case(
+            _SELECTS, Instead("where the values are known, compare with all of them", shown_in="GoodBincount")
+        ),
         "BadUniqueConsecutive": Case(
-            _SELECTS, "keep all, and mask those that equal the one before: `x[1:] != x[:-1]`", "GoodMask"
+            _SELECTS,
+            Instead("keep all, and mask those that equal the one before: `x[1:] != x[:-1]`", shown_in="GoodMask"),
         ),
         "BadBincount": Case(_SELECTS, _COUNT),
         "BadRepeatInterleave": Case(_SELECTS, "say `output_size=`, where it is known"),

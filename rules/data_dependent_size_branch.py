@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Asked, Case, Severity, TruthRule, asked_for_truth, called, of_a_size
+from exportlint import Asked, Case, Instead, Severity, TruthRule, asked_for_truth, called, of_a_size
 
 if TYPE_CHECKING:
     from exportlint import Code, Value
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _MASK = (
     "keep all and mask, take a fixed number with `topk`, or state what is known with `torch._check` and do not branch"
 )
-_FIXED = "compute all at once, or loop a fixed number of times and mask"
+_FIXED = Instead("compute all at once, or loop a fixed number of times and mask", shown_in="GoodMaskedWrite")
 _BRANCHES = "`{code}` branches on a size that depends on data"
 _FORMS = {
     "while": "BadWhileSize",
@@ -57,13 +57,11 @@ class DataDependentSizeBranch(TruthRule):
             "`{code}` raises on a size that depends on data", "use `torch._check(…)`, which both modes keep"
         ),
         "BadMatchSize": Case("`case {code}` compares `{name}`, a size that depends on data", _MASK),
-        "BadWhileSize": Case(
-            "`{code}` ends the loop on a size that depends on data", _FIXED, shown_in="GoodMaskedWrite"
-        ),
-        "BadForShape": Case("`{code}` has as many steps as data says", _FIXED, shown_in="GoodMaskedWrite"),
-        "BadForRows": Case("`{code}` has as many rows as data says", _FIXED, shown_in="GoodMaskedWrite"),
-        "BadForZipped": Case("`{code}` has as many places as data says", _FIXED, shown_in="GoodMaskedWrite"),
-        "BadForCount": Case("`{code}` has as many steps as a tensor's value says", _FIXED, shown_in="GoodMaskedWrite"),
+        "BadWhileSize": Case("`{code}` ends the loop on a size that depends on data", _FIXED),
+        "BadForShape": Case("`{code}` has as many steps as data says", _FIXED),
+        "BadForRows": Case("`{code}` has as many rows as data says", _FIXED),
+        "BadForZipped": Case("`{code}` has as many places as data says", _FIXED),
+        "BadForCount": Case("`{code}` has as many steps as a tensor's value says", _FIXED),
     }
 
     @classmethod

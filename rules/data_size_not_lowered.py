@@ -16,17 +16,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from exportlint import Case, OperatorRule, dims_of
+from exportlint import Case, Instead, OperatorRule, dims_of
 
 if TYPE_CHECKING:
     import libcst as cst
 
 _MASK = Case(
     "`{code}` has as many elements as the values of its tensor say",
-    "return the mask, and select outside of the model",
-    "GoodMask",
+    Instead("return the mask, and select outside of the model", shown_in="GoodMask"),
 )
-_INDEX = Case("`{code}` has as many elements as the values of its tensor say", "write `x[mask]`", "GoodIndexedByMask")
+_INDEX = Case(
+    "`{code}` has as many elements as the values of its tensor say",
+    Instead("write `x[mask]`", shown_in="GoodIndexedByMask"),
+)
 
 
 class DataSizeNotLowered(OperatorRule):

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from exportlint import Case, OperatorRule
+from exportlint import Case, Instead, OperatorRule
 
 _OUTSIDE = Case(
     "`{code}` is a routine of LAPACK",
-    "compute it before the model runs: keep it as a buffer, or pass it in",
-    "GoodPassedInMatrix",
+    Instead("compute it before the model runs: keep it as a buffer, or pass it in", shown_in="GoodPassedInMatrix"),
 )
 
 

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Code, Kind, Rule, is_part
+from exportlint import Case, Code, Instead, Kind, Rule, is_part
 
 if TYPE_CHECKING:
     from exportlint import Sketch
 
-_BUFFER = "keep the step in a registered buffer and compute the value from it"
-_LIST = "return a list or a tuple"
+_BUFFER = Instead("keep the step in a registered buffer and compute the value from it", shown_in="GoodBufferStep")
+_LIST = Instead("return a list or a tuple", shown_in="GoodGeneratorIntoList")
 _LAZY = frozenset(
     {"builtins.map", "builtins.zip", "builtins.filter", "builtins.iter", "builtins.enumerate", "builtins.reversed"}
 )
@@ -35,17 +35,11 @@ class GeneratorState(Rule):
     graph_breaks = ("GB0003", "GB4347", "GB0253", "GB8335")
     torch_says = (r"Found <class '(generator|map|zip|dict_\w+)'> in output",)
     cases: ClassVar = {
-        "BadStoredGenerator": Case(
-            "`{code}` advances an iterator that outlives the call", _BUFFER, shown_in="GoodBufferStep"
-        ),
-        "BadForOverStored": Case(
-            "`{code}` is used up by the first call that loops over it", _BUFFER, shown_in="GoodBufferStep"
-        ),
-        "BadGlobalIterator": Case(
-            "`{code}` advances an iterator that outlives the call", _BUFFER, shown_in="GoodBufferStep"
-        ),
-        "BadYieldingForward": Case("`forward` is a generator", _LIST, shown_in="GoodGeneratorIntoList"),
-        "BadReturnedGenerator": Case("`{code}` is an iterator, not a result", _LIST, shown_in="GoodGeneratorIntoList"),
+        "BadStoredGenerator": Case("`{code}` advances an iterator that outlives the call", _BUFFER),
+        "BadForOverStored": Case("`{code}` is used up by the first call that loops over it", _BUFFER),
+        "BadGlobalIterator": Case("`{code}` advances an iterator that outlives the call", _BUFFER),
+        "BadYieldingForward": Case("`forward` is a generator", _LIST),
+        "BadReturnedGenerator": Case("`{code}` is an iterator, not a result", _LIST),
     }
 
     @classmethod

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst  # noqa: TC002 - libcst reads the visitors' annotations
 
-from exportlint import Case, Rule
+from exportlint import Case, Instead, Rule
 
 if TYPE_CHECKING:
     from exportlint import Code, FunctionInfo
 
-_DROP = "drop the decorator, or export with `strict=False`"
+_DROP = Instead("drop the decorator, or export with `strict=False`", compiled="drop the decorator")
 _AWAY = "leave it out of forward, or put it behind `if not torch.compiler.is_compiling():`"
 _DISABLE = frozenset(
     {"torch.compiler.disable", "torch._dynamo.disable", "torch._dynamo.eval_frame.disable", "torch._disable_dynamo"}
@@ -44,28 +44,20 @@ class GraphBreakForced(Rule):
         r"Skip (inlining|calling) `torch\.compiler\.disable",
     )
     cases: ClassVar = {
-        "BadDisabledMethod": Case(
-            "`{code}` runs a function that is hidden from the compiler", _DROP, compiled_suggestion="drop the decorator"
-        ),
-        "BadDisabledOneLevel": Case(
-            "`{code}` runs a function under `disable(recursive=False)`", _DROP, compiled_suggestion="drop the decorator"
-        ),
-        "BadDisabledInPlace": Case(
-            "`{code}` hides a function from the compiler", _DROP, compiled_suggestion="drop the decorator"
-        ),
+        "BadDisabledMethod": Case("`{code}` runs a function that is hidden from the compiler", _DROP),
+        "BadDisabledOneLevel": Case("`{code}` runs a function under `disable(recursive=False)`", _DROP),
+        "BadDisabledInPlace": Case("`{code}` hides a function from the compiler", _DROP),
         "BadDisabledAttribute": Case(
             "`{code}` runs something that was hidden from the compiler in `__init__`",
             _DROP,
-            compiled_suggestion="drop the decorator",
         ),
-        "BadDisabledForward": Case(
-            "`{name}` itself is hidden from the compiler", _DROP, compiled_suggestion="drop the decorator"
-        ),
+        "BadDisabledForward": Case("`{name}` itself is hidden from the compiler", _DROP),
         "BadGraphBreak": Case("`{code}` asks for a graph break", _AWAY),
         "BadMarkDynamic": Case(
             "`{code}` steers the compiler from inside",
-            "declare sizes by `dynamic_shapes=` at the export",
-            compiled_suggestion="call it on the input, before the model",
+            Instead(
+                "declare sizes by `dynamic_shapes=` at the export", compiled="call it on the input, before the model"
+            ),
         ),
         "BadReset": Case("`{code}` resets the compiler from inside", _AWAY),
         "BadStance": Case("`{code}` steers the compiler from inside", _AWAY),

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from exportlint import Case, Kind, Rule
+from exportlint import Case, Instead, Kind, Rule
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -31,8 +31,7 @@ class LegacyTensorConstructor(Rule):
     cases: ClassVar = {
         "BadSize": Case(
             "`{code}` is given a size, which Dynamo takes for the values",
-            "say what it is: `torch.empty(size, dtype=…)`",
-            "GoodEmpty",
+            Instead("say what it is: `torch.empty(size, dtype=…)`", shown_in="GoodEmpty"),
         )
     }
 

@@ -17,12 +17,16 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Kind, Rule, called, flat_targets
+from exportlint import Case, Instead, Kind, Rule, called, flat_targets
 
 if TYPE_CHECKING:
     from exportlint import Code, Sketch
 
-_BEFORE = "prepare the module in `__init__` or before the export"
+_BEFORE = Instead(
+    "prepare the module in `__init__` or before the export",
+    shown_in="GoodPrepared",
+    compiled="prepare the module in `__init__` or before it is compiled",
+)
 _TABLES = frozenset({"_modules", "_parameters", "_buffers"})
 _PARAMETRISES = re.compile(
     r"torch\.nn\.utils\.(parametri\w+\.)?(remove_)?"
@@ -41,57 +45,43 @@ class ModuleMutatedInForward(Rule):
         "BadDelAttribute": Case(
             "`{code}` deletes an attribute that the next call would find missing",
             _BEFORE,
-            shown_in="GoodPrepared",
-            compiled_suggestion="prepare the module in `__init__` or before it is compiled",
         ),
         "BadReplacedSubmodule": Case(
             "`{code}` replaces a submodule for all later calls",
             _BEFORE,
-            shown_in="GoodPrepared",
-            compiled_suggestion="prepare the module in `__init__` or before it is compiled",
         ),
         "BadSwappedLayers": Case(
             "`{code}` changes the order of the layers for all later calls",
             _BEFORE,
-            shown_in="GoodPrepared",
-            compiled_suggestion="prepare the module in `__init__` or before it is compiled",
         ),
         "BadDroppedLayer": Case(
             "`{code}` drops a layer for all later calls",
             _BEFORE,
-            shown_in="GoodPrepared",
-            compiled_suggestion="prepare the module in `__init__` or before it is compiled",
         ),
         "BadToDtype": Case(
             "`{code}` converts the weights of a module",
-            "convert the input, or the module before the export",
-            shown_in="GoodInputConverted",
-            compiled_suggestion="convert the input, or the module before it is compiled",
+            Instead(
+                "convert the input, or the module before the export",
+                shown_in="GoodInputConverted",
+                compiled="convert the input, or the module before it is compiled",
+            ),
         ),
         "BadToDevice": Case("`{code}` moves the weights of a module", "move the module before the export"),
         "BadModulesItem": Case(
             "`{code}` changes what the module holds",
             _BEFORE,
-            shown_in="GoodPrepared",
-            compiled_suggestion="prepare the module in `__init__` or before it is compiled",
         ),
         "BadWeightNorm": Case(
             "`{code}` changes how a module makes its weights",
             _BEFORE,
-            shown_in="GoodPrepared",
-            compiled_suggestion="prepare the module in `__init__` or before it is compiled",
         ),
         "BadPruned": Case(
             "`{code}` changes the weights of a module with every call",
             _BEFORE,
-            shown_in="GoodPrepared",
-            compiled_suggestion="prepare the module in `__init__` or before it is compiled",
         ),
         "BadLoadStateDict": Case(
             "`{code}` loads weights",
             _BEFORE,
-            shown_in="GoodPrepared",
-            compiled_suggestion="prepare the module in `__init__` or before it is compiled",
         ),
     }
 

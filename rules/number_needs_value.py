@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Code, Kind, Rule, Severity, called
+from exportlint import Case, Code, Instead, Kind, Rule, Severity, called
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _TENSORS = "stay with tensors: `torch.sort`, `torch.unique`, `torch.isin`, `torch.where`"
 _TABLE = "make a table a buffer, and index it with the tensor"
-_FIXED = "fix it in the configuration"
+_FIXED = Instead("fix it in the configuration", shown_in="GoodConstants")
 _HASHES = "`{code}` hashes a number that was read from a tensor"
 _COUNTS = "`{code}` compares each entry, and the entries were read from a tensor"
 _ARGUMENT = "`{code}` is given a number that only data knows"
@@ -70,7 +70,7 @@ class NumberNeedsValue(Rule):
     cases: ClassVar = {
         "BadSorted": Case("`{code}` orders numbers that were read from a tensor", "use `torch.sort`"),
         "BadDivmod": Case("`{code}` divides a number that was read from a tensor", "use `n // d` and `n % d`"),
-        "BadHash": Case(_HASHES, _TENSORS, shown_in="GoodSorted"),
+        "BadHash": Case(_HASHES, Instead(_TENSORS, shown_in="GoodSorted")),
         "BadSet": Case(_HASHES, "use `torch.unique`"),
         "BadDict": Case(_HASHES, _TABLE),
         "BadDictComprehension": Case(_HASHES, _TABLE),
@@ -83,7 +83,8 @@ class NumberNeedsValue(Rule):
         ),
         "BadAsTensor": Case("`{code}` makes a tensor of a number that was read", "use `torch.tensor(n)`"),
         "BadAsTensorOfList": Case(
-            "`{code}` makes a tensor of numbers that were read", "use the tensor itself", shown_in="GoodStacked"
+            "`{code}` makes a tensor of numbers that were read",
+            Instead("use the tensor itself", shown_in="GoodStacked"),
         ),
         "BadTensorOfTensors": Case("`{code}` makes a tensor of a list of tensors", "use `torch.stack`"),
         "BadPower": Case("`{code}` has a number that was read as its exponent", "use `torch.pow`"),
@@ -98,14 +99,14 @@ class NumberNeedsValue(Rule):
         "BadMedian": Case("`{code}` orders or counts numbers that were read from a tensor", "use `values.median()`"),
         "BadSumOfTests": Case("`{code}` counts by tests of numbers that were read", "use `(values > x).sum()`"),
         "BadRangeLength": Case("`{code}` goes through a range whose end was read from a tensor", "use `torch.arange`"),
-        "BadSplit": Case(_ARGUMENT, _FIXED, shown_in="GoodConstants"),
-        "BadChunk": Case(_ARGUMENT, _FIXED, shown_in="GoodConstants"),
-        "BadTranspose": Case(_ARGUMENT, _FIXED, shown_in="GoodConstants"),
-        "BadPoolWidth": Case(_ARGUMENT, _FIXED, shown_in="GoodConstants"),
-        "BadDropout": Case(_ARGUMENT, _FIXED, shown_in="GoodConstants"),
-        "BadDim": Case(_ARGUMENT, _FIXED, shown_in="GoodConstants"),
-        "BadClasses": Case(_ARGUMENT, _FIXED, shown_in="GoodConstants"),
-        "BadSteps": Case(_ARGUMENT, _FIXED, shown_in="GoodConstants"),
+        "BadSplit": Case(_ARGUMENT, _FIXED),
+        "BadChunk": Case(_ARGUMENT, _FIXED),
+        "BadTranspose": Case(_ARGUMENT, _FIXED),
+        "BadPoolWidth": Case(_ARGUMENT, _FIXED),
+        "BadDropout": Case(_ARGUMENT, _FIXED),
+        "BadDim": Case(_ARGUMENT, _FIXED),
+        "BadClasses": Case(_ARGUMENT, _FIXED),
+        "BadSteps": Case(_ARGUMENT, _FIXED),
     }
 
     @classmethod

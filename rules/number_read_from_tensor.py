@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Rule, Source, called
+from exportlint import Case, Instead, Rule, Source, called
 
 if TYPE_CHECKING:
     from exportlint import Code, Value
@@ -44,9 +44,9 @@ class NumberReadFromTensor(Rule):
     cases: ClassVar = {
         "BadItem": Case("`{code}` reads a number from a tensor", "keep it a tensor"),
         "BadTolist": Case("`{code}` reads numbers from a tensor", "stay with the tensor, and mask"),
-        "BadSlice": Case("`{code}` cuts where the value of a tensor says", _MASK, "GoodArange"),
+        "BadSlice": Case("`{code}` cuts where the value of a tensor says", Instead(_MASK, shown_in="GoodArange")),
         "BadArange": Case("`{code}` counts to the value of a tensor", _MASK),
-        "BadZeros": Case("`{code}` is as large as the value of a tensor says", _MASK, "GoodArange"),
+        "BadZeros": Case("`{code}` is as large as the value of a tensor says", Instead(_MASK, shown_in="GoodArange")),
     }
 
     @classmethod

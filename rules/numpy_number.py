@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Asked, Case, Kind, TruthRule, asked_for_truth, called
+from exportlint import Asked, Case, Instead, Kind, TruthRule, asked_for_truth, called
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from exportlint import Code, Sketch, Value
 
-_INT = "make it a Python number first: `int(…)`, `float(…)`, or the function of `math`"
-_ON_SELF = "keep Python numbers on the module: `int(…)` or `.tolist()` in `__init__`"
+_INT = Instead("make it a Python number first: `int(…)`, `float(…)`, or the function of `math`", shown_in="GoodMath")
+_ON_SELF = Instead("keep Python numbers on the module: `int(…)` or `.tolist()` in `__init__`", shown_in="GoodIntInInit")
 _BRANCHES = "`{code}` branches on a NumPy number"
 _CONVERTED = {"builtins.float": "BadFloatOnSelf", "builtins.int": "BadIntOnSelf"}
 _SIZED = frozenset({"view", "reshape", "expand", "repeat", "zeros", "ones", "full", "empty", "new_zeros", "new_ones"})
@@ -39,32 +39,23 @@ class NumpyNumber(TruthRule):
     graph_breaks = ("GB0170", "GB0208")
     torch_says = (r"attempted to jump with NumpyNdarrayVariable",)
     cases: ClassVar = {
-        "BadBranchOnNumber": Case(_BRANCHES, _INT, shown_in="GoodMath"),
-        "BadTernary": Case(_BRANCHES, _INT, shown_in="GoodMath"),
-        "BadBranchOnEntry": Case(
-            "`{code}` branches on an array that the module keeps", _ON_SELF, shown_in="GoodIntInInit"
-        ),
+        "BadBranchOnNumber": Case(_BRANCHES, _INT),
+        "BadTernary": Case(_BRANCHES, _INT),
+        "BadBranchOnEntry": Case("`{code}` branches on an array that the module keeps", _ON_SELF),
         "BadItem": Case("`{code}` takes a number out of an array", "write `int(…)` around it instead of `.item()`"),
-        "BadSizeOnSelf": Case("`{code}` is given a NumPy number as a size", _ON_SELF, shown_in="GoodIntInInit"),
-        "BadSizeInForward": Case("`{code}` is given a NumPy number as a size", _INT, shown_in="GoodMath"),
-        "BadRangeOnSelf": Case("`{code}` counts with a NumPy number", _ON_SELF, shown_in="GoodIntInInit"),
-        "BadRangeInForward": Case("`{code}` counts with a NumPy number", _INT, shown_in="GoodMath"),
-        "BadScaleOnSelf": Case(
-            "`{code}` computes with a NumPy number that the module keeps", _ON_SELF, shown_in="GoodIntInInit"
-        ),
-        "BadFloatOnSelf": Case(
-            "`{code}` reads a NumPy number that the module keeps", _ON_SELF, shown_in="GoodIntInInit"
-        ),
-        "BadIntOnSelf": Case("`{code}` reads a NumPy number that the module keeps", _ON_SELF, shown_in="GoodIntInInit"),
+        "BadSizeOnSelf": Case("`{code}` is given a NumPy number as a size", _ON_SELF),
+        "BadSizeInForward": Case("`{code}` is given a NumPy number as a size", _INT),
+        "BadRangeOnSelf": Case("`{code}` counts with a NumPy number", _ON_SELF),
+        "BadRangeInForward": Case("`{code}` counts with a NumPy number", _INT),
+        "BadScaleOnSelf": Case("`{code}` computes with a NumPy number that the module keeps", _ON_SELF),
+        "BadFloatOnSelf": Case("`{code}` reads a NumPy number that the module keeps", _ON_SELF),
+        "BadIntOnSelf": Case("`{code}` reads a NumPy number that the module keeps", _ON_SELF),
         "BadRounded": Case(
             "`{code}` rounds a NumPy number",
-            "make it a Python number before: `math.ceil(n / int(hop))`",
-            shown_in="GoodRoundedByInt",
+            Instead("make it a Python number before: `math.ceil(n / int(hop))`", shown_in="GoodRoundedByInt"),
         ),
-        "BadRoundedOnSelf": Case(
-            "`{code}` rounds what is computed with a NumPy number", _ON_SELF, shown_in="GoodIntInInit"
-        ),
-        "BadSliceInForward": Case("`{code}` is a slice with a NumPy number as a bound", _INT, shown_in="GoodMath"),
+        "BadRoundedOnSelf": Case("`{code}` rounds what is computed with a NumPy number", _ON_SELF),
+        "BadSliceInForward": Case("`{code}` is a slice with a NumPy number as a bound", _INT),
     }
 
     @classmethod

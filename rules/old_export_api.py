@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Code, ScriptRule, Severity, Visitor, argument, dotted
+from exportlint import Case, Code, Instead, ScriptRule, Severity, Visitor, argument, dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -146,7 +146,9 @@ class OldExportApi(ScriptRule):
             "`{name}` is private, and gives a graph with guards, which cannot be saved or lowered",
             "use `torch.export.export(model, args)`",
         ),
-        "BadDefinitely": Case("`{name}` is gone", "use `guard_or_false(…)` of the same module", shown_in="GoodGuardOr"),
+        "BadDefinitely": Case(
+            "`{name}` is gone", Instead("use `guard_or_false(…)` of the same module", shown_in="GoodGuardOr")
+        ),
         "BadDynamoExport": Case("`{name}` is gone", "use `torch.onnx.export(model, args, dynamo=True)`"),
         "BadQuantizePt2e": Case("`{name}` moved to torchao", "import it from `torchao.quantization.pt2e`"),
         "BadMap": Case("`{name}` does not exist", _MAP),

@@ -20,15 +20,17 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Code, Rule, Severity, Source, called, flat_targets
+from exportlint import Case, Code, Instead, Rule, Severity, Source, called, flat_targets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from exportlint import Called, Sketch, Value
 
-_MASK = "keep all rows and mask them (`torch.where`), so that the number of rows is known"
-_WRITE = "write with a mask: `torch.where(position >= length, 0, x)`"
+_MASK = Instead(
+    "keep all rows and mask them (`torch.where`), so that the number of rows is known", shown_in="GoodWhere"
+)
+_WRITE = Instead("write with a mask: `torch.where(position >= length, 0, x)`", shown_in="GoodWhere")
 _FIXED = 'give a fixed size, or resize with `mode="bilinear"`'
 _ROWS = "`{code}` must know how many rows there are, and data says how many"
 _GIVEN = "`{code}` is given a size that was read from a tensor, and must know it"
@@ -82,26 +84,23 @@ class OperationNeedsSize(Rule):
         "BadSliceWrite": Case(
             "`{code}` writes into a slice whose bound was read from a tensor; where gradients are needed",
             _WRITE,
-            shown_in="GoodWhere",
         ),
-        "BadSliceWriteTensor": Case(
-            "`{code}` writes into a slice whose bound is a tensor", _WRITE, shown_in="GoodWhere"
-        ),
-        "BadChunkRows": Case(_ROWS, _MASK, shown_in="GoodWhere"),
-        "BadSplitRows": Case(_ROWS, _MASK, shown_in="GoodWhere"),
-        "BadUnbindRows": Case(_ROWS, _MASK, shown_in="GoodWhere"),
-        "BadCdistRows": Case(_ROWS, _MASK, shown_in="GoodWhere"),
-        "BadListRows": Case(_ROWS, _MASK, shown_in="GoodWhere"),
-        "BadLogSumExpRows": Case(_ROWS, _MASK, shown_in="GoodWhere"),
-        "BadBatchNormRows": Case(_ROWS, _MASK, shown_in="GoodWhere"),
-        "BadGroupNormRows": Case(_ROWS, _MASK, shown_in="GoodWhere"),
-        "BadRecurrentRows": Case(_ROWS, _MASK, shown_in="GoodWhere"),
-        "BadEncoderRows": Case(_ROWS, _MASK, shown_in="GoodWhere"),
-        "BadRollRows": Case(_ROWS, _MASK, shown_in="GoodWhere"),
-        "BadDiffRows": Case(_ROWS, _MASK, shown_in="GoodWhere"),
-        "BadTensorSplitRows": Case(_ROWS, _MASK, shown_in="GoodWhere"),
-        "BadMaxPoolRows": Case(_ROWS, _MASK, shown_in="GoodWhere"),
-        "BadAdaptiveMaxPoolRows": Case(_ROWS, _MASK, shown_in="GoodWhere"),
+        "BadSliceWriteTensor": Case("`{code}` writes into a slice whose bound is a tensor", _WRITE),
+        "BadChunkRows": Case(_ROWS, _MASK),
+        "BadSplitRows": Case(_ROWS, _MASK),
+        "BadUnbindRows": Case(_ROWS, _MASK),
+        "BadCdistRows": Case(_ROWS, _MASK),
+        "BadListRows": Case(_ROWS, _MASK),
+        "BadLogSumExpRows": Case(_ROWS, _MASK),
+        "BadBatchNormRows": Case(_ROWS, _MASK),
+        "BadGroupNormRows": Case(_ROWS, _MASK),
+        "BadRecurrentRows": Case(_ROWS, _MASK),
+        "BadEncoderRows": Case(_ROWS, _MASK),
+        "BadRollRows": Case(_ROWS, _MASK),
+        "BadDiffRows": Case(_ROWS, _MASK),
+        "BadTensorSplitRows": Case(_ROWS, _MASK),
+        "BadMaxPoolRows": Case(_ROWS, _MASK),
+        "BadAdaptiveMaxPoolRows": Case(_ROWS, _MASK),
         "BadLen": Case(
             "`{code}` makes a Python number of how many rows there are, and data says how many",
             "use `.shape[0]`, which stays a symbol",

@@ -17,12 +17,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from exportlint import Case, OperatorRule
+from exportlint import Case, Instead, OperatorRule
 
 _SAYS = "`{code}` needs a kernel that not every target has"
-_GIVEN = Case(_SAYS, "compute it before the model runs and pass it in", "GoodPassedIn")
-_BUCKETS = Case(_SAYS, "write `(x.unsqueeze(-1) > boundaries).sum(-1)`", "GoodBuckets")
-_MOMENTS = Case(_SAYS, "compute each by itself: `x.var(dim)` or `x.std(dim)`, and `x.mean(dim)`", "GoodMoments")
+_GIVEN = Case(_SAYS, Instead("compute it before the model runs and pass it in", shown_in="GoodPassedIn"))
+_BUCKETS = Case(_SAYS, Instead("write `(x.unsqueeze(-1) > boundaries).sum(-1)`", shown_in="GoodBuckets"))
+_MOMENTS = Case(
+    _SAYS, Instead("compute each by itself: `x.var(dim)` or `x.std(dim)`, and `x.mean(dim)`", shown_in="GoodMoments")
+)
 
 
 class OperatorNotLowered(OperatorRule):
@@ -53,7 +55,11 @@ class OperatorNotLowered(OperatorRule):
         "BadCopysign": Case(_SAYS, "write `torch.where(y < 0, -x.abs(), x.abs())`"),
         "BadEmbeddingBag": Case(_SAYS, "take `torch.nn.Embedding`, and the mean of its rows: `.mean(1)`"),
         "BadAdaptiveMaxPool": Case(
-            _SAYS, "where the size is known, take `max_pool2d` with its parts as the kernel", "GoodAdaptiveMaxPool"
+            _SAYS,
+            Instead(
+                "where the size is known, take `max_pool2d` with its parts as the kernel",
+                shown_in="GoodAdaptiveMaxPool",
+            ),
         ),
     }
     functions: ClassVar = {

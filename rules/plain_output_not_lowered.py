@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Kind, Rule, Severity
+from exportlint import Case, Instead, Kind, Rule, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from exportlint import Code, Parsed
 
-_ALONE = "return tensors alone: what does not depend on the inputs, the caller knows"
+_ALONE = Instead(
+    "return tensors alone: what does not depend on the inputs, the caller knows", shown_in="GoodTensorsAlone"
+)
 _CASES = {"int": "BadNumber", "float": "BadNumber", "bool": "BadFlag", "str": "BadText"}
 
 
@@ -29,9 +31,9 @@ class PlainOutputNotLowered(Rule):
     words = r"\breturn\b"
     lowerings = ("executorch", "onnxruntime")
     cases: ClassVar = {
-        "BadNumber": Case("`{code}` returns a Python number", _ALONE, "GoodTensorsAlone"),
-        "BadText": Case("`{code}` returns a text", _ALONE, "GoodTensorsAlone"),
-        "BadFlag": Case("`{code}` returns a flag", _ALONE, "GoodTensorsAlone"),
+        "BadNumber": Case("`{code}` returns a Python number", _ALONE),
+        "BadText": Case("`{code}` returns a text", _ALONE),
+        "BadFlag": Case("`{code}` returns a flag", _ALONE),
     }
 
     @classmethod

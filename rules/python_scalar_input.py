@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import libcst as cst
 
-from exportlint import Case, Rule, Scope, Severity, Visitor, called, last_name
+from exportlint import Case, Instead, Rule, Scope, Severity, Visitor, called, last_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,9 +56,11 @@ class PythonScalarInput(Rule):
         "BadBool": Case(_SAYS, _INSTEAD, in_program=_OF_PROGRAM),
         "BadStr": Case(
             _SAYS,
-            "export one program for each value, or make it an argument of `__init__`",
+            Instead(
+                "export one program for each value, or make it an argument of `__init__`",
+                compiled="make it an argument of `__init__`",
+            ),
             in_program=_OF_PROGRAM,
-            compiled_suggestion="make it an argument of `__init__`",
         ),
         "BadTuple": Case("the sizes given for `{name}` become constants", _INSTEAD, in_program=_OF_PROGRAM),
         "BadSizeUntyped": Case("the size given for `{name}` becomes a constant", _INSTEAD, in_program=_OF_PROGRAM),

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from exportlint import Case, OperatorRule
+from exportlint import Case, Instead, OperatorRule
 
 _OUTSIDE = Case(
-    "`{code}` draws random numbers", "draw outside of the model and pass the numbers in", "GoodDrawnOutside"
+    "`{code}` draws random numbers",
+    Instead("draw outside of the model and pass the numbers in", shown_in="GoodDrawnOutside"),
 )
 
 

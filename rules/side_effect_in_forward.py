@@ -22,6 +22,7 @@ from exportlint import (
     CONTAINER_METHODS,
     Case,
     Code,
+    Instead,
     Kind,
     Rule,
     Severity,
@@ -35,7 +36,10 @@ from exportlint import (
 if TYPE_CHECKING:
     from exportlint import Called, Sketch
 
-_RETURN = "return what the caller needs, or leave it out with `if not torch.compiler.is_compiling():`"
+_RETURN = Instead(
+    "return what the caller needs, or leave it out with `if not torch.compiler.is_compiling():`",
+    shown_in="GoodReturned",
+)
 _ONCE = " once, while tracing"
 _SHOWN = frozenset({"warning", "warn", "error", "critical", "exception", "log"})
 _LOGGED = _SHOWN | {"info", "debug"}
@@ -47,42 +51,35 @@ class SideEffectInForward(Rule):
     mended_by = ("printed-by-program", "effect-operator", "interface", "state-in-buffers")
     graph_breaks = ("GB0059", "GB0156", "GB0291")
     cases: ClassVar = {
-        "BadPrint": Case("`{code}` prints", _RETURN, in_program=_ONCE, shown_in="GoodReturned"),
-        "BadStdout": Case("`{code}` writes", _RETURN, in_program=_ONCE, shown_in="GoodReturned"),
-        "BadLogging": Case("`{code}` logs", _RETURN, in_program=_ONCE, shown_in="GoodReturned"),
-        "BadFileWrite": Case("`{code}` writes to a file", _RETURN, in_program=_ONCE, shown_in="GoodReturned"),
+        "BadPrint": Case("`{code}` prints", _RETURN, in_program=_ONCE),
+        "BadStdout": Case("`{code}` writes", _RETURN, in_program=_ONCE),
+        "BadLogging": Case("`{code}` logs", _RETURN, in_program=_ONCE),
+        "BadFileWrite": Case("`{code}` writes to a file", _RETURN, in_program=_ONCE),
         "BadGlobalStatement": Case(
             "`{code}` counts in a global",
-            "keep the count in a registered buffer",
+            Instead("keep the count in a registered buffer", shown_in="GoodBufferCount"),
             in_program=", which is a constant of the program",
-            shown_in="GoodBufferCount",
         ),
         "BadNonlocalCount": Case(
             "`{code}` counts in a variable of the function around",
-            "keep the count in a registered buffer",
+            Instead("keep the count in a registered buffer", shown_in="GoodBufferCount"),
             in_program=", which is a constant of the program",
-            shown_in="GoodBufferCount",
         ),
-        "BadGlobalWriteOnly": Case("`{code}` assigns a global", _RETURN, in_program=_ONCE, shown_in="GoodReturned"),
-        "BadGlobalList": Case(
-            "`{code}` changes a container of the file", _RETURN, in_program=_ONCE, shown_in="GoodReturned"
-        ),
+        "BadGlobalWriteOnly": Case("`{code}` assigns a global", _RETURN, in_program=_ONCE),
+        "BadGlobalList": Case("`{code}` changes a container of the file", _RETURN, in_program=_ONCE),
         "BadMutableDefault": Case(
             "`{code}` changes a default argument, which all calls share",
-            "use None and make it anew",
-            shown_in="GoodFreshDefault",
+            Instead("use None and make it anew", shown_in="GoodFreshDefault"),
         ),
         "BadCallback": Case(
             "the result of `{code}` is not used",
             _RETURN,
             in_program="; it runs once, while tracing",
-            shown_in="GoodReturned",
         ),
         "BadGlobalListRead": Case(
             "`{code}` changes a container of the file, which forward reads",
-            "keep state in a registered buffer, or return it",
+            Instead("keep state in a registered buffer, or return it", shown_in="GoodBufferCount"),
             in_program="; what it reads is a constant of the program",
-            shown_in="GoodBufferCount",
         ),
     }
 

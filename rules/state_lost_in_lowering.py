@@ -20,14 +20,16 @@ import ast
 import re
 from typing import TYPE_CHECKING, ClassVar
 
-from exportlint import Case, Rule, Source, path_on_self, written_in_place
+from exportlint import Case, Instead, Rule, Source, path_on_self, written_in_place
 
 if TYPE_CHECKING:
     import libcst as cst
 
     from exportlint import Called, Code
 
-_IN_OUT = "take the state as an input and return the new one, so that the caller keeps it"
+_IN_OUT = Instead(
+    "take the state as an input and return the new one, so that the caller keeps it", shown_in="GoodInAndOut"
+)
 _STATE = "`{code}` changes the buffer `{name}`, which the next call reads"
 _START = f"{_STATE}, and which does not start at zero"
 _ONE = f"{_STATE}, and which holds one number"
@@ -42,10 +44,10 @@ class StateLostInLowering(Rule):
     lowerings = ("aotinductor", "executorch", "executorch-xnnpack", "onnxruntime", "openvino", "tvm")
     cured_by: ClassVar = dict.fromkeys(("executorch", "executorch-xnnpack"), "initialized_buffers")
     cases: ClassVar = {
-        "BadState": Case(_STATE, _IN_OUT, "GoodInAndOut"),
-        "BadStateWithStart": Case(_START, _IN_OUT, "GoodInAndOut"),
-        "BadNumber": Case(_ONE, _IN_OUT, "GoodInAndOut"),
-        "BadNumberWithStart": Case(f"{_START} and holds one number", _IN_OUT, "GoodInAndOut"),
+        "BadState": Case(_STATE, _IN_OUT),
+        "BadStateWithStart": Case(_START, _IN_OUT),
+        "BadNumber": Case(_ONE, _IN_OUT),
+        "BadNumberWithStart": Case(f"{_START} and holds one number", _IN_OUT),
     }
 
     @classmethod

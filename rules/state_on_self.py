@@ -26,6 +26,7 @@ from exportlint import (
     CONTAINER_METHODS,
     Case,
     Code,
+    Instead,
     Kind,
     Rule,
     Severity,
@@ -48,8 +49,10 @@ from exportlint import (
     use_of,
 )
 
-_BUFFER = "keep it in a registered buffer and write that in place"
-_IN_OUT = "keep it in a registered buffer, or take it as an argument and return it"
+_BUFFER = Instead("keep it in a registered buffer and write that in place", shown_in="GoodBuffer")
+_IN_OUT = Instead(
+    "keep it in a registered buffer, or take it as an argument and return it", shown_in="GoodWindowBuffer"
+)
 _OF_LISTS = frozenset({"append", "appendleft", "extend", "extendleft", "insert"})
 _COUNT = "; the count is a constant of the program"
 _KEEPS = "`{code}` keeps a value for the next call outside of buffers"
@@ -58,37 +61,34 @@ _KEEPS = "`{code}` keeps a value for the next call outside of buffers"
 class StateOnSelf(Rule):
     mended_by = ("state-in-buffers", "made-once")
     cases: ClassVar = {
-        "BadCounter": Case("`{code}` counts on the module", _BUFFER, in_program=_COUNT, shown_in="GoodBuffer"),
+        "BadCounter": Case("`{code}` counts on the module", _BUFFER, in_program=_COUNT),
         "BadDrawnOnce": Case(
             "`{code}` draws random numbers once",
             "register them as a buffer",
             in_program="; the program draws them in every call",
         ),
-        "BadWarmUpFlag": Case(
-            "`{code}` sets a flag that sends later calls another way", _BUFFER, shown_in="GoodBuffer"
-        ),
-        "BadTensorAttribute": Case(_KEEPS, _IN_OUT, shown_in="GoodWindowBuffer"),
+        "BadWarmUpFlag": Case("`{code}` sets a flag that sends later calls another way", _BUFFER),
+        "BadTensorAttribute": Case(_KEEPS, _IN_OUT),
         "BadLazyCache": Case(
             "`{code}` keeps a value made from the first inputs for all later calls",
-            "compute it in every call, or in `__init__` if it does not depend on the inputs",
-            shown_in="GoodStaticTables",
+            Instead(
+                "compute it in every call, or in `__init__` if it does not depend on the inputs",
+                shown_in="GoodStaticTables",
+            ),
         ),
         "BadReassignedBuffer": Case("`{code}` replaces a buffer", "write the buffer in place: `self.buffer.copy_(…)`"),
         "BadFilledBuffer": Case("`{code}` fills a buffer that was None", "give the buffer its tensor in `__init__`"),
-        "BadGrowingList": Case(
-            "`{code}` changes a container on the module that later calls read", _IN_OUT, shown_in="GoodWindowBuffer"
-        ),
-        "BadDictItem": Case(_KEEPS, _IN_OUT, shown_in="GoodWindowBuffer"),
-        "BadDictNumber": Case("`{code}` counts on the module", _BUFFER, in_program=_COUNT, shown_in="GoodBuffer"),
-        "BadSetattr": Case(_KEEPS, _IN_OUT, shown_in="GoodWindowBuffer"),
-        "BadSubmoduleAttribute": Case(_KEEPS, _IN_OUT, shown_in="GoodWindowBuffer"),
-        "BadHelperObject": Case("`{code}` changes an object that the module keeps", _BUFFER, shown_in="GoodBuffer"),
-        "BadClassAttribute": Case("`{code}` counts on a class", _BUFFER, in_program=_COUNT, shown_in="GoodBuffer"),
+        "BadGrowingList": Case("`{code}` changes a container on the module that later calls read", _IN_OUT),
+        "BadDictItem": Case(_KEEPS, _IN_OUT),
+        "BadDictNumber": Case("`{code}` counts on the module", _BUFFER, in_program=_COUNT),
+        "BadSetattr": Case(_KEEPS, _IN_OUT),
+        "BadSubmoduleAttribute": Case(_KEEPS, _IN_OUT),
+        "BadHelperObject": Case("`{code}` changes an object that the module keeps", _BUFFER),
+        "BadClassAttribute": Case("`{code}` counts on a class", _BUFFER, in_program=_COUNT),
         "BadCollectedForTrainer": Case(
             "`{code}` collects on the module",
-            "return what the caller needs",
+            Instead("return what the caller needs", shown_in="GoodStateInAndOut"),
             in_program="; the program never adds anything",
-            shown_in="GoodStateInAndOut",
         ),
     }
 

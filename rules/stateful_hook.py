@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import CONTAINER_METHODS, Case, Rule, Scope, Visitor, called, last_name, root_name
+from exportlint import CONTAINER_METHODS, Case, Instead, Rule, Scope, Visitor, called, last_name, root_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,8 +37,10 @@ class StatefulHook(Rule):
         ),
         "BadGrabbingHook": Case(
             "`{code}` in a hook keeps what tracing put there",
-            "empty the list in forward before the hooks fill it, or return the intermediate results",
-            shown_in="GoodClearedList",
+            Instead(
+                "empty the list in forward before the hooks fill it, or return the intermediate results",
+                shown_in="GoodClearedList",
+            ),
         ),
     }
 

@@ -21,15 +21,22 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Code, Kind, Rule, Severity, called, of_a_size
+from exportlint import Case, Code, Instead, Kind, Rule, Severity, called, of_a_size
 
 if TYPE_CHECKING:
     from exportlint import Called, Sketch, Value
 
-_ITEM = "use `.item()`, which gives a symbol, or stay with tensors (`.long()`, `.float()`)"
+_ITEM = Instead(
+    "use `.item()`, which gives a symbol, or stay with tensors (`.long()`, `.float()`)",
+    shown_in="GoodTypeConversion",
+    compiled="stay with tensors (`.long()`, `.float()`)",
+)
 _TENSOR = "stay with tensors"
-_TABLE = "make the table a buffer and index it with `index.reshape(1)`"
-_HEADS = "run all layers and take one row: `torch.stack(outs).index_select(0, index.reshape(1))`"
+_TABLE = Instead("make the table a buffer and index it with `index.reshape(1)`", shown_in="GoodTableLookup")
+_HEADS = Instead(
+    "run all layers and take one row: `torch.stack(outs).index_select(0, index.reshape(1))`",
+    shown_in="GoodStackedHeads",
+)
 _NUMBER = "`{code}` needs the value of a tensor as a Python number"
 _KEYED = "`{code}` looks up a Python container by a number that was read from a tensor"
 _BUILTINS = {"int": "BadInt", "float": "BadFloat", "complex": "BadComplex"}
@@ -70,8 +77,6 @@ class TensorAsPythonNumber(Rule):
         "BadInt": Case(
             "`{code}` makes a Python int of a tensor",
             _ITEM,
-            shown_in="GoodTypeConversion",
-            compiled_suggestion="stay with tensors (`.long()`, `.float()`)",
         ),
         "BadIntOfItem": Case(
             "`{code}` makes a Python int of a number that was read from a tensor", "leave `int()` out"
@@ -79,42 +84,40 @@ class TensorAsPythonNumber(Rule):
         "BadFloat": Case(
             "`{code}` makes a Python float of a tensor",
             _ITEM,
-            shown_in="GoodTypeConversion",
-            compiled_suggestion="stay with tensors (`.long()`, `.float()`)",
         ),
         "BadFloatOfItem": Case(
             "`{code}` makes a Python float of a number that was read from a tensor",
-            _TENSOR,
-            shown_in="GoodTypeConversion",
+            Instead(_TENSOR, shown_in="GoodTypeConversion"),
         ),
         "BadComplex": Case("`{code}` makes a Python complex of a tensor", "use `torch.complex`"),
         "BadRange": Case("`{code}` counts to the value of a tensor", "loop a fixed number of times and mask"),
         "BadRepeat": Case("`{code}` repeats a list as often as a tensor says", "use `expand` or `repeat_interleave`"),
-        "BadDictKey": Case(_KEYED, _TABLE, shown_in="GoodTableLookup"),
-        "BadDictGet": Case(_KEYED, _TABLE, shown_in="GoodTableLookup"),
+        "BadDictKey": Case(_KEYED, _TABLE),
+        "BadDictGet": Case(_KEYED, _TABLE),
         "BadInSet": Case(_KEYED, "use `torch.isin`"),
-        "BadListIndex": Case(_KEYED, _TABLE, shown_in="GoodTableLookup"),
-        "BadListIndexTensor": Case("`{code}` looks up a Python list by a tensor", _TABLE, shown_in="GoodTableLookup"),
-        "BadModuleList": Case(
-            "`{code}` chooses a layer by a number that was read from a tensor", _HEADS, shown_in="GoodStackedHeads"
-        ),
-        "BadModuleListTensor": Case("`{code}` chooses a layer by a tensor", _HEADS, shown_in="GoodStackedHeads"),
+        "BadListIndex": Case(_KEYED, _TABLE),
+        "BadListIndexTensor": Case("`{code}` looks up a Python list by a tensor", _TABLE),
+        "BadModuleList": Case("`{code}` chooses a layer by a number that was read from a tensor", _HEADS),
+        "BadModuleListTensor": Case("`{code}` chooses a layer by a tensor", _HEADS),
         "BadArgmaxIndex": Case(
             "`{code}` indexes with a 0-d tensor, which strict mode wants as a number",
-            "use `index_select(0, index.reshape(1))`, or non-strict mode",
-            shown_in="GoodIndexSelect",
-            compiled_suggestion="use `index_select(0, index.reshape(1))`",
+            Instead(
+                "use `index_select(0, index.reshape(1))`, or non-strict mode",
+                shown_in="GoodIndexSelect",
+                compiled="use `index_select(0, index.reshape(1))`",
+            ),
         ),
         "BadMath": Case(
             "`{code}` computes on a tensor in Python",
-            "use the torch function of the same name",
-            shown_in="GoodTorchMath",
+            Instead("use the torch function of the same name", shown_in="GoodTorchMath"),
         ),
         "BadMathItem": Case(
-            "`{code}` computes on a number that was read from a tensor", "compute with torch", shown_in="GoodTorchMath"
+            "`{code}` computes on a number that was read from a tensor",
+            Instead("compute with torch", shown_in="GoodTorchMath"),
         ),
         "BadMathLog": Case(
-            "`{code}` computes on a number that was read from a tensor", "compute with torch", shown_in="GoodTorchMath"
+            "`{code}` computes on a number that was read from a tensor",
+            Instead("compute with torch", shown_in="GoodTorchMath"),
         ),
         "BadCounter": Case("`{code}` uses the values of a tensor as keys", "use `torch.bincount`"),
         "BadSetOfValues": Case("`{code}` uses the values of a tensor as keys", "use `torch.unique`"),
@@ -125,8 +128,7 @@ class TensorAsPythonNumber(Rule):
         "BadOneHot": Case("`{code}` counts the classes by the largest value", "say `num_classes=`"),
         "BadIndexList": Case(
             "`{code}` indexes with a list of numbers that were read",
-            "index with the tensor itself",
-            shown_in="GoodVectorIndex",
+            Instead("index with the tensor itself", shown_in="GoodVectorIndex"),
         ),
         "BadDimItem": Case("`{code}` takes its dim from a tensor", "fix the dim in the configuration"),
     }

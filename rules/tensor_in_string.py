@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Kind, Rule, called
+from exportlint import Case, Instead, Kind, Rule, called
 
 if TYPE_CHECKING:
     from exportlint import Code, Value
 
-_OUTSIDE = "return the tensor and make the text outside, or decide on the value with `torch.where`"
+_OUTSIDE = Instead(
+    "return the tensor and make the text outside, or decide on the value with `torch.where`", shown_in="GoodLabelTensor"
+)
 _TEXT = "`{code}` makes text of a tensor's value"
 _MAKES_TEXT = frozenset({"str", "ascii", "repr", "format", "chr"})
 # Text that goes there decides nothing; that it is lost is another rule's business.
@@ -48,24 +50,18 @@ class TensorInString(Rule):
         r"StringFormatVariable",
     )
     cases: ClassVar = {
-        "BadFString": Case(_TEXT, _OUTSIDE, shown_in="GoodLabelTensor"),
-        "BadFormat": Case(_TEXT, _OUTSIDE, shown_in="GoodLabelTensor"),
-        "BadStr": Case(_TEXT, _OUTSIDE, shown_in="GoodLabelTensor"),
-        "BadRepr": Case(_TEXT, _OUTSIDE, shown_in="GoodLabelTensor"),
-        "BadPercent": Case(_TEXT, _OUTSIDE, shown_in="GoodLabelTensor"),
-        "BadFormatMethod": Case(_TEXT, _OUTSIDE, shown_in="GoodLabelTensor"),
-        "BadFormatBuiltin": Case(_TEXT, _OUTSIDE, shown_in="GoodLabelTensor"),
-        "BadStrItem": Case(
-            "`{code}` makes text of a number that was read from a tensor", _OUTSIDE, shown_in="GoodLabelTensor"
-        ),
-        "BadFStringItem": Case(
-            "`{code}` makes text of a number that was read from a tensor", _OUTSIDE, shown_in="GoodLabelTensor"
-        ),
-        "BadFStringItemSpec": Case(
-            "`{code}` makes text of a number that was read from a tensor", _OUTSIDE, shown_in="GoodLabelTensor"
-        ),
-        "BadListString": Case("`{code}` makes text of a list of tensors", _OUTSIDE, shown_in="GoodLabelTensor"),
-        "BadChr": Case("`{code}` makes a character of a tensor's value", _OUTSIDE, shown_in="GoodLabelTensor"),
+        "BadFString": Case(_TEXT, _OUTSIDE),
+        "BadFormat": Case(_TEXT, _OUTSIDE),
+        "BadStr": Case(_TEXT, _OUTSIDE),
+        "BadRepr": Case(_TEXT, _OUTSIDE),
+        "BadPercent": Case(_TEXT, _OUTSIDE),
+        "BadFormatMethod": Case(_TEXT, _OUTSIDE),
+        "BadFormatBuiltin": Case(_TEXT, _OUTSIDE),
+        "BadStrItem": Case("`{code}` makes text of a number that was read from a tensor", _OUTSIDE),
+        "BadFStringItem": Case("`{code}` makes text of a number that was read from a tensor", _OUTSIDE),
+        "BadFStringItemSpec": Case("`{code}` makes text of a number that was read from a tensor", _OUTSIDE),
+        "BadListString": Case("`{code}` makes text of a list of tensors", _OUTSIDE),
+        "BadChr": Case("`{code}` makes a character of a tensor's value", _OUTSIDE),
     }
 
     @classmethod

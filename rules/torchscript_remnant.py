@@ -28,12 +28,23 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, ClassInfo, Code, FunctionInfo, Kind, ScriptRule, Severity, argument, functions_below
+from exportlint import (
+    Case,
+    ClassInfo,
+    Code,
+    FunctionInfo,
+    Instead,
+    Kind,
+    ScriptRule,
+    Severity,
+    argument,
+    functions_below,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_EAGER = "keep the eager module and export it"
+_EAGER = Instead("keep the eager module and export it", compiled="keep the eager module and compile it")
 _EXPORT = "export the eager module: `torch.export.export(model.eval(), args)`"
 _FREEZES = frozenset({"torch.jit.freeze", "torch.jit.optimize_for_inference"})
 _SCRIPTS = frozenset({"torch.jit.script", "torch.jit.load", *_FREEZES})
@@ -146,12 +157,8 @@ class TorchscriptRemnant(ScriptRule):
             "torch.export looks through `{name}`, which is scripted; torch warns that `torch.jit.script` will go",
             "drop the mark: the plain function exports",
         ),
-        "BadScriptedSubmodule": Case(
-            "`{code}` makes a TorchScript submodule", _EAGER, compiled_suggestion="keep the eager module and compile it"
-        ),
-        "BadTracedSubmodule": Case(
-            "`{code}` makes a traced submodule", _EAGER, compiled_suggestion="keep the eager module and compile it"
-        ),
+        "BadScriptedSubmodule": Case("`{code}` makes a TorchScript submodule", _EAGER),
+        "BadTracedSubmodule": Case("`{code}` makes a traced submodule", _EAGER),
         "BadFork": Case("`{code}` starts or awaits a TorchScript task", "call the function"),
         "BadJitIsinstance": Case(
             "`{code}` is TorchScript's type test", "use `isinstance` on the container and its elements"

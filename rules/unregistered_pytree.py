@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 import libcst as cst
 
-from exportlint import Case, Kind, Rule, Scope, Severity, Value, given_parts, is_part, last_name
+from exportlint import Case, Instead, Kind, Rule, Scope, Severity, Value, given_parts, is_part, last_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +27,11 @@ if TYPE_CHECKING:
     from exportlint import ClassInfo, Code, ExportCall, ModuleInfo
 
 
-_RETURN = "return a dictionary or a tuple, or register the class with `torch.export.register_dataclass`"
+_RETURN = Instead(
+    "return a dictionary or a tuple, or register the class with `torch.export.register_dataclass`",
+    shown_in="GoodDict",
+    compiled="return a dictionary or a tuple",
+)
 _TAKE = "take the tensors as separate arguments, or register the class with `torch.export.register_dataclass`"
 _TAKE_APART = (
     "take its tensors as separate arguments, or register the class with `torch.utils._pytree.register_pytree_node`"
@@ -58,8 +62,6 @@ class UnregisteredPytree(Rule):
         "BadDataclassOutput": Case(
             "`{name}` is returned and no class that pytree knows",
             _RETURN,
-            shown_in="GoodDict",
-            compiled_suggestion="return a dictionary or a tuple",
         ),
         "BadDataclassInput": Case("`{name}` is an argument and no class that pytree knows", _TAKE),
         "BadObjectGiven": Case("`{name}`{where} is given to the export and no class that pytree knows", "{how}"),
@@ -74,14 +76,10 @@ class UnregisteredPytree(Rule):
         "BadNamespaceOutput": Case(
             "`{name}` is returned and no class that pytree knows",
             _RETURN,
-            shown_in="GoodDict",
-            compiled_suggestion="return a dictionary or a tuple",
         ),
         "BadSetOutput": Case(
             "a set is returned, which pytree does not know",
             _RETURN,
-            shown_in="GoodDict",
-            compiled_suggestion="return a dictionary or a tuple",
         ),
         "BadDtypeOutput": Case(
             "`{code}`: pytree knows no dtype and no device", "return tensors, numbers and text only"

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Kind, Rule, Severity, called
+from exportlint import Case, Instead, Kind, Rule, Severity, called
 
 if TYPE_CHECKING:
     from exportlint import Code, Value
 
-_INIT = "do it in `__init__` and keep the result"
+_INIT = Instead("do it in `__init__` and keep the result", shown_in="GoodTableBuffer")
 _OUT = "leave it out of the model, or put it behind `if not torch.compiler.is_compiling():`"
-_BY_KEY = "say what decides: `key=lambda pair: pair[0]`"
+_BY_KEY = Instead("say what decides: `key=lambda pair: pair[0]`", shown_in="GoodSortedByKey")
 _LOOP = "compute in the same thread: a plain loop, or one batched operator"
 _BY_NAME = {
     "BadEval": "builtins.eval",
@@ -76,18 +76,16 @@ class UnsupportedBuiltin(Rule):
     cases: ClassVar = {
         "BadEval": Case(
             "`{code}` runs Python code out of a string",
-            "choose from a dictionary of functions in `__init__`",
-            shown_in="GoodTableOfFunctions",
+            Instead("choose from a dictionary of functions in `__init__`", shown_in="GoodTableOfFunctions"),
         ),
         "BadExec": Case(
             "`{code}` runs Python code out of a string",
-            "write the code out, or choose a function in `__init__`",
-            shown_in="GoodTableOfFunctions",
+            Instead("write the code out, or choose a function in `__init__`", shown_in="GoodTableOfFunctions"),
         ),
-        "BadCompile": Case("`{code}` compiles Python code", _INIT, shown_in="GoodTableBuffer"),
+        "BadCompile": Case("`{code}` compiles Python code", _INIT),
         "BadFrame": Case("`{code}` looks at the frames of the running Python program", _OUT),
         "BadStack": Case("`{code}` looks at the frames of the running Python program", _OUT),
-        "BadSource": Case("`{code}` reads Python source", _INIT, shown_in="GoodTableBuffer"),
+        "BadSource": Case("`{code}` reads Python source", _INIT),
         "BadThread": Case("`{code}` computes in another thread or process, which the tracer does not see", _LOOP),
         "BadPool": Case("`{code}` computes in other threads or processes, which the tracer does not see", _LOOP),
         "BadLock": Case("`{code}` is a lock; a program runs in one thread", "leave locking to the caller"),
@@ -96,46 +94,41 @@ class UnsupportedBuiltin(Rule):
         "BadAsync": Case("`{code}` runs an event loop", "call the functions in their order"),
         "BadPickle": Case(
             "`{code}` serialises inside the model",
-            "copy a tensor with `clone()`; load and save outside of the model",
-            shown_in="GoodClone",
+            Instead("copy a tensor with `clone()`; load and save outside of the model", shown_in="GoodClone"),
         ),
-        "BadPickledNumbers": Case("`{code}` reads or writes text inside the model", _INIT, shown_in="GoodTableBuffer"),
+        "BadPickledNumbers": Case("`{code}` reads or writes text inside the model", _INIT),
         "BadLoad": Case(
             "`{code}` reads tensors from disk in every call",
-            "load in `__init__` and keep the tensor as a buffer",
-            shown_in="GoodTableBuffer",
+            Instead("load in `__init__` and keep the tensor as a buffer", shown_in="GoodTableBuffer"),
         ),
         "BadGlobals": Case(
             "`{code}` looks up names at run time",
-            "choose from a dictionary of your own",
-            shown_in="GoodTableOfFunctions",
+            Instead("choose from a dictionary of your own", shown_in="GoodTableOfFunctions"),
         ),
-        "BadDir": Case("`{code}` lists attributes at run time", _INIT, shown_in="GoodTableBuffer"),
-        "BadSubprocess": Case("`{code}` asks another program", _INIT, shown_in="GoodTableBuffer"),
+        "BadDir": Case("`{code}` lists attributes at run time", _INIT),
+        "BadSubprocess": Case("`{code}` asks another program", _INIT),
         "BadSystem": Case("`{code}` runs a command", _OUT),
         "BadCollect": Case("`{code}` manages Python's memory", _OUT),
         "BadDeepcopy": Case(
-            "`{code}` copies a tensor by its memory", "copy a tensor with `clone()`", shown_in="GoodClone"
+            "`{code}` copies a tensor by its memory", Instead("copy a tensor with `clone()`", shown_in="GoodClone")
         ),
         "BadDeepcopyModule": Case(
             "`{code}` copies a module, and its weights by their memory",
-            "copy it in `__init__`",
-            shown_in="GoodDeepcopyInInit",
+            Instead("copy it in `__init__`", shown_in="GoodDeepcopyInInit"),
         ),
         "BadCopy": Case(
-            "`{code}` copies a tensor with the `copy` module", "copy a tensor with `clone()`", shown_in="GoodClone"
+            "`{code}` copies a tensor with the `copy` module",
+            Instead("copy a tensor with `clone()`", shown_in="GoodClone"),
         ),
         "BadCopyList": Case(
             "`{code}` copies with the `copy` module",
-            "use `items.copy()`, `items[:]` or `dict(items)`",
-            shown_in="GoodListCopy",
+            Instead("use `items.copy()`, `items[:]` or `dict(items)`", shown_in="GoodListCopy"),
         ),
         "BadImport": Case(
             "`{code}` imports by name while the model runs",
-            "import at the top of the file",
-            shown_in="GoodImportStatement",
+            Instead("import at the top of the file", shown_in="GoodImportStatement"),
         ),
-        "BadHashing": Case("`{code}` computes a digest in Python", _INIT, shown_in="GoodTableBuffer"),
+        "BadHashing": Case("`{code}` computes a digest in Python", _INIT),
         "BadObjectSize": Case("`{code}` asks about a Python object's memory", _OUT),
         "BadCtypes": Case("`{code}` uses values of the C language", "use Python numbers or tensors"),
         "BadClassMade": Case("`{code}` makes a class while the model runs", "define the class at the top of the file"),
@@ -143,9 +136,9 @@ class UnsupportedBuiltin(Rule):
             "the class `{name}` is defined while the model runs", "define it at the top of the file"
         ),
         "BadTextBuffer": Case("`{code}` reads or writes text inside the model", _OUT),
-        "BadSortedPairs": Case("`{code}` orders pairs that hold tensors", _BY_KEY, shown_in="GoodSortedByKey"),
-        "BadSortedInPlace": Case("`{code}` orders pairs that hold tensors", _BY_KEY, shown_in="GoodSortedByKey"),
-        "BadLargestPair": Case("`{code}` compares pairs that hold tensors", _BY_KEY, shown_in="GoodSortedByKey"),
+        "BadSortedPairs": Case("`{code}` orders pairs that hold tensors", _BY_KEY),
+        "BadSortedInPlace": Case("`{code}` orders pairs that hold tensors", _BY_KEY),
+        "BadLargestPair": Case("`{code}` compares pairs that hold tensors", _BY_KEY),
     }
 
     @classmethod

@@ -16,14 +16,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from exportlint import Case, Kind, Rule, called
+from exportlint import Case, Instead, Kind, Rule, called
 
 if TYPE_CHECKING:
     import libcst as cst
 
     from exportlint import Called, Code, Sketch, Value
 
-_LOSS = "keep the loss out of the exported model"
+_LOSS = Instead("keep the loss out of the exported model", compiled="keep the loss out of the compiled model")
 _FORMULA = "write the formula with operators of torch"
 _PINV = "use `torch.linalg.pinv(a) @ b`, or the normal equations with `torch.linalg.solve`"
 _BY_NAME = {
@@ -50,8 +50,10 @@ _LAYERS = {
 _OF_TENSOR = {"cov": "BadCov", "corrcoef": "BadCorrcoef", "resize_": "BadResize"}
 _OBSERVES = Case(
     "`{code}` observes values",
-    "quantize after the export with torchao's PT2E flow",
-    compiled_suggestion="end the quantization (`convert`) before the model is compiled",
+    Instead(
+        "quantize after the export with torchao's PT2E flow",
+        compiled="end the quantization (`convert`) before the model is compiled",
+    ),
 )
 
 
@@ -62,18 +64,10 @@ class UnsupportedOperator(Rule):
         "BadCov": Case("`{code}` compares its weights", _FORMULA),
         "BadCorrcoef": Case("`{code}` compares its weights", _FORMULA),
         "BadCombinations": Case("`{code}` selects by a mask", "index with `torch.triu_indices`"),
-        "BadCtcFunction": Case(
-            "`{code}` has no fake kernel", _LOSS, compiled_suggestion="keep the loss out of the compiled model"
-        ),
-        "BadCtcLayer": Case(
-            "`{code}` has no fake kernel", _LOSS, compiled_suggestion="keep the loss out of the compiled model"
-        ),
-        "BadGaussianFunction": Case(
-            "`{code}` checks the variance", _LOSS, compiled_suggestion="keep the loss out of the compiled model"
-        ),
-        "BadGaussianLayer": Case(
-            "`{code}` checks the variance", _LOSS, compiled_suggestion="keep the loss out of the compiled model"
-        ),
+        "BadCtcFunction": Case("`{code}` has no fake kernel", _LOSS),
+        "BadCtcLayer": Case("`{code}` has no fake kernel", _LOSS),
+        "BadGaussianFunction": Case("`{code}` checks the variance", _LOSS),
+        "BadGaussianLayer": Case("`{code}` checks the variance", _LOSS),
         "BadLobpcg": Case("`{code}` iterates in Python until the values are good enough", "use `torch.linalg.eigh`"),
         "BadLstsq": Case("`{code}` has no fake kernel", _PINV),
         "BadLinearize": Case("`{code}` traces inside the trace", "compute the linear part outside of the model"),

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Kind, Rule, Severity, called, root_name
+from exportlint import Case, Instead, Kind, Rule, Severity, called, root_name
 
 if TYPE_CHECKING:
     from exportlint import Code
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _PADDED = "keep padded rows and a mask"
 _AFTER = "quantize after the export with torchao's PT2E flow"
 _DENSE = "use a dense tensor, or `to_sparse()` (coordinates), which is traced"
-_WHOLE = "use operators on the whole tensor, or `torch.vmap`"
+_WHOLE = Instead("use operators on the whole tensor, or `torch.vmap`", shown_in="GoodVmap")
 _DIRECT = "keep to ordinary tensor operators, or do it outside of the model"
 _BY_NAME = {
     "BadNestedTensor": (
@@ -95,8 +95,8 @@ class UnsupportedTensorType(Rule):
         "BadMkldnn": Case("`{code}` changes to a layout of oneDNN", "leave the layout to the backend"),
         "BadPackedSequence": Case("`{code}` packs rows by their lengths, which are data", _PADDED),
         "BadPackedRows": Case("`{code}` packs rows of different lengths", _PADDED),
-        "BadApply": Case("`{code}` calls a Python function for every element", _WHOLE, shown_in="GoodVmap"),
-        "BadMap": Case("`{code}` calls a Python function for every pair of elements", _WHOLE, shown_in="GoodVmap"),
+        "BadApply": Case("`{code}` calls a Python function for every element", _WHOLE),
+        "BadMap": Case("`{code}` calls a Python function for every pair of elements", _WHOLE),
         "BadQuantized": Case("`{code}` makes a quantized tensor, which a saved program cannot hold", _AFTER),
         "BadQuantizedChannels": Case("`{code}` makes a quantized tensor", _AFTER),
         "BadQuantizedModule": Case("`{code}` runs a layer of eager-mode quantization", _AFTER),

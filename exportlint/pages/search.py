@@ -343,7 +343,7 @@ def _row(entry: RuleInfo | ExportDBCase | GraphBreak) -> tuple[str, str, Sequenc
             name=entry.name,
             summary=entry.summary,
             models=" ".join(f"{name} {_CAPITAL.sub(' ', name)} {caption}" for name, caption in models),
-            messages=" ".join(f"{case.exported.message} {case.suggestion}" for case in entry.cls.cases.values()),
+            messages=" ".join(f"{case.exported.message} {case.instead.text}" for case in entry.cls.cases.values()),
             page=entry.page,
             said=" ".join(
                 dict.fromkeys(word for rule, _, error in _measured() if rule == entry.name for word in _words(error))

@@ -30,16 +30,30 @@ class Wording:
 
 
 @dataclass(frozen=True, slots=True)
+class Instead:
+    """What to write instead, where the text alone does not say it all; cases may share it.
+
+    shown_in   the Good class that shows it, so that it is suggested only for torch.compile and for targets of
+               deployment that were seen to take it; by default the one that is named like the Bad class
+    compiled   the text where torch.compile is judged, if something else is to be written there
+
+    >>> Instead("use `.item()`, or stay with tensors", "GoodTensor", "stay with tensors").shown_in
+    'GoodTensor'
+    """
+
+    text: str
+    shown_in: str = ""
+    compiled: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """One way to do what a rule is about. Its texts are format strings, filled by the keywords of `Rule.report`.
 
     message      what the code does; what torch does with it is added from the measured truth
-    suggestion   what to write instead
-    shown_in     the Good class that shows the suggestion, so that it is made only for torch.compile and for targets of
-                 deployment that were seen to take it; by default the one that is named like the Bad class
+    suggestion   what to write instead: the text, or an `Instead`
     in_program   what becomes of the code in an exported program: it goes on from `message` where an export is judged,
                  and is left out where torch.compile is, which does it in every call, or compiles again
-    compiled_suggestion  what to write instead where torch.compile is judged, if that is something else
 
     >>> case = Case("`{code}` prints", "return it, or export without it", in_program=" once, while tracing")
     >>> case.exported.message
@@ -49,21 +63,24 @@ class Case:
     """
 
     message: str
-    suggestion: str
-    shown_in: str = ""
+    suggestion: str | Instead
     torch_says: str = ""
     in_program: str = ""
-    compiled_suggestion: str = ""
+
+    @property
+    def instead(self) -> Instead:
+        """The suggestion, with all that is said of it."""
+        return self.suggestion if isinstance(self.suggestion, Instead) else Instead(self.suggestion)
 
     @property
     def exported(self) -> Wording:
         """The texts where an export is judged, or what a target of deployment makes of it."""
-        return Wording(self.message + self.in_program, self.suggestion)
+        return Wording(self.message + self.in_program, self.instead.text)
 
     @property
     def compiled(self) -> Wording:
         """The texts where torch.compile is judged."""
-        return Wording(self.message, self.compiled_suggestion or self.suggestion)
+        return Wording(self.message, self.instead.compiled or self.instead.text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -225,7 +225,7 @@ class LoweredCases:
 
 def shown_in(rule: RuleInfo, case: str) -> str:
     """The Good class of the fixture that shows what the rule suggests for the case."""
-    return rule.cls.cases[case].shown_in or f"Good{case.removeprefix('Bad')}"
+    return rule.cls.cases[case].instead.shown_in or f"Good{case.removeprefix('Bad')}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from processes import exportlint
 from exportlint.finding import Severity
 from exportlint.registry import RuleInfo
 from exportlint.rule.base import Rule
-from exportlint.rule.suspicion import Case, Place, Suspicion
+from exportlint.rule.suspicion import Case, Instead, Place, Suspicion
 from exportlint.static.severity import LoweredCases
 from exportlint.workflow.python_api import lint
 
@@ -37,7 +37,10 @@ class Net(torch.nn.Module):
 
 class _Sorts(Rule):
     lowerings = ("mobile", "server")
-    cases: ClassVar = {"BadSort": Case("`{code}` sorts", "take `topk`"), "BadMix": Case("mixes", "do not", "GoodSort")}
+    cases: ClassVar = {
+        "BadSort": Case("`{code}` sorts", "take `topk`"),
+        "BadMix": Case("mixes", Instead("do not", "GoodSort")),
+    }
 
 
 def stored(folder: Path, classes: Mapping[str, Mapping[str, str]]) -> RuleInfo:
