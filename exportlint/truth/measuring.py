@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from exportlint.trial.parent.server import Server, TargetProcess
 
 
-_AGAIN = 4
+_AGAIN = 4  # measurements more, before what differed once is taken to be right
 _LIMITS = Limits(seconds=60.0, memory_mb=8000)
 Measured = dict[str, dict[str, Any]]  # mode -> record
 OnClass = Callable[[str, str, Measured], None]

@@ -223,6 +223,40 @@ def test_what_is_stored_of_torch_compile_is_what_it_does():
     assert {record["outcome"] for record in measured.values()} >= {"breaks", "raises", "one graph"}
 
 
+BY_CHANCE = """
+from pathlib import Path
+
+import torch
+from torch import nn
+
+seen = Path(__file__).with_suffix(".seen")
+seen.write_text(seen.read_text() + "." if seen.exists() else ".")
+DIFFERS = len(seen.read_text()) > 2
+
+
+class BadByChance(nn.Module):
+    def forward(self, x):
+        if DIFFERS:
+            return torch.FloatTensor(x.size()).shape[0] * x
+        return x * 2
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(5, 3),)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("known", "outcome"), [({}, "one graph"), ({"BadByChance": {"outcome": "differs"}}, "differs")])
+def test_what_differed_once_is_looked_for_again(tmp_path, known, outcome):
+    """A model that Dynamo compiles wrong in every process but the first two."""
+    fixture = tmp_path / "by_chance.py"
+    fixture.write_text(BY_CHANCE, "utf-8")
+    with laboratory() as where:
+        measured = measure_compiled(where, Planned("by-chance", fixture), known)
+    assert measured["BadByChance"]["outcome"] == outcome
+
+
 def test_torch_compile_was_measured_with_every_rule():
     about_torch = [info for info in all_rules().values() if not info.cls.lowerings]
     assert [info.name for info in about_torch if TESTED_TORCH not in info.compiled()] == []
