@@ -247,7 +247,9 @@ class BadByChance(nn.Module):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("known", "outcome"), [({}, "one graph"), ({"BadByChance": {"outcome": "differs"}}, "differs")])
+@pytest.mark.parametrize(
+    ("known", "outcome"), [({}, "one graph"), ({"BadByChance": {"outcome": "differs"}}, "differs")]
+)
 def test_what_differed_once_is_looked_for_again(tmp_path, known, outcome):
     """A model that Dynamo compiles wrong in every process but the first two."""
     fixture = tmp_path / "by_chance.py"
