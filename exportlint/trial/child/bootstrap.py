@@ -1,4 +1,5 @@
-"""Started by path, under any interpreter: `python bootstrap.py SOCKET_FD FOLDER [MODULE…]`.
+"""Started by path, under any interpreter: `python bootstrap.py SOCKET_FD FOLDER [MODULE…]` for one command, and
+`python bootstrap.py SOCKET_FD` for many, which ask at that socket.
 
 The interpreter of `--python` need not have exportlint installed: the package is taken from this folder, by its file. A
 target that imports exportlint itself, as a project's tests do, gets the same one.
@@ -20,9 +21,13 @@ def main() -> None:
     sys.modules["exportlint"] = module_from_spec(spec)
     spec.loader.exec_module(sys.modules["exportlint"])
     from exportlint.trial.child.lowering.torch_forks import start_torch_forks  # noqa: PLC0415 - only now
-    from exportlint.trial.child.server.fork_server import serve  # noqa: PLC0415 - as above
+    from exportlint.trial.child.server.fork_server import serve, serve_many  # noqa: PLC0415 - as above
 
-    serve(int(sys.argv[1]), Path(sys.argv[2]), requests, start_torch_forks, sys.argv[3:])
+    match sys.argv[1:]:
+        case [fd]:
+            serve_many(int(fd), requests, start_torch_forks)
+        case [fd, folder, *preload]:
+            serve(int(fd), Path(folder), requests, start_torch_forks, preload)
 
 
 def requests() -> Any:

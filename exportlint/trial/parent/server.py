@@ -171,6 +171,26 @@ class TargetProcess:
 
 _START_SECONDS = 180.0
 
+# The child's program; with the number of a listening socket alone, it loads torch once and then serves every command
+# whose environment names that socket: where many follow one another, as in the tests, each is spared the seconds that
+# loading takes.
+BOOTSTRAP = Path(__file__).parents[1] / "child" / "bootstrap.py"
+WARM = "EXPORTLINT_WARM_SERVER"
+
+
+@dataclass(frozen=True, slots=True)
+class _Fork:
+    """A server that is no child of this process, so that only the machine knows whether it still runs."""
+
+    pid: int
+
+    def poll(self) -> int | None:
+        return None if runs(self.pid) else 0
+
+    def wait(self) -> None:
+        while runs(self.pid):
+            time.sleep(0.01)
+
 
 class Server:
     """A process that has torch loaded and forks one process for each target."""
@@ -186,22 +206,39 @@ class Server:
         self._waiting: dict[str, TargetProcess] = {}
         self._hosts: list[TargetProcess] = []
         self._others: list[Server] = []
+        command = [str(python or sys.executable), str(BOOTSTRAP)]
+        self._process: subprocess.Popen[bytes] | _Fork
+        if forked := self._forked(command[0]):
+            self._line, self._process, self.facts = forked
+            return
         ours, theirs = socket.socketpair()
         self._line = Connection(ours)
-        command = [
-            str(python or sys.executable),
-            str(Path(__file__).parents[1] / "child" / "bootstrap.py"),
-            str(theirs.fileno()),
-            str(folder),
-            *preload,
-        ]
-        self._process = self._started(command, theirs)
+        self._process = self._started([*command, str(theirs.fileno()), str(folder), *preload], theirs)
         self.facts = self._ready(command[0])
 
+    def _forked(self, python: str) -> tuple[Connection, _Fork, Mapping[str, Any]] | None:
+        """A fork of the process that has torch already, where somebody keeps one (`WARM`) that suits; else None."""
+        if not (socket_file := os.environ.get(WARM)) or self._preload:
+            return None
+        request = {
+            "python": python,
+            "environment": self._environment(),
+            "cwd": os.getcwd(),  # noqa: PTH109 - goes into a message
+            "folder": str(self.folder),
+            "output": str(self._output),
+        }
+        line = socket.socket(socket.AF_UNIX)
+        with contextlib.suppress(OSError, EOFError):
+            line.connect(socket_file)
+            line.sendall(json.dumps(request).encode() + b"\n")
+            connection = Connection(line)
+            if facts := connection.read(_START_SECONDS):
+                return connection, _Fork(facts["pid"]), facts
+        line.close()
+        return None
+
     def _started(self, command: list[str], theirs: socket.socket) -> subprocess.Popen[bytes]:
-        # What inductor keeps goes away with the run, but for the compiled headers, or stays where somebody wants it.
-        usual = {"TORCHINDUCTOR_CACHE_DIR": str(self.folder / "inductor"), "OMP_NUM_THREADS": "1"}
-        environment = {**usual, "CUDA_VISIBLE_DEVICES": "", **os.environ, VARIABLE: self._seed}
+        environment = self._environment()
         with theirs, self._output.open("wb") as output:
             try:
                 return subprocess.Popen(
@@ -215,6 +252,11 @@ class Server:
                 )
             except OSError as exc:
                 raise TrialUnavailable(f"cannot start {command[0]}: {exc.strerror}") from exc
+
+    def _environment(self) -> dict[str, str]:
+        # What inductor keeps goes away with the run, but for the compiled headers, or stays where somebody wants it.
+        usual = {"TORCHINDUCTOR_CACHE_DIR": str(self.folder / "inductor"), "OMP_NUM_THREADS": "1"}
+        return {**usual, "CUDA_VISIBLE_DEVICES": "", **os.environ, VARIABLE: self._seed}
 
     def _ready(self, python: str) -> Mapping[str, Any]:
         try:

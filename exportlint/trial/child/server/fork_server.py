@@ -69,6 +69,65 @@ def serve(
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = socket.socket(fileno=fd)
     facts = _load_torch(partial(with_torch_alone, parent), preload)
+    _serve_targets(parent, facts, folder, work)
+
+
+def serve_many(fd: int, work: Callable[[], Work], with_torch_alone: Callable[[socket.socket], None]) -> None:
+    """Load torch once, for many commands after one another: a server for each parent that asks at the listening socket
+    `fd`, as a fork that has the parent's environment and folder. Ends with the process that started it.
+
+    What torch and Python read of the environment while they are loaded cannot be changed later, so a parent in which
+    that is another is told no, and starts a server of its own.
+    """
+    die_with_parent()
+    listening = socket.socket(fileno=fd)
+    started_with = _read_at_start(os.environ)
+    facts = _load_torch(partial(with_torch_alone, listening), ())
+    while "torch" in facts:
+        parent, _ = listening.accept()
+        with parent:
+            with parent.makefile("rb") as lines:
+                request = json.loads(lines.readline() or "null")
+            if not request or request["python"] != sys.executable:
+                continue
+            if _read_at_start(request["environment"]) != started_with:
+                continue
+            own_id = process_id()
+            if os.fork() == 0:
+                listening.close()
+                leave_group(own_id)
+                leave_after(partial(_serve_as_asked, parent, request, facts, work))
+        reap()
+
+
+# Names of variables that Python, torch or a library below it reads while it is loaded.
+# Inductor asks for its folder later.
+_READ_AT_START = ("PYTHON", "LD_", "TORCH", "PYTORCH", "ATEN", "CUDA", "OMP_", "GOMP", "KMP", "MKL", "OPENBLAS")
+_READ_LATER = frozenset({"TORCHINDUCTOR_CACHE_DIR"})
+
+
+def _read_at_start(environment: Mapping[str, str]) -> Mapping[str, str]:
+    return {
+        name: value
+        for name, value in environment.items()
+        if name.startswith(_READ_AT_START) and name not in _READ_LATER
+    }
+
+
+def _serve_as_asked(
+    parent: socket.socket, request: Mapping[str, Any], facts: Mapping[str, Any], work: Callable[[], Work]
+) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    output = os.open(request["output"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    for usual in (1, 2):
+        os.dup2(output, usual)
+    os.chdir(request["cwd"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    _serve_targets(parent, {**facts, "pid": process_id()}, Path(request["folder"]), work)
+
+
+def _serve_targets(parent: socket.socket, facts: Mapping[str, Any], folder: Path, work: Callable[[], Work]) -> None:
     _keep_temporary_files_in(folder)
     parent.sendall(json.dumps(facts).encode() + b"\n")
     while True:
