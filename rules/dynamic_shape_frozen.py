@@ -31,8 +31,8 @@ _SYMBOLIC = "hand the size to operators as it is: `x.shape[{dim}]` may be multip
 _WHOLE = "work on the whole tensor, or use `torch.vmap`"
 _ROWS = (
     f"{_WHOLE}; or, where the steps know nothing of each other, `functorch.experimental.control_flow.map(f, x)`, in"
-    " which `torch.cond` may stand; where each goes on from the one before, `nn.GRU`/`nn.LSTM`, or"
-    " `torch._higher_order_ops.scan.scan`"
+    " which `torch.cond` may stand; where each goes on from the one before, `scan`"
+    " (`from torch._higher_order_ops.scan import scan`)"
 )
 _UNROLLED = "the loop is unrolled to the sample's length"
 _BOTH = "compute both ways and select with `torch.where`, or declare the dim with the narrower range"
@@ -44,6 +44,8 @@ _TO_NUMBER = {
     "math.sqrt": "BadMath",
 }
 _TO_NUMBER |= {f"math.{name}": "BadRounded" for name in ("ceil", "floor", "log", "log2", "log10", "exp", "pow")}
+# What demands a result of Python's arithmetic, not one size.
+_NARROWING = frozenset({"BadIntOfQuotient", "BadRounded"})
 _TO_ROWS = frozenset(
     {"builtins.list", "builtins.tuple", "builtins.enumerate", "builtins.zip", "builtins.reversed", "builtins.iter"}
 )
@@ -66,6 +68,16 @@ class DynamicShapeFrozen(Rule):
             "`{code}` decides by dim {dim}, which `{how}` leaves to torch",
             _BOTH,
             in_program="; the program takes the sizes of one way",
+        ),
+        "BadAutoConstant": Case(
+            "`{code}` makes a constant of dim {dim}, which `{how}` leaves to torch",
+            _SYMBOLIC,
+            in_program="; the program takes the sample's size alone",
+        ),
+        "BadDynamicQuotient": Case(
+            "`{code}` computes a number from dim {dim}, which `{how}` leaves to torch",
+            _SYMBOLIC,
+            in_program="; the program takes the sizes that give the sample's number",
         ),
         "BadAssert": Case("`{code}` narrows dim {dim}, which is declared dynamic", "declare the dim with this range"),
         "BadWhile": Case(
@@ -162,9 +174,20 @@ class DynamicShapeFrozen(Rule):
                 return found if found is not None else self._dim(right)
         return None
 
-    def _report_dim(self, node: cst.CSTNode, case: str, dim: int | None) -> None:
-        if dim is not None:
-            self.report(node, case, dim=str(dim))
+    def _report_dim(
+        self, node: cst.CSTNode, case: str, dim: int | None, size: cst.BaseExpression | None = None
+    ) -> None:
+        """`size`: of which Python makes a number here. Only where every size of a range has to work is that refused."""
+        if dim is None:
+            return
+        how = self._left_to_torch(size) if size is not None else ""
+        if how and case in _NARROWING:
+            case = "BadDynamicQuotient"
+        elif how == Declaration.AUTO.value:
+            case = "BadAutoConstant"
+        else:
+            how = ""
+        self.report(node, case, dim=str(dim), how=how)
 
     def visit_Call(self, node: cst.Call) -> None:
         self._unbound(node)
@@ -173,10 +196,10 @@ class DynamicShapeFrozen(Rule):
         if given is None:
             return
         if name == "builtins.len":
-            self._report_dim(node, "BadLen", self._dim(node))
+            self._report_dim(node, "BadLen", self._dim(node), node)
         elif case := _TO_NUMBER.get(name):
             self._report_dim(
-                node, "BadIntOfQuotient" if case == "BadInt" and _is_quotient(given) else case, self._dim(given)
+                node, "BadIntOfQuotient" if case == "BadInt" and _is_quotient(given) else case, self._dim(given), given
             )
         elif name in {"builtins.list", "builtins.tuple"} and 0 in self._dims_of(given):
             self._report_dim(node, "BadList", 0)
@@ -293,7 +316,8 @@ class DynamicShapeFrozen(Rule):
 
     def _left_to_torch(self, *sides: cst.BaseExpression) -> str:
         """How the dims are declared, where it is no `Dim(…)`, of which every size has to work; else ""."""
-        extents = [extent for side in sides if (extent := extent_of(self.code.value(side))) is not None]
+        parts = [part for side in sides for part in _operands(side)]
+        extents = [extent for part in parts if (extent := extent_of(self.code.value(part))) is not None]
         how = {dim.how for extent in extents for dim in extent.dims}
         return "" if Declaration.NAMED in how else " or ".join(sorted(one.value for one in how))
 
@@ -316,6 +340,13 @@ def _shape_owner(node: cst.BaseExpression) -> cst.BaseExpression | None:
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="size")), args=()):
             return owner
     return None
+
+
+def _operands(node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """`a`, `b` and `c` for `(a + b) / c`: of the size behind a float nothing is known but by its parts."""
+    if isinstance(node, cst.BinaryOperation):
+        return [node, *_operands(node.left), *_operands(node.right)]
+    return [node]
 
 
 def _is_quotient(node: cst.BaseExpression) -> bool:

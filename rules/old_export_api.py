@@ -153,7 +153,7 @@ class OldExportApi(ScriptRule):
         "BadQuantizePt2e": Case("`{name}` moved to torchao", "import it from `torchao.quantization.pt2e`"),
         "BadMap": Case("`{name}` does not exist", _MAP),
         "BadMapOperator": Case("`{name}` is of the inner namespace, where newer versions have none", _MAP),
-        "BadScan": Case("`{name}` does not exist", "use `torch._higher_order_ops.scan.scan`"),
+        "BadScan": Case("`{name}` does not exist", "`from torch._higher_order_ops.scan import scan`"),
         "BadFuncCond": Case("`{name}` does not exist", "write `{spelled}`"),
     }
 

@@ -55,6 +55,11 @@ class OperationFixesDim(Rule):
         "BadTopk": Case("`{code}` needs dim {dim}, which is declared dynamic, to be at least {number}", _RANGE),
         "BadChunk": Case("`{code}` falls into as many pieces as the sample's size of dim {dim} gives", _TAKE),
         "BadSplit": Case("`{code}` falls into as many pieces as the sample's size of dim {dim} gives", _TAKE),
+        "BadRecurrentLayer": Case(
+            "`{code}` takes as many steps as the sample has of dim {dim}, which is declared dynamic",
+            "leave the dim static, and pad to its size; or write the steps with `scan`"
+            " (`from torch._higher_order_ops.scan import scan`)",
+        ),
     }
 
     @classmethod
@@ -120,7 +125,7 @@ def _severity(demand: Demand) -> Severity | None:
 
 def _case(case: str, demand: Demand, name: str) -> str:
     if demand.need is Need.PIECES:
-        return _PIECES.get(name, "BadChunk")
+        return "BadRecurrentLayer" if case == "BadLinear" else _PIECES.get(name, "BadChunk")
     if demand.need is Need.AT_LEAST:
         return "BadTopk" if name else case if demand.left.dims else "BadShortTable"
     if len(demand.left.dims | demand.right.dims) > 1 and case != "BadView":

@@ -4,9 +4,10 @@ Why: the tracer runs the loop once and records every step it takes. The program 
 and refuses inputs of another length; its size grows with the sample. A `while` that counts, up to a size or down from
 one, is the same loop, and so is `while True` that ends when the count is there.
 
-Instead: torch's own recurrent layers (`nn.GRU`, `nn.LSTM`, `nn.RNN`) take any length. For a recurrence of one's own
-there is a scan operator, not public in torch 2.13: `torch._higher_order_ops.scan.scan(step, init, x, dim=1)`. Where the
-length never changes, the loop is fine.
+Instead: the scan operator, not public in torch 2.13, takes any length: `scan(step, init, x, dim=1)` after
+`from torch._higher_order_ops.scan import scan`. torch's own recurrent layers (`nn.GRU`, `nn.LSTM`, `nn.RNN`) are one
+operator in the graph, however long the sample is, and take the sample's length alone, as `operation-fixes-dim` shows.
+Where the length never changes, the loop is fine, too.
 
 A repair writes it with `scan` where the length is declared dynamic, so that a trial shows that the loop fixes it.
 Where it is not, the loop is left as it is.
@@ -24,7 +25,10 @@ from exportlint import Case, Kind, Rule, Severity, Visitor, called, dims_of, ext
 if TYPE_CHECKING:
     from exportlint import Code
 
-_SCAN = "use `nn.GRU`/`nn.LSTM`, or `torch._higher_order_ops.scan.scan`; the loop is fine where the length is fixed"
+_SCAN = (
+    "use `scan` (`from torch._higher_order_ops.scan import scan`), which takes any length; where the length is fixed,"
+    " the loop is fine, and `nn.GRU`/`nn.LSTM` make one operator of it"
+)
 _CARRIES = "carries a state from step to step and is unrolled to the sample's length"
 _MESSAGE = f"the loop over `{{code}}` {_CARRIES}"
 _WHILE = f"the loop that goes on while `{{code}}` {_CARRIES}"

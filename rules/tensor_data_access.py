@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
+from libcst import matchers
 
 from exportlint import Case, Code, Kind, Rule, Severity, Source, Value, Visitor, flat_targets, written_in_place
 
@@ -56,6 +57,11 @@ class TensorDataAccess(Rule):
         "BadParameterDataAssign": Case(
             "`{code}` gives a parameter other data",
             "compute with the new value and leave the parameter alone, or change it outside of forward",
+        ),
+        "BadParameterDataFromInput": Case(
+            "`{code}` gives a parameter data that comes from an input",
+            "compute with the new value and leave the parameter alone, or keep the value in a buffer:"
+            " `self.register_buffer(…)` and `self.buffer.copy_(…)`",
         ),
         "BadDataNew": Case(
             "`{code}` makes a tensor of one past the tracer, which strict mode takes for a fake one",
@@ -114,7 +120,16 @@ class TensorDataAccess(Rule):
             node.visit(inside := _DataReads())
             self._reported |= inside.found  # one finding for `p.data = p.data.clamp(0, 1)`
         at_most = Severity.ERROR if owner.certain else Severity.WARNING
-        self.report(node, _case(owner, assigned, read), at_most=at_most, because=owner)
+        case = _case(owner, assigned, read)
+        # Data that the program computes becomes a constant of it; data of the parameter itself is refused.
+        if case == "BadParameterDataAssign" and isinstance(node, cst.Assign) and self._reads_a_tensor(node.value):
+            case = "BadParameterDataFromInput"
+        self.report(node, case, at_most=at_most, because=owner)
+
+    def _reads_a_tensor(self, node: cst.BaseExpression) -> bool:
+        """Does it name a tensor that is no state of the model?"""
+        names = (name for name in matchers.findall(node, matchers.Name()) if isinstance(name, cst.Name))
+        return any(self.code.value(name).source in {Source.INPUT, Source.COMPUTED} for name in names)
 
 
 def _case(owner: Value, assigned: bool, read: bool) -> str:

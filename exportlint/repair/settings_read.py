@@ -84,12 +84,25 @@ def lines_not_run(before: str, after: str, run: Collection[int]) -> list[int]:
         is_made = name.rpartition(".")[2] in made or any(map(_is_static, function.decorator_list))
         for node in ast.walk(function) if is_run or ("." in name and not is_made) else ():
             if isinstance(node, ast.stmt) and node is not function and not isinstance(node, _NEVER_RUN):
-                body = getattr(node, "body", None) or getattr(node, "cases", None)
-                end = body[0].lineno - 1 if body else node.end_lineno or node.lineno
+                end = _first_line_below(node) - 1
                 lines = set(range(node.lineno, max(end, node.lineno) + 1))
                 if lines & changed and not lines & set(run):
                     found.add(node.lineno)
     return sorted(found)
+
+
+def _first_line_below(statement: ast.stmt) -> int:
+    """Of what is nested in it; else the line after its end.
+
+    >>> [_first_line_below(one) for one in ast.parse("if a:\\n    b\\nmatch c:\\n    case 1:\\n        d\\ne").body]
+    [2, 4, 7]
+    """
+    match statement:
+        case ast.Match(cases=[first, *_]):
+            return first.pattern.lineno
+        case ast.stmt(body=[ast.stmt() as first, *_]):  # type: ignore[misc] # only some statements have a body
+            return first.lineno
+    return (statement.end_lineno or statement.lineno) + 1
 
 
 def _is_static(decorator: ast.expr) -> bool:

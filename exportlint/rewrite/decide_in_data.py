@@ -223,10 +223,31 @@ def rewritten(site: Site, style: Style, *, everything: bool) -> Proposal | None:
     how = "keep the size a symbol" if is_symbol else in_words(line.done)
     draft = site.draft()
     put(draft, view.body, body)
-    # The sides of a decision by a size may have other sizes.
-    doubtful = bool(view.asked) and not line.form.fits
-    at = line.lists.left_out or (getattr(_decision_at(site) or site.node, "lineno", 0) if doubtful else 0)
+    # The sides of a decision by a size may have other sizes, and a number may fit on the side alone that asks for it.
+    doubtful = (bool(view.asked) and not line.form.fits) or any(map(_reads_number_on_a_side, body))
+    decision = _decision_at(site) or next(_decisions_by_data(site), None)
+    at = line.lists.left_out or (getattr(decision or site.node, "lineno", 0) if doubtful else 0)
     return Proposal(f"{how}{', in the whole function' if everything else ''}{how_guarded}", draft, both_sides_of=at)
+
+
+def _reads_number_on_a_side(statement: ast.stmt) -> bool:
+    """`torch.where(n > 10, x.sum(0), x.narrow(0, 0, n.item()).sum(0))`: both sides are computed, and what takes a
+    number may raise for one that the test kept away from it."""
+    selected = [
+        part
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "torch.where"
+        for side in node.args[1:]
+        for part in ast.walk(side)
+    ]
+    return any(isinstance(part, ast.Attribute) and part.attr in {"item", "tolist"} for part in selected)
+
+
+def _decisions_by_data(site: Site) -> Iterator[ast.If]:
+    view = site.view
+    for node in ast.walk(view.node) if view is not None else ():
+        if view is not None and isinstance(node, ast.If) and view.is_data(node.test):
+            yield node
 
 
 def in_words(done: Iterable[str]) -> str:

@@ -622,6 +622,9 @@ _KEEPING_LAYERS = frozenset(
 )
 
 
+_RECURRENT_LAYERS = frozenset({"LSTM", "GRU", "RNN"})
+
+
 def layer_effect(module: Value, args: tuple[Value, ...]) -> Effect:
     """Of calling a layer of torch."""
     dims = dims_of(args[0]) if args else None
@@ -655,6 +658,15 @@ def recurrent_parts(module: Value, args: tuple[Value, ...]) -> tuple[Value, ...]
     return tensor_of((*dims[:-1], gives)), left
 
 
+def _steps(dims: Dims, batch_first: Value | None) -> tuple[Demand, ...]:
+    """torch traces a recurrent layer by running its steps, as many as the sample has."""
+    is_first = batch_first is not None and batch_first.truth is not False
+    if is_first and batch_first is not None and batch_first.truth is None:
+        return ()
+    time = dims[1 if is_first and len(dims) > 2 else 0]  # noqa: PLR2004 - rows, steps and features
+    return (Demand(Need.PIECES, time, number(1)),) if time and time.dims else ()
+
+
 def _of_layer(module: Module, dims: Dims) -> Effect:
     name = (module.name or "").rpartition(".")[2]
     takes, gives = (_field(module, part) for part in ("takes", "gives"))
@@ -665,6 +677,8 @@ def _of_layer(module: Module, dims: Dims) -> Effect:
     if name in _KEEPING_LAYERS:
         place = 1 if name.startswith("BatchNorm") else -1
         return Effect(dims, equal_sides(dims[place], takes) if takes is not None and len(dims) > 1 else ())
+    if name in _RECURRENT_LAYERS:
+        return Effect(None, _steps(dims, exactly(module).field("batch_first")))
     if name == "Linear":
         return Effect((*dims[:-1], gives), equal_sides(dims[-1], takes) if takes is not None else ())
     if name == "Flatten" and len(dims) > 1:
