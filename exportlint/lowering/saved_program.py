@@ -80,10 +80,11 @@ def _imported(name: str, file: str) -> None:
 
 
 def modules_needed(program: torch.export.ExportedProgram) -> list[tuple[str, str]]:
-    """Name and file of those that define, or register, a class of the program's inputs or outputs, or an operator of
-    Python's: torch alone cannot build the one or run the other."""
+    """Name and file of those that define or register a class of the program's inputs, outputs or state, or that define
+    an operator: torch alone cannot build the one or run the other."""
     specs = (program.call_spec.in_spec, program.call_spec.out_spec)
     classes = {cls for spec in specs for cls in _classes(spec)}
+    classes |= {type(held) for held in (*program.state_dict.values(), *program.constants.values())}
     names = {name for cls in classes for name in (cls.__module__, _registering(cls))} | set(_of_operators(program))
     strange = sorted(name for name in names if name.partition(".")[0] not in ("builtins", "collections", "torch"))
     return [(name, str(getattr(sys.modules.get(name), "__file__", ""))) for name in strange]
@@ -111,7 +112,8 @@ def _of_operators(program: torch.export.ExportedProgram) -> Iterator[str]:
     import torch  # noqa: PLC0415 - see the module `backend`
     from torch._library.custom_ops import OPDEFS  # noqa: PLC0415 - no public name
 
-    schemas = {getattr(node.target, "_schema", None) for node in program.graph.nodes if node.op == "call_function"}
+    # Their names: a schema with a list among its defaults has no hash.
+    schemas = (getattr(node.target, "_schema", None) for node in program.graph.nodes if node.op == "call_function")
     for name in sorted({str(schema.name) for schema in schemas if schema is not None}):
         function = getattr(OPDEFS.get(name), "_init_fn", None)
         if function is not None:

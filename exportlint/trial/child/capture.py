@@ -11,6 +11,7 @@ import importlib
 import inspect
 import json
 import os
+import re
 import runpy
 import socket
 import sys
@@ -388,7 +389,7 @@ def run_script(request: Mapping[str, Any], line: socket.socket, hold: Hold) -> N
         refused = watcher.refused[1] if watcher.refused and watcher.refused[0] is exc else None
         details: dict[str, Any] = {"during": refused.call, "target": finder.name_of(refused)} if refused else {}
         if not refused and is_about_a_size(str(exc)):
-            details |= {"check": OTHER_SIZE, "declares": finder.declares_sizes}
+            details |= {"check": OTHER_SIZE, "declares": finder.declares(str(exc))}
         if refused and is_about_axes(str(exc)):
             details |= _unknown_axes(refused)
         end |= {"code": 1, "raised": _raised(exc, details).to_dict()}
@@ -404,6 +405,20 @@ def _raised(exc: BaseException, details: Mapping[str, Any]) -> Observation:
         *_, cause = causes_of(exc)
         return replace(seen, text=of_exception(cause).text)
     return replace(seen, text=of_torchscript(seen.text))
+
+
+def _declares(seen: CapturedCall, name: str, dim: int) -> bool:
+    """Do the call's `dynamic_shapes` say anything of a dim of an argument but that it is static?"""
+    shapes = seen.dynamic_shapes
+    by_name = shapes if isinstance(shapes, Mapping) else dict(zip(_parameters_of(seen), shapes or (), strict=False))
+    if name not in by_name:
+        return True  # a part of a nested argument
+    match by_name[name]:
+        case Mapping() as dims:
+            return not isinstance(dims.get(dim), int | None)
+        case [*dims]:
+            return dim < len(dims) and not isinstance(dims[dim], int | None)
+    return False
 
 
 def _unknown_axes(seen: CapturedCall) -> dict[str, Any]:
@@ -459,9 +474,11 @@ class _Finder:
             self.found.append((name, seen, inputs))
             self._fork(name, seen)
 
-    @property
-    def declares_sizes(self) -> bool:
-        return any(seen.dynamic_shapes is not None for _, seen, _ in self.found)
+    def declares(self, message: str) -> bool:
+        """Does a call declare a dim that torch's message names; where it names none, any dim?"""
+        named = re.findall(r"(\w+)\.size\(\)\[(\d+)\]", message)
+        calls = [seen for _, seen, _ in self.found if seen.dynamic_shapes is not None]
+        return any(not named or any(_declares(seen, name, int(dim)) for name, dim in named) for seen in calls)
 
     def name_of(self, seen: CapturedCall) -> str | None:
         """The target that stands for a call."""

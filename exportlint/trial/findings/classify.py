@@ -258,7 +258,7 @@ def _in_package(path: str) -> str:
 
 def rule_of(seen: Observation) -> str | None:
     """The rule that declares these words, this check or this note as its own, or, alone among all, this graph break."""
-    if seen.check == OTHER_SIZE:
+    if seen.check == OTHER_SIZE and not seen.details.get("declares"):
         return _rules_by_check().get(OTHER_SIZE)
     named = seen.check if seen.kind == "difference" else seen.details.get("note")
     by_check = _rules_by_check().get(str(named))

@@ -19,6 +19,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, Modul
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.nn.parameter import is_lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -169,6 +170,8 @@ class _State:
 
     def _keep(self, one: Any) -> None:
         match one:
+            case torch.Tensor() if is_lazy(one):
+                pass  # it holds nothing yet, and cannot be made so again
             case torch.Tensor():
                 was = one.detach().clone()
                 self._steps.append(functools.partial(_put_tensor, one, was, one.grad, needs_grad=one.requires_grad))

@@ -297,8 +297,11 @@ def _declared_facts(trace: SymbolicTrace, smaller: Collection[Any]) -> list[Fact
 
 
 def _size(trace: SymbolicTrace, root: Any, pick: Pick) -> int:
-    """As the inputs have it: a symbol may stand for the eighth part of a dim."""
-    return int(trace.of(root)[0].form.xreplace(pick))
+    """As the inputs have it: of a dim that is the symbol itself, or of the first one, of which the symbol may be the
+    eighth part."""
+    dims = trace.of(root)
+    first = next((dim for dim in dims if dim.form == root), dims[0])
+    return int(first.form.xreplace(pick))
 
 
 def _difference(sizes: list[tuple[str, int]], tried: Tried, mode: str) -> Observation:

@@ -45,9 +45,11 @@ def run(request: StageRequest, program: Any) -> StageAnswer:
     needed = modules_needed(program) if proved.data.get("step") == "load" else []
     if needed:
         settings = {"imports": needed, "path": sys.path, "edited": laid_files()}
+        # Of a class that is not known torch says just that; what else is wrong it says where the class is imported.
         again = _proved(request, program, "saved-with-imports", settings)
-        if again.status == PASSED:
-            proved, imported = again, f", read where {_listed(needed)} is imported"
+        if again.data.get("step") != "import":
+            proved = again
+            imported = f", read where {_listed(needed)} is imported" if again.status == PASSED else ""
     if mine := next(filter(None, (class_of_a_script(seen.text) for seen in proved.observations)), ""):
         return StageAnswer(SKIPPED, f"`{mine}` is a class of the script itself, which no process that loads it has")
     for seen in proved.observations:
