@@ -47,12 +47,16 @@ _ONE_PIECE = "compute all pieces as one, which is right where no row needs anoth
 
 
 def _keys_named(site: Site, view: View) -> Iterator[Proposal]:
-    """`dynamic_shapes` whose keys name one argument that there is not, and leave out one that there is."""
-    parameters = [one for one in view.flow.parameters if one != "self"]
-    others = [
-        {arg.arg for arg in one.args.args} for one in ast.walk(site.module.tree)
-        if isinstance(one, ast.FunctionDef) and one.name == "forward" and one is not view.node
-    ]  # fmt: skip
+    """`dynamic_shapes` whose keys name one argument that there is not, and leave out one that there is: of the forward
+    that the site is in; at a call of an export elsewhere, of any forward of the file."""
+    forwards = [one for one in ast.walk(site.module.tree) if isinstance(one, ast.FunctionDef) and one.name == "forward"]
+    for forward in [one for one in forwards if one is view.node] or forwards:
+        parameters = [arg.arg for arg in forward.args.args if arg.arg != "self"]
+        others = [{arg.arg for arg in one.args.args} for one in forwards if one is not forward]
+        yield from _keys_of(site, parameters, others)
+
+
+def _keys_of(site: Site, parameters: list[str], others: list[set[str]]) -> Iterator[Proposal]:
     for node in ast.walk(site.module.tree):
         match node:
             case ast.Dict(keys=[*keys], values=values) if all(map(_is_of_dims, values)):

@@ -32,7 +32,8 @@ class NamedAxes:
 
 
 def _fitting(site: Site, call: ast.Call) -> Iterator[Proposal]:
-    given = {one.arg: literal_of(site.module, one.value) for one in call.keywords if one.arg}
+    given = {name: literal_of(site.module, value) for name, value in _keywords(site, call)}
+    spread = {*given} - {one.arg for one in call.keywords}
     axes, inputs, outputs = given.get("dynamic_axes"), _texts(given.get(_INPUTS)), _texts(given.get(_OUTPUTS))
     if not isinstance(axes, ast.Dict) or inputs is None or outputs is None:
         return
@@ -48,11 +49,23 @@ def _fitting(site: Site, call: ast.Call) -> Iterator[Proposal]:
             draft.swap(key, ast.Constant(name))
         yield Proposal("name the axes by the names of inputs and outputs", draft)
     texts = [str(key.value) for key in unknown]
-    if not inputs and not outputs and len(texts) > 1:
+    if not inputs and not outputs and len(texts) > 1 and not spread & {_INPUTS, _OUTPUTS}:
         yield _with_names(site, call, {_INPUTS: texts[:-1], _OUTPUTS: texts[-1:]})
     for keyword, there in ((_INPUTS, inputs), (_OUTPUTS, outputs)):
-        if not there:
+        if not there and keyword not in spread:
             yield _with_names(site, call, {keyword: texts})
+
+
+def _keywords(site: Site, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
+    """Also those of a dict that the file writes, `**EXPORT_CONFIG`."""
+    for word in call.keywords:
+        match literal_of(site.module, word.value) if word.arg is None else None:
+            case ast.Dict(keys=keys, values=values):
+                for key, value in zip(keys, values, strict=True):
+                    if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                        yield key.value, value
+        if word.arg is not None:
+            yield word.arg, word.value
 
 
 def _with_names(site: Site, call: ast.Call, names: dict[str, list[str]]) -> Proposal:
