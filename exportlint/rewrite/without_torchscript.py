@@ -13,6 +13,7 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from exportlint.engine.values.shape_specification import set_once
 from exportlint.rewrite.draft import changed_copy, expression, stands_for
 from exportlint.rewrite.transformation import Proposal
 
@@ -39,6 +40,7 @@ _ASKS = frozenset({"torch.jit.is_scripting", "torch._jit_internal.is_scripting"}
 _TRACES = frozenset({"torch.jit.trace", "torch.jit.trace_module"})
 _HOW = "write it without TorchScript"
 _SAVES = "torch.jit.save"
+_EXPORTS = frozenset({"torch.export.export", "torch.export.draft_export", "torch.onnx.export"})
 _ANNOTATES = "torch.jit.annotate"
 _BASES = frozenset({"torch.jit.ScriptModule", "torch.jit._script.ScriptModule"})
 # What only a TorchScript module or function has.
@@ -55,6 +57,22 @@ class WithoutTorchScript:
             file.rewrite()
             if file.done:
                 yield Proposal(words + (", but what it saves as such" if file.kept else ""), file.draft)
+        if (draft := _exported_as_it_was(site)) is not None:
+            yield Proposal("export the module that it was made from", draft)
+
+
+def _exported_as_it_was(site: Site) -> Draft | None:
+    """`torch.export.export(scripted, …)` as `torch.export.export(model, …)` after `scripted = torch.jit.script(model)`,
+    where the file has its use for `scripted`, too."""
+    for call in (one for one in ast.walk(site.node) if isinstance(one, ast.Call)):
+        match call.args:
+            case [ast.Name(id=name) as given, *_] if site.module.dotted(call.func) in _EXPORTS:
+                match set_once(site.module, name, given):
+                    case ast.Call(func=func, args=[ast.Name() as model, *_]) if site.module.dotted(func) in _WRAPS:
+                        draft = site.draft()
+                        draft.swap(given, ast.Name(model.id, ast.Load()))
+                        return draft
+    return None
 
 
 class _File:

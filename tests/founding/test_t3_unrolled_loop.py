@@ -47,6 +47,47 @@ def test_scan_is_offered_by_the_name_that_it_has(say: Callable[..., str]) -> Non
     assert "from torch._higher_order_ops.scan import scan" in say("check", DECODER)
 
 
+# torch's own layer is traced by its steps, too, where the time axis is declared.
+LAYER = """\
+import torch
+from torch import nn
+from torch.export import Dim, export
+
+
+class Prosody(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.steps = nn.LSTM(4, 4, batch_first=True, bidirectional=True)
+        self.duration = nn.Linear(8, 1)
+
+    def forward(self, tokens):
+        found, _ = self.steps(tokens)
+        return self.duration(found).squeeze(-1)
+
+
+model = Prosody().eval()
+program = export(model, (torch.rand(2, 6, 4),), dynamic_shapes={"tokens": {1: Dim("tokens", min=2, max=64)}})
+longer = torch.rand(2, 23, 4)
+torch.testing.assert_close(program.module()(longer), model(longer))
+"""
+
+
+@pytest.mark.clause("says the loop is unrolled to the sample's length (a size frozen by tracing)")
+def test_a_layer_of_torch_is_told_likewise(say: Callable[..., str]) -> None:
+    assert "takes as many steps as the sample has of dim 1 (`tokens`)" in " ".join(say("check", LAYER).split())
+
+
+@pytest.mark.slow
+def test_a_layer_takes_any_length_where_onnx_writes_it_as_a_loop(say: Callable[..., str]) -> None:
+    """torch.onnx.export has torch.export run under decompositions of its own."""
+    shapes = 'dynamic_shapes={"tokens": {1: "tokens"}}'
+    onnx = f"{LAYER[: LAYER.index('program = ')]}torch.onnx.export(model, (torch.rand(2, 6, 4),), {shapes})\n"
+    assert "operation-fixes-dim" not in say("check", onnx)
+    report = " ".join(say("trial", onnx).split())
+    assert "exports and agrees with eager in either mode" in report
+    assert "runs in onnxruntime" in report
+
+
 # The same loop, as it is written with a `while`: up, with the length in a name and a list, down, without a test.
 TRACKER = """\
 import torch

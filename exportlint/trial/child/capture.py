@@ -32,7 +32,7 @@ from exportlint.trial.child.loading.loaded import Loaded, of_values
 from exportlint.trial.child.server.process_control import leave, process_id
 from exportlint.trial.child.torch_private.dynamo import called_one_further_away, uncompiled
 from exportlint.trial.child.torch_private.module_names import COMPILED_MODULE, PACKAGE
-from exportlint.trial.child.torch_private.symbolic_shapes import keep_small_sizes_free
+from exportlint.trial.child.torch_private.symbolic_shapes import keep_small_sizes_free, write_recurrent_layers_as_loops
 from exportlint.trial.protocol.frames import is_installed, is_user_path
 from exportlint.trial.protocol.observation import Observation, causes_of, of_exception
 from exportlint.trial.protocol.outcomes import NON_STRICT, STRICT
@@ -529,6 +529,8 @@ class _Finder:
             loaded = replace(loaded, call_options=seen.options)
             if seen.call == "torch.onnx.export":
                 keep_small_sizes_free()
+                if seen.dynamic_shapes is not None:
+                    write_recurrent_layers_as_loops()
             self.hold(ours, folder / "output", loaded)
         finally:
             leave(1)

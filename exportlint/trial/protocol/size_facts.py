@@ -39,7 +39,7 @@ about what may be declared
   others-outside "dims" [label, dim, size]: the further inputs are outside of the ranges; with "expression" and "place",
                  this excludes them
   others-same    the further inputs have the sample's sizes
-  none           no dim can be dynamic
+  none           no dim can be dynamic; none-declared: of those that are declared, and no other was looked at
   not-found      some dims may be dynamic, but no attempt to declare them went well
 """
 

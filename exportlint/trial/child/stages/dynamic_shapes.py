@@ -226,6 +226,9 @@ class _SizesOfTarget:
         trace = traced(loaded, self.inputs, mode, declared)
         static = static_equals(loaded, trace) if trace else {}
         self.propose(declared | {place: declared[one] for one, places in static.items() for place in places})
+        for fact in self.shapes_found["facts"] if self.shapes_found else ():
+            if fact["fact"] == "none":
+                fact["fact"] = "none-declared"
 
     def judge_undeclared(self, places: list[DimPlace]) -> None:
         """The other inputs need dims that nothing declares."""

@@ -34,6 +34,7 @@ __all__ = [
     "python_text",
     "recorded_decisions",
     "symbols_of_data",
+    "write_recurrent_layers_as_loops",
 ]
 
 
@@ -70,6 +71,20 @@ def keep_small_sizes_free() -> None:
     torch.export since torch 2.7."""
     if hasattr(_config, "backed_size_oblivious"):
         _config.backed_size_oblivious = True
+
+
+_until_the_end = contextlib.ExitStack()  # which nobody closes: what is entered lasts as long as the process
+
+
+def write_recurrent_layers_as_loops() -> None:
+    """From now on an LSTM or a GRU takes any number of steps in this process: so torch.onnx.export calls torch.export
+    where dims are declared, since torch 2.13."""
+    with contextlib.suppress(ImportError):
+        from torch.export import _patches  # noqa: PLC0415 - older versions do not have it
+
+        for name in ("register_lstm_while_loop_decomposition", "register_gru_while_loop_decomposition"):
+            if register := getattr(_patches, name, None):
+                _until_the_end.enter_context(register())
 
 
 @contextlib.contextmanager

@@ -220,6 +220,9 @@ _COMMENTS: Mapping[str, Callable[[Fact], str]] = {
     "not-all-tried": _not_all_tried,
     "not-found": lambda _fact: "no declaration was found that torch takes and whose program agrees with eager",
     "none": lambda _fact: "no dim of the inputs can be dynamic",
+    "none-declared": lambda _fact: (
+        "no dim that is declared can be dynamic; without the declarations `--dynamic auto` looks at every dim"
+    ),
 }
 
 
