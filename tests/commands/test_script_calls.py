@@ -225,6 +225,53 @@ def test_fix_mends_the_call_of_a_script(tmp_path: Path) -> None:
     assert "[undeclared-size] declare the dim with `dynamic_shapes=` (tried)" in done.stdout
 
 
+EXPORTS_SCRIPTED = """\
+class Heads(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, x: torch.Tensor):
+        return {"logits": self.head(x)}
+
+
+model = Heads().eval()
+scripted = torch.jit.script(model)
+scripted.save("heads.pt")
+program = torch.export.export(scripted, (torch.randn(2, 4),))
+"""
+
+
+def test_fix_exports_the_module_that_a_scripted_one_was_made_from(tmp_path: Path) -> None:
+    """The file keeps the scripted one for what else it does with it."""
+    script(tmp_path, EXPORTS_SCRIPTED)
+    done = exportlint(tmp_path, "fix", "net.py", COLUMNS="200")
+    assert "[export-of-non-module] export the module that it was made from (tried)" in done.stdout
+    assert "+program = torch.export.export(model, (torch.randn(2, 4),))" in done.stdout
+
+
+IN_PARTS = """\
+class Parts(nn.Module):
+    def forward(self, scores, bias):
+        parts = scores.view(5, -1)
+        return [parts[i] - bias for i in range(5)]
+
+
+rows = torch.export.Dim("rows", min=1, max=8)
+shapes = {"scores": {0: 5 * rows}, "bias": {0: rows}}
+program = torch.export.export(Parts().eval(), (torch.randn(20), torch.randn(4)), dynamic_shapes=shapes)
+program.module()(torch.randn(5), torch.randn(1))
+"""
+
+
+def test_a_size_that_is_declared_and_not_taken_is_told_as_such_and_by_its_own_name(tmp_path: Path) -> None:
+    script(tmp_path, IN_PARTS)
+    report = " ".join(exportlint(tmp_path, "trial", "net.py", COLUMNS="200").stdout.split())
+    assert "error[dynamic-shape-frozen] the script's run raises here: AssertionError: Guard failed" in report
+    assert "undeclared-size" not in report
+    assert "with rows=1, declared dynamic" in report
+
+
 GIVES_NOTHING = """\
 class Kept(nn.Module):
     def __init__(self):
@@ -608,6 +655,35 @@ def test_axes_that_name_no_input_are_told_and_named(
     assert f"`dynamic_axes` names {told}, which is no name of an input or output (" in done.stdout
     done = exportlint(tmp_path, "fix", "net.py", COLUMNS="250")
     assert written in done.stdout
+    assert done.returncode == 0, done.stdout
+
+
+SETTINGS = """
+EXPORT = {"input_names": ["feature"], "dynamic_axes": {"features": {0: "rows"}}}
+torch.onnx.export(classifier, (torch.randn(2, 8),), "net.onnx", **EXPORT)
+"""
+
+
+def test_axes_of_a_dict_that_the_call_is_given_are_named(tmp_path: Path) -> None:
+    script(tmp_path, CLASSIFIER + SETTINGS)
+    done = exportlint(tmp_path, "fix", "net.py", COLUMNS="250")
+    assert '+EXPORT = {"input_names": ["feature"], "dynamic_axes": {"feature": {0: "rows"}}}' in done.stdout
+
+
+HELPER = """
+def export(path="net.onnx"):
+    shapes = {"image": {0: "rows"}}
+    torch.onnx.export(classifier, (torch.randn(2, 8),), path, input_names=["image"], dynamic_shapes=shapes)
+
+
+export()
+"""
+
+
+def test_shapes_in_a_helper_go_by_the_parameters_of_forward(tmp_path: Path) -> None:
+    script(tmp_path, CLASSIFIER + HELPER)
+    done = exportlint(tmp_path, "fix", "net.py", COLUMNS="250")
+    assert '+    shapes = {"x": {0: "rows"}}' in done.stdout
     assert done.returncode == 0, done.stdout
 
 

@@ -61,3 +61,79 @@ def test_an_export_that_ends_its_process_leaves_nothing_to_go_on_from(reports):
     assert stages["export-non-strict"][0] == "crashed"
     assert stages["export-non-strict"][1].startswith("the process was ended by SIGSEGV at later.py:")
     assert stages["decompose"] == stages["save-load"] == ("skipped", "no export passed")
+
+
+WITH_PARTS_OF_ITS_OWN = """
+import torch
+from torch import nn
+
+
+@torch.library.custom_op("kept::window", mutates_args=())
+def window(x: torch.Tensor, width: float) -> torch.Tensor:
+    return x.clamp(0, width)
+
+
+@window.register_fake
+def _(x, width):
+    return torch.empty_like(x)
+
+
+class Windowed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv1d(2, 4, 3)
+
+    def forward(self, x):
+        return self.stem(torch.ops.kept.window(x, 2.0))
+
+    @staticmethod
+    def inputs():
+        return (torch.randn(2, 2, 8),)
+
+
+class Marked(torch.Tensor):
+    pass
+
+
+class OfMarked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(4, 3).as_subclass(Marked))
+
+    def forward(self, x):
+        return x @ self.weight
+
+    @staticmethod
+    def inputs():
+        return (torch.randn(2, 4),)
+
+
+class Lazy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.LazyLinear(5)
+        self.norm = nn.LazyBatchNorm1d()
+
+    def forward(self, x):
+        return self.norm(self.first(x))
+
+    @staticmethod
+    def inputs():
+        return (torch.randn(3, 7),)
+"""
+
+
+def test_a_file_is_read_with_the_operators_and_classes_that_its_program_names(tmp_path):
+    file = tmp_path / "parts.py"
+    file.write_text(WITH_PARTS_OF_ITS_OWN, "utf-8")
+    reports = tried(file)
+    status, detail = ladder(reports["Windowed"])["save-load"]
+    assert (status, detail.rpartition(", ")[2]) == ("passed", "read where parts.py is imported")
+    # Torch's own word, as its reader has it where the class is there.
+    status, detail = ladder(reports["OfMarked"])["save-load"]
+    assert (status, detail[:44]) == ("refused", "ValueError: Cannot assign non-leaf Tensor to")
+    # What has no weights yet is loaded, and refused by the export, as by torch.export.
+    stages = ladder(reports["Lazy"])
+    assert stages["load"][0] == "passed"
+    assert stages["export-non-strict"][0] == "refused"
+    assert "uninitialized parameter" in stages["export-non-strict"][1]
