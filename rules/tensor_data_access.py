@@ -17,7 +17,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
-from libcst import matchers
 
 from exportlint import Case, Code, Kind, Rule, Severity, Source, Value, Visitor, flat_targets, written_in_place
 
@@ -128,8 +127,8 @@ class TensorDataAccess(Rule):
 
     def _reads_a_tensor(self, node: cst.BaseExpression) -> bool:
         """Does it name a tensor that is no state of the model?"""
-        names = (name for name in matchers.findall(node, matchers.Name()) if isinstance(name, cst.Name))
-        return any(self.code.value(name).source in {Source.INPUT, Source.COMPUTED} for name in names)
+        node.visit(inside := _Names())
+        return any(self.code.value(name).source in {Source.INPUT, Source.COMPUTED} for name in inside.found)
 
 
 def _case(owner: Value, assigned: bool, read: bool) -> str:
@@ -161,6 +160,15 @@ def _data_in(node: cst.CSTNode) -> cst.Attribute | None:
                 node = inner
             case _:
                 return None
+
+
+class _Names(Visitor):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[cst.Name] = []
+
+    def visit_Name(self, node: cst.Name) -> None:
+        self.found.append(node)
 
 
 class _DataReads(Visitor):

@@ -11,30 +11,42 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 
 from exportlint.trial.parent.server import BOOTSTRAP, WARM
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 EXPORTLINT = (sys.executable, "-m", "exportlint")
 
 
+def _read_by_python(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if name.startswith("PYTHON")}
+
+
+_STARTED_WITH = _read_by_python(os.environ)
+
+
 def exportlint(
-    folder: Path, *arguments: str, stdin: bytes = b"", **environment: str
+    folder: Path | None, *arguments: str, stdin: bytes = b"", afresh: bool = False, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run it in the folder; whatever happens, it never shows a traceback.
+    """Run it in the folder, or in that of the tests; whatever happens, it never shows a traceback.
 
     A process of its own, but a fork of one that has imported it already, and so are those in which it loads torch:
-    else the tests spend a fifth of their time on imports. Not where the environment changes how Python starts.
+    else the tests spend a fifth of their time on imports. Not where the environment changes how Python starts, and
+    `afresh` as a shell would start it.
     """
     variables = {**os.environ, **environment}
-    if any(name.startswith("PYTHON") for name in environment):
+    if afresh or _read_by_python(variables) != _STARTED_WITH:
         done = subprocess.run(
             [*EXPORTLINT, *arguments], cwd=folder, input=stdin, capture_output=True, env=variables, check=False
         )
         code, out, err = done.returncode, done.stdout.decode(), done.stderr.decode()
     else:
-        code, out, err = _forked(folder, arguments, stdin, {WARM: str(_torch_socket()), **variables})
+        code, out, err = _forked(folder or Path.cwd(), arguments, stdin, {WARM: str(_torch_socket()), **variables})
     assert "Traceback" not in out + err
     return subprocess.CompletedProcess([*EXPORTLINT, *arguments], code, out, err)
 

@@ -154,7 +154,7 @@ def test_an_unknown_lowering_is_refused_with_the_nearest(tmp_path: Path) -> None
 
 def test_a_quick_trial_says_whether_it_exports_and_each_stage_as_it_ends(tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text(NET + DECLARED, "utf-8")
-    shown = exportlint(tmp_path, "trial", "--quick", "net.py")
+    shown = exportlint(tmp_path, "trial", "--quick", "net.py", afresh=True)  # more than a second, so that it is told
     assert "  is refused at 1 line in either mode\n" in shown.stdout
     assert "soundness" not in shown.stdout
     assert "exportlint: net.py: export-strict refused, " in shown.stderr

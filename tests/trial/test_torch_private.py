@@ -78,6 +78,7 @@ SEEN: dict[str, str] = dict.fromkeys(
         "torch._subclasses.functional_tensor.FunctionalTensor",
         "torch._subclasses.meta_utils",
         "torch.export._draft_export",
+        "torch.export._patches",
         "torch.export._trace",
         "torch.export._trace.DEFAULT_EXPORT_DYNAMO_CONFIG",
         "torch.export._tree_utils.reorder_kwargs",
