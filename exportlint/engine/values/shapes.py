@@ -660,8 +660,8 @@ def recurrent_parts(module: Value, args: tuple[Value, ...]) -> tuple[Value, ...]
 
 def _steps(dims: Dims, batch_first: Value | None) -> tuple[Demand, ...]:
     """torch traces a recurrent layer by running its steps, as many as the sample has."""
-    is_first = batch_first is not None and batch_first.truth is not False
-    if is_first and batch_first is not None and batch_first.truth is None:
+    is_first = False if batch_first is None else batch_first.truth
+    if is_first is None:
         return ()
     time = dims[1 if is_first and len(dims) > 2 else 0]  # noqa: PLR2004 - rows, steps and features
     return (Demand(Need.PIECES, time, number(1)),) if time and time.dims else ()

@@ -15,7 +15,7 @@ from processes import all_end, has_ended, warm_server
 from sources import MODELS
 
 from exportlint.trial.discovery import from_text
-from exportlint.trial.parent.server import WARM
+from exportlint.trial.parent.server import WARM, Server
 from exportlint.trial.protocol.options import TrialOptions
 from exportlint.trial.run import run_trials
 
@@ -28,11 +28,13 @@ BAD_MANNERS = MODELS / "bad_manners.py"
 MODEL = """
 import os
 import torch
+from pathlib import Path
+
+Path(__file__).with_name("told").write_text(f"{os.environ['SCALE']} in {os.getcwd()}")
 
 class Scaled(torch.nn.Module):
     def forward(self, x):
-        print("told", os.environ.get("SCALE"), os.getcwd())
-        return x * float(os.environ.get("SCALE", "1"))
+        return x * float(os.environ["SCALE"])
 
 model, example_args = Scaled(), (torch.randn(3),)
 """
@@ -61,22 +63,26 @@ def test_a_trial_has_the_environment_and_the_folder_of_its_own_command(tmp_path,
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
         (report,) = run_trials(from_text("net.py"), options)
+        assert (tmp_path / "told").read_text() == f"{environment['SCALE']} in {tmp_path}"
         outcomes.append({stage.name: stage.status for stage in report.stages})
     assert outcomes[0] == outcomes[1]
     assert outcomes[0]["export-non-strict"] == "passed"
     assert all_end(servers_of(warm[1]))
 
 
-@pytest.mark.parametrize("different", ["TORCH_SHOW_CPP_STACKTRACES", "PYTHONPATH", "socket"])
+@pytest.mark.parametrize("different", ["nothing", "TORCH_SHOW_CPP_STACKTRACES", "PYTHONPATH", "socket"])
 def test_where_it_does_not_suit_a_command_starts_its_own(tmp_path, monkeypatch, warm, different):
-    (tmp_path / "net.py").write_text(MODEL, "utf-8")
     monkeypatch.setenv(WARM, str(tmp_path / "nobody") if different == "socket" else str(warm[0]))
-    if different != "socket":
+    if different.isupper():
         monkeypatch.setenv(different, "")
-    before = {child.pid for child in warm[1].children()}
-    (report,) = run_trials(from_text(str(tmp_path / "net.py")), TrialOptions(modes=("non-strict",)))
-    assert report.stages
-    assert {child.pid for child in warm[1].children()} <= before
+    server = Server(None, tmp_path)
+    try:
+        assert server.alive
+        is_fork = any(child.pid == server.facts.get("pid") for child in warm[1].children())
+        assert is_fork is (different == "nothing")
+    finally:
+        server.close()
+    assert not server.alive
 
 
 RUN = """

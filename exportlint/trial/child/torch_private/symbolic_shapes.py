@@ -77,8 +77,8 @@ _until_the_end = contextlib.ExitStack()  # which nobody closes: what is entered 
 
 
 def write_recurrent_layers_as_loops() -> None:
-    """From now on an LSTM or a GRU takes any number of steps in this process: so torch.onnx.export calls torch.export
-    where dims are declared, since torch 2.13."""
+    """From now on an LSTM or a GRU takes any number of steps in this process: so torch.onnx.export of torch 2.13 calls
+    torch.export where dims are declared (`torch.onnx._internal.exporter._capture_strategies`)."""
     with contextlib.suppress(ImportError):
         from torch.export import _patches  # noqa: PLC0415 - older versions do not have it
 
