@@ -194,18 +194,27 @@ def default_version() -> str | None:
 
 
 def measured_version(asked: str) -> tuple[str | None, tuple[str, ...]]:
-    """The torch version whose measurements are used, and remarks for the user about the choice."""
+    """The torch version that is judged for, and remarks for the user about the measurements that are used."""
     measured = measured_versions()
     if not re.fullmatch(r"\d+(\.\d+)+\S*", asked):
         raise UserError(f"torch version `{asked}`: write it as in 2.13 or 2.13.0; measured are {', '.join(measured)}")
-    return at_most(asked, measured)
+    return judged_by(asked, measured)
 
 
-def at_most(asked: str, measured: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
+def judged_by(asked: str, measured: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
+    """As `measured_version`, of these measured versions, in ascending order.
+
+    A version between two measured ones stays as it was asked for: both are looked at. One that is older or newer than
+    all has a neighbour on one side only.
+    """
     wanted = version_key(asked)
     older = [version for version in measured if version_key(version)[: len(wanted)] <= wanted]
+    newer = [version for version in measured if version not in older]
     used = older[-1] if older else next(iter(measured), None)
     if used is None or version_key(used)[: len(wanted)] == wanted:
         return used, ()
+    if older and newer and version_key(used)[:2] != wanted[:2]:
+        both = f"{used} and {newer[0]} are used, and where these are not alike nothing is an error"
+        return asked.partition("+")[0], (f"torch {asked} was not measured; the measurements of {both}",)
     which = "the nearest that is not newer" if older else "the oldest that was measured"
     return used, (f"torch {asked} was not measured; the measurements of {used} are used, {which}",)

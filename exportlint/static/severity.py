@@ -39,8 +39,12 @@ _DOES_BESIDE = {
 
 
 class MeasuredCases:
-    """What one torch version does with the cases of a rule; a case that was not measured there is judged by the
-    nearest older version that it was measured in."""
+    """What one torch version does with the cases of a rule.
+
+    A case that was not measured there is judged by the nearest older version that it was measured in, and by the
+    nearest newer one, too, where no case was measured in the version itself: somewhere between these two torch changed,
+    so what only one of them does is a doubt.
+    """
 
     def __init__(self, rule: RuleInfo, torch: str | None, modes: Sequence[str]) -> None:
         self._torch, self._modes = torch, tuple(modes)
@@ -48,14 +52,29 @@ class MeasuredCases:
         truth = rule.truth()
         versions = [v for v in truth if torch is None or version_key(v)[:2] <= version_key(torch)[:2]]
         self._fitting = [(version, truth[version]) for version in reversed(versions)]
+        is_between = torch is not None and all(version_key(v)[:2] != version_key(torch)[:2] for v in truth)
+        newer = _after(versions, truth) if is_between else []
+        self._newer = MeasuredCases(rule, newer[0], modes) if newer else None
 
     def _measured(self, case: str) -> tuple[str, Mapping[str, Any]]:
         """The version, and mode -> record; empty where nothing was measured."""
         return next(((version, cases[case]) for version, cases in self._fitting if case in cases), ("", {}))
 
+    def _changed(self, case: str) -> MeasuredCases | None:
+        """What the nearest newer version does with it, where that is not what the nearest older one does."""
+        newer = self._newer
+        if newer is None or not self._measured(case)[1]:
+            return None
+        alike = newer.severity(case) is self._measured_severity(case) and newer.does(case) == self.does(case)
+        return None if alike else newer
+
     def effect(self, case: str) -> dict[str, str]:
-        """Mode -> outcome; empty where nothing was measured."""
-        return {mode: record["outcome"] for mode, record in self._measured(case)[1].items()}
+        """Mode -> outcome, of the modes in which it is known; empty where nothing was measured."""
+        effect = {mode: record["outcome"] for mode, record in self._measured(case)[1].items()}
+        if newer := self._changed(case):
+            theirs = newer.effect(case)
+            return {mode: outcome for mode, outcome in effect.items() if theirs.get(mode) == outcome}
+        return effect
 
     def lowerings(self, case: str) -> dict[str, str]:  # noqa: ARG002 - what is refused by torch reaches no target
         """None: these rules are about export."""
@@ -81,7 +100,14 @@ class MeasuredCases:
 
     def severity(self, case: str) -> Severity | None:
         """The severity of a case; None: torch does it right, there is nothing to report."""
-        effect = self.effect(case)
+        if newer := self._changed(case):
+            found = [one for one in (self._measured_severity(case), newer.severity(case)) if one]
+            graver = min(found, key=lambda one: one.rank, default=None)
+            return Severity.WARNING if graver is Severity.ERROR else graver
+        return self._measured_severity(case)
+
+    def _measured_severity(self, case: str) -> Severity | None:
+        effect = {mode: record["outcome"] for mode, record in self._measured(case)[1].items()}
         if not effect:
             return Severity.WARNING
         exports = Outcome.EXPORTS.value
@@ -99,20 +125,26 @@ class MeasuredCases:
 
     def sentence(self, case: str) -> str:
         """What torch does with it, in this version and mode."""
-        effect = self.effect(case)
-        if not effect:
+        version, records = self._measured(case)
+        if not records:
             return f"what torch{_release(self._torch)} does with it is not measured"
-        chosen = [m for m in self._modes if m in effect] or list(effect)
+        said = f"torch{_release(version)} {self.does(case)}"
+        if newer := self._changed(case):
+            return f"{said}; {newer.sentence(case)};{_release(self._torch)} was not measured"
+        return said
+
+    def does(self, case: str) -> str:
+        """What torch does with it, without the version."""
         records = self._measured(case)[1]
-        effects = {mode: _torch_does(records[mode]) for mode in (*chosen, *(m for m in effect if m not in chosen))}
-        torch = f"torch{_release(self._measured(case)[0])}"
+        chosen = [m for m in self._modes if m in records] or list(records)
+        effects = {mode: _torch_does(records[mode]) for mode in (*chosen, *(m for m in records if m not in chosen))}
         if len(set(effects.values())) == 1:
-            text = f"{torch} {next(iter(effects.values()))} in either mode"
+            text = f"{next(iter(effects.values()))} in either mode"
         else:
-            text = f"{torch} " + "; ".join(f"in {mode} mode {does}" for mode, does in effects.items())
+            text = "; ".join(f"in {mode} mode {does}" for mode, does in effects.items())
         later = next((x for mode in chosen if (x := self._later(case, mode))), None)
         if not later and (warning := self._deprecated(case)):
-            return f'{torch} takes it, and warns "{warning}"'
+            return f'takes it, and warns "{warning}"'
         return f"{text}, and {later}" if later else text
 
     def _deprecated(self, case: str) -> str | None:
@@ -129,6 +161,11 @@ class MeasuredCases:
         }
         failed = [names[step] for step in record.get("then", {}) if step in names]
         return failed[0] if failed and record.get("outcome") == Outcome.EXPORTS.value else None
+
+
+def _after(older: Sequence[str], every: Collection[str]) -> list[str]:
+    """The versions that are newer than those, in ascending order."""
+    return sorted(set(every).difference(older), key=version_key)
 
 
 def is_advice(case: str) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from sources import ROOT
 
 from exportlint import stored_truth
-from exportlint.config.settings import CommandLine, Config, at_most, load_config
+from exportlint.config.settings import CommandLine, Config, judged_by, load_config
 from exportlint.errors import UserError
 from exportlint.registry import TESTED_TORCH, all_rules, measured_versions, version_key
 
@@ -120,16 +120,16 @@ def test_an_unknown_rule_on_the_command_line_is_said(here: Path) -> None:
         ("2.13.0+cpu", "2.13.0", ""),
         (
             "2.12",
-            "2.8.0",
-            "torch 2.12 was not measured; the measurements of 2.8.0 are used, the nearest that is not newer",
+            "2.12",
+            "the measurements of 2.8.0 and 2.13.0 are used, and where these are not alike nothing is an error",
         ),
         ("3.0", "2.13.0", "nearest that is not newer"),
         ("2.8.1", "2.8.0", "nearest that is not newer"),
         ("2.1", "2.6.0", "the oldest that was measured"),
     ],
 )
-def test_the_nearest_measured_version_that_is_not_newer_is_used(asked: str, used: str, remark: str) -> None:
-    version, remarks = at_most(asked, ["2.6.0", "2.8.0", "2.13.0"])
+def test_a_version_that_was_not_measured_is_judged_by_those_beside_it(asked: str, used: str, remark: str) -> None:
+    version, remarks = judged_by(asked, ["2.6.0", "2.8.0", "2.13.0"])
     assert version == used
     assert remark in " ".join(remarks)
     assert bool(remark) == bool(remarks)
@@ -141,7 +141,7 @@ def test_without_a_choice_the_installed_torch_is_judged_for(here: Path, monkeypa
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: torch\nVersion: 2.7.1+cu126\n", "utf-8")
     monkeypatch.syspath_prepend(here)
     config = load_config([], CommandLine())
-    assert (config.torch, config.torch_chosen, config.remarks) == ("2.6.0", False, ())
+    assert (config.torch, config.torch_chosen, config.remarks) == ("2.7.1", False, ())
     assert load_config([], CommandLine(torch="2.13")).torch == "2.13.0"
 
 

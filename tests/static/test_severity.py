@@ -47,6 +47,27 @@ def test_a_case_that_a_version_could_not_try_is_judged_by_the_nearest_older_one(
     assert old.sentence("BadNew") == snapshot("what torch 2.6 does with it is not measured")
 
 
+def test_a_version_between_two_measured_ones_does_what_both_do(tmp_path: Path) -> None:
+    rule = stored(
+        tmp_path,
+        v2_6_0={"Bad": both("refused"), "BadOnce": both("refused"), "BadNow": both("exports")},
+        v2_10_0={"Bad": both("refused"), "BadOnce": both("exports"), "BadNow": both("refused")},
+        v2_13_0={"Bad": both("exports"), "BadOnce": both("exports"), "BadNow": both("refused")},
+    )
+    between = MeasuredCases(rule, "2.7", BOTH)
+    assert between.severity("Bad") is Severity.ERROR
+    assert between.sentence("Bad") == snapshot("torch 2.6 refuses to export it in either mode")
+    assert between.severity("BadOnce") is Severity.WARNING
+    assert between.sentence("BadOnce") == snapshot(
+        "torch 2.6 refuses to export it in either mode; torch 2.10 exports it correctly in either mode; 2.7 was not "
+        "measured"
+    )
+    assert between.effect("BadOnce") == {}, "it is known of no mode"
+    assert between.severity("BadNow") is Severity.WARNING
+    assert MeasuredCases(rule, "2.10.0", BOTH).severity("BadOnce") is None
+    assert MeasuredCases(rule, "2.6.0", BOTH).severity("BadOnce") is Severity.ERROR
+
+
 def test_a_case_that_nothing_fitting_measured_is_said_so(tmp_path: Path) -> None:
     rule = stored(tmp_path, v2_13_0={"Bad": both("refused")})
     assert MeasuredCases(rule, "2.6.0", BOTH).sentence("Bad") == snapshot("what torch 2.6 does with it is not measured")

@@ -17,7 +17,7 @@ class Memo(nn.Module):
         self.cache = {}
 
     def forward(self, x):
-        key = id(x) % 1009  # error: object-identity
+        key = id(x) % 1_000_003  # error: object-identity
         self.cache[key] = x.shape[0]
         return x * (1 + key)
 
