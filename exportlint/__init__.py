@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from exportlint.rule.branches.branch_function import Branch, Touch
     from exportlint.rule.branches.branch_results import ResultDtype, Results, ResultShape
     from exportlint.rule.branches.branch_rule import BranchRule
+    from exportlint.rule.caught_refusal import CATCH_REFUSALS
     from exportlint.rule.code import Code
     from exportlint.rule.conditions.truthiness import Asked, TruthRule, of_a_size
     from exportlint.rule.demands import demands_of
@@ -68,6 +69,7 @@ _NAMES_OF_MODULES = {
     "rule.branches.branch_function": "Branch Touch",
     "rule.branches.branch_results": "ResultDtype ResultShape Results",
     "rule.branches.branch_rule": "BranchRule",
+    "rule.caught_refusal": "CATCH_REFUSALS",
     "rule.code": "Code",
     "rule.demands": "demands_of",
     "rule.functions_below": "functions_below",
@@ -88,6 +90,7 @@ _NAMES_OF_MODULES = {
 _MODULE_OF = {name: f"exportlint.{module}" for module, names in _NAMES_OF_MODULES.items() for name in names.split()}
 
 __all__ = [
+    "CATCH_REFUSALS",
     "CONTAINER_METHODS",
     "SHAPE_METHODS",
     "Applicability",

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Asked, Case, Code, Kind, Severity, TruthRule, called, functions_below
+from exportlint import CATCH_REFUSALS, Asked, Case, Code, Kind, Severity, TruthRule, called, functions_below
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,7 +35,6 @@ _EX = "use an operation that reports instead of raising (`cholesky_ex`, `inv_ex`
 _SWALLOWS = "`{name}` also catches the tracer's refusal of the data-dependent code it guards"
 _WAITS = "`{name}` waits for a failure of `{op}` that only values can cause"
 _NO_FALLBACK = "; the program has no fallback"
-_BROAD = frozenset({"", "Exception", "BaseException", "RuntimeError"})
 _LINALG = frozenset({"LinAlgError", "_LinAlgError"})
 _RAISING = frozenset(
     {"cholesky", "inverse", "inv", "solve", "cholesky_inverse", "eigh", "svd", "multinomial", "lu_factor"}
@@ -117,7 +116,11 @@ class SwallowedTracerError(TruthRule):
 
     def visit_With(self, node: cst.With) -> bool:
         calls = [item.item for item in node.items if isinstance(item.item, cst.Call)]
-        broad = [c for c in calls if self.code.name(c.func) == "contextlib.suppress" and self._catches(c.args) & _BROAD]
+        broad = [
+            c
+            for c in calls
+            if self.code.name(c.func) == "contextlib.suppress" and self._catches(c.args) & CATCH_REFUSALS
+        ]
         if not broad:
             return True
         self._tried.append(_Tried())
@@ -132,7 +135,7 @@ class SwallowedTracerError(TruthRule):
 
     def _judge(self, handler: cst.ExceptHandler, tried: _Tried) -> None:
         caught = _caught(handler)
-        broad = bool(caught & _BROAD)
+        broad = bool(caught & CATCH_REFUSALS)
         name = f"except {', '.join(sorted(caught - {''}))}".rstrip()
         place = handler.type or handler
         if broad and tried.data:
@@ -232,7 +235,7 @@ def _would_catch(op: str, caught: set[str]) -> bool:
         case "keyword":
             return "TypeError" in caught
         case _:
-            return bool(caught & (_BROAD | _LINALG))
+            return bool(caught & (CATCH_REFUSALS | _LINALG))
 
 
 def _caught(handler: cst.ExceptHandler) -> set[str]:

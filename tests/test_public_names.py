@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # They start a trial, which imports torch.
 SLOW = {"Diagnosis", "assert_exports", "diagnose"}
-CONSTANTS = {"AnyChange", "CONTAINER_METHODS", "SHAPE_METHODS", "__version__"}
+CONSTANTS = {"AnyChange", "CATCH_REFUSALS", "CONTAINER_METHODS", "SHAPE_METHODS", "__version__"}
 PUBLIC = {name: getattr(exportlint, name) for name in exportlint.__all__ if name not in CONSTANTS}
 PUBLIC |= {"assert_exports": assert_exports, "code_of": code_of}
 

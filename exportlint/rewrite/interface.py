@@ -23,7 +23,7 @@ from exportlint.rewrite.draft import Draft, changed_copy, expression, snake_case
 from exportlint.rewrite.place import TORCH_EXPORT, Place, around
 from exportlint.rewrite.transformation import Proposal
 from exportlint.rewrite.view import View
-from exportlint.rule.patterns import SHAPE_METHODS
+from exportlint.rule.patterns import CONTAINER_METHODS, SHAPE_METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -1033,13 +1033,33 @@ def _parameters(function: FunctionInfo | None, *, method: bool) -> dict[str, str
     return {name: f"={ast.unparse(defaults[name])}" if name in defaults else "" for name in own}
 
 
+_OF_CONTAINERS = CONTAINER_METHODS | {"get", "items", "keys", "values", "index", "count", "copy"}  # no module's
+
+
 def _modules_of(cls: ClassInfo) -> list[str]:
-    """The attributes that its constructors set and its methods call."""
+    """The attributes that its constructors set and its methods call; of what somebody gave it, also those of which they
+    call a method or a part (`self.model.encoder(x)`)."""
     nodes = [node for one in cls.lineage for node in ast.walk(one.node)]
     stored = {path for one in nodes if isinstance(one, ast.stmt) for path in defined(one)}
-    called = [path_of(one.func) or "" for one in nodes if isinstance(one, ast.Call)]
-    own = [path.split(".")[1] for path in dict.fromkeys(called) if path.count(".") == 1 and path in stored]
-    return [name for name in own if cls.method(name) is None]
+    given = {path for one in nodes for path in _taken_over(one)}
+    found = list[str]()
+    for one in nodes:
+        owner, _, attribute = (path_of(one.func) or "").partition(".") if isinstance(one, ast.Call) else ("", "", "")
+        name, _, part = attribute.partition(".")
+        is_called = f"{owner}.{name}" in (given if part else stored) and part not in _OF_CONTAINERS
+        if is_called and cls.method(name) is None and name not in found:
+            found.append(name)
+    return found
+
+
+def _taken_over(function: ast.AST) -> Iterator[str]:
+    """`self.net` of a constructor's `self.net = net`, where `net` is a parameter of it."""
+    if isinstance(function, ast.FunctionDef) and function.name == "__init__":
+        parameters = {one.arg for one in (*function.args.args, *function.args.kwonlyargs)}
+        for one in ast.walk(function):
+            match one:
+                case ast.Assign(value=ast.Name(id=name)) | ast.AnnAssign(value=ast.Name(id=name)) if name in parameters:
+                    yield from defined(one)
 
 
 def _in_capitals(name: str) -> str:

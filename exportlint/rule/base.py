@@ -10,6 +10,7 @@ import enum
 from typing import TYPE_CHECKING, ClassVar
 
 from exportlint.finding import Severity
+from exportlint.rule.caught_refusal import caught_at
 from exportlint.rule.suspicion import Case, Suspicion
 from exportlint.rule.syntax.walk import Visitor
 
@@ -133,10 +134,9 @@ class Rule(Visitor):
         path, place = str(self.code.module.path), self.code.place(node)
         from exportlint.rule.left_graph import is_in_python  # noqa: PLC0415 (libcst, once something is found)
 
-        in_python = is_in_python(self.code, node, because)
-        self.found.append(
-            Suspicion(path, self.rule_name(), case, place, exported, compiled, at_most, in_python=in_python)
-        )
+        in_python, handler = is_in_python(self.code, node, because), caught_at(self.code.sketch, place.line)
+        said = (exported, compiled, at_most)
+        self.found.append(Suspicion(path, self.rule_name(), case, place, *said, in_python=in_python, caught_at=handler))
         self.reported.append(node)
 
 

@@ -135,8 +135,8 @@ class Suspicion:
     `path` is absolute: a file's forward also runs functions of other files. `at_most` caps the severity that the
     measured truth would give. `links` are the pages of the rule, which the static pass adds. `rewrites` are those of
     the rule's repair, the best one first. `in_python`: torch.compile has left the graph before it comes there, so that
-    what it does with such code is not to be told. `exported` says it where an export is judged, `compiled`
-    where torch.compile is.
+    what it does with such code is not to be told. `caught_at`: the line of the handler that catches a refusal of it, in
+    non-strict mode; 0: there is none. `exported` says it where an export is judged, `compiled` where torch.compile is.
     """
 
     path: str
@@ -149,3 +149,4 @@ class Suspicion:
     links: tuple[Link, ...] = ()
     rewrites: tuple[SuspectedRewrite, ...] = ()
     in_python: bool = False
+    caught_at: int = 0

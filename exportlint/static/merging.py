@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from exportlint.files import shown as shown_path
 from exportlint.finding import Applicability, Edit, Finding, Fix, Severity, fingerprint
+from exportlint.trial.protocol.outcomes import NON_STRICT, REFUSED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -92,6 +93,10 @@ class MergedSuspicions:
         seen[same_line] += 1
         place, advice = suspicion.place, measured.suggestion(suspicion)
         rewrites = tuple(fix_of(one, shown) for one in suspicion.rewrites)
+        effect, caught = measured.effect(suspicion.case), ""
+        if suspicion.caught_at and effect.get(NON_STRICT) == REFUSED:
+            effect = {mode: outcome for mode, outcome in effect.items() if mode != NON_STRICT}
+            caught = f"; in non-strict mode line {suspicion.caught_at} catches that, and the export goes on there"
         return Finding(
             suspicion.rule,
             shown,
@@ -100,8 +105,8 @@ class MergedSuspicions:
             place.end_line,
             place.end_column,
             severity,
-            f"{measured.message(suspicion)}: {measured.sentence(suspicion.case)}",
-            effect=measured.effect(suspicion.case),
+            f"{measured.message(suspicion)}: {measured.sentence(suspicion.case)}{caught}",
+            effect=effect,
             links=_of_this_break(suspicion.links, measured.graph_breaks(suspicion.case)),
             fix=_offered(advice, rewrites),
             fingerprint=fingerprint(suspicion.rule, shown, line, seen[same_line] - 1),

@@ -446,8 +446,9 @@ def next_step(report: Report) -> NextStep | None:
     ]
     if loud:
         return _after_failure(*min(loud, key=lambda pair: pair[1].severity.rank))
-    for one in [one for target in report.targets for one in doubts(target, report.findings)]:
-        return _explained(one)
+    for target in report.targets:
+        for doubt in doubts(target, report.findings):
+            return _mended_or_explained(target, doubt)
     exported = [
         target
         for target in report.targets
@@ -471,8 +472,10 @@ def _another_trial(why: str, option: str, targets: list[TargetReport]) -> NextSt
     return NextStep(why, f"exportlint trial {option} {given}")
 
 
-def _explained(finding: Finding) -> NextStep:
+def _mended_or_explained(target: TargetReport, finding: Finding) -> NextStep:
     place = f"{finding.path}:{finding.line}"
+    if target.command_line and finding.fix and finding.fix.edits:
+        return NextStep(f"Next, {place}: try a rewrite of it on this model", f"exportlint fix {target.command_line}")
     return NextStep(f"Next, {place}: see what to write instead", f"exportlint explain {finding.rule}")
 
 
@@ -480,7 +483,7 @@ def _after_failure(target: TargetReport, finding: Finding) -> NextStep | None:
     place = f"{finding.path}:{finding.line}"
     stage = target.stage(finding.stage) if finding.stage else None
     if not names_only_its_stage(finding):
-        return _explained(finding)
+        return _mended_or_explained(target, finding)
     if stage and stage.status == SKIPPED and stage.row.lowering and target.command_line:
         return _another_trial("Next, see whether it compiles all the same", f"--lower {stage.row.lowering}", [target])
     if stage and stage.repros:

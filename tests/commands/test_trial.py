@@ -60,7 +60,7 @@ def test_a_refused_model_is_found_at_its_line(tmp_path: Path) -> None:
     shown = exportlint(tmp_path, "trial", "net.py")
     assert "target net.py\n  is refused at 1 line in either mode\n  stage " in shown.stdout
     assert "confirmed: target net.py" in shown.stdout
-    assert shown.stdout.endswith("\n  exportlint explain data-dependent-branch\n")
+    assert shown.stdout.endswith("\n  exportlint fix net.py\n")
 
 
 def test_check_with_trial_tries_what_the_files_declare(tmp_path: Path) -> None:

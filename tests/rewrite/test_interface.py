@@ -127,6 +127,30 @@ def test_what_is_no_module_is_wrapped_with_the_modules_that_it_holds() -> None:
     assert "torch.export.export(PredictorPredict(predictor), (x,))" in text
 
 
+def test_a_module_of_which_a_method_is_called_is_one_that_it_holds() -> None:
+    (text, *_) = proposed(
+        """
+        import torch
+        class Predictor:
+            def __init__(self, model, settings):
+                self.model = model
+                self.settings = settings
+                self.seen = []
+            def predict(self, x):
+                self.seen.append(x.shape)
+                return self.model.encoder(x) * self.settings.get("scale", 1)
+        def main(model, x):
+            predictor = Predictor(model, {})
+            return torch.export.export(predictor.predict, (x,))
+        """,
+        "torch.export.export(predictor.predict, (x,))",
+        "interface",
+    )
+    assert "self.model = predictor.model" in text
+    assert "predictor.seen" not in text
+    assert "predictor.settings" not in text
+
+
 _MAKER = """
 import functools
 import torch

@@ -212,3 +212,26 @@ def test_a_number_among_the_inputs_that_the_file_makes_is_told(
     )
     reported = [one for one in checked(str(path)).findings if one.rule == "python-scalar-input"]
     assert [one.message.split("`")[1] for one in reported] == found
+
+
+@pytest.mark.parametrize(
+    ("tried", "handler", "catches"),
+    [
+        ("if x.sum() > 0:\n                return x", "except Exception", True),
+        ("if x.sum() > 0:\n                return x", "except KeyError", False),
+        ("if x.sum() > 0:\n                return x", "except RuntimeError as no", True),
+    ],
+)
+def test_a_refusal_that_a_handler_catches_does_not_end_the_export(
+    tmp_path: Path, tried: str, handler: str, catches: bool
+) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(
+        "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def forward(self, x):\n        try:\n"
+        f"            {tried}\n        {handler}:\n            pass\n        return -x\n",
+        "utf-8",
+    )
+    (branch,) = [one for one in checked(str(path)).findings if one.rule == "data-dependent-branch"]
+    assert ("in non-strict mode line 10 catches that, and the export goes on there" in branch.message) == catches
+    assert ("non-strict" in branch.effect) != catches
+    assert branch.effect["strict"] == "refused"

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from exportlint.finding import Evidence, Finding, Severity
+from exportlint.finding import Edit, Evidence, Finding, Fix, Severity
 from exportlint.output.report import Report
 from exportlint.trial.protocol.result import StageResult, TargetReport
 from exportlint.trial.protocol.target import Target, TargetKind
@@ -28,6 +28,13 @@ def command(*findings: Finding, target: TargetReport = PASSED) -> str | None:
 def test_the_most_decisive_failure_comes_first() -> None:
     later = replace(REFUSED, rule="other-rule", severity=Severity.WARNING)
     assert command(later, REFUSED) == "exportlint explain a-rule"
+
+
+def test_what_has_a_rewrite_is_to_be_mended() -> None:
+    mendable = replace(REFUSED, fix=Fix("write it so", edits=(Edit("net.py", (3, 1), (3, 5), "mended"),)))
+    assert command(mendable) == "exportlint fix net.py"
+    assert command(replace(mendable, fix=Fix("write it so"))) == "exportlint explain a-rule"
+    assert command(mendable, target=replace(PASSED, target=None)) == "exportlint explain a-rule", "nobody can name it"
 
 
 def test_a_failure_that_no_rule_knows_is_taken_out_into_a_script() -> None:
