@@ -127,8 +127,18 @@ class SideEffectInForward(Rule):
             case cst.Call(func=function) if self._is_given(function):
                 self.report(node, "BadCallback", at_most=Severity.WARNING)
             case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value=method))) if self._is_given(owner):
-                if not method.endswith("_"):
+                if not method.endswith("_") and not self._computes(owner):
                     self.report(node, "BadCallback", at_most=Severity.WARNING)
+
+    def _computes(self, owner: cst.BaseExpression) -> bool:
+        """Is it called for a result, too, as a module is? What its methods set is traced as its forward is."""
+        name, cls = (dotted(owner) or "").removeprefix("self."), self.code.cls
+        called = (one for one in ast.walk(cls.node) if isinstance(one, ast.Call)) if cls else ()
+        bare = {id(one.value) for one in ast.walk(cls.node) if isinstance(one, ast.Expr)} if cls else set()
+        return any(
+            isinstance(one.func, ast.Attribute) and ast.unparse(one.func) == f"self.{name}" and id(one) not in bare
+            for one in called
+        )
 
     def _is_given(self, node: cst.CSTNode) -> bool:
         """Is this an attribute that `__init__` takes from an argument, of a kind the engine does not know?"""

@@ -105,6 +105,7 @@ class UnregisteredPytree(Rule):
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)
+        self._is_inside = False
         given = _objects_given(code) if code.function is None else ()
         self._given = {_start(code, node): value for node, value in given}
 
@@ -164,7 +165,8 @@ class UnregisteredPytree(Rule):
             cls = _class_named(self.code.module, name)
             if cls and (case := _fault(self.code.module, cls)):
                 # It may be a part of a model in another file, which makes the object itself.
-                at_most = Severity.NOTE if _is_made_inside(cls) and not self.code.sampled else Severity.WARNING
+                self._is_inside = _is_made_inside(cls) and not self.code.sampled
+                at_most = Severity.NOTE if self._is_inside else Severity.WARNING
                 self.report(parameter, _AS_ANNOTATED.get(case, case), at_most=at_most, name=name)
                 return
 
@@ -200,7 +202,9 @@ class UnregisteredPytree(Rule):
     def _instance(self, node: cst.Return, value: Value) -> None:
         if case := _fault_of(self.code.module, value):
             name = value.cls.name if value.cls else (value.name or "").rpartition(".")[2]
-            self.report(node, case, because=value, name=name)
+            # What takes such an object from a module beside it gives one to a module, too.
+            at_most = Severity.NOTE if self._is_inside else Severity.ERROR
+            self.report(node, case, at_most=at_most, because=value, name=name)
 
 
 def _held_objects(value: Value) -> Iterator[Value]:

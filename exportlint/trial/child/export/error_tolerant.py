@@ -38,6 +38,10 @@ if TYPE_CHECKING:
 CallPlace = tuple[str, int, str, int]
 # Results are copies, since eager may write into its tensors later; of a large model's not all can be kept.
 _MOST_BYTES = 512 << 20
+# What asks a tensor for its form or makes another one of its kind; the values that `.data` hid are not in the result.
+_OF_FORM = frozenset(
+    {"new", "new_zeros", "new_ones", "new_empty", "new_full", "size", "dim", "numel", "shape", "dtype"}
+)
 
 
 class NumberedCalls(TorchFunctionMode):  # type: ignore[misc]  # torch leaves it untyped
@@ -106,7 +110,7 @@ def tolerant_export(loaded: Loaded, results: Mapping[CallPlace, Any], number: in
         tracer = _TolerantTracer(results, detach=True)
         exported = _export(loaded, number, tracer)
         lost = Observation(end.kind, end.text, end.error_class)
-        tracer.refusals += [lost.at(frames) for frames in tracer.data_reads.values()]
+        tracer.refusals += [lost.at(frames) for frames in tracer.data_reads.values()] or [end]
     return TolerantExport(tracer.refusals, exported)
 
 
@@ -156,7 +160,7 @@ class _TolerantTracer(NumberedCalls):
     """Notes what torch refuses, and goes on with eager's result.
 
     refusals    each with the stack of the model's code
-    data_reads  line -> the stack of a read through `.data`
+    data_reads  line -> the stack of a read through `.data` of which the values are used, or of a write
     """
 
     def __init__(self, results: Mapping[CallPlace, Any], *, detach: bool = False, forgiving: bool = True) -> None:
@@ -169,13 +173,16 @@ class _TolerantTracer(NumberedCalls):
         self._stand_ins: set[int] = set()
         self._held: list[Any] = []  # an id is given anew once its object is gone
         self.refusals: list[Observation] = []
+        self._data: dict[int, Observation] = {}  # what a read through `.data` gave, by its id -> where
         self.data_reads: dict[tuple[str | None, int | None], Any] = {}
 
     def __torch_function__(self, func: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:
         place = self.place(func)
-        if getattr(func, "__self__", None) is torch.Tensor.data:  # `x.data`, and `x.data = y`
-            self._note_data_read()
-            func = torch.Tensor.detach if self._detach and len(args) == 1 else func
+        is_data = getattr(func, "__self__", None) is torch.Tensor.data  # `x.data`, and `x.data = y`
+        if is_data and self._detach and len(args) == 1:
+            func = torch.Tensor.detach
+        elif self._data and _name(func) not in _OF_FORM:
+            self._note_data_used((args, kwargs))
         self._depth += 1
         try:
             found = func(*args, **(kwargs or {}))
@@ -189,6 +196,8 @@ class _TolerantTracer(NumberedCalls):
             return self._stand_in(self._results[place])
         finally:
             self._depth -= 1
+        if is_data:
+            self._note_data(found)
         self._learn(found, self._results.get(place))
         return found
 
@@ -236,10 +245,19 @@ class _TolerantTracer(NumberedCalls):
         outer = summary_frames(traceback.extract_stack(sys._getframe(2)))  # noqa: SLF001 - the documented way
         self.refusals.append(of_exception(exc).at(outer))
 
-    def _note_data_read(self) -> None:
+    def _note_data(self, found: Any) -> None:
         frames = summary_frames(traceback.extract_stack(sys._getframe(2)))  # noqa: SLF001 - as above
         seen = Observation("note").at(frames)
-        self.data_reads[seen.user_path, seen.user_line] = seen.frames
+        if found is None:  # a write
+            self.data_reads[seen.user_path, seen.user_line] = seen.frames
+        else:
+            self._data[id(found)] = seen
+            self._held.append(found)
+
+    def _note_data_used(self, given: Any) -> None:
+        for leaf in pytree.tree_leaves(given):
+            if seen := self._data.pop(id(leaf), None):
+                self.data_reads[seen.user_path, seen.user_line] = seen.frames
 
     def _stand_in(self, result: Any) -> Any:
         for leaf in pytree.tree_leaves(result):

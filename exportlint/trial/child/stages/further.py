@@ -64,9 +64,11 @@ def _non_strict(request: StageRequest, tell: Callable[[Observation], None]) -> N
 
 
 def _is_of_this_trace(refusal: Observation) -> bool:
-    """Does Dynamo, which cond runs, refuse what goes on after a refusal in the place of torch's own? That says nothing
-    of the model."""
+    """Does Dynamo, which cond runs, refuse what goes on after a refusal in the place of torch's own, or an iterator of
+    torch's own come to its end early, at no line of the model? That says nothing of the model."""
     name = str(refusal.error_class).rpartition(".")[2]
+    if name == "StopIteration" and not refusal.user:
+        return True
     frames = message_frames(refusal.text) if name in ("Unsupported", "UncapturedHigherOrderOpError") else ()
     return bool(frames) and is_own_path(frames[-1].path)
 
@@ -84,10 +86,12 @@ def _strict(request: StageRequest, tell: Callable[[Observation], None]) -> None:
 
 
 def _once(refusals: Iterable[Observation]) -> Iterator[Observation]:
-    """A line in a loop is refused at every turn."""
+    """A line in a loop is refused at every turn; of what was refused at a line, torch also tells without the line."""
+    every = list(refusals)
+    placed = {seen.text for seen in every if seen.user}
     known: set[_Place] = set()
-    for seen in refusals:
-        if _place(seen) not in known:
+    for seen in every:
+        if _place(seen) not in known and (seen.user or seen.text not in placed):
             known.add(_place(seen))
             yield seen
 

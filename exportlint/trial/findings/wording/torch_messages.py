@@ -124,6 +124,8 @@ def torch_words(seen: Observation) -> Words:
     if operator := operator_without_fake_kernel(seen):
         return Words(_NO_FAKE_KERNEL.format(operator), "register one with `torch.library.register_fake`")
     if kind := seen.details.get("draft"):
+        if kind == "DATA_DEPENDENT_ERROR" and seen.user and not decides(seen.user.text):
+            return Words(*_DECIDED_INSIDE)
         return _issue(str(kind), str(seen.details["subject"]))
     if misfit := misfit_of_shapes(text):
         if collected := seen.details.get("collected"):
@@ -135,8 +137,13 @@ def torch_words(seen: Observation) -> Words:
     if violates_declared_sizes(text):
         return _constraints(violation(text))
     if found := refusal(text):
-        inside = found.kind == "value" and "read" in seen.details and seen.user and not decides(seen.user.text)
-        message, suggestion = _ASKED_INSIDE if inside else _REFUSED[found.kind]
+        message, suggestion = _REFUSED[found.kind]
+        if seen.user and not decides(seen.user.text):
+            match found.kind:
+                case "value" if "read" in seen.details:
+                    message, suggestion = _ASKED_INSIDE
+                case "value" | "branch":
+                    message, suggestion = _DECIDED_INSIDE
         known = message if "read" in seen.details else message.replace(_SYMBOL, "")
         return _filled(found.parts, seen, known, suggestion)
     if broken := graph_break(text):
@@ -194,6 +201,10 @@ def decides(line: str) -> bool:
 _ASKED_INSIDE = (
     "an operation asks about a number here (`{expr}`) that is known only when the program runs",
     STATE_WHAT_HOLDS,
+)
+_DECIDED_INSIDE = (
+    "what is called here decides by the value of a tensor, and while it is traced a tensor has no value",
+    "where it decides, compute both sides and select with `torch.where`, or keep both in the program with `torch.cond`",
 )
 
 # Issues of draft_export, by their type; `{subject}` is the expression or the operator.
