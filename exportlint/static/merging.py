@@ -93,6 +93,8 @@ class MergedSuspicions:
         seen[same_line] += 1
         place, advice = suspicion.place, measured.suggestion(suspicion)
         rewrites = tuple(fix_of(one, shown) for one in suspicion.rewrites)
+        # What was measured is of a construct that surely does it; the rule may not be sure that this one does.
+        doubt = "it may be that " if severity is not measured.severity(suspicion.case) else ""
         effect, caught = measured.effect(suspicion.case), ""
         if suspicion.caught_at and effect.get(NON_STRICT) == REFUSED:
             effect = {mode: outcome for mode, outcome in effect.items() if mode != NON_STRICT}
@@ -105,7 +107,7 @@ class MergedSuspicions:
             place.end_line,
             place.end_column,
             severity,
-            f"{measured.message(suspicion)}: {measured.sentence(suspicion.case)}{caught}",
+            f"{measured.message(suspicion)}: {doubt}{measured.sentence(suspicion.case)}{caught}",
             effect=effect,
             links=_of_this_break(suspicion.links, measured.graph_breaks(suspicion.case)),
             fix=_offered(advice, rewrites),

@@ -205,6 +205,19 @@ def test_a_refusal_inside_a_library_stands_at_the_call_of_it():
     assert "bad (inside lib/net.py:9, ``) (" in found.message
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("if self.encoder(x).sum() > 0:", "the value of a tensor decides here"),
+        ("y = self.encoder(x)", "what is called here decides by the value of a tensor"),
+    ],
+)
+def test_a_call_that_decides_inside_is_not_told_as_a_branch(line, said):
+    text = "Could not guard on data-dependent expression Eq(u13, 1) (unhinted: Eq(u13, 1)).  (Size-like symbols: none)"
+    found = finding(Observation("exception", text).at([Frame(str(HERE), 5, "forward", line)]))
+    assert found.message.startswith(said)
+
+
 def test_a_graph_break_is_a_note_and_draft_export_s_own_failure_is_nothing():
     seen = refusal(Branch(), strict=True)
     broken = dataclasses.replace(seen, kind="graph-break")

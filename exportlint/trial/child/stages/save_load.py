@@ -17,6 +17,7 @@ from exportlint.trial.child.export.refusal_lines import at_construction
 from exportlint.trial.child.loading.edited_files import laid_files
 from exportlint.trial.child.lowering.proof import prove
 from exportlint.trial.child.lowering.proof_subject import ProofSubject, Proved, calls_of, module_of
+from exportlint.trial.child.torch_private import pytree
 from exportlint.trial.protocol.outcomes import PASSED, REFUSED, SKIPPED
 from exportlint.trial.protocol.torch_messages import class_of_a_script
 
@@ -52,8 +53,10 @@ def run(request: StageRequest, program: Any) -> StageAnswer:
             imported = f", read where {_listed(needed)} is imported" if again.status == PASSED else ""
     if mine := next(filter(None, (class_of_a_script(seen.text) for seen in proved.observations)), ""):
         return StageAnswer(SKIPPED, f"`{mine}` is a class of the script itself, which no process that loads it has")
+    keys = list(_keys_that_are_lost(program)) if proved.status == REFUSED else []
     for seen in proved.observations:
-        request.emit(_placed(request, program, seen))
+        placed = _placed(request, program, seen)
+        request.emit(placed.with_details(**_of_keys(keys[0])) if keys and _UNHASHABLE in seen.text else placed)
     if proved.status != PASSED:
         return StageAnswer(proved.status, None if proved.status == REFUSED else proved.detail)
     file = Path(proved.data["artefact"])
@@ -77,6 +80,32 @@ def _placed(request: StageRequest, program: Any, seen: Observation) -> Observati
     plain = {name: value for name, value in seen.details.items() if name not in ("summary", "suggestion")}
     found = at_construction(request, replace(seen, details=plain))
     return found if found.user else found.at(place_named_in(program, found.text))
+
+
+_UNHASHABLE = "unhashable type"
+
+
+def _keys_that_are_lost(program: Any) -> Iterator[tuple[Any, ...]]:
+    """Keys of dicts among the inputs and outputs that are tuples. A saved program is JSON, which makes a list of each,
+    so it is written and read, and raises when it is called (torch 2.13)."""
+    for spec in (program.call_spec.in_spec, program.call_spec.out_spec):
+        yield from _tuple_keys(pytree.tree_unflatten(list(range(spec.num_leaves)), spec))
+
+
+def _tuple_keys(value: Any) -> Iterator[tuple[Any, ...]]:
+    if isinstance(value, dict):
+        yield from (key for key in value if isinstance(key, tuple))
+    if isinstance(value, dict | list | tuple):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _tuple_keys(part)
+
+
+def _of_keys(key: tuple[Any, ...]) -> dict[str, str]:
+    return {
+        "summary": f"the program is written and read, and raises when it is called: the key `{key!r}` of a dict is a "
+        "tuple, and a list after reading",
+        "suggestion": f"use text or a number for a key, such as `{'_'.join(map(str, key))!r}`",
+    }
 
 
 def _listed(modules: list[tuple[str, str]]) -> str:

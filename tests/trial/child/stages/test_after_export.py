@@ -120,6 +120,15 @@ class Lazy(nn.Module):
     @staticmethod
     def inputs():
         return (torch.randn(3, 7),)
+
+
+class Pyramid(nn.Module):
+    def forward(self, x):
+        return {("disparity", 0): x * 2, ("disparity", 1): [x]}
+
+    @staticmethod
+    def inputs():
+        return (torch.randn(2, 4),)
 """
 
 
@@ -137,3 +146,8 @@ def test_a_file_is_read_with_the_operators_and_classes_that_its_program_names(tm
     assert stages["load"][0] == "passed"
     assert stages["export-non-strict"][0] == "refused"
     assert "uninitialized parameter" in stages["export-non-strict"][1]
+    # A key that JSON does not have is another one after reading: torch writes and reads the file, and fails at the call.
+    assert ladder(reports["Pyramid"])["save-load"][0] == "refused"
+    (seen,) = reports["Pyramid"].stage("save-load").observations
+    assert "the key `('disparity', 0)` of a dict is a tuple, and a list after reading" in seen.details["summary"]
+    assert seen.details["suggestion"].endswith("such as `'disparity_0'`")
