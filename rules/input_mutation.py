@@ -118,6 +118,8 @@ class InputMutation(Rule):
         value = self.code.value(owner)
         if root_name(owner) in self._rebound:
             return  # `batch = dict(batch)`: the caller's container is another one
+        if not self.code.sampled and not _keys_of(node).isdisjoint(_keys_made(self.code)):
+            return  # a state that callers have from the module itself, and give back to it
         if value.kind is Kind.UNKNOWN and _is_by_text(node) and self._is_argument(owner):
             self.report(node, case, at_most=Severity.WARNING)
         elif (
@@ -132,6 +134,22 @@ def _is_part(code: Code) -> bool:
     """Does another module of the file own this one? Then its arguments are made inside the program, for all that is
     known, unless a sample shows what they are."""
     return code.cls is not None and code.cls.is_module and is_part(code.cls) and not code.sampled
+
+
+def _keys_of(node: cst.CSTNode) -> set[str]:
+    """The text keys that a statement writes to."""
+    targets = [target for target in flat_targets(node) if isinstance(target, cst.Subscript)]
+    slices = [one.slice.value for target in targets for one in target.slice if isinstance(one.slice, cst.Index)]
+    return {one.raw_value for one in slices if isinstance(one, cst.SimpleString)}
+
+
+def _keys_made(code: Code) -> set[str]:
+    """The text keys of the dicts that methods of the class return, as one does that makes a first state."""
+    returned = (one.value for one in ast.walk(code.cls.node) if isinstance(one, ast.Return)) if code.cls else ()
+    dicts = (one for one in returned if isinstance(one, ast.Dict))
+    return {
+        key.value for one in dicts for key in one.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)
+    }
 
 
 def _is_by_text(node: cst.CSTNode) -> bool:

@@ -65,6 +65,9 @@ def value_of(body: str, expression: str) -> Value:
     ("body", "expression", "kind"),
     [
         ("return x + 1", "x + 1", Kind.TENSOR),
+        ("import math\nn = math.ceil(x.max().item() * 3)\nreturn n", "n", Kind.UNBACKED),
+        ("import math\nn = math.ceil(x.shape[0] / 2)\nreturn n", "n", Kind.SIZE),
+        ("import math\nn = x * math.pi\nreturn math.pi", "math.pi", Kind.SCALAR),
         ("y = F.relu(x)\nreturn y", "y", Kind.TENSOR),
         ("return x.shape[0]", "x.shape[0]", Kind.SIZE),
         ("b, *rest = x.shape\nreturn b * 2", "b * 2", Kind.SIZE),

@@ -281,6 +281,7 @@ _TRUTHS = {
     "torch.onnx.is_in_onnx_export": False,
     "torch.overrides.has_torch_function": False,
 }
+_MATH_CONSTANTS = frozenset(f"math.{w}" for w in _WORDS("pi e tau inf nan"))
 # Layers that give a row for each row.
 _ROW_BY_ROW = frozenset(
     _WORDS(
@@ -309,7 +310,7 @@ _RECURRENT = frozenset(
 
 def constant(name: str) -> Value | None:
     """A dotted name that is not called: `torch.float32`, `math.pi`, `typing.TYPE_CHECKING`."""
-    if name in _DTYPES or name.startswith(("math.", "sys.", "torch.finfo")):
+    if name in _DTYPES or name in _MATH_CONSTANTS or name.startswith(("sys.", "torch.finfo")):
         return SCALAR
     if name == "typing.TYPE_CHECKING":
         return exactly(Scalar(truth=False))

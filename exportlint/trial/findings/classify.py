@@ -24,7 +24,7 @@ from exportlint.trial.findings.wording.finding_messages import (
     submodule_words,
     warning_words,
 )
-from exportlint.trial.protocol.frames import Frame, is_installed
+from exportlint.trial.protocol.frames import Frame, is_installed, is_user_path
 from exportlint.trial.protocol.outcomes import MODES, OUTCOME_OF, Outcome
 from exportlint.trial.protocol.shown_by import OTHER_SIZE
 from exportlint.trial.protocol.size_facts import OF_THE_SAMPLE
@@ -238,11 +238,13 @@ def _scripted_at(seen: Observation, root: Path) -> str:
 
 
 def own_call(seen: Observation, root: Path) -> Frame | None:
-    """Where the project's own code enters the installed package whose line torch names."""
+    """Where the project's own code enters the installed package whose line torch names: in the project, else in code of
+    somebody's that lies elsewhere and is not installed."""
     if not seen.user_path or not is_installed(seen.user_path):
         return None
-    own = [frame for frame in seen.frames if Path(frame.path).is_relative_to(root) and not is_installed(frame.path)]
-    return own[-1] if own else None
+    own = [frame for frame in seen.frames if is_user_path(frame.path) and not is_installed(frame.path)]
+    here = [frame for frame in own if Path(frame.path).is_relative_to(root)]
+    return next(iter(here[-1:] or own[-1:]), None)
 
 
 def _inside(seen: Observation, at: Frame | None) -> str:

@@ -203,6 +203,9 @@ def test_a_refusal_inside_a_library_stands_at_the_call_of_it():
     found = finding(Observation("exception", "bad").at([Frame(*own), Frame(*library)]))
     assert (found.path, found.line) == (HERE.name, 5)
     assert "bad (inside lib/net.py:9, ``) (" in found.message
+    elsewhere = ("/somewhere/else/model.py", 7, "forward", "")
+    found = finding(Observation("exception", "bad").at([Frame(*elsewhere), Frame(*library)]))
+    assert (found.path.rpartition("/")[2], found.line) == ("model.py", 7), "a package never stands for the code beside"
 
 
 @pytest.mark.parametrize(
