@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 GUARD = "Could not guard on data-dependent expression Eq(u0, 1) (unhinted: Eq(u0, 1))."
+OF_A_SIZE = "Could not guard on data-dependent expression u0 > 3 (unhinted: u0 > 3).  (Size-like symbols: u0)"
 SOURCE = """\
 assert x.sum() > 0
 if (x < 0).any():
@@ -42,7 +43,8 @@ y = helper(x)
         pytest.param(1, GUARD, "use where", "torch._assert_async(test)", id="an assertion"),
         pytest.param(2, GUARD, "use where", "torch._assert_async(test)", id="an if that only raises"),
         pytest.param(4, GUARD, "use where", "use where", id="an if that computes: what is known of the words"),
-        pytest.param(6, GUARD, "use where", "`x.shape[0]` for `len(x)`", id="a length"),
+        pytest.param(6, OF_A_SIZE, "use where", "`x.shape[0]` for `len(x)`", id="a length"),
+        pytest.param(6, GUARD, "use where", "use where", id="a value beside a length"),
         pytest.param(7, ".numpy() is not supported for tensor subclasses.", None, "torch functions", id="NumPy"),
         pytest.param(8, "nobody knows", None, "torch.library.custom_op", id="a cause that nobody knows"),
         pytest.param(None, "nobody knows", None, "the parts of the model one by one", id="not even a line"),

@@ -212,6 +212,7 @@ def test_a_refusal_inside_a_library_stands_at_the_call_of_it():
     ("line", "said"),
     [
         ("if self.encoder(x).sum() > 0:", "the value of a tensor decides here"),
+        ("if len(x) > 1 and x[0] > x[1]:", "the value of a tensor decides here"),
         ("y = self.encoder(x)", "what is called here decides by the value of a tensor"),
     ],
 )
@@ -219,6 +220,7 @@ def test_a_call_that_decides_inside_is_not_told_as_a_branch(line, said):
     text = "Could not guard on data-dependent expression Eq(u13, 1) (unhinted: Eq(u13, 1)).  (Size-like symbols: none)"
     found = finding(Observation("exception", text).at([Frame(str(HERE), 5, "forward", line)]))
     assert found.message.startswith(said)
+    assert "torch.where" in found.fix.description
 
 
 def test_a_graph_break_is_a_note_and_draft_export_s_own_failure_is_nothing():

@@ -77,12 +77,16 @@ def _strict(request: StageRequest, tell: Callable[[Observation], None]) -> None:
     """A break of the graph where Dynamo runs as export lets it run is what strict export refuses."""
 
     def tell_refusal(seen: Observation) -> None:
-        # It is about the function around a break that Dynamo could not resume after; strict export never resumes.
-        if not could_not_resume(seen.text):
+        # It is about the function around a break that Dynamo could not resume after, or about what an earlier break has
+        # left to Python; strict export never resumes.
+        if not could_not_resume(seen.text) and _FOLLOWS not in seen.text:
             tell(dataclasses.replace(seen, kind="exception").with_details(further=True))
 
     with as_in_export():
         tell_graph_breaks(request, tell_refusal)
+
+
+_FOLLOWS = "may have been caused by an earlier graph break"
 
 
 def _once(refusals: Iterable[Observation]) -> Iterator[Observation]:

@@ -341,7 +341,9 @@ def _by_cause(seen: Observation) -> str | None:
     if depends_on_data(seen.text):
         if text.startswith("assert ") or _guards_a_raise(seen):
             return _ASSERT
-        if _LEN.search(text):
+        asked = refusal(seen.text)
+        of_values = asked is not None and asked.kind in ("value", "branch")  # `len(t) > 1 and t[0] > t[1]`
+        if _LEN.search(text) and not of_values:
             return _LENGTH
     return None
 
