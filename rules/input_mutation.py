@@ -144,12 +144,12 @@ def _keys_of(node: cst.CSTNode) -> set[str]:
 
 
 def _keys_made(code: Code) -> set[str]:
-    """The text keys of the dicts that methods of the class return, as one does that makes a first state."""
-    returned = (one.value for one in ast.walk(code.cls.node) if isinstance(one, ast.Return)) if code.cls else ()
-    dicts = (one for one in returned if isinstance(one, ast.Dict))
-    return {
-        key.value for one in dicts for key in one.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)
-    }
+    """The text keys of the dicts that the other methods of the class return, as one does that makes a first state."""
+    methods = (one for one in (code.cls.node.body if code.cls else ()) if isinstance(one, ast.FunctionDef))
+    others = (one for one in methods if one.name != "forward" and code.function and one is not code.function.node)
+    dicts = (part.value for one in others for part in ast.walk(one) if isinstance(part, ast.Return))
+    keys = (key for made in dicts if isinstance(made, ast.Dict) for key in made.keys)
+    return {key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)}
 
 
 def _is_by_text(node: cst.CSTNode) -> bool:

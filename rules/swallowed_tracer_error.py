@@ -116,11 +116,8 @@ class SwallowedTracerError(TruthRule):
 
     def visit_With(self, node: cst.With) -> bool:
         calls = [item.item for item in node.items if isinstance(item.item, cst.Call)]
-        broad = [
-            c
-            for c in calls
-            if self.code.name(c.func) == "contextlib.suppress" and self._catches(c.args) & CATCH_REFUSALS
-        ]
+        suppressing = (one for one in calls if self.code.name(one.func) == "contextlib.suppress")
+        broad = [one for one in suppressing if self._catches(one.args) & CATCH_REFUSALS]
         if not broad:
             return True
         self._tried.append(_Tried())
