@@ -17,10 +17,11 @@ from exportlint.trial.protocol.shown_by import shown_by
 from exportlint.trial.protocol.torch_messages import SKIPPED_FRAME
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from exportlint.registry import RuleInfo
     from exportlint.rule.suspicion import Suspicion
+    from exportlint.static.merging import CaseJudge
 
 
 _DOES = {
@@ -39,12 +40,8 @@ _DOES_BESIDE = {
 
 
 class MeasuredCases:
-    """What one torch version does with the cases of a rule.
-
-    A case that was not measured there is judged by the nearest older version that it was measured in, and by the
-    nearest newer one, too, where no case was measured in the version itself: somewhere between these two torch changed,
-    so what only one of them does is a doubt.
-    """
+    """What one torch version does with the cases of a rule; a case that was not measured there is judged by the
+    nearest older version that it was measured in. See `judge_between` for versions that were not measured at all."""
 
     def __init__(self, rule: RuleInfo, torch: str | None, modes: Sequence[str]) -> None:
         self._torch, self._modes = torch, tuple(modes)
@@ -52,29 +49,14 @@ class MeasuredCases:
         truth = rule.truth()
         versions = [v for v in truth if torch is None or version_key(v)[:2] <= version_key(torch)[:2]]
         self._fitting = [(version, truth[version]) for version in reversed(versions)]
-        is_between = torch is not None and all(version_key(v)[:2] != version_key(torch)[:2] for v in truth)
-        newer = _after(versions, truth) if is_between else []
-        self._newer = MeasuredCases(rule, newer[0], modes) if newer else None
 
     def _measured(self, case: str) -> tuple[str, Mapping[str, Any]]:
         """The version, and mode -> record; empty where nothing was measured."""
         return next(((version, cases[case]) for version, cases in self._fitting if case in cases), ("", {}))
 
-    def _changed(self, case: str) -> MeasuredCases | None:
-        """What the nearest newer version does with it, where that is not what the nearest older one does."""
-        newer = self._newer
-        if newer is None or not self._measured(case)[1]:
-            return None
-        alike = newer.severity(case) is self._measured_severity(case) and newer.does(case) == self.does(case)
-        return None if alike else newer
-
     def effect(self, case: str) -> dict[str, str]:
-        """Mode -> outcome, of the modes in which it is known; empty where nothing was measured."""
-        effect = {mode: record["outcome"] for mode, record in self._measured(case)[1].items()}
-        if newer := self._changed(case):
-            theirs = newer.effect(case)
-            return {mode: outcome for mode, outcome in effect.items() if theirs.get(mode) == outcome}
-        return effect
+        """Mode -> outcome; empty where nothing was measured."""
+        return {mode: record["outcome"] for mode, record in self._measured(case)[1].items()}
 
     def lowerings(self, case: str) -> dict[str, str]:  # noqa: ARG002 - what is refused by torch reaches no target
         """None: these rules are about export."""
@@ -100,14 +82,7 @@ class MeasuredCases:
 
     def severity(self, case: str) -> Severity | None:
         """The severity of a case; None: torch does it right, there is nothing to report."""
-        if newer := self._changed(case):
-            found = [one for one in (self._measured_severity(case), newer.severity(case)) if one]
-            graver = min(found, key=lambda one: one.rank, default=None)
-            return Severity.WARNING if graver is Severity.ERROR else graver
-        return self._measured_severity(case)
-
-    def _measured_severity(self, case: str) -> Severity | None:
-        effect = {mode: record["outcome"] for mode, record in self._measured(case)[1].items()}
+        effect = self.effect(case)
         if not effect:
             return Severity.WARNING
         exports = Outcome.EXPORTS.value
@@ -125,26 +100,20 @@ class MeasuredCases:
 
     def sentence(self, case: str) -> str:
         """What torch does with it, in this version and mode."""
-        version, records = self._measured(case)
-        if not records:
+        effect = self.effect(case)
+        if not effect:
             return f"what torch{_release(self._torch)} does with it is not measured"
-        said = f"torch{_release(version)} {self.does(case)}"
-        if newer := self._changed(case):
-            return f"{said}; {newer.sentence(case)};{_release(self._torch)} was not measured"
-        return said
-
-    def does(self, case: str) -> str:
-        """What torch does with it, without the version."""
+        chosen = [m for m in self._modes if m in effect] or list(effect)
         records = self._measured(case)[1]
-        chosen = [m for m in self._modes if m in records] or list(records)
-        effects = {mode: _torch_does(records[mode]) for mode in (*chosen, *(m for m in records if m not in chosen))}
+        effects = {mode: _torch_does(records[mode]) for mode in (*chosen, *(m for m in effect if m not in chosen))}
+        torch = f"torch{_release(self._measured(case)[0])}"
         if len(set(effects.values())) == 1:
-            text = f"{next(iter(effects.values()))} in either mode"
+            text = f"{torch} {next(iter(effects.values()))} in either mode"
         else:
-            text = "; ".join(f"in {mode} mode {does}" for mode, does in effects.items())
+            text = f"{torch} " + "; ".join(f"in {mode} mode {does}" for mode, does in effects.items())
         later = next((x for mode in chosen if (x := self._later(case, mode))), None)
         if not later and (warning := self._deprecated(case)):
-            return f'takes it, and warns "{warning}"'
+            return f'{torch} takes it, and warns "{warning}"'
         return f"{text}, and {later}" if later else text
 
     def _deprecated(self, case: str) -> str | None:
@@ -161,11 +130,6 @@ class MeasuredCases:
         }
         failed = [names[step] for step in record.get("then", {}) if step in names]
         return failed[0] if failed and record.get("outcome") == Outcome.EXPORTS.value else None
-
-
-def _after(older: Sequence[str], every: Collection[str]) -> list[str]:
-    """The versions that are newer than those, in ascending order."""
-    return sorted(set(every).difference(older), key=version_key)
 
 
 def is_advice(case: str) -> bool:
@@ -365,10 +329,73 @@ class CompiledCases:
         return {}
 
 
+# A torch version between two that were measured.
+
+
+def judge_between(make: Callable[[str | None], CaseJudge], torch: str | None, measured: Collection[str]) -> CaseJudge:
+    """The judge that `make` makes for a version, or of two versions where `torch` lies between measured ones."""
+    if torch is None or any(version_key(one)[:2] == version_key(torch)[:2] for one in measured):
+        return make(torch)
+    newer = sorted((one for one in measured if version_key(one) > version_key(torch)), key=version_key)
+    has_older = len(newer) < len(measured)
+    return _BetweenVersions(make(torch), make(newer[0]), torch) if newer and has_older else make(torch)
+
+
+class _BetweenVersions:
+    """What a version does that lies between two measured ones: what both do. Somewhere between them torch changed what
+    only one of them does, so that is a doubt, and no error."""
+
+    def __init__(self, older: CaseJudge, newer: CaseJudge, torch: str) -> None:
+        self._older, self._newer, self._torch = older, newer, torch
+
+    def _changed(self, case: str) -> bool:
+        """Do the two, both of which were measured, not do the same?"""
+        old, new = self._older.effect(case), self._newer.effect(case)
+        return bool(old and new) and (old != new or self._older.severity(case) is not self._newer.severity(case))
+
+    def severity(self, case: str) -> Severity | None:
+        """A warning where one of them makes it an error."""
+        if not self._changed(case):
+            return self._older.severity(case)
+        found = [one for one in (self._older.severity(case), self._newer.severity(case)) if one]
+        graver = min(found, key=lambda one: one.rank, default=None)
+        return Severity.WARNING if graver is Severity.ERROR else graver
+
+    def message(self, suspicion: Suspicion) -> str:
+        """The rule's."""
+        return self._older.message(suspicion)
+
+    def sentence(self, case: str) -> str:
+        """What each of them does, where that is not the same."""
+        said = self._older.sentence(case)
+        if not self._changed(case):
+            return said
+        return f"{said}; {self._newer.sentence(case)};{_release(self._torch)} was not measured"
+
+    def suggestion(self, suspicion: Suspicion) -> str:
+        """The older one's: where both do the same it is the newer one's, too."""
+        return self._older.suggestion(suspicion)
+
+    def effect(self, case: str) -> dict[str, str]:
+        """Mode -> outcome, of the modes in which it is known."""
+        old = self._older.effect(case)
+        new = self._newer.effect(case) if self._changed(case) else old
+        return {mode: outcome for mode, outcome in old.items() if new.get(mode) == outcome}
+
+    def lowerings(self, case: str) -> dict[str, str]:
+        return self._older.lowerings(case)
+
+    def graph_breaks(self, case: str) -> tuple[str, ...] | None:
+        return self._older.graph_breaks(case)
+
+    def shown_by(self, case: str) -> dict[str, tuple[str, ...]]:
+        return self._older.shown_by(case)
+
+
 class ExportedAndCompiled:
     """What torch does with the cases of a rule where a model is judged for both."""
 
-    def __init__(self, exported: MeasuredCases, compiled: CompiledCases) -> None:
+    def __init__(self, exported: CaseJudge, compiled: CaseJudge) -> None:
         self._exported, self._compiled = exported, compiled
 
     def severity(self, case: str) -> Severity | None:
@@ -399,7 +426,7 @@ class ExportedAndCompiled:
 
     def graph_breaks(self, case: str) -> tuple[str, ...] | None:
         exported = self._exported.graph_breaks(case)
-        return None if exported is None else tuple(sorted({*exported, *self._compiled.graph_breaks(case)}))
+        return None if exported is None else tuple(sorted({*exported, *(self._compiled.graph_breaks(case) or ())}))
 
     def shown_by(self, case: str) -> dict[str, tuple[str, ...]]:
         return self._exported.shown_by(case)

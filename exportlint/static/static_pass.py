@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from exportlint.engine.source.parsed import FileStore
 from exportlint.finding import Finding, Problem, Wanted
 from exportlint.static.judgement import JudgementCache
 from exportlint.static.merging import CaseJudge, MergedSuspicions
-from exportlint.static.severity import CompiledCases, ExportedAndCompiled, LoweredCases, MeasuredCases
+from exportlint.static.severity import CompiledCases, ExportedAndCompiled, LoweredCases, MeasuredCases, judge_between
 from exportlint.trial.protocol.outcomes import NON_STRICT
-from exportlint.trial.protocol.purposes import BOTH, COMPILE, EXPORT
+from exportlint.trial.protocol.purposes import COMPILE, EXPORT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -95,12 +95,12 @@ def check(
 def _measured(rule: RuleInfo, options: StaticOptions, *, in_python: bool) -> CaseJudge:
     if rule.cls.lowerings:
         return LoweredCases(rule, options.torch, options.lowerings, options.settings)
-    if options.purpose == COMPILE:
-        return CompiledCases(rule, options.torch, in_python=in_python)
-    exported = MeasuredCases(rule, options.torch, options.modes)
-    if options.purpose != BOTH:
-        return exported
-    return ExportedAndCompiled(exported, CompiledCases(rule, options.torch, in_python=in_python))
+    make_compiled = partial(CompiledCases, rule, in_python=in_python)
+    compiled = judge_between(make_compiled, options.torch, rule.compiled()) if options.purpose != EXPORT else None
+    if compiled is not None and options.purpose == COMPILE:
+        return compiled
+    exported = judge_between(partial(MeasuredCases, rule, modes=options.modes), options.torch, rule.truth())
+    return exported if compiled is None else ExportedAndCompiled(exported, compiled)
 
 
 def _nobody(_done: int, _of: int) -> None:

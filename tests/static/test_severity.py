@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +14,7 @@ from inline_snapshot import snapshot
 from exportlint.finding import Severity
 from exportlint.registry import RuleInfo, all_rules
 from exportlint.rule.suspicion import Place, Suspicion
-from exportlint.static.severity import CompiledCases, MeasuredCases, is_advice
+from exportlint.static.severity import CompiledCases, MeasuredCases, is_advice, judge_between
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,7 +55,7 @@ def test_a_version_between_two_measured_ones_does_what_both_do(tmp_path: Path) -
         v2_10_0={"Bad": both("refused"), "BadOnce": both("exports"), "BadNow": both("refused")},
         v2_13_0={"Bad": both("exports"), "BadOnce": both("exports"), "BadNow": both("refused")},
     )
-    between = MeasuredCases(rule, "2.7", BOTH)
+    between = judge_between(partial(MeasuredCases, rule, modes=BOTH), "2.7", rule.truth())
     assert between.severity("Bad") is Severity.ERROR
     assert between.sentence("Bad") == snapshot("torch 2.6 refuses to export it in either mode")
     assert between.severity("BadOnce") is Severity.WARNING
@@ -66,6 +67,20 @@ def test_a_version_between_two_measured_ones_does_what_both_do(tmp_path: Path) -
     assert between.severity("BadNow") is Severity.WARNING
     assert MeasuredCases(rule, "2.10.0", BOTH).severity("BadOnce") is None
     assert MeasuredCases(rule, "2.6.0", BOTH).severity("BadOnce") is Severity.ERROR
+
+
+def test_of_torch_compile_a_version_between_two_does_what_both_do() -> None:
+    rule = all_rules()["number-read-from-tensor"]
+    compiled = rule.compiled()
+    old, new = compiled["2.6.0"], compiled["2.10.0"]
+    changed = next(
+        case for case in old if case in new and {old[case]["outcome"], new[case]["outcome"]} == {"one graph", "breaks"}
+    )
+    between = judge_between(partial(CompiledCases, rule), "2.9", compiled)
+    assert between.severity(changed) is Severity.WARNING
+    assert between.sentence(changed).endswith("; 2.9 was not measured")
+    assert between.effect(changed) == {}
+    assert judge_between(partial(CompiledCases, rule), "2.10", compiled).effect(changed) != {}
 
 
 def test_a_case_that_nothing_fitting_measured_is_said_so(tmp_path: Path) -> None:
