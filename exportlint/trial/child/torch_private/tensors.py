@@ -88,8 +88,8 @@ def perturbed(function: Callable[[], T]) -> T:
     Python keeps a heap for each size of small objects (16 to 512 bytes), so there is ballast of every size for its
     free places. An object that dies in both processes leaves its place to the same new one, so other FakeTensors take
     such places first (8 of 40 exports of `id(x)` gave one address twice without them, 3 of 40 with one, 0 of 60 with
-    four; 3 of 800 in a process with a longer life). Those that torch makes must die when it lets them: one that is kept
-    can be found among the program's constants, and refused.
+    four). Those that torch makes must die when it lets them: one that is kept can be found among the program's
+    constants, and refused (as the export of a distribution was).
     """
     ballast: list[Any] = [bytes(size) for size in range(1, 480, 16) for _ in range(2_000)]
     make = FakeTensor.__new__
