@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from exportlint.rule.branches.branch_function import Branch, Touch
     from exportlint.rule.branches.branch_results import ResultDtype, Results, ResultShape
     from exportlint.rule.branches.branch_rule import BranchRule
-    from exportlint.rule.caught_refusal import CATCH_REFUSALS
+    from exportlint.rule.caught_refusal import CATCH_REFUSALS, names_caught, raises_again, suppressing
     from exportlint.rule.code import Code
     from exportlint.rule.conditions.truthiness import Asked, TruthRule, of_a_size
     from exportlint.rule.demands import demands_of
@@ -69,7 +69,7 @@ _NAMES_OF_MODULES = {
     "rule.branches.branch_function": "Branch Touch",
     "rule.branches.branch_results": "ResultDtype ResultShape Results",
     "rule.branches.branch_rule": "BranchRule",
-    "rule.caught_refusal": "CATCH_REFUSALS",
+    "rule.caught_refusal": "CATCH_REFUSALS names_caught raises_again suppressing",
     "rule.code": "Code",
     "rule.demands": "demands_of",
     "rule.functions_below": "functions_below",
@@ -159,12 +159,15 @@ __all__ = [
     "made_from_inputs",
     "methods_of",
     "moves_only",
+    "names_caught",
     "of_a_size",
     "outlives_calls",
     "path_on_self",
+    "raises_again",
     "root_name",
     "size_written",
     "specifications",
+    "suppressing",
     "text_argument",
     "use_of",
     "written_in_place",

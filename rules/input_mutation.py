@@ -118,16 +118,17 @@ class InputMutation(Rule):
         value = self.code.value(owner)
         if root_name(owner) in self._rebound:
             return  # `batch = dict(batch)`: the caller's container is another one
-        if not self.code.sampled and not _keys_of(node).isdisjoint(_keys_made(self.code)):
-            return  # a state that callers have from the module itself, and give back to it
         if value.kind is Kind.UNKNOWN and _is_by_text(node) and self._is_argument(owner):
-            self.report(node, case, at_most=Severity.WARNING)
+            because, at_most = None, Severity.WARNING
         elif (
             value.kind is Kind.CONTAINER and value.certain and value.source is Source.INPUT and not _is_part(self.code)
         ):
             # A list of features is mostly handed from part to part of a model; a dict of inputs comes from outside.
-            at_most = Severity.ERROR if value.container == "dict" else Severity.WARNING
-            self.report(node, case, because=value, at_most=at_most)
+            because, at_most = value, Severity.ERROR if value.container == "dict" else Severity.WARNING
+        else:
+            return
+        if self.code.sampled or _keys_of(node).isdisjoint(_keys_made(self.code)):
+            self.report(node, case, because=because, at_most=at_most)
 
 
 def _is_part(code: Code) -> bool:
@@ -144,7 +145,8 @@ def _keys_of(node: cst.CSTNode) -> set[str]:
 
 
 def _keys_made(code: Code) -> set[str]:
-    """The text keys of the dicts that the other methods of the class return, as one does that makes a first state."""
+    """The text keys of the dicts that the other methods of the class return, as one does that makes a first state: what
+    is written under them is that state, which callers have from the module and give back to it."""
     methods = (one for one in (code.cls.node.body if code.cls else ()) if isinstance(one, ast.FunctionDef))
     others = (one for one in methods if one.name != "forward" and code.function and one is not code.function.node)
     dicts = (part.value for one in others for part in ast.walk(one) if isinstance(part, ast.Return))

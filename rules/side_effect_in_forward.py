@@ -132,13 +132,10 @@ class SideEffectInForward(Rule):
 
     def _computes(self, owner: cst.BaseExpression) -> bool:
         """Is it called for a result, too, as a module is? What its methods set is traced as its forward is."""
-        name, cls = (dotted(owner) or "").removeprefix("self."), self.code.cls
-        called = (one for one in ast.walk(cls.node) if isinstance(one, ast.Call)) if cls else ()
-        bare = {id(one.value) for one in ast.walk(cls.node) if isinstance(one, ast.Expr)} if cls else set()
-        return any(
-            isinstance(one.func, ast.Attribute) and ast.unparse(one.func) == f"self.{name}" and id(one) not in bare
-            for one in called
-        )
+        nodes = list(ast.walk(self.code.cls.node)) if self.code.cls else []
+        ignored = {id(one.value) for one in nodes if isinstance(one, ast.Expr)}
+        calls = (one for one in nodes if isinstance(one, ast.Call) and id(one) not in ignored)
+        return any(ast.unparse(one.func) == dotted(owner) for one in calls)
 
     def _is_given(self, node: cst.CSTNode) -> bool:
         """Is this an attribute that `__init__` takes from an argument, of a kind the engine does not know?"""

@@ -23,10 +23,23 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import CATCH_REFUSALS, Asked, Case, Code, Kind, Severity, TruthRule, called, functions_below
+from exportlint import (
+    CATCH_REFUSALS,
+    Asked,
+    Case,
+    Code,
+    Kind,
+    Severity,
+    TruthRule,
+    called,
+    functions_below,
+    names_caught,
+    raises_again,
+    suppressing,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from exportlint import FunctionInfo, Sketch, Value
 
@@ -105,7 +118,7 @@ class SwallowedTracerError(TruthRule):
         node.body.visit(self)
         tried = self._tried.pop()
         for handler in node.handlers:
-            if not _raises_again(handler.body):
+            if not raises_again(handler.body):
                 self._judge(handler, tried)
         if node.finalbody and tried.data and _returns(node.finalbody):
             self.report(node.finalbody, "BadFinally", because=tried.data)
@@ -115,23 +128,18 @@ class SwallowedTracerError(TruthRule):
         return False
 
     def visit_With(self, node: cst.With) -> bool:
-        calls = [item.item for item in node.items if isinstance(item.item, cst.Call)]
-        suppressing = (one for one in calls if self.code.name(one.func) == "contextlib.suppress")
-        broad = [one for one in suppressing if self._catches(one.args) & CATCH_REFUSALS]
-        if not broad:
+        call = suppressing(self.code, node)
+        if call is None:
             return True
         self._tried.append(_Tried())
         node.body.visit(self)
         tried = self._tried.pop()
         if tried.data or tried.decided:
-            self.report(broad[0], "BadSuppress", because=tried.data or tried.decided)
+            self.report(call, "BadSuppress", because=tried.data or tried.decided)
         return False
 
-    def _catches(self, args: Sequence[cst.Arg]) -> set[str]:
-        return {_last(arg.value) for arg in args}
-
     def _judge(self, handler: cst.ExceptHandler, tried: _Tried) -> None:
-        caught = _caught(handler)
+        caught = names_caught(handler)
         broad = bool(caught & CATCH_REFUSALS)
         name = f"except {', '.join(sorted(caught - {''}))}".rstrip()
         place = handler.type or handler
@@ -225,7 +233,7 @@ def _decides(function: ast.AST) -> bool:
     return any(isinstance(part, ast.Attribute) and part.attr in _REDUCED for part in parts)
 
 
-def _would_catch(op: str, caught: set[str]) -> bool:
+def _would_catch(op: str, caught: frozenset[str]) -> bool:
     match op:
         case "module":
             return "IndexError" in caught
@@ -233,34 +241,6 @@ def _would_catch(op: str, caught: set[str]) -> bool:
             return "TypeError" in caught
         case _:
             return bool(caught & (CATCH_REFUSALS | _LINALG))
-
-
-def _caught(handler: cst.ExceptHandler) -> set[str]:
-    match handler.type:
-        case None:
-            return {""}
-        case cst.Tuple(elements=elements):
-            return {_last(element.value) for element in elements}
-        case single:
-            return {_last(single)}
-
-
-def _last(node: cst.BaseExpression) -> str:
-    match node:
-        case cst.Attribute(attr=cst.Name(value=name)) | cst.Name(value=name):
-            return name
-    return "?"
-
-
-def _raises_again(body: cst.BaseSuite) -> bool:
-    """Does the handler end by raising, with no way out before, so that nothing is swallowed?"""
-    last = body.body[-1] if body.body else None
-    ends = isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Raise)
-    return ends and not _has_return(body)
-
-
-def _has_return(node: cst.CSTNode) -> bool:
-    return isinstance(node, cst.Return) or any(map(_has_return, node.children))
 
 
 def _returns(final: cst.Finally) -> bool:

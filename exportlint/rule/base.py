@@ -10,7 +10,6 @@ import enum
 from typing import TYPE_CHECKING, ClassVar
 
 from exportlint.finding import Severity
-from exportlint.rule.caught_refusal import caught_at
 from exportlint.rule.suspicion import Case, Suspicion
 from exportlint.rule.syntax.walk import Visitor
 
@@ -132,9 +131,10 @@ class Rule(Visitor):
         trail = _trail(because)
         exported, compiled = wording.exported.filled(texts, trail), wording.compiled.filled(texts, trail)
         path, place = str(self.code.module.path), self.code.place(node)
-        from exportlint.rule.left_graph import is_in_python  # noqa: PLC0415 (libcst, once something is found)
+        from exportlint.rule.caught_refusal import caught_at  # noqa: PLC0415 (libcst, once something is found)
+        from exportlint.rule.left_graph import is_in_python  # noqa: PLC0415 (as above)
 
-        in_python, handler = is_in_python(self.code, node, because), caught_at(self.code.sketch, place.line)
+        in_python, handler = is_in_python(self.code, node, because), caught_at(self.code, node)
         said = (exported, compiled, at_most)
         self.found.append(Suspicion(path, self.rule_name(), case, place, *said, in_python=in_python, caught_at=handler))
         self.reported.append(node)
