@@ -50,8 +50,12 @@ def warm() -> Iterator[tuple[Path, psutil.Process]]:
 
 
 def servers_of(process: psutil.Process) -> list[psutil.Process]:
-    """All but the process that artefacts are forks of, which lives as long."""
-    return [child for child in process.children() if child.children() or not has_ended(child)][1:]
+    """All but the process that artefacts are forks of, the oldest, which lives as long.
+
+    By age, not by number: numbers begin anew at the machine's largest one.
+    """
+    children = sorted(process.children(), key=psutil.Process.create_time)
+    return [child for child in children if child.children() or not has_ended(child)][1:]
 
 
 def test_a_trial_has_the_environment_and_the_folder_of_its_own_command(tmp_path, monkeypatch, warm):
