@@ -35,10 +35,12 @@ _ASKS = _STORAGE | {"id", "hash", "data_ptr", "storage_offset", "is_set_to"}
 class ObjectIdentity(Rule):
     mended_by = ("cloned-first", "computed-anew", "templates", "state-in-buffers", "made-once", "interface")
     exportdb = ("type_reflection_method",)
-    graph_breaks = ("GB0141", "GB0176", "GB0191", "GB5976")
+    graph_breaks = ("GB0088", "GB0141", "GB0176", "GB0191", "GB5976")
     torch_says = (r"Cannot access data pointer of Tensor", r"call_id\(\) with", r"Data pointer comparison")
     cases: ClassVar = {
         "BadId": Case(_ADDRESS, _VALUES, in_program=_CONSTANT),
+        "BadIdComputed": Case(_ADDRESS, _VALUES, in_program=_CONSTANT),
+        "BadIdLocal": Case(_ADDRESS, _VALUES, in_program=_CONSTANT),
         "BadIdModule": Case(_ADDRESS, _BUILD, in_program=_CONSTANT),
         "BadIdSelf": Case(_ADDRESS, _BUILD, in_program=_CONSTANT),
         "BadHash": Case("`{code}` is made of an address", _VALUES, in_program=_CONSTANT),
@@ -148,7 +150,10 @@ class ObjectIdentity(Rule):
         elif value.kind is Kind.MODULE:
             self.report(node, f"{cased}Module")
         elif value.is_tensor:
-            self.report(node, cased, because=value)
+            made = cased == "BadId" and value.source is Source.COMPUTED
+            self.report(node, "BadIdComputed" if made else cased, because=value)
+        elif cased == "BadId" and value.kind is Kind.CONTAINER and value.certain and not value.on_self:
+            self.report(node, "BadIdLocal")
         elif cased == "BadId" and value.kind in {Kind.UNKNOWN, Kind.INSTANCE, Kind.CONTAINER, Kind.TENSOR}:
             self.report(node, cased, at_most=Severity.WARNING)
 

@@ -58,7 +58,8 @@ _BY_NAME = {
     "BadCollect": "gc.collect gc.disable gc.enable gc.get_objects",
     "BadImport": "importlib.import_module builtins.__import__ importlib.reload",
     "BadHashing": "hashlib.md5 hashlib.sha1 hashlib.sha256 hashlib.sha512 hashlib.blake2b hashlib.new zlib.crc32",
-    "BadObjectSize": "sys.getsizeof sys.getrefcount",
+    "BadObjectSize": "sys.getsizeof",
+    "BadReferenceCount": "sys.getrefcount",
     "BadCtypes": "ctypes.c_int ctypes.c_float ctypes.c_void_p ctypes.CDLL ctypes.cast",
     "BadTextBuffer": "io.StringIO io.BytesIO builtins.input",
 }
@@ -130,6 +131,7 @@ class UnsupportedBuiltin(Rule):
         ),
         "BadHashing": Case("`{code}` computes a digest in Python", _INIT),
         "BadObjectSize": Case("`{code}` asks about a Python object's memory", _OUT),
+        "BadReferenceCount": Case("`{code}` counts what refers to a Python object, also in the tracer", _OUT),
         "BadCtypes": Case("`{code}` uses values of the C language", "use Python numbers or tensors"),
         "BadClassMade": Case("`{code}` makes a class while the model runs", "define the class at the top of the file"),
         "BadClassStatement": Case(
