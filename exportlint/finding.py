@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+# What was measured is of a construct that surely does it. A rule may not be sure that this one does, until a trial
+# shows it: then the words go.
+DOUBT = "it may be that "
+
+
 class Severity(str, enum.Enum):
     """How loud a finding is. It follows the measured truth of the chosen torch version and mode.
 

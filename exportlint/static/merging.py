@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from exportlint.files import shown as shown_path
-from exportlint.finding import Applicability, Edit, Finding, Fix, Severity, fingerprint
+from exportlint.finding import DOUBT, Applicability, Edit, Finding, Fix, Severity, fingerprint
 from exportlint.trial.protocol.outcomes import NON_STRICT, REFUSED
 
 if TYPE_CHECKING:
@@ -93,8 +93,7 @@ class MergedSuspicions:
         seen[same_line] += 1
         place, advice = suspicion.place, measured.suggestion(suspicion)
         rewrites = tuple(fix_of(one, shown) for one in suspicion.rewrites)
-        # What was measured is of a construct that surely does it; the rule may not be sure that this one does.
-        doubt = "it may be that " if severity is not measured.severity(suspicion.case) else ""
+        doubt = DOUBT if severity is not measured.severity(suspicion.case) else ""
         effect, caught = measured.effect(suspicion.case), ""
         if suspicion.caught_at and effect.get(NON_STRICT) == REFUSED:
             effect = {mode: outcome for mode, outcome in effect.items() if mode != NON_STRICT}

@@ -237,11 +237,15 @@ _WORDS = {
 
 def with_remedy(found: TrialFinding, report: TargetReport, modes: Sequence[str] = MODES) -> TrialFinding:
     """The refusal at which an export ended, or one for which a fake kernel was drafted, with what made the same export
-    pass; any other finding as it is, and a refusal in a mode that is not among the chosen `modes` where those agree."""
-    if found.family != "refused" or not (found.stage.mode or found.code):
-        return found
+    pass; what a program computes otherwise, with the mode whose program does not; any other finding as it is, and what
+    fails in a mode that is not among the chosen `modes` where those agree."""
+    differing = [mode for mode, outcome in found.effect.items() if outcome == Outcome.DIFFERS.value]
     refused = [mode for mode, outcome in found.effect.items() if outcome == Outcome.REFUSED.value]
-    if all(mode not in refused and report.agrees(mode) for mode in modes):
+    if all(mode not in (*refused, *differing) and report.agrees(mode) for mode in modes):
+        return found
+    if found.of_export and differing:
+        return replace(found, remedy=_other_mode([*refused, *differing], report))
+    if found.family != "refused" or not (found.stage.mode or found.code):
         return found
     remedy, helped = _remedy(refused, report), _helped(report)
     if remedy and found.words.suggestion == STATE_WHAT_HOLDS:
@@ -253,12 +257,18 @@ def with_remedy(found: TrialFinding, report: TargetReport, modes: Sequence[str] 
     return replace(found, remedy=remedy)
 
 
+def _other_mode(failing: list[str], report: TargetReport) -> str:
+    for mode in MODES:
+        if mode not in failing and report.agrees(mode):
+            argument = "`strict=True`" if mode == STRICT else "`strict=False`, the default"
+            return f"export with {argument}, as this trial did: it exports and agrees with eager"
+    return ""
+
+
 def _remedy(refused: list[str], report: TargetReport) -> str:
     helped = _helped(report)
-    agrees = [mode for mode in MODES if mode not in refused and report.agrees(mode)]
-    if agrees:
-        argument = "`strict=True`" if agrees[0] == STRICT else "`strict=False`, the default"
-        return f"export with {argument}, as this trial did: it exports and agrees with eager"
+    if other := _other_mode(refused, report):
+        return other
     for mode in refused:
         if mode in helped and not _cuts_all_else(helped[mode], report):
             return _in_words(helped[mode], mode, report)

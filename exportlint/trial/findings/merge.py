@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from exportlint.finding import Evidence, Finding, Severity
+from exportlint.finding import DOUBT, Evidence, Finding, Severity
 from exportlint.registry import all_rules
 from exportlint.trial.findings.classify import shown
 from exportlint.trial.findings.deduplicate import findings_of
@@ -502,11 +502,13 @@ _ONLY = "; torch names no line, and of those that ran only this one is suspected
 def _confirmed(static: Finding, found: TrialFinding) -> Finding:
     """The static rule, message and fix; the trial's target, stage, words, links and effect, which was measured."""
     tried = found.finding()
+    as_predicted = all(tried.effect.get(mode, outcome) == outcome for mode, outcome in static.effect.items())
+    sure = found.of_export and bool(found.measured) and as_predicted
     return replace(
         static,
         evidence=Evidence.CONFIRMED,
         severity=min(static.severity, tried.severity, key=lambda severity: severity.rank),
-        message=static.message + _tried(static, found),
+        message=(static.message.replace(DOUBT, "", 1) if sure else static.message) + _tried(static, found),
         effect={**(static.effect if static.evidence is Evidence.CONFIRMED else {}), **tried.effect},
         target=static.target or tried.target,
         stage=static.stage or tried.stage,

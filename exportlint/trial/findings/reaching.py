@@ -15,21 +15,49 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def reaching_lines(path: str, line: int) -> list[int]:
-    """The lines above, in the same function, that assign what the line uses, and what those use; the nearest first."""
+    """The lines above, in the same function, that assign what the line uses, or decide whether it runs, and those that
+    reach these; the nearest first."""
     function = function_around(path, line)
     if function is None:
         return []
     statements = [one for one in ast.walk(function) if isinstance(one, ast.stmt) and one is not function]
+    deciding = set(_deciding(function.body, line))
     wanted: set[str] = set()
     found: list[int] = []
     for statement in sorted(statements, key=lambda one: -one.lineno):
         here = _header(statement)
         if statement.lineno <= line <= (statement.end_lineno or line) and here.start <= line < here.stop:
             wanted |= set(_names(statement, ast.Load))
-        elif statement.lineno < line and wanted & set(_names(statement, ast.Store)):
+        elif statement in deciding or (statement.lineno < line and wanted & set(_names(statement, ast.Store))):
             found.append(statement.lineno)
             wanted |= set(_names(statement, ast.Load))
     return found
+
+
+def _deciding(block: Sequence[ast.stmt], line: int) -> Iterator[ast.stmt]:
+    """The statements around the line that choose a branch, and those before it that leave its block."""
+    for statement in block:
+        if statement.lineno > line:
+            return
+        around = line <= (statement.end_lineno or line) and line not in _header(statement)
+        if isinstance(statement, ast.If | ast.While | ast.Match) and (around or _leaves(statement)):
+            yield statement
+        if around:
+            for inner in _blocks(statement):
+                yield from _deciding(inner, line)
+
+
+def _leaves(statement: ast.stmt) -> bool:
+    """May what follows the statement not run, since one of its branches ends otherwise?"""
+    ends = (block[-1] for block in _blocks(statement) if block)
+    return any(isinstance(end, ast.Return | ast.Raise | ast.Continue | ast.Break) or _leaves(end) for end in ends)
+
+
+def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    for part in ("body", "orelse", "finalbody"):
+        yield getattr(statement, part, [])
+    for part in ("handlers", "cases"):
+        yield from (inner.body for inner in getattr(statement, part, []))
 
 
 def named_at(path: str, line: int) -> Iterator[str]:

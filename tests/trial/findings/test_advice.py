@@ -113,6 +113,12 @@ def remedy(name: str, mode: str) -> StageResult:
             id="something helped",
         ),
         pytest.param({"non-strict": "refused"}, (remedy("no-grad", "strict"),), "", id="it helped elsewhere"),
+        pytest.param(
+            {"non-strict": "differs"},
+            (StageResult("export-strict", "passed"), SOUND),
+            "export with `strict=True`, as this trial did: it exports and agrees with eager",
+            id="only the other mode's program computes the same",
+        ),
     ],
 )
 def test_what_was_seen_to_help_comes_first(effect: dict[str, str], stages: tuple[StageResult, ...], says: str) -> None:

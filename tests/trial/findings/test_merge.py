@@ -208,6 +208,28 @@ def test_the_cause_may_stand_above_the_line_that_shows_it(net: str, tmp_path: Pa
     assert "; tried (line 8): RuntimeError: no idea" in met.message
 
 
+@pytest.mark.parametrize(
+    ("body", "suspected", "seen", "confirmed"),
+    [
+        pytest.param("if asked(x):\n    return x * 2\nreturn x", 4, 5, True, id="in the branch"),
+        pytest.param("if asked(x):\n    x = x * 2\nelse:\n    x = x + 1\nreturn x", 4, 7, True, id="in the other"),
+        pytest.param("if asked(x):\n    return x * 2\nreturn x + 1", 4, 6, True, id="after a branch that leaves"),
+        pytest.param("on = asked(x)\nif on:\n    return x * 2\nreturn x", 4, 6, True, id="by way of a name"),
+        pytest.param("if asked(x):\n    print()\nreturn x + 1", 4, 6, False, id="after a branch that goes on"),
+        pytest.param("if asked(x):\n    y = 1\nx = x + 1\nreturn x", 4, 6, False, id="beside it"),
+    ],
+)
+def test_the_cause_may_be_what_decides_whether_a_line_runs(
+    tmp_path: Path, body: str, suspected: int, seen: int, confirmed: bool
+) -> None:
+    net = tmp_path / "net.py"
+    text = "\n".join(f"        {line}" for line in body.split("\n"))
+    net.write_text(f"import torch\nclass Net(torch.nn.Module):\n    def forward(self, x):\n{text}\n", "utf-8")
+    found = merged(str(net), tmp_path, [suspicion(suspected)], *refused(refusal(str(net), seen)))
+    expected = [("some-rule", suspected, "confirmed")] if confirmed else [("some-rule", suspected, "suspected")]
+    assert evidence(found)[:1] == expected
+
+
 def test_a_rule_that_knows_torchs_words_is_not_taken_for_another_above(net: str, tmp_path: Path) -> None:
     found = merged(net, tmp_path, [suspicion(6)], *refused(refusal(net, 8, GUARD)))
     assert evidence(found) == [("some-rule", 6, "suspected"), ("data-dependent-branch", 8, "discovered")]

@@ -60,9 +60,14 @@ def _load_module(target: Target) -> Loaded:
     for name in ("model", args):
         if not hasattr(module, name):
             raise TargetError(f"{target.source} has no module-level `{name}`")
+    return _with_arguments_of(module, target, module.model, args)
+
+
+def _with_arguments_of(module: ModuleType, target: Target, model: Any, args: str = EXAMPLE_ARGS) -> Loaded:
+    """The model with the arguments that stand in the module."""
     return Loaded(
         target,
-        model=_maker("model", module.model),
+        model=_maker("model", model),
         args=lambda: as_args(args, copied(getattr(module, args))),
         kwargs=lambda: as_kwargs("example_kwargs", copied(getattr(module, "example_kwargs", None))),
         dynamic_shapes=lambda: getattr(module, "dynamic_shapes", None),
@@ -90,7 +95,7 @@ def _load_callables(target: Target) -> Loaded:
 def _load_fixture(target: Target) -> Loaded:
     cls = resolve("fixture", target.source)
     if not hasattr(cls, "inputs"):
-        raise TargetError(f"{target.source} has no static method inputs()")
+        return _load_beside_arguments(target, cls)
     nothing: Make = lambda: None  # noqa: E731 - a name for the absent part
     # A class with its own export call shows what that call gets wrong, the training mode included.
     own_export = getattr(cls, "export", None)
@@ -105,6 +110,18 @@ def _load_fixture(target: Target) -> Loaded:
         reference=_seeded(cls.reference) if hasattr(cls, "reference") else None,
         observe=getattr(cls, "observe", None),
     )
+
+
+def _load_beside_arguments(target: Target, found: Any) -> Loaded:
+    """A model, or a class of them, that stands in a file beside `example_args`."""
+    home, name = split_source("target", target.source)
+    module = import_source(home)
+    if not hasattr(module, EXAMPLE_ARGS):
+        raise TargetError(
+            f"{target.source} has no static method inputs(), and {home} no `{EXAMPLE_ARGS}`: write one of them, or say "
+            f"where the arguments are made, --model {home}:{name} --args {home}:NAME"
+        )
+    return _with_arguments_of(module, target, found)
 
 
 def _seeded(make: Make) -> Make:
