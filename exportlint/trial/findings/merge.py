@@ -390,6 +390,8 @@ class _MergedEvidence:
         harmed = [mode for mode in modes if static.effect.get(mode) != _EXPORTS] or modes
         if index in self.confirmed:
             confirmed = self.confirmed[index]
+            if confirmed.effect and all(static.effect.get(mode) == it for mode, it in confirmed.effect.items()):
+                confirmed = replace(confirmed, message=confirmed.message.replace(DOUBT, "", 1))
             if index not in self.exported:
                 so_far = "" if self.script_failed else _WITHOUT_FAILING
                 message = f"{confirmed.message}{_ONLY_COMPILED}{so_far}"
@@ -502,13 +504,11 @@ _ONLY = "; torch names no line, and of those that ran only this one is suspected
 def _confirmed(static: Finding, found: TrialFinding) -> Finding:
     """The static rule, message and fix; the trial's target, stage, words, links and effect, which was measured."""
     tried = found.finding()
-    as_predicted = all(tried.effect.get(mode, outcome) == outcome for mode, outcome in static.effect.items())
-    sure = found.of_export and bool(found.measured) and as_predicted
     return replace(
         static,
         evidence=Evidence.CONFIRMED,
         severity=min(static.severity, tried.severity, key=lambda severity: severity.rank),
-        message=(static.message.replace(DOUBT, "", 1) if sure else static.message) + _tried(static, found),
+        message=static.message + _tried(static, found),
         effect={**(static.effect if static.evidence is Evidence.CONFIRMED else {}), **tried.effect},
         target=static.target or tried.target,
         stage=static.stage or tried.stage,
