@@ -119,6 +119,7 @@ def _targets(
 def _tried(targets: Sequence[Target], config: Config, options: dict[str, Any]) -> int:
     from exportlint.commands.trial_run import limits  # noqa: PLC0415 (as above)
     from exportlint.trial.protocol.options import TrialOptions  # noqa: PLC0415
+    from exportlint.trial.run import as_they_run  # noqa: PLC0415
     from exportlint.workflow.lowering_choice import chosen_lowerings, lowering_options  # noqa: PLC0415
     from exportlint.workflow.repairing import mend, purpose_of_scripts  # noqa: PLC0415
 
@@ -133,6 +134,7 @@ def _tried(targets: Sequence[Target], config: Config, options: dict[str, Any]) -
         backend=options["backend"],
         **limits(options["timeout"], options["memory"], options["jobs"]),
     )
+    targets = as_they_run(targets, how)
     if (purpose := purpose_of_scripts(targets, how)) != config.purpose:
         say("judged for torch.compile, which is all that the script hands a model to: --for export judges for export")
         config = replace(config, purpose=purpose)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # What torch calls the exporters of a module; those that also take `dynamic_shapes`; and all that are given a model.
 TORCH_EXPORT = frozenset({"torch.export.export", "torch.export.draft_export", "torch.export.export_for_training"})
-WITH_SHAPES = TORCH_EXPORT | {"torch.onnx.export"}
+WITH_SHAPES = TORCH_EXPORT | {"torch._export.aot_compile", "torch.onnx.export"}
 EXPORT_CALLS = WITH_SHAPES | {"torch.jit.trace"}
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from exportlint.engine.entry.samples import EXPORTERS
 from exportlint.rule.base import Rule, Scope
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from exportlint.rule.code import Code
 
 
-EXPORTERS = frozenset({"torch.export.export", "torch.export.draft_export", "torch.export.export_for_training"})
 # Methods of a module that give the module back.
 CHAINED = frozenset(
     {

@@ -86,8 +86,13 @@ def from_text(text: str, arguments: Sequence[str] | None = None) -> list[Target]
     return [Target(text, TargetKind.SCRIPT, text, path=text, line=1, arguments=tuple(arguments or ()))]
 
 
+def as_script(target: Target) -> Target:
+    """The file of a target, to be run as the script that it also is."""
+    return Target(str(target.path), TargetKind.SCRIPT, str(target.path), path=target.path, line=1)
+
+
 # The calls that a script hands its model to, by their last names.
-_HANDED_TO = frozenset({"export", "draft_export", "compile", "trace", "script"})
+_HANDED_TO = frozenset({"export", "draft_export", "aot_compile", "compile", "trace", "script"})
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 

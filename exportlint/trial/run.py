@@ -7,9 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exportlint.cores import cores, result_of
+from exportlint.trial.discovery import as_script, hands_a_model_to_torch
 from exportlint.trial.ladder import LadderRun, Stop
 from exportlint.trial.parent import TrialUnavailable
 from exportlint.trial.parent.scripts import run_script
@@ -53,7 +55,8 @@ def run_trials(
     waiting = stop or Stop()
     with _session(options, stop) as server:
         work: list[Callable[[], TargetReport]] = []
-        for target in targets:
+        for given in targets:
+            target = _as_it_runs(server, given, options)
             found = [target]
             if target.kind is TargetKind.SCRIPT:
                 if waiting.reason:
@@ -70,6 +73,23 @@ def run_trials(
                     lowered = _lowerings([name])
                 work.append(partial(_tried, server, one, how, lowered, listener, waiting, goes_on))
         return _side_by_side(work, options.jobs)
+
+
+def as_they_run(targets: Sequence[Target], options: TrialOptions) -> list[Target]:
+    """The targets, and in place of one that raises while it is imported, where its own code hands the model to torch,
+    the script that the file is: its run tells which of its calls raised, and gives what it had handed over by then."""
+    with kept_session(options.python) as server:
+        return [_as_it_runs(server, target, options) for target in targets]
+
+
+def _as_it_runs(server: Server, target: Target, options: TrialOptions) -> Target:
+    path = Path(target.path or "")
+    if target.kind is not TargetKind.MODULE or not hands_a_model_to_torch(path):
+        return target
+    with StageRunner(server, target, options) as runner:
+        seen = runner.load().observations
+    top = [frame for one in seen for frame in one.frames if frame.path == str(path.resolve())][:1]
+    return as_script(target) if any(frame.line > (target.line or 0) for frame in top) else target
 
 
 def _wants_other_sizes(report: TargetReport) -> bool:

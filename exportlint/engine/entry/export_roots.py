@@ -80,6 +80,7 @@ def handed_to_export(module: ModuleInfo) -> Iterator[FunctionInfo]:
         "torch.jit.trace",
         "torch._dynamo.explain",
         "torch.export.draft_export",
+        "torch._export.aot_compile",
     }
     if not module.parsed.mentions(f"{taker.rpartition('.')[2]}(" for taker in takers):
         return

@@ -49,14 +49,16 @@ if TYPE_CHECKING:
     from exportlint.engine.values.extents import Dims
 
 
-# Calls that take a model and its inputs.
-TAKERS = frozenset(
-    f"torch.{name}"
-    for name in ("export.export", "export.draft_export", "onnx.export", "jit.trace", "export.export_for_training")
-)
+# Calls that export a model as a program of torch, with `dynamic_shapes` of its own.
+EXPORTERS = frozenset({
+    "torch.export.export",
+    "torch.export.draft_export",
+    "torch.export.export_for_training",
+    "torch._export.aot_compile",
+})  # fmt: skip
 
-# Of them, those whose `dynamic_shapes` are torch.export's own.
-_WITH_SHAPES = frozenset({"torch.export.export", "torch.export.draft_export", "torch.export.export_for_training"})
+# All calls that take a model and its inputs.
+TAKERS = EXPORTERS | {"torch.onnx.export", "torch.jit.trace"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,7 @@ def sample_of_call(
         shapes = keywords.get("dynamic_shapes")
         if function.name == "torch.onnx.export":
             shapes = _shapes_of_onnx(shapes, given, keywords)
-        yield from _samples_given(model, given, by_name, shapes, place if function.name in _WITH_SHAPES else None)
+        yield from _samples_given(model, given, by_name, shapes, place if function.name in EXPORTERS else None)
 
 
 def _shapes_of_onnx(shapes: Value | None, given: Value, keywords: dict[str, Value]) -> Value | None:

@@ -428,7 +428,9 @@ def _constant_or_computed(name: str, args: tuple[Value, ...]) -> Value:
     computed = any(a.kind in {Kind.TENSOR, Kind.UNBACKED} for a in flat)
     boolean = name == "torch.tensor" and bool(args) and args[0].container == "bool"
     source = Source.COMPUTED if computed else Source.CONSTANT
-    dims = _dims_of_numbers(args[0]) if args and name in {"torch.tensor", "torch.as_tensor"} else None
+    # `torch.Tensor(3)` is a tensor of three numbers, and `torch.Tensor([3])` of the one number 3.
+    listed = name.endswith("Tensor") and bool(args) and args[0].container == "list"
+    dims = _dims_of_numbers(args[0]) if args and (listed or name in {"torch.tensor", "torch.as_tensor"}) else None
     return exactly(Tensor(source, boolean, _data_dim_of_maker(name, args), dims=dims))
 
 

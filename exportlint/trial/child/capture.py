@@ -183,6 +183,7 @@ _WITH_INPUTS = {
     "torch.export.export": _EXPORT,
     "torch.export.draft_export": _EXPORT,
     "torch.onnx.export": _EXPORT._replace(model="model"),
+    "torch._export.aot_compile": _EXPORT._replace(model="f"),
     "torch.jit.trace": Parameters("func", "example_inputs", "example_kwarg_inputs"),
     "torch.export.save": Parameters("ep"),
     PACKAGE: Parameters("exported_program"),
