@@ -131,6 +131,7 @@ class Finding:
     target        the target of the trial that found, confirmed or refuted it, and `stage` where
     fingerprint   stays the same when the line moves
     case          which case of its rule it is; empty: a trial alone found it
+    predicted     the part of `message` that says what torch does with such code, as it was measured
     rewrites      all that its rule knows to write instead, the best one first, whether it was tried or not
 
     >>> finding = Finding("tensor-data-access", "net.py", 7, 12, 7, 18, Severity.ERROR, "`x.data` reads past autograd")
@@ -157,6 +158,7 @@ class Finding:
     lowerings: Mapping[str, str] = field(default_factory=dict)
     rewrites: tuple[Fix, ...] = field(default=(), compare=False)
     case: str = field(default="", compare=False)
+    predicted: str = field(default="", compare=False)
 
     @property
     def sort_key(self) -> tuple[str, int, int, int, str, str]:

@@ -98,6 +98,7 @@ class MergedSuspicions:
         if suspicion.caught_at and effect.get(NON_STRICT) == REFUSED:
             effect = {mode: outcome for mode, outcome in effect.items() if mode != NON_STRICT}
             caught = f"; in non-strict mode line {suspicion.caught_at} catches that, and the export goes on there"
+        predicted = f"{doubt}{measured.sentence(suspicion.case)}{caught}"
         return Finding(
             suspicion.rule,
             shown,
@@ -106,7 +107,7 @@ class MergedSuspicions:
             place.end_line,
             place.end_column,
             severity,
-            f"{measured.message(suspicion)}: {doubt}{measured.sentence(suspicion.case)}{caught}",
+            f"{measured.message(suspicion)}: {predicted}",
             effect=effect,
             links=_of_this_break(suspicion.links, measured.graph_breaks(suspicion.case)),
             fix=_offered(advice, rewrites),
@@ -115,6 +116,7 @@ class MergedSuspicions:
             lowerings=measured.lowerings(suspicion.case),
             rewrites=rewrites,
             case=suspicion.case,
+            predicted=predicted,
         )
 
 

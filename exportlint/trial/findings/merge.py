@@ -25,10 +25,10 @@ from exportlint.trial.findings.reaching import (
 )
 from exportlint.trial.findings.trial_finding import TRAINING_MODE, TrialFinding, united
 from exportlint.trial.protocol.outcomes import MODES, NON_STRICT, REFUSED, Outcome
-from exportlint.trial.protocol.shown_by import BESIDE_VALUES, OTHER_LENGTH
+from exportlint.trial.protocol.shown_by import BESIDE_VALUES, OTHER_LENGTH, OTHER_SIZE, SHOWN_BY_OTHER_SIZES
 from exportlint.trial.protocol.stages import SCRIPT, StageKind, lowering
 from exportlint.trial.protocol.target import ONNX, TargetKind
-from exportlint.trial.protocol.torch_messages import given_class_name, unknown_class_name
+from exportlint.trial.protocol.torch_messages import given_class_name, is_about_a_size, unknown_class_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,6 +65,8 @@ def merge(
                 evidence.script_failed = True
                 details = script.observations[0].details
                 evidence.add_of_script(found, details.get("target"), str(details.get("during")))
+                for path, line, _ in details.get("scripted", ())[:1]:
+                    evidence.raising_calls[shown(path, root), line] = f"{found.path}:{found.line}"
     unrun = coverage_findings(reports, root)
     joined = evidence.result(lines_of(unrun))
     return sorted([*joined, *unrun], key=lambda finding: finding.sort_key)
@@ -121,6 +123,8 @@ class _MergedEvidence:
     compiled  the lines that targets ran of what a script only compiles, and not those that another target ran
     raised    the targets whose call raised in the script
     failing   the targets that have an error of export, or of a lowering; said: what torch said of them, in one line
+    guarding  what is suspected of a size and became a guard: the program takes the sizes that fit, and no others
+    raising_calls  where a script asked TorchScript to compile what it refuses -> the line that is refused
     script_failed  did a script raise, or end otherwise than well?
     """
 
@@ -133,6 +137,8 @@ class _MergedEvidence:
     raised: frozenset[str] = frozenset()
     failing: set[str] = field(default_factory=set)
     failing_lowered: set[str] = field(default_factory=set)
+    guarding: dict[int, Finding] = field(default_factory=dict)
+    raising_calls: dict[tuple[str, int], str] = field(default_factory=dict)
     script_failed: bool = False
     said: set[tuple[str, str]] = field(default_factory=set)
     confirmed: dict[int, Finding] = field(default_factory=dict)
@@ -191,6 +197,11 @@ class _MergedEvidence:
         for key in there:
             self.discovered[key] = replace(self.discovered[key], severity=Severity.ERROR)
         if here or there or self._is_told(found, target, call):
+            return
+        if is_about_a_size(found.torch_says) and len(self.guarding) == 1:  # a size that one test in the source has ruled out
+            (index,) = self.guarding
+            message = f"{self.guarding[index].message}; the script's run raises for it at {found.path}:{found.line}"
+            self.guarding[index] = replace(self.guarding[index], severity=Severity.ERROR, message=message)
             return
         suspected = self._at_place(found) if found.placed else None
         same = suspected is not None and (self.static[suspected].rule == found.rule or self._is_named(suspected, found))
@@ -371,10 +382,16 @@ class _MergedEvidence:
         harm the checks of that trial would have shown: mode by mode, since another line may be refused in the other."""
         changing = _lines_that_change(report, self.root)
         repeated = _by_shown_path(report.repeated, self.root)
+        guards = _guards_by_line(report, self.root) if modes else {}
         for index, static in enumerate(self.static):
             if static.lowerings:
                 ran = _has_any(static, executed) and _refuted(static, report)
                 self.cleared[index] = dict.fromkeys(MODES, report.name) if ran else self.cleared.get(index, {})
+            elif demands := _demands_at(static, guards):
+                said = f"{static.message}; tried: the program demands of {' and of '.join(demands)}"
+                self.guarding[index] = replace(
+                    static, evidence=Evidence.CONFIRMED, severity=Severity.NOTE, message=said, target=report.name
+                )
             elif _has_any(static, executed) and not _has_any(static, changing):
                 shown = {mode: report.name for mode in modes if _would_show(report, mode, static, repeated)}
                 self.cleared[index] = shown | self.cleared.get(index, {})
@@ -385,6 +402,8 @@ class _MergedEvidence:
         return [*joined, *(found.finding() for found in self.discovered.values())]
 
     def _final(self, index: int, static: Finding, unrun: ExecutedLines) -> Finding:
+        if refused_at := self.raising_calls.get((static.path, static.line)):
+            return replace(static, message=static.message.replace(static.predicted, f"here it raises, at {refused_at}"))
         cleared = self.cleared.get(index, {})
         modes = tuple(dict.fromkeys(self.modes_of.get(index, self.modes)))
         harmed = [mode for mode in modes if static.effect.get(mode) != _EXPORTS] or modes
@@ -397,6 +416,8 @@ class _MergedEvidence:
                 message = f"{confirmed.message}{_ONLY_COMPILED}{so_far}"
                 confirmed = replace(confirmed, severity=Severity.NOTE, message=message)
             return _spared(confirmed, static, modes, sure=all(mode in cleared for mode in harmed))
+        if index in self.guarding:
+            return self.guarding[index]
         if all(mode in cleared for mode in harmed):
             return replace(static, evidence=Evidence.CLEARED, target=cleared[harmed[0]])
         if _has_any(static, self.compiled) and not static.lowerings:
@@ -424,6 +445,23 @@ def _would_show(report: TargetReport, mode: str, static: Finding, repeated: Exec
 def _refuted(static: Finding, report: TargetReport) -> bool:
     """Did each target take what it was said to refuse? Of results that differ a pass says less: other inputs may."""
     return all(status == REFUSED and _runs(report, name) for name, status in static.lowerings.items())
+
+
+def _guards_by_line(report: TargetReport, root: Path) -> Mapping[tuple[str, int], list[str]]:
+    """What the program demands of its sizes, by the line that makes it so."""
+    found: dict[tuple[str, int], list[str]] = {}
+    for guard in report.guards:
+        if guard.path is not None and guard.line is not None:
+            found.setdefault((shown(str(Path(guard.path).resolve()), root), guard.line), []).append(guard.text)
+    return found
+
+
+def _demands_at(static: Finding, guards: Mapping[tuple[str, int], list[str]]) -> list[str]:
+    """Of what is suspected of other sizes: the guards of its lines."""
+    if static.lowerings or not any({*kinds} & _OF_SIZES for kinds in static.shown_by.values()):
+        return []
+    lines = range(static.line, static.end_line + 1)
+    return list(dict.fromkeys(text for line in lines for text in guards.get((static.path, line), ())))
 
 
 def _runs(report: TargetReport, lowering_name: str) -> bool:
@@ -491,6 +529,7 @@ def _predicts(static: Finding, found: TrialFinding) -> bool:
     return all(static.effect.get(mode) == outcome for mode, outcome in found.measured.items())
 
 
+_OF_SIZES = {*SHOWN_BY_OTHER_SIZES, OTHER_SIZE}
 _MAKE_A_PROGRAM = ("torch.export.export", "torch.export.draft_export")
 _EXPORTING = (*_MAKE_A_PROGRAM, "torch.compile")
 # It tries again with what torch suggests for the sizes that do not hold.

@@ -27,6 +27,9 @@ def explain(model: Any) -> Any:
     return torch._dynamo.explain(model)
 
 
+_LOG_METHODS = ("debug", "info", "warning", "warn", "error", "critical", "exception", "log")
+
+
 def as_in_export() -> Any:
     """A block in which Dynamo has the settings with which strict export runs it."""
     config: dict[str, Any] = {"capture_scalar_outputs": True, "capture_dynamic_output_shape_ops": True}
@@ -34,6 +37,10 @@ def as_in_export() -> Any:
         from torch.export._trace import DEFAULT_EXPORT_DYNAMO_CONFIG  # noqa: PLC0415 - not in every version
 
         config |= dataclasses.asdict(DEFAULT_EXPORT_DYNAMO_CONFIG)
+    # Strict export leaves out what only prints or logs; outside of an export Dynamo does so with what is named here.
+    logs = (getattr(logging.Logger, name) for name in _LOG_METHODS)
+    config["ignore_logging_functions"] = {*config.get("reorderable_logging_functions", ()), *logs}
+    config["reorderable_logging_functions"] = set()
     known = {name: value for name, value in config.items() if hasattr(torch._dynamo.config, name)}
     return torch._dynamo.config.patch(**known)
 
