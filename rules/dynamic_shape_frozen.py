@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Declaration, Rule, Severity, called, extent_of
+from exportlint import Case, Declaration, Rule, Severity, called, dims_of, extent_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from exportlint import Code, ModuleInfo
+    from exportlint import Code, ModuleInfo, Value
 
 
 _SYMBOLIC = "hand the size to operators as it is: `x.shape[{dim}]` may be multiplied, divided by `//` and added"
@@ -48,6 +48,13 @@ _TO_NUMBER |= {f"math.{name}": "BadRounded" for name in ("ceil", "floor", "log",
 _NARROWING = frozenset({"BadIntOfQuotient", "BadRounded"})
 _TO_ROWS = frozenset(
     {"builtins.list", "builtins.tuple", "builtins.enumerate", "builtins.zip", "builtins.reversed", "builtins.iter"}
+)
+
+
+# Operators after which dim 0 may be another one.
+_REARRANGING = frozenset(
+    "permute transpose t T mT H mH movedim moveaxis swapaxes swapdims view reshape unflatten flatten unsqueeze stack"
+    " einsum".split()
 )
 
 
@@ -109,6 +116,7 @@ class DynamicShapeFrozen(Rule):
         self._specs = _declared(code.module)
         self._names: dict[str, int] = {}
         self._rows: dict[str, set[int]] = {}
+        self._rearranged: set[str] = set()
 
     def visit_Module(self, node: cst.Module) -> None:
         own = self.code.function
@@ -125,6 +133,9 @@ class DynamicShapeFrozen(Rule):
                 case cst.Name(value=name):
                     dim = self._dim(node.value)
                     self._names.pop(name, None)
+                    self._rearranged.discard(name)
+                    if self._is_rearranged(node.value):
+                        self._rearranged.add(name)
                     if dim is not None:
                         self._names[name] = dim
                 case cst.Tuple(elements=elements):
@@ -142,13 +153,31 @@ class DynamicShapeFrozen(Rule):
                 self._names[element.value.value] = i
 
     def _dims_of(self, tensor: cst.BaseExpression) -> set[int]:
-        """Which dims of a tensor are declared dynamic: by the name of an argument; dim 0 is kept by most operators."""
+        """Which dims of a tensor are declared dynamic: by their sizes where these are known, else by the name of an
+        argument; dim 0 is kept by most operators, and by none that gives the dims another order or number."""
+        value = self.code.value(tensor)
+        known = dims_of(value) or ()
+        of_numbers = {dim for dim, size in enumerate(known) if size is not None and not size.dims}
+        return self._dims_by_name(tensor, value) - of_numbers
+
+    def _dims_by_name(self, tensor: cst.BaseExpression, value: Value) -> set[int]:
         if isinstance(tensor, cst.Name) and tensor.value in self._rows:
             return self._rows[tensor.value]
-        value = self.code.value(tensor)
+        if self._is_rearranged(tensor):
+            return set()
         if value.is_tensor and self._rows and value.source is not None and value.source.name == "COMPUTED":
             return {0} & {dim for dims in self._rows.values() for dim in dims}
         return set()
+
+    def _is_rearranged(self, tensor: cst.BaseExpression) -> bool:
+        match tensor:
+            case cst.Name(value=name):
+                return name in self._rearranged
+            case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value=method))):
+                return method in _REARRANGING or self._is_rearranged(owner)
+            case cst.Attribute(value=owner, attr=cst.Name(value=name)):
+                return name in _REARRANGING or self._is_rearranged(owner)
+        return False
 
     def _dim(self, node: cst.CSTNode) -> int | None:
         """The dynamic dim that an expression is the size of, or is computed from."""

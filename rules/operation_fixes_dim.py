@@ -147,4 +147,6 @@ def _words(demand: Demand) -> tuple[str, str]:
         ((_, factor),) = other.terms  # `20 * batch` has to be 80: the dim 4
         whole, rest = divmod(known.number - other.offset, factor)
         return named, str(known.number if rest else whole)
+    if demand.need is Need.EQUAL and other.terms is None:  # `(length - 8) // 8 + 1` has to be 12
+        return named, f"one of those that give {known.number} here"
     return named, str(known.number)

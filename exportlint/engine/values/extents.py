@@ -131,7 +131,7 @@ def joined(a: Extent | None, b: Extent | None) -> Extent | None:
 def equal(a: Extent, b: Extent) -> bool | None:
     """Are they equal for every size in their ranges (True), for none (False), or for some (None)?"""
     gap = plus(a, b, -1)
-    if gap.terms == () and gap.offset == 0:
+    if (gap.terms == () and gap.offset == 0) or gap.low == gap.high == 0:
         return True
     return False if gap.low > 0 or gap.high < 0 else None
 

@@ -13,7 +13,7 @@ from exportlint.trial.findings.classify import StageContext, classify
 from exportlint.trial.findings.trial_finding import BESIDE_EXPORT, TRAINING_MODE, TrialFinding, united
 from exportlint.trial.findings.wording.torch_messages import STATE_WHAT_HOLDS, decides
 from exportlint.trial.protocol.frames import is_installed
-from exportlint.trial.protocol.outcomes import MODES, STRICT, Outcome
+from exportlint.trial.protocol.outcomes import DIFFERS, MODES, NON_STRICT, PASSED, STRICT, Outcome
 from exportlint.trial.protocol.remedies import (
     CHECKS,
     EVAL,
@@ -26,7 +26,7 @@ from exportlint.trial.protocol.remedies import (
     operator_name,
     operator_without_fake_kernel,
 )
-from exportlint.trial.protocol.stages import EAGER, LOAD
+from exportlint.trial.protocol.stages import EAGER, LOAD, SOUNDNESS
 from exportlint.trial.protocol.torch_messages import (
     given_class_name,
     is_about_inputs,
@@ -52,7 +52,7 @@ def _joined(report: TargetReport, root: Path) -> Iterator[TrialFinding]:
     first: dict[tuple[object, ...], TrialFinding] = {}
     for result in report.stages:
         for plain, changed in _at_changing_lines(result, report):
-            if repeats_wrong_kernel(plain, report):
+            if repeats_wrong_kernel(plain, report) or was_traced_past(plain, report):
                 continue
             seen = of_scripted_part(at_operator(plain, report), report)
             path, line = place_of(seen, report)
@@ -189,6 +189,18 @@ def of_scripted_part(seen: Observation, report: TargetReport) -> Observation:
     others = (one for stage in report.stages for one in stage.observations if (one.user_path, one.user_line) == here)
     met = next((one for one in others if names_scripted_part(one.text)), None)
     return seen if met is None else replace(seen, text=met.text)
+
+
+def was_traced_past(seen: Observation, report: TargetReport) -> bool:
+    """Is it a decision that draft_export meets, where the trace that goes on after a refusal came to the model's end?
+
+    Draft decides by the values of the sample, so what it meets after the first refusal may be refused in no export.
+    Where the other trace came to its end, it has told every line that is.
+    """
+    if seen.details.get("draft") != "DATA_DEPENDENT_ERROR" or NON_STRICT in report.exported:
+        return False
+    went_on = report.stage(SOUNDNESS.name)
+    return went_on is not None and went_on.status in (PASSED, DIFFERS)
 
 
 def repeats_wrong_kernel(seen: Observation, report: TargetReport) -> bool:

@@ -198,7 +198,8 @@ class _MergedEvidence:
             self.discovered[key] = replace(self.discovered[key], severity=Severity.ERROR)
         if here or there or self._is_told(found, target, call):
             return
-        if is_about_a_size(found.torch_says) and len(self.guarding) == 1:  # a size that one test in the source has ruled out
+        if is_about_a_size(found.torch_says) and len(self.guarding) == 1:
+            # It is a size that the one test in the source has ruled out.
             (index,) = self.guarding
             message = f"{self.guarding[index].message}; the script's run raises for it at {found.path}:{found.line}"
             self.guarding[index] = replace(self.guarding[index], severity=Severity.ERROR, message=message)
