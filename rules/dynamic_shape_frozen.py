@@ -52,10 +52,10 @@ _TO_ROWS = frozenset(
 
 
 # Operators after which dim 0 may be another one.
-_REARRANGING = frozenset(
-    "permute transpose t T mT H mH movedim moveaxis swapaxes swapdims view reshape unflatten flatten unsqueeze stack"
-    " einsum".split()
-)
+_REARRANGING = frozenset({
+    "permute", "transpose", "t", "T", "mT", "H", "mH", "movedim", "moveaxis", "swapaxes", "swapdims", "view", "reshape",
+    "unflatten", "flatten", "unsqueeze", "stack", "einsum",
+})  # fmt: skip
 
 
 class DynamicShapeFrozen(Rule):

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Protocol
 
 from exportlint.finding import Evidence, Severity
-from exportlint.trial.protocol.outcomes import DIFFERS, FAILED, PASSED, REFUSED, SKIPPED
+from exportlint.trial.protocol.outcomes import CRASHED, DIFFERS, FAILED, PASSED, REFUSED, SKIPPED, TIMED_OUT
 from exportlint.trial.protocol.stages import (
     AGREEMENT,
     BREAKS,
@@ -82,6 +82,15 @@ def status(report: TargetReport, name: str) -> str:
     return stage.status if stage else SKIPPED
 
 
+def not_the_same(compared: StageResult | None) -> str:
+    """Why an edited model is not known to compute the same: it computes something else, or nobody could compare it."""
+    if compared is None:
+        return "the edited model was not compared with the unedited one, since it does not load or does not run"
+    if compared.status in (CRASHED, TIMED_OUT, SKIPPED):
+        return f"the edited model was not compared with the unedited one: {compared.full_detail}"
+    return f"the edited model computes something else: {compared.full_detail}"
+
+
 def why_not(before: Attempted, now: Attempted) -> str | None:
     """Why the edited source is not better; None where it is."""
     better = False
@@ -90,7 +99,7 @@ def why_not(before: Attempted, now: Attempted) -> str | None:
             return new.broken
         same = new.stage(SAME_BEHAVIOUR.name)
         if same is None or not same.passed:
-            return f"the edited model computes something else: {same.full_detail if same else 'it was not compared'}"
+            return not_the_same(same)
         if more := _compiles_worse(old, new):
             return more
         for stage in new.stages:

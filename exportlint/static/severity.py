@@ -113,7 +113,7 @@ class MeasuredCases:
             text = f"{torch} " + "; ".join(f"in {mode} mode {does}" for mode, does in effects.items())
         later = next((x for mode in chosen if (x := self._later(case, mode))), None)
         if not later and (warning := self._deprecated(case)):
-            return f'{torch} takes it, and warns "{warning}"'
+            return f'{torch} still has it, and warns "{warning}"'
         return f"{text}, and {later}" if later else text
 
     def _deprecated(self, case: str) -> str | None:

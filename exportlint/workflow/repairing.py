@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from exportlint.files import Collected, SourceError, decode, project_folder
 from exportlint.finding import Applicability, Evidence, Severity, Wanted
 from exportlint.repair.edition import Edition
-from exportlint.repair.improvement import AS_BEFORE, runs, why_not
+from exportlint.repair.improvement import AS_BEFORE, not_the_same, runs, why_not
 from exportlint.repair.proposals import Proposal, compatible
 from exportlint.repair.rounds import PATIENCE as PATIENCE_OF_REPAIR
 from exportlint.repair.rounds import OtherSettings, Stopped, repair
@@ -323,7 +323,7 @@ def computes_else(targets: Sequence[Target], options: TrialOptions, edition: Edi
         for target in _each(server, targets, edited):
             now = _compared(server, target, edited, file=str(options.behaviour_of(target)), unsafe=options.unsafe)
             if now is None or not now.passed:
-                return f"the edited model computes something else: {now.full_detail if now else 'it does not load'}"
+                return not_the_same(now)
     return None
 
 

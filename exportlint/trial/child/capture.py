@@ -92,13 +92,15 @@ def captured_call(call: str, site: CallSite, given: Mapping[str, Any], names: Pa
     if isinstance(model, torch.export.ExportedProgram):
         args, kwargs = model.example_inputs or ((), {})
         return CapturedCall(call, site, _module_of(model), tuple(args), dict(kwargs), mode=mode)
-    if isinstance(args, dict):
-        args, kwargs = (), args
+    if is_bare_dict := isinstance(args, dict):
+        args, kwargs = ((), args) if _is_bound(model, args) else ((args,), kwargs)
     args = (args,) if isinstance(args, torch.Tensor) else tuple(args or ())
-    if call in ONNX and not kwargs and args and isinstance(args[-1], dict):
+    if call in ONNX and not kwargs and not is_bare_dict and args and isinstance(args[-1], dict):
         args, kwargs = args[:-1], args[-1]  # what it makes of a dict at the end itself
     plain = uncompiled(model)
     options = {name: value for name, value in given.items() if name not in (*names, "f")}
+    if is_bare_dict:
+        options["bare_dict"] = True
     if shapes is not None and hasattr(shapes, "dynamic_shapes"):  # it knows the tensors of the call, no copies
         with suppress(Exception):  # what it refuses, the call itself will say
             shapes = shapes.dynamic_shapes(plain, args, dict(kwargs or {}))
@@ -108,6 +110,13 @@ def captured_call(call: str, site: CallSite, given: Mapping[str, Any], names: Pa
         shapes = _with_axes_as_dims(shapes)
     compiled = plain is not model
     return CapturedCall(call, site, plain, args, dict(kwargs or {}), shapes, mode, compiled, options)
+
+
+def _is_bound(model: Any, kwargs: Mapping[str, Any]) -> bool:
+    """Does forward have parameters of these names? Else the dict is itself what it takes."""
+    with suppress(TypeError, ValueError):  # a scripted forward has no signature
+        return bool(bound(inspect.signature(getattr(model, "forward", model)), (), kwargs))
+    return True
 
 
 def _with_axes_as_dims(shapes: Any) -> Any:
@@ -388,9 +397,14 @@ def run_script(request: Mapping[str, Any], line: socket.socket, hold: Hold) -> N
     except BaseException as exc:  # noqa: BLE001 - the script's own failure is an answer
         traceback.print_exception(type(exc), exc, _from_script(exc.__traceback__, path))
         refused = watcher.refused[1] if watcher.refused and watcher.refused[0] is exc else None
-        details: dict[str, Any] = {"during": refused.call, "target": finder.name_of(refused)} if refused else {}
+        details: dict[str, Any] = {}
+        if refused:
+            details = {"during": refused.call, "target": finder.name_of(refused)}
+            details |= {"called_from": list(refused.site)} if refused.site.path else {}
         if not refused and is_about_a_size(str(exc)):
             details |= {"check": OTHER_SIZE, "declares": finder.declares(str(exc))}
+        if refused and refused.call in ONNX and isinstance(exc, KeyError) and refused.options.get("bare_dict"):
+            details["bare_dict"] = True
         if refused and is_about_axes(str(exc)):
             details |= _unknown_axes(refused)
         end |= {"code": 1, "raised": _raised(exc, details).to_dict()}

@@ -197,7 +197,7 @@ def was_traced_past(seen: Observation, report: TargetReport) -> bool:
     Draft decides by the values of the sample, so what it meets after the first refusal may be refused in no export.
     Where the other trace came to its end, it has told every line that is.
     """
-    if seen.details.get("draft") != "DATA_DEPENDENT_ERROR" or NON_STRICT in report.exported:
+    if seen.details.get("draft") not in {"DATA_DEPENDENT_ERROR", "GUARD_ADDED"} or NON_STRICT in report.exported:
         return False
     went_on = report.stage(SOUNDNESS.name)
     return went_on is not None and went_on.status in (PASSED, DIFFERS)

@@ -65,8 +65,9 @@ def merge(
                 evidence.script_failed = True
                 details = script.observations[0].details
                 evidence.add_of_script(found, details.get("target"), str(details.get("during")))
-                for path, line, _ in details.get("scripted", ())[:1]:
-                    evidence.raising_calls[shown(path, root), line] = f"{found.path}:{found.line}"
+                called = details.get("called_from")
+                if called and str(details["during"]).startswith("torch.jit."):
+                    evidence.raising_calls[shown(called[0], root), called[1]] = f"{found.path}:{found.line}"
     unrun = coverage_findings(reports, root)
     joined = evidence.result(lines_of(unrun))
     return sorted([*joined, *unrun], key=lambda finding: finding.sort_key)
@@ -124,7 +125,7 @@ class _MergedEvidence:
     raised    the targets whose call raised in the script
     failing   the targets that have an error of export, or of a lowering; said: what torch said of them, in one line
     guarding  what is suspected of a size and became a guard: the program takes the sizes that fit, and no others
-    raising_calls  where a script asked TorchScript to compile what it refuses -> the line that is refused
+    raising_calls  where a script gave TorchScript what it refuses -> the line that is refused
     script_failed  did a script raise, or end otherwise than well?
     """
 

@@ -9,8 +9,9 @@ exception    something raised, or ended the process. `text` is torch's whole mes
              an issue of draft_export, with its "subject"), "class" (one that export cannot flatten; with "built" the
              frames lead to the line that builds the object, with "defined" (class or dataclass) to the class of one
              that is given to the export, "given_at"), "sizes" (facts about declared sizes that do not hold),
-             "during" (the call of a script that raised, and its "target"), "scripted" (of what TorchScript cannot
-             compile or run: [path, line, function] of the call, and of each function on the way to the last frame),
+             "during" (the call of a script that raised, its "target", and "called_from", its line), "scripted" (of what
+             TorchScript cannot compile or run: [path, line, function] of the call, and of each function on the way to
+             the last frame), "not_traced" (what torch.jit.trace cannot give of an output), "bare_dict" (`args` is one),
              "unknown_axes" (what `dynamic_axes` name that is none of the "names"), "check" (other-size, of a script
              that gives a program a size that it was not exported for), "submodule" with "class_name" and "inputs"
              (refused by itself), "ended" (crashed or timed-out) and "output" (the last words of the process)
@@ -49,7 +50,7 @@ eager-after-export    as output or state: the model itself, called after the exp
 jit-trace         of torch.jit.trace: "how" the "inputs" were made, "output" (path and index), what eager gives there
                   ("ours"), the traced module ("theirs"), and both on the "sample"; or what this alone "raised"; "line":
                   [path, line, text] of the branch; "in_place": the code that changes a size
-                  "larger": the inputs have other sizes, "doubted" are the lines of which the tracer warns, and
+                  "resized": the inputs have other sizes, "doubted" are the lines of which the tracer warns, and
                   "declared" says whether the call asked for that
 onnx-trace        the same of the file of torch.onnx.export(dynamo=False); "dynamo": the other exporter is right there
 elsewhere         as output, of the program that another torch reads: "where"

@@ -462,6 +462,8 @@ def _sizes_to_try(so_far: SoFar) -> str | None:
     given = so_far.data(LOAD)
     if given.get("declared_shapes") or given.get("other_inputs") or so_far.options.dynamic == "auto":
         return None
+    if _is_old_onnx(so_far):
+        return f"what `dynamic_axes` names is tried by {ONNX_TRACE.name}; `--dynamic auto` proposes `dynamic_shapes`"
     return "nothing is declared dynamic; `--dynamic auto` proposes what could be"
 
 

@@ -223,6 +223,11 @@ def class_of_a_script(text: str) -> str:
     return found["name"] if found else ""
 
 
+def outputs_are_refused(text: str) -> bool:
+    """Does torch.jit.trace refuse what the model returns?"""
+    return "can be output from traced functions" in text
+
+
 def is_about_axes(text: str) -> bool:
     """Does torch.onnx.export not understand the `dynamic_axes`?"""
     return "Failed to convert 'dynamic_axes'" in text

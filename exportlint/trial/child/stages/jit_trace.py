@@ -6,7 +6,9 @@ onnx-trace: likewise of torch.onnx.export(dynamo=False), which traces so; its fi
 
 from __future__ import annotations
 
+import inspect
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -31,6 +33,7 @@ from exportlint.trial.protocol.observation import Observation, of_exception
 from exportlint.trial.protocol.outcomes import DIFFERS, PASSED, REFUSED, SKIPPED
 from exportlint.trial.protocol.stages import JIT_TRACE, ONNX_TRACE
 from exportlint.trial.protocol.target import OLD_ONNX
+from exportlint.trial.protocol.torch_messages import outputs_are_refused
 
 if TYPE_CHECKING:
     import warnings
@@ -54,7 +57,7 @@ def run(request: StageRequest) -> StageAnswer:
             seen = of_exception(exc)
             if loaded.target.compiled:  # the script's own call failed of it, and tells it
                 return StageAnswer(REFUSED, seen.first_line)
-            request.emit(seen)
+            request.emit(_with_untraced_outputs(seen, request))
             return StageAnswer(REFUSED, None)
     both = [
         in_fork(partial(_called, call, sample), request.folder) for call in (loaded.eager(), loaded.eager(), traced)
@@ -115,20 +118,23 @@ _TRACED = {JIT_TRACE.name: "the traced module", ONNX_TRACE.name: "the file in ON
 def _on_other_sizes(
     request: StageRequest, traced: Any, warned: Sequence[warnings.WarningMessage]
 ) -> StageAnswer | None:
-    """Twice as large, dim by dim: of a traced module every one that eager takes, of a file those of `dynamic_axes`.
-    None where they agree, or eager takes no other."""
+    """Twice as large, then smaller, dim by dim: of a traced module every one that eager takes, of a file those of
+    `dynamic_axes`. None where they agree, or eager takes no other."""
     loaded, declared = request.loaded, isinstance(traced, OnnxFile)
     sizes = traced.declared if isinstance(traced, OnnxFile) else _sizes(inputs_of(loaded, 0))
     failing: dict[str, tuple[Inputs, Any]] = {}
-    for how, places in sizes.items():
-        inputs = _doubled(inputs_of(loaded, 0), places)
-        if found := in_fork(partial(_beside, loaded, traced, inputs), request.folder).value:
-            failing[how] = inputs, found
-    if not failing:
+    for times, factor in _FACTORS.items():  # noqa: B007 - the one at which it ends is told
+        for of, places in sizes.items():
+            inputs = _resized(inputs_of(loaded, 0), places, factor)
+            if found := in_fork(partial(_beside, loaded, traced, inputs), request.folder).value:
+                failing[of] = inputs, found
+        if failing:
+            break
+    else:
         return None
     inputs, found = next(iter(failing.values()))
-    how = f"twice the size of {', or of '.join(failing)}"
-    fields = {"how": how, "larger": True, "declared": declared, **_apart([], *found)}
+    how = f"{times} the size of {', or of '.join(failing)}"
+    fields = {"how": how, "resized": True, "declared": declared, **_apart([], *found)}
     details = {"check": request.stage, "inputs": inputs_in_words(inputs), **fields}
     doubted = _all_warned(warned)
     loops = _loops_of_another_length(loaded, inputs)
@@ -172,17 +178,25 @@ def _sizes(inputs: Inputs) -> Mapping[str, Places]:
     }
 
 
-def _doubled(inputs: Inputs, places: Places) -> Inputs:
+# A test of a size in the model may lie on either side of the sample's.
+_FACTORS = {"twice": 2.0, "half": 1 / 2, "an eighth of": 1 / 8}
+
+
+def _resized(inputs: Inputs, places: Places, factor: float) -> Inputs:
+    """Of one size or more in each dim; twice as large with the same elements again."""
     number = -1
 
-    def larger(tensor: torch.Tensor) -> torch.Tensor:
+    def resized(tensor: torch.Tensor) -> torch.Tensor:
         nonlocal number
         number += 1
         for of, dim in places:
-            tensor = torch.cat([tensor, tensor], dim) if of == number else tensor
+            if of == number and factor > 1:
+                tensor = torch.cat([tensor, tensor], dim)
+            elif of == number:
+                tensor = tensor.narrow(dim, 0, max(1, int(tensor.shape[dim] * factor)))
         return tensor
 
-    return pytree.tree_map_only(torch.Tensor, larger, inputs)  # type: ignore[no-any-return]
+    return pytree.tree_map_only(torch.Tensor, resized, inputs)  # type: ignore[no-any-return]
 
 
 def _with_dynamo(request: StageRequest, traced: Any, inputs: Inputs) -> dict[str, Any]:
@@ -205,6 +219,44 @@ def _traced(loaded: Loaded, sample: Inputs) -> Any:
     if loaded.target.compiled:  # which torch.jit.trace refuses, so that what is compiled alone would not show it
         model = torch.compile(model)
     return torch.jit.trace(model, None if named else args, check_trace=False, strict=False, **named)
+
+
+def _with_untraced_outputs(seen: Observation, request: StageRequest) -> Observation:
+    """Of outputs that no trace can have: which they are, at the line that returns them."""
+    if not outputs_are_refused(seen.text):
+        return seen
+    found = in_fork(partial(_untraced_outputs, request.loaded), request.folder)
+    if not found.ok or not found.value[0]:
+        return seen
+    wrong, line = found.value
+    path = inspect.getsourcefile(type(request.loaded.eager()).forward)
+    seen = seen.at([frame_at(path, line, "forward")]) if path and line and is_user_path(path) else seen
+    return seen.with_details(not_traced=wrong)
+
+
+def _untraced_outputs(loaded: Loaded) -> tuple[list[str], int | None]:
+    """The places of the output that hold no tensor, each with what it holds, and the line of forward that returns."""
+    model, (args, kwargs) = loaded.eager(), copied(inputs_of(loaded, 0))
+    code, lines = getattr(getattr(type(model), "forward", None), "__code__", None), list[int]()
+
+    def watch(frame: Any, event: str, _value: Any) -> Any:
+        if frame.f_code is code and event == "return":
+            lines.append(frame.f_lineno)
+        return watch if frame.f_code is code else None
+
+    sys.settrace(watch)
+    try:
+        given = model(*args, **kwargs)
+    finally:
+        sys.settrace(None)
+    none_too = {"is_leaf": lambda one: one is None}
+    leaves_of, _ = pytree.tree_flatten_with_path(given, **none_too)
+    wrong = [
+        f"`{pytree.keystr(path)}` is {one if one is None else type(one).__name__}"
+        for path, one in leaves_of
+        if not isinstance(one, torch.Tensor)
+    ]
+    return wrong, lines[-1] if lines else None
 
 
 def _sizes_in_place(request: StageRequest, eager: Leaves) -> list[Frame]:

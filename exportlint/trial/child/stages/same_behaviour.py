@@ -67,7 +67,7 @@ from exportlint.trial.child.soundness.call_gradients import first_difference, gr
 from exportlint.trial.child.torch_private import pytree
 from exportlint.trial.protocol.frames import is_installed, is_user_path
 from exportlint.trial.protocol.observation import Observation
-from exportlint.trial.protocol.outcomes import DIFFERS, PASSED
+from exportlint.trial.protocol.outcomes import DIFFERS, PASSED, SKIPPED
 from exportlint.trial.protocol.shortening import short
 
 if TYPE_CHECKING:
@@ -181,6 +181,8 @@ def run(request: StageRequest) -> StageAnswer:
     """
     if request.options.get("keep"):
         return _kept(request)
+    if not Path(request.options["file"]).exists():
+        return StageAnswer(SKIPPED, "nothing was kept of the unedited one, whose calls did not end within the limits")
     request = on_the_same_sample(request)
     loaded, kept = request.loaded, kept_behaviours(request)
     unsafe = bool(request.options.get("unsafe"))

@@ -246,7 +246,7 @@ def _jit_trace(seen: Observation) -> str:
         code = details.get("in_place")
         why = f"; while torch.jit.trace runs a size is a tensor, which `{code}` changes under each of its names"
         return f"on the sample itself {_beside_traced(seen)}{why if code else ''}"
-    if details.get("larger"):
+    if details.get("resized"):
         doubted = [f"line {line}, `{text}`" for _, line, text in details["doubted"]]
         warns = f"; torch.jit.trace warns of {' and '.join(doubted)}" if doubted else ""
         if loops := [f"`{text}` (line {line})" for _, line, text in details["loops"]]:

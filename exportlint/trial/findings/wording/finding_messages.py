@@ -56,6 +56,10 @@ _OF_A_LOOP = (
     "compute with whole tensors; or put the loop into a function of its own with `@torch.jit.script`, which a trace"
     " keeps as it is"
 )
+_OF_A_BRANCH = (
+    "compute with whole tensors, so that nothing asks for the size; or export `torch.jit.script(model)`, of which a"
+    " file keeps both branches"
+)
 _BY_NAMES = "name the axes by the names of inputs and outputs, and give these with `input_names` and `output_names`"
 _NEW_NUMBER = "make a new number, `n = n + 2` for `n += 2`: the size then stays as it is"
 _HOLDS = (
@@ -66,6 +70,8 @@ _DECLARE = (
     "export with a `dynamic_shapes` that declares the dim; what could be declared, and what fixes a size, stands at the"
     " target"
 )
+_TAKEN_BY_NAME = "what it is given as `args` is a dict, whose keys it takes for names of arguments"
+_AS_TUPLE = "give a tuple that ends with the arguments by name, which may be none: `args=(batch, {})` for `args=batch`"
 _BY_KEYWORDS = (
     "give the dict, whose keys are parameters of forward, by name: `args=()` and `kwargs=` the dict, as"
     " `model(**inputs)` does"
@@ -86,6 +92,8 @@ def exception_words(stage: Stage, seen: Observation, *, known: bool) -> Words:
             return Words(
                 f"the script's `{call}` raises here: {unknown_axes(unknown, seen.details['names'])}", _BY_NAMES
             )
+        if seen.details.get("bare_dict"):
+            return Words(f"the script's `{call}` raises here: {_TAKEN_BY_NAME}", _AS_TUPLE)
         undeclared = _HOLDS if seen.details.get("declares") else _DECLARE
         instead = undeclared if seen.check == OTHER_SIZE else words.suggestion
         return Words(f"the script's {f'`{call}`' if call else 'run'} raises here: {words.message}", instead)
@@ -137,6 +145,8 @@ def difference_words(stage: Stage, seen: Observation, changed: str | None = None
         instead = _NEW_NUMBER
     if seen.details.get("loops"):
         instead = _OF_A_LOOP
+    elif not instead and seen.details.get("resized") and seen.user and seen.user.text.startswith(("if ", "elif ")):
+        instead = _OF_A_BRANCH
     if seen.check == "other-process":
         instead = "; or ".join(_IN_EVERY_PROCESS[one] for one in seen.details.get("follows", ["sets"]))
     return Words(message, instead)

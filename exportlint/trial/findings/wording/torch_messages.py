@@ -121,6 +121,11 @@ _REFUSED: Mapping[str, tuple[str, str | None]] = {
 def torch_words(seen: Observation) -> Words:
     """Reduce an exception or a graph break to a message and a suggestion."""
     text = seen.text
+    if wrong := seen.details.get("not_traced"):
+        return Words(
+            f"torch.jit.trace takes an output of tensors only, and here {' and '.join(wrong)}",
+            "return the tensors alone, and leave out what is None",
+        )
     if operator := operator_without_fake_kernel(seen):
         return Words(_NO_FAKE_KERNEL.format(operator), "register one with `torch.library.register_fake`")
     if kind := seen.details.get("draft"):
