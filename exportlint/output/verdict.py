@@ -289,13 +289,13 @@ def breaks_in_words(part: Part) -> str:
     for one in beside[:_MOST_PLACES]:
         ids = [link.id for link in one.links if link.kind == "graph-break"]
         shown.append(f"{one.path}:{one.line}" + (f" ({', '.join(ids)})" if ids else ""))
-    above = len(_break_places(part.target) & causes)
-    number = len({(one.path, one.line) for one in beside}) + above
+    places = {(one.path, one.line) for one in beside}
+    above = len(_break_places(part.target) - places)
+    number = len(places) + above
     told = [f"{above} of them stand{'s' if above == 1 else ''} above"] if above else []
     told += [", ".join(shown)] if shown else []
     more = ", … (--output-format concise lists them)" if len(beside) > _MOST_PLACES else ""
-    places = f"{number} place{'' if number == 1 else 's'}: {'; '.join(told)}{more}"
-    return f"torch.compile would break the graph at {places}"
+    return f"torch.compile would break the graph at {number} place{'' if number == 1 else 's'}: {'; '.join(told)}{more}"
 
 
 def _break_places(target: TargetReport | None) -> set[tuple[str, int]]:

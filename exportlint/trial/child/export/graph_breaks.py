@@ -18,10 +18,19 @@ if TYPE_CHECKING:
 
 
 def tell_graph_breaks(request: StageRequest, tell: Callable[[Observation], None]) -> None:
-    """Tell every break that Dynamo meets as it meets it, each place once."""
+    """Tell every break that Dynamo meets as it meets it, each place once.
+
+    The log names the line of a library alone for some, such as a logger's; what `explain` lists at its end has the
+    user's line of these, so they wait for it.
+    """
     model = request.loaded.model()
     args, kwargs = inputs_of(request.loaded, 0)
     known: set[tuple[str, int] | None] = set()
+
+    waiting: list[Observation] = []
+
+    def met(seen: Observation) -> None:
+        once(seen) if seen.user else waiting.append(seen)
 
     def once(seen: Observation) -> None:
         place = seen.user or (seen.frames[-1] if seen.frames else None)
@@ -30,11 +39,14 @@ def tell_graph_breaks(request: StageRequest, tell: Callable[[Observation], None]
             known.add(key)
             tell(seen)
 
-    with graph_breaks_logged(partial(_tell_logged, once)):
+    with graph_breaks_logged(partial(_tell_logged, met)):
         explained = explain(model)(*args, **kwargs)
-    for one in explained.break_reasons:
-        if one.graph_break:
-            once(_break(str(one.reason), summary_frames(one.user_stack)))
+    listed = [
+        _break(str(one.reason), summary_frames(one.user_stack)) for one in explained.break_reasons if one.graph_break
+    ]
+    placed = {one.gb_id for one in listed if one.user}
+    for seen in (*listed, *(one for one in waiting if one.gb_id not in placed)):
+        once(seen)
 
 
 def _tell_logged(tell: Callable[[Observation], None], text: str) -> None:
