@@ -206,23 +206,29 @@ class _Timing:
         return False
 
     def _is_only_kept(self, node: ast.expr) -> bool:
-        """An attribute of self that no method of the class reads, other than to put more into it."""
+        """An attribute of self, or a name of the file, that nothing reads other than to put more into it; or a place in
+        what it names."""
         match node:
+            case ast.Subscript(value=owner):
+                return self._is_only_kept(owner)
+            case ast.Name(id=name) if self._function.module.is_constant(name):
+                return not _reads(self._function.module.tree, name)
             case ast.Attribute(value=ast.Name(id="self"), attr=name) if self._function.cls:
                 classes = self._function.cls.lineage
-                return not any(_reads(cls.node, name) for cls in classes)
+                return not any(_reads(cls.node, f"self.{name}") for cls in classes)
         return False
 
 
 def _reads(node: ast.AST, name: str) -> bool:
-    """Is `self.name` read, a statement `self.name.append(…)` aside?"""
+    """Is the name read, other than by a statement such as `name.append(…)` or `name[key] = …`?"""
     parents = {child: inner for inner in ast.walk(node) for child in ast.iter_child_nodes(inner)}
     for part in ast.walk(node):
-        match part:
-            case ast.Attribute(value=ast.Name(id="self"), attr=read, ctx=ast.Load()) if read == name:
-                call = parents.get(parents[part])
-                if not (isinstance(call, ast.Call) and isinstance(parents[call], ast.Expr)):
-                    return True
+        if isinstance(part, ast.Name | ast.Attribute) and isinstance(part.ctx, ast.Load) and ast.unparse(part) == name:
+            parent = parents[part]
+            call = parents.get(parent)
+            is_set = isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Store)
+            if not is_set and not (isinstance(call, ast.Call) and isinstance(parents[call], ast.Expr)):
+                return True
     return False
 
 

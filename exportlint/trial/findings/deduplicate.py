@@ -31,6 +31,7 @@ from exportlint.trial.protocol.torch_messages import (
     given_class_name,
     is_about_inputs,
     is_about_outputs,
+    is_inside_scripted_part,
     names_scripted_part,
 )
 
@@ -182,13 +183,25 @@ def at_operator(seen: Observation, report: TargetReport) -> Observation:
 
 
 def of_scripted_part(seen: Observation, report: TargetReport) -> Observation:
-    """A refusal at a line that decides nothing itself, and at which Dynamo met a TorchScript module: with its words."""
+    """A refusal at a line that decides nothing itself, and at which Dynamo met a TorchScript module: with its words;
+    and one inside of such a module, whose methods are none of Python's, at the line that calls it."""
+    if seen.kind == "exception" and is_inside_scripted_part(seen.text):
+        return _at_scripted_call(seen, report)
     if seen.kind != "exception" or seen.user is None or decides(seen.user.text) or names_scripted_part(seen.text):
         return seen
     here = (seen.user_path, seen.user_line)
     others = (one for stage in report.stages for one in stage.observations if (one.user_path, one.user_line) == here)
     met = next((one for one in others if names_scripted_part(one.text)), None)
     return seen if met is None else replace(seen, text=met.text)
+
+
+def _at_scripted_call(seen: Observation, report: TargetReport) -> Observation:
+    every = (one for stage in report.stages for one in stage.observations if names_scripted_part(one.text))
+    named = {(one.user_path, one.user_line): one for one in every}
+    for number, frame in enumerate(seen.frames, 1):
+        if met := named.get((frame.path, frame.line)):
+            return replace(seen, text=met.text).at(seen.frames[:number])
+    return seen
 
 
 def was_traced_past(seen: Observation, report: TargetReport) -> bool:

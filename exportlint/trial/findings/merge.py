@@ -28,7 +28,12 @@ from exportlint.trial.protocol.outcomes import MODES, NON_STRICT, REFUSED, Outco
 from exportlint.trial.protocol.shown_by import BESIDE_VALUES, OTHER_LENGTH, OTHER_SIZE, SHOWN_BY_OTHER_SIZES
 from exportlint.trial.protocol.stages import SCRIPT, StageKind, lowering
 from exportlint.trial.protocol.target import ONNX, TargetKind
-from exportlint.trial.protocol.torch_messages import given_class_name, is_about_a_size, unknown_class_name
+from exportlint.trial.protocol.torch_messages import (
+    given_class_name,
+    is_about_a_size,
+    scripted_class_name,
+    unknown_class_name,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -332,7 +337,7 @@ class _MergedEvidence:
             (static.rule != found.name, not says, static.severity.rank, index)
             for index, static in enumerate(self.static)
             if _is_at_lines(static, found)
-            and (static.rule == found.name or (found.of_export and not static.lowerings))
+            and (static.rule == found.name or (found.of_export and not static.lowerings and _agrees(static, found)))
             and (says := _speaks_of_case(static, found)) is not False
         ]
         return min(here)[3] if here else self._in_its_statement(found)
@@ -368,6 +373,8 @@ class _MergedEvidence:
             (index, one) for index, one in enumerate(self.static) if one.rule == found.rule and one.path == found.path
         ]
         here = [index for index, one in own if used & set(set_at(str(self.root / one.path), one.line))]
+        if len(here) > 1 and (name := scripted_class_name(found.torch_says)):
+            here = [index for index in here if re.search(rf"\b{name}\b", self._code(index))]
         return here[0] if found.of_export and len(here) == 1 else None
 
     def _by_elimination(self, found: TrialFinding, executed: ExecutedLines) -> int | None:
@@ -521,6 +528,11 @@ def _speaks_of_case(static: Finding, found: TrialFinding) -> bool | None:
         name for name, one in info.cls.cases.items() if one.torch_says and re.search(one.torch_says, found.torch_says)
     }
     return static.case in told if told else None
+
+
+def _agrees(static: Finding, found: TrialFinding) -> bool:
+    """Has what nobody knows by its words the outcome that is suspected, in a mode that was tried?"""
+    return found.rule is not None or not static.effect or not found.measured or _predicts_any(static, found)
 
 
 def _predicts_any(static: Finding, found: TrialFinding) -> bool:

@@ -91,6 +91,17 @@ def refusal(text: str) -> Refusal | None:
     return None
 
 
+def scripted_class_name(text: str) -> str:
+    """The class of the TorchScript module that Dynamo met; "" where it names none."""
+    found = refusal(text)
+    return found.parts.get("name", "") if found is not None and found.kind == "script-part" else ""
+
+
+def is_inside_scripted_part(text: str) -> bool:
+    """Does Python's code of a TorchScript module meet what TorchScript has made of its methods and parts?"""
+    return "torch._C.ScriptMethod" in text
+
+
 def names_scripted_part(text: str) -> bool:
     """Does Dynamo say that it met a TorchScript module inside of the model?"""
     found = refusal(text)
