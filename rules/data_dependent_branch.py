@@ -134,7 +134,7 @@ class DataDependentBranch(TruthRule):
             Instead("stay with tensors: `torch.clamp`, `torch.maximum`", shown_in="GoodClamp"),
         ),
         "BadSorted": Case("`{code}` compares tensors to order them", _ORDER),
-        "BadSortedKey": Case("`{code}` compares tensors to order them", _ORDER),
+        "BadSortedKey": Case("`{code}` orders by a key that is made of tensors", _ORDER),
         "BadSort": Case("`{code}` compares tensors to order them", _ORDER),
         "BadGroupBy": Case(
             "`{code}` compares values that were read from a tensor", "compare neighbours: `x[1:] != x[:-1]`"

@@ -42,6 +42,7 @@ class ObjectIdentity(Rule):
         "BadIdComputed": Case(_ADDRESS, _VALUES, in_program=_CONSTANT),
         "BadIdLocal": Case(_ADDRESS, _VALUES, in_program=_CONSTANT),
         "BadIdModule": Case(_ADDRESS, _BUILD, in_program=_CONSTANT),
+        "BadIdLayer": Case(_ADDRESS, _BUILD, in_program=_CONSTANT),
         "BadIdSelf": Case(_ADDRESS, _BUILD, in_program=_CONSTANT),
         "BadHash": Case("`{code}` is made of an address", _VALUES, in_program=_CONSTANT),
         "BadHashModule": Case("`{code}` is made of an address", _BUILD, in_program=_CONSTANT),
@@ -94,6 +95,7 @@ class ObjectIdentity(Rule):
     def __init__(self, code: Code) -> None:
         super().__init__(code)
         self._keys: set[cst.CSTNode] = set()
+        self._compared: set[cst.CSTNode] = set()
         self._told = 0  # how many of the nodes around only tell somebody something
 
     def visit_Raise(self, node: cst.Raise) -> None:
@@ -148,7 +150,8 @@ class ObjectIdentity(Rule):
         elif isinstance(of, cst.Name) and of.value == "self":
             self.report(node, "BadHashModule" if cased == "BadHash" else "BadIdSelf")
         elif value.kind is Kind.MODULE:
-            self.report(node, f"{cased}Module")
+            alone = cased == "BadId" and node not in self._compared
+            self.report(node, "BadIdLayer" if alone else f"{cased}Module")
         elif value.is_tensor:
             made = cased == "BadId" and value.source is Source.COMPUTED
             self.report(node, "BadIdComputed" if made else cased, because=value)
@@ -174,6 +177,7 @@ class ObjectIdentity(Rule):
                 self.report(node, "BadIsSetTo", because=value)
 
     def visit_Comparison(self, node: cst.Comparison) -> None:
+        self._compared |= {node.left, *(one.comparator for one in node.comparisons)}
         if len(node.comparisons) != 1:
             return
         operator, right = node.comparisons[0].operator, node.comparisons[0].comparator

@@ -88,7 +88,8 @@ _PYTHON = re.compile(r"\btraining\b|\bis_(tracing|scripting|exporting|compiling)
 _CALLED = {
     "torch.jit.load": "BadLoaded",
     "torch.jit.save": "BadSaved",
-    **dict.fromkeys(_FREEZES, "BadFrozen"),
+    "torch.jit.freeze": "BadFrozen",
+    "torch.jit.optimize_for_inference": "BadOptimized",
 }
 _ADVICE = {"torch.jit.is_scripting": "GoodIsScripting"}
 _MARKS = {
@@ -123,6 +124,7 @@ class TorchscriptRemnant(ScriptRule):
         ),
         "BadScripted": Case("`{code}` makes a TorchScript module", _EXPORT),
         "BadFrozen": Case("`{code}` makes a TorchScript module with its weights as constants", _EXPORT),
+        "BadOptimized": Case("`{code}` makes a TorchScript module for this machine", _EXPORT),
         "BadTraced": Case("`{code}` records one run as a TorchScript module", _EXPORT),
         "BadTracedCompiled": Case(
             "`{code}` traces the wrapper of `torch.compile`",

@@ -35,6 +35,7 @@ _BY_NAME = {
     "BadLobpcg": "torch.lobpcg",
     "BadLstsq": "torch.linalg.lstsq",
     "BadLinearize": "torch.func.linearize",
+    "BadShapeAsTensor": "torch._shape_as_tensor",
     "BadFunctionalVjp": "torch.autograd.functional.vjp",
 }
 _CASE_OF = {name: case for case, names in _BY_NAME.items() for name in names.split()}
@@ -71,6 +72,10 @@ class UnsupportedOperator(Rule):
         "BadLobpcg": Case("`{code}` iterates in Python until the values are good enough", "use `torch.linalg.eigh`"),
         "BadLstsq": Case("`{code}` has no fake kernel", _PINV),
         "BadLinearize": Case("`{code}` traces inside the trace", "compute the linear part outside of the model"),
+        "BadShapeAsTensor": Case(
+            "`{code}` makes a tensor of sizes outside of the trace",
+            Instead("make it of the numbers: `torch.tensor(x.shape)`", shown_in="GoodShapeTensor"),
+        ),
         "BadFunctionalVjp": Case("`{code}` asks autograd for a gradient", "use `torch.func.vjp` outside of the model"),
         "BadAdaptiveSoftmax": Case("`{code}` asks which words occur", "call `log_prob`, which computes all words"),
         "BadFakeQuantize": _OBSERVES,

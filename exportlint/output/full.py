@@ -324,7 +324,8 @@ def _print_graph(console: Console, graph: Mapping[str, Any]) -> None:
         for number, item in enumerate(items):
             start = "" if number else label
             console.print(Text.assemble((f"  {start:<12}", "label"), item), soft_wrap=True)
-    for name, blocks in graph["graphs"]:
+    written_out = graph.get("written_out")
+    for name, blocks in (*graph["graphs"], *([("the functional graph", written_out)] if written_out else [])):
         if name:
             console.print(f"  {name}", style="label", soft_wrap=True)
         for place, source, block in blocks:

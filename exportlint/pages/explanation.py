@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from tabulate import tabulate
@@ -35,7 +36,10 @@ def explain(text: str) -> str:
 
 def _called(word: str) -> Iterator[str] | None:
     name = word.lower()
-    if rule := all_rules().get(name.replace("_", "-")):
+    rule, case = all_rules().get(name.replace("_", "-")), lookup.exportdb_case(name.replace("-", "_"))
+    if rule and case:  # ExportDB writes its names with `_`
+        return chain(_case(case), _rule(rule)) if "_" in name else chain(_rule(rule), _case(case))
+    if rule:
         return _rule(rule)
     if case := lookup.exportdb_case(name):
         return _case(case)

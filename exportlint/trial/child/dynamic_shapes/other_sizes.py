@@ -46,6 +46,7 @@ class Tried:
     raised       what the program alone raised
     difference   where the program gave something else than eager
     frames       where eager takes another branch than for the sample, or where the program raised
+    by_state     both give the same where these sizes come first, so it is what earlier calls have left in eager
     """
 
     pick: Pick
@@ -53,6 +54,7 @@ class Tried:
     raised: str | None = None
     difference: Difference | None = None
     frames: tuple[Frame, ...] = ()
+    by_state: bool = False
 
     @property
     def right(self) -> bool:
@@ -195,7 +197,17 @@ class SideBySide:
             self._start()
             return Tried(pick, raised=of_exception(refusal).first_line, frames=frames)
         found = compare(ours, theirs) if self.values else None
+        if found and not self._differ_alone(other):
+            return Tried(pick, difference=found, by_state=True)
         return Tried(pick, difference=found, frames=self._divergence(other) if found else ())
+
+    def _differ_alone(self, inputs: Inputs) -> bool:
+        """Does a fresh program give something else than fresh eager?"""
+        (ours, raised), (theirs, refusal) = (
+            self._alone(inputs)(),
+            _called(_with_own_state(self.exported.module()), inputs),
+        )
+        return raised is not None or refusal is not None or compare(ours, theirs) is not None
 
     def _called_eager(self, inputs: Inputs) -> tuple[Any, BaseException | None]:
         with recorded_lines(self.ran):

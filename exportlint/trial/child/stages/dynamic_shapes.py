@@ -308,7 +308,7 @@ def _size(trace: SymbolicTrace, root: Any, pick: Pick) -> int:
 
 
 def _difference(sizes: list[tuple[str, int]], tried: Tried, mode: str) -> Observation:
-    details: dict[str, Any] = {"check": "sizes", "mode": mode, "tried": sizes}
+    details: dict[str, Any] = {"check": "state" if tried.by_state else "sizes", "mode": mode, "tried": sizes}
     if tried.difference:
         details |= tried.difference.fields()
     return Observation("difference", tried.raised or "", details=details).at(tried.frames)

@@ -8,6 +8,7 @@ lifted      what became an input of the graph, as [parameter | buffer | constant
 mutated     what a call leaves changed, as [buffer | parameter | input, name, place]
 functional  operators in place, and the one of the same name that stands there without them (or None), as
             [operator, operator, place]
+written_out  the blocks of the functional graph, in which nothing is in place; empty where the program is it
 graphs      [name, blocks]: the program itself is called "", the others are branches and bodies of its operators.
             A block is [place, source text, operations], an operation [name, type, call, is it in place]
 outputs     [name, type, where it is in what forward returns: `['logits'][0]`; "" where that has no keys]
@@ -48,12 +49,14 @@ def run(request: StageRequest, program: Any) -> StageAnswer:
     functional = in_fork(lambda: _functional(program.run_decompositions({})), request.folder).value or {}
     signature = program.graph_signature
     outputs = [spec.arg for spec in signature.output_specs if spec.kind.name == "USER_OUTPUT"]
+    replaced = _replaced(program, functional.get("operators", []))
     graph = {
         "mode": request.mode,
         "inputs": [[spec.arg.name, types.get(spec.arg.name, "")] for spec in signature.input_specs if _given(spec)],
         "lifted": list(_lifted(program, types)),
         "mutated": functional.get("mutated", []),
-        "functional": _replaced(program, functional.get("operators", [])),
+        "functional": replaced,
+        "written_out": functional.get("blocks", []) if replaced else [],
         "graphs": [[name, list(_blocks(module))] for name, module in _graphs(program.graph_module)],
         "ranges": [f"{name}: {limits.lower} to {limits.upper}" for name, limits in program.range_constraints.items()],
         "outputs": [
@@ -99,7 +102,7 @@ def _functional(program: Any) -> dict[str, Any]:
         if spec.kind.name in _MUTATED
     ]
     calls = [[str(node.target), _place(node)] for node in program.graph.nodes if node.op == "call_function"]
-    return {"mutated": mutated, "operators": calls}
+    return {"mutated": mutated, "operators": calls, "blocks": list(_blocks(program.graph_module))}
 
 
 def _replaced(program: Any, operators: list[list[Any]]) -> list[list[Any]]:

@@ -128,6 +128,8 @@ def difference_words(stage: Stage, seen: Observation, changed: str | None = None
     text = one_line(f"{text}; this line changes `{changed}`" if changed else text)
     others = " on other inputs than the sample" if seen.details.get("input_set") else ""
     message = _MESSAGES.get(str(seen.check), "{text}").format(text=text, others=others)
+    if seen.check == "state" and "tried" in seen.details:
+        message = f"after calls with other sizes the exported program differs from eager: {text}"
     if stage.lowering:
         message = f"{stage.name}, {text}"
     if seen.details.get("tolerant"):
