@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import zipfile
 from dataclasses import replace
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exportlint.lowering.saved_program import SavedProgram, modules_needed
+from exportlint.trial.child.custom_operators.examined_operators import defined_at
 from exportlint.trial.child.execution.graph_places import place_named_in
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.export.export_call import from_program
@@ -18,6 +20,7 @@ from exportlint.trial.child.loading.edited_files import laid_files
 from exportlint.trial.child.lowering.proof import prove
 from exportlint.trial.child.lowering.proof_subject import ProofSubject, Proved, calls_of, module_of
 from exportlint.trial.child.torch_private import pytree
+from exportlint.trial.child.torch_private.operators import is_operator
 from exportlint.trial.protocol.outcomes import PASSED, REFUSED, SKIPPED
 from exportlint.trial.protocol.torch_messages import class_of_a_script
 
@@ -51,6 +54,10 @@ def run(request: StageRequest, program: Any) -> StageAnswer:
         if again.data.get("step") != "import":
             proved = again
             imported = f", read where {_listed(needed)} is imported" if again.status == PASSED else ""
+    scripts_own = set(_operators_of_a_script(program)) if proved.data.get("step") == "load" else set()
+    if scripts_own:
+        listed = " and ".join(f"`{name}`" for name in sorted(scripts_own))
+        return StageAnswer(SKIPPED, f"the script itself registers {listed}, as a process that loads it has to, too")
     if mine := next(filter(None, (class_of_a_script(seen.text) for seen in proved.observations)), ""):
         return StageAnswer(SKIPPED, f"`{mine}` is a class of the script itself, which no process that loads it has")
     keys = list(_keys_that_are_lost(program)) if proved.status == REFUSED else []
@@ -62,6 +69,16 @@ def run(request: StageRequest, program: Any) -> StageAnswer:
     file = Path(proved.data["artefact"])
     size = f"{file.stat().st_size / 1000:.1f} kB"
     return StageAnswer(PASSED, ", ".join([size, *_versions(file)]) + imported)
+
+
+def _operators_of_a_script(program: Any) -> Iterator[str]:
+    """Operators of the program that the running script has registered: no process can import that from a module."""
+    for node in program.graph.nodes:
+        if is_operator(node.target):
+            name = str(node.target.name()).partition(".")[0]
+            place = defined_at(name)
+            if place is not None and os.path.realpath(place.path) == os.path.realpath(sys.argv[0]):
+                yield name
 
 
 def _proved(request: StageRequest, program: Any, name: str, settings: dict[str, Any]) -> Proved:
