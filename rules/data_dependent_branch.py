@@ -48,6 +48,7 @@ _FORMS = {
     "while": "BadWhile",
     "assert": "BadAssert",
     "assert-part": "BadAssertParts",
+    "assert-message": "BadAssertMessage",
     "raise": "BadIfRaise",
     "ternary": "BadTernary",
     "not": "BadNot",
@@ -57,7 +58,7 @@ _FORMS = {
     "guard": "BadMatchGuard",
     "chained": "BadChained",
 }
-_CHECKS = frozenset({"assert", "assert-part", "raise"})
+_CHECKS = frozenset({"assert", "assert-part", "assert-message", "raise"})
 _COMPARED = {"equal": "BadEqual", "allclose": "BadAllclose", "is_nonzero": "BadIsNonzero"}
 _ORDERING = frozenset(f"builtins.{name}" for name in ("bool", "all", "any", "min", "max", "sorted", "filter"))
 _ON_PYTHON = ("shape", "size", "len", "dim", "ndim", "numel", "str", "int")
@@ -100,7 +101,7 @@ class DataDependentBranch(TruthRule):
         ),
         "BadAssert": Case("`{code}` asserts on the value of a tensor", _CHECK),
         "BadAssertParts": Case("`{code}` asserts on the value of a tensor", _CHECK),
-        "BadAssertMessage": Case("the message shows a tensor, and `{code}` asserts on its value", _CHECK),
+        "BadAssertMessage": Case("`{code}` asserts on the value of a tensor, with a message that is computed", _CHECK),
         "BadTorchAssert": Case("`{code}` asks the tensor for a Python bool", _CHECK),
         "BadTernary": Case(_BRANCHES, _SELECT),
         "BadNot": Case(

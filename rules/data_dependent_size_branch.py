@@ -35,6 +35,7 @@ _FORMS = {
     "while": "BadWhileSize",
     "ternary": "BadTernarySize",
     "assert": "BadAssertSize",
+    "assert-message": "BadAssertSize",
     "assert-part": "BadAssertSize",
     "raise": "BadIfRaiseSize",
 }

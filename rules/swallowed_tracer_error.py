@@ -159,7 +159,7 @@ class SwallowedTracerError(TruthRule):
         value = self.code.value(asked.node)
         if self._tried and value.is_data and asked.form != "chained":
             tried = self._tried[-1]
-            if asked.form == "assert":
+            if asked.form in {"assert", "assert-message"}:
                 tried.asserts = tried.asserts or value
             tried.data = tried.data or value
 

@@ -217,6 +217,7 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.trial.protocol",
         "exportlint.trial.parent",
         "exportlint.trial.ladder",
+        "exportlint.trial.discovery",
     },
     # What is made of both.
     # In the server, before anything is measured.

@@ -119,9 +119,8 @@ def _targets(
 def _tried(targets: Sequence[Target], config: Config, options: dict[str, Any]) -> int:
     from exportlint.commands.trial_run import limits  # noqa: PLC0415 (as above)
     from exportlint.trial.protocol.options import TrialOptions  # noqa: PLC0415
-    from exportlint.trial.run import as_they_run  # noqa: PLC0415
     from exportlint.workflow.lowering_choice import chosen_lowerings, lowering_options  # noqa: PLC0415
-    from exportlint.workflow.repairing import mend, purpose_of_scripts  # noqa: PLC0415
+    from exportlint.workflow.repairing import as_they_run, mend, purpose_of_scripts  # noqa: PLC0415
 
     how = TrialOptions(
         modes=config.modes,

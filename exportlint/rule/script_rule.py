@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from exportlint.engine.entry.samples import EXPORTERS
+from exportlint.engine.values.library import EXPORTERS
 from exportlint.rule.base import Rule, Scope
 
 if TYPE_CHECKING:

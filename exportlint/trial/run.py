@@ -56,7 +56,7 @@ def run_trials(
     with _session(options, stop) as server:
         work: list[Callable[[], TargetReport]] = []
         for given in targets:
-            target = _as_it_runs(server, given, options)
+            target = as_it_runs(server, given, options)
             found = [target]
             if target.kind is TargetKind.SCRIPT:
                 if waiting.reason:
@@ -75,14 +75,9 @@ def run_trials(
         return _side_by_side(work, options.jobs)
 
 
-def as_they_run(targets: Sequence[Target], options: TrialOptions) -> list[Target]:
-    """The targets, and in place of one that raises while it is imported, where its own code hands the model to torch,
-    the script that the file is: its run tells which of its calls raised, and gives what it had handed over by then."""
-    with kept_session(options.python) as server:
-        return [_as_it_runs(server, target, options) for target in targets]
-
-
-def _as_it_runs(server: Server, target: Target, options: TrialOptions) -> Target:
+def as_it_runs(server: Server, target: Target, options: TrialOptions) -> Target:
+    """The target; in place of one that raises while it is imported, where its own code hands the model to torch, the
+    script that the file is: its run tells which of its calls raised, and gives what it had handed over by then."""
     path = Path(target.path or "")
     if target.kind is not TargetKind.MODULE or not hands_a_model_to_torch(path):
         return target

@@ -53,6 +53,7 @@ from exportlint.trial.protocol.stages import (
     StageKind,
 )
 from exportlint.trial.protocol.target import TargetKind
+from exportlint.trial.run import as_it_runs
 from exportlint.workflow.progress import PATIENCE, say
 from exportlint.workflow.report_building import build_report
 from exportlint.workflow.trials import Candidate, examine
@@ -246,6 +247,12 @@ def _release(version: str) -> tuple[int, int]:
     """(2, 6) of "2.6.0"."""
     major, minor, *_ = version.split(".")
     return int(major), int(minor)
+
+
+def as_they_run(targets: Sequence[Target], options: TrialOptions) -> list[Target]:
+    """The targets, with scripts in place of files that raise where they hand their model to torch."""
+    with kept_session(options.python) as server:
+        return [as_it_runs(server, target, options) for target in targets]
 
 
 def purpose_of_scripts(targets: Sequence[Target], options: TrialOptions) -> str:

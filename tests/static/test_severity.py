@@ -101,7 +101,7 @@ def test_what_torch_will_drop_is_a_note_in_its_own_words(tmp_path: Path) -> None
     warns = {mode: {"outcome": "exports", "deprecated": "`torch.old` is deprecated."} for mode in BOTH}
     cases = MeasuredCases(stored(tmp_path, v2_13_0={"Bad": warns}), None, BOTH)
     assert cases.severity("Bad") is Severity.NOTE
-    assert cases.sentence("Bad") == snapshot('torch 2.13 takes it, and warns "`torch.old` is deprecated."')
+    assert cases.sentence("Bad") == snapshot('torch 2.13 still has it, and warns "`torch.old` is deprecated."')
 
 
 def test_a_case_that_only_names_what_export_has_is_a_note(tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ from exportlint.engine.values.abstract_value import (
     exactly,
 )
 from exportlint.engine.values.extents import Declaration, DeclaredDim, Extent, declared
+from exportlint.engine.values.library import EXPORTERS
 from exportlint.engine.values.shapes import extent_of
 
 if TYPE_CHECKING:
@@ -48,14 +49,6 @@ if TYPE_CHECKING:
     from exportlint.engine.values.abstract_value import Span
     from exportlint.engine.values.extents import Dims
 
-
-# Calls that export a model as a program of torch, with `dynamic_shapes` of its own.
-EXPORTERS = frozenset({
-    "torch.export.export",
-    "torch.export.draft_export",
-    "torch.export.export_for_training",
-    "torch._export.aot_compile",
-})  # fmt: skip
 
 # All calls that take a model and its inputs.
 TAKERS = EXPORTERS | {"torch.onnx.export", "torch.jit.trace"}

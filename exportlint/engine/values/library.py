@@ -257,6 +257,14 @@ _DTYPES = frozenset(
     )
 )
 _FROM_DATA = frozenset({"torch.equal", "torch.allclose", "torch.is_nonzero"})
+# Calls that export a model as a program of torch, with `dynamic_shapes` of its own.
+EXPORTERS = frozenset({
+    "torch.export.export",
+    "torch.export.draft_export",
+    "torch.export.export_for_training",
+    "torch._export.aot_compile",
+})  # fmt: skip
+
 _CONSTANT_MAKERS = frozenset(
     f"torch.{w}"
     for w in _WORDS("tensor as_tensor zeros ones full empty arange eye linspace logspace scalar_tensor from_numpy")

@@ -40,7 +40,8 @@ class Before:
 class Asked:
     """An expression whose truth decides. `form` is what asks: if, while, assert, ternary, not, and, or …
 
-    An `if` that does nothing but raise has the form raise, a part of an assertion's test the form assert-part.
+    An `if` that does nothing but raise has the form raise, a part of an assertion's test the form assert-part, and the
+    test of one whose message is computed the form assert-message: Dynamo keeps checks that say a constant text.
 
     `before` are the operands of `and` and `or` that are asked first and may settle the matter.
 
@@ -120,7 +121,7 @@ class TruthRule(Rule):
         self._ask(node.test, "ternary")
 
     def visit_Assert(self, node: cst.Assert) -> None:
-        self._ask(node.test, "assert")
+        self._ask(node.test, "assert" if _is_constant_text(node.msg) else "assert-message")
 
     def visit_CompIf(self, node: cst.CompIf) -> None:
         self._ask(node.test, "comprehension")
@@ -167,7 +168,14 @@ class TruthRule(Rule):
 
 def _part(form: str) -> str:
     """What asks for a part of a test of this form. Torch keeps an assertion of one plain test only."""
-    return "assert-part" if form == "assert" else form
+    return "assert-part" if form.startswith("assert") else form
+
+
+def _is_constant_text(message: cst.BaseExpression | None) -> bool:
+    match message:
+        case cst.ConcatenatedString(left=left, right=right):
+            return _is_constant_text(left) and _is_constant_text(right)
+    return message is None or isinstance(message, cst.SimpleString)
 
 
 def _only_raises(body: cst.BaseSuite) -> bool:
