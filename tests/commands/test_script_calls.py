@@ -101,6 +101,110 @@ class Repeated(nn.Module):
 traced = torch.jit.trace(Repeated().eval(), torch.randn(3, 4))
 """
 
+HALF_A_BATCH = """\
+class Pairs(nn.Module):
+    def forward(self, x):
+        if x.shape[0] % 2 == 0:
+            return x * 2
+        return x + 1
+
+
+pairs = Pairs().eval()
+program = torch.export.export(pairs, (torch.randn(4, 3),), dynamic_shapes={"x": {0: torch.export.Dim.DYNAMIC}})
+for rows in (6, 5):
+    print(program.module()(torch.randn(rows, 3)))
+"""
+
+OLD_AOT = """\
+class Boxes(nn.Module):
+    def forward(self, image, boxes):
+        return image.mean() + boxes.sum()
+
+
+rows = torch.export.Dim("rows", max=12)
+sample = (torch.randn(1, 3, 8, 8), torch.Tensor([[0.5, 0.5, 1.0, 1.0]]))
+torch._export.aot_compile(Boxes().eval(), sample, dynamic_shapes={"image": None, "boxes": {0: rows}})
+"""
+
+LOADED_AS_A_TARGET = """\
+class Smoothed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(4)
+
+    def forward(self, x):
+        return self.norm(x)
+
+
+model = Smoothed()
+example_args = (torch.randn(3, 4),)
+program = torch.export.export(model, example_args)
+raise ValueError("a lowering that wants eval mode")
+"""
+
+NONE_TRACED = """\
+class Encoder(nn.Module):
+    def forward(self, x, cache=None):
+        kept = None if cache is None else cache + 1
+        return x * 2, kept
+
+
+traced = torch.jit.trace(Encoder().eval(), torch.randn(2, 8))
+"""
+
+UNSCRIPTABLE = """\
+class Layers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)])
+
+    def forward(self, x):
+        for number in range(2):
+            x = self.layers[number](x)
+        return x
+
+
+scripted = torch.jit.script(Layers().eval())
+"""
+
+BARE_DICT = """\
+class Forecast(nn.Module):
+    def forward(self, window):
+        return window["past"] * window["mask"]
+
+
+window = {"past": torch.randn(1, 8), "mask": torch.ones(1, 8)}
+torch.onnx.export(Forecast().eval(), window, "forecast.onnx")
+"""
+
+SHORT_SEQUENCE = """\
+class Segments(nn.Module):
+    def forward(self, x):
+        if x.shape[1] > 16:
+            x = x.reshape(x.shape[0], -1, 16).mean(2)
+        return x.sum(1)
+
+
+axes = {"x": {1: "frames"}}
+torch.onnx.export(
+    Segments().eval(), (torch.randn(2, 64),), "s.onnx", input_names=["x"], dynamic_axes=axes, dynamo=False
+)
+"""
+
+OWN_OPERATOR = """\
+library = torch.library.Library("shop", "DEF")
+library.define("twice(Tensor x) -> Tensor")
+library.impl("twice", lambda x: x * 2, "CompositeExplicitAutograd")
+
+
+class Shop(nn.Module):
+    def forward(self, x):
+        return torch.ops.shop.twice(x) + 1
+
+
+program = torch.export.export(Shop().eval(), (torch.randn(3),))
+"""
+
 
 def script(folder: Path, source: str) -> Path:
     """The script `net.py`, with the imports that all of them have."""
@@ -158,6 +262,52 @@ SAID = {
         0,
         ("note[torchscript-remnant] torch.jit.trace keeps sizes of the sample", "dim 0 of input 1", "net.py:7:"),
         ("error[",),
+    ),
+    "a guard of a declared size": (
+        HALF_A_BATCH,
+        1,
+        (
+            "error[dynamic-shape-frozen] `x.shape[0] % 2 == 0` decides by dim 0",
+            "a multiple of 2; the script's run raises for it at net.py:15",
+        ),
+        ("trial-script", "cleared"),
+    ),
+    "the old call of AOTInductor": (
+        OLD_AOT,
+        1,
+        ("given to torch._export.aot_compile", "is 1 in the sample", "instead (verified): use a sample of 2 or more"),
+        ("the code makes",),
+    ),
+    "a file that raises where it exports": (
+        LOADED_AS_A_TARGET,
+        1,
+        ("error[trial-script] the script's run raises here: ValueError", "[export-in-train-mode]", "net.py:16:"),
+        ("does not load",),
+    ),
+    "an output that is None": (
+        NONE_TRACED,
+        1,
+        ("takes an output of tensors only, and here `[1]` is None", "net.py:8:", "here it raises, at net.py:11"),
+        ("still has it, and warns",),
+    ),
+    "what TorchScript refuses": (UNSCRIPTABLE, 2, ("here it raises, at net.py:12",), ("still has it, and warns",)),
+    "a bare dict": (
+        BARE_DICT,
+        1,
+        ("is a dict, whose keys it takes for names", "`args=(batch, {})`", "exports and agrees with eager"),
+        ("eager itself raises",),
+    ),
+    "a smaller size": (
+        SHORT_SEQUENCE,
+        1,
+        ("with an eighth of the size of frames", "net.py:7:", "export `torch.jit.script(model)`"),
+        ("nothing is declared dynamic",),
+    ),
+    "an operator of the script": (
+        OWN_OPERATOR,
+        0,
+        ("save-load (the script itself registers `shop::twice`",),
+        ("trial-save-load",),
     ),
     "inside of torch": (INSIDE_OF_TORCH, 0, ("Found nothing in 1 file and 1 target",), ("error[", "warning[")),
 }

@@ -161,6 +161,8 @@ class _MergedEvidence:
             found = replace(found, severity=Severity.NOTE)
         elif later and found.severity is Severity.ERROR and _only_makes_programs(report):
             found = replace(found, severity=Severity.WARNING)
+        if found.stage.kind is StageKind.TRACE:  # the script's own call, made again
+            self.said.add((report.name, found.torch_says.partition("\n")[0]))
         if (found.of_export or found.stage.lowering) and found.severity is Severity.ERROR:
             self.said.add((report.name, found.torch_says.partition("\n")[0]))
             (self.failing if found.of_export else self.failing_lowered).add(report.name)
@@ -411,7 +413,8 @@ class _MergedEvidence:
         return [*joined, *(found.finding() for found in self.discovered.values())]
 
     def _final(self, index: int, static: Finding, unrun: ExecutedLines) -> Finding:
-        if refused_at := self.raising_calls.get((static.path, static.line)):
+        refused_at = self.raising_calls.get((static.path, static.line))
+        if refused_at and index not in self.confirmed:
             return replace(static, message=static.message.replace(static.predicted, f"here it raises, at {refused_at}"))
         cleared = self.cleared.get(index, {})
         modes = tuple(dict.fromkeys(self.modes_of.get(index, self.modes)))
