@@ -56,3 +56,38 @@ def test_what_the_refusals_leave_is_not_called_sound_where_no_program_of_it_ran(
 def test_of_the_reads_through_data_those_are_refused_that_hide_a_tensor(reported):
     here = [f for f in reported["findings"] if (f["path"], f["rule"]) == ("reads_of_data.py", "tensor-data-access")]
     assert {f["line"]: f["effect"].get("non-strict") for f in here} == {9: None, 12: "refused", 13: "refused"}
+
+
+PATCHES = """\
+import logging
+
+import torch
+
+log = logging.getLogger("patches")
+
+
+class Patches(torch.nn.Module):
+    def forward(self, x, sizes):
+        log.warning("patches of %s", tuple(x.shape))
+        if (sizes[:, 0] * sizes[:, 1]).sum() != x.shape[1]:
+            raise ValueError("the patches do not cover the image")
+        print("split", x.shape)
+        parts = x.split([height.item() * width.item() for height, width in sizes], dim=1)
+        return torch.stack([part.mean(1) for part in parts])
+
+
+model = Patches().eval()
+example_args = (torch.randn(2, 10, 4), torch.tensor([[2, 3], [2, 2]]))
+"""
+
+
+def test_what_no_export_refuses_is_not_called_refused(tmp_path):
+    """Draft decides by the sample's values in line 14, too, which the mended model exports; strict mode leaves prints
+    and logs out. The break at the logger stands at the line that logs, not in the logging module."""
+    (tmp_path / "net.py").write_text(PATCHES, "utf-8")
+    report = json.loads(exportlint(tmp_path, "trial", "net.py", "--output-format", "json").stdout)
+    refused = {f["line"] for f in report["findings"] if "refused" in f["effect"].values() and f["severity"] == "error"}
+    assert refused == {11}
+    (target,) = report["targets"]
+    assert {(one["line"], one["path"]) for one in target["graph_breaks"]} >= {(10, "net.py"), (11, "net.py")}
+    assert None not in {one["line"] for one in target["graph_breaks"]}

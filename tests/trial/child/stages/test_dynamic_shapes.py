@@ -99,6 +99,39 @@ def test_a_size_within_the_declared_range_that_goes_wrong_is_found_where_eager_p
     assert "with batch=1, declared dynamic: values differ" in finding.message
 
 
+FIRST_BATCH = """
+import torch
+
+
+class Meter(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = {}
+
+    def forward(self, x):
+        if "rows" not in self.first:
+            self.first["rows"] = x.shape[0]
+        return x / self.first["rows"]
+
+    @staticmethod
+    def inputs():
+        return (torch.ones(3, 4),)
+
+    @staticmethod
+    def dynamic_shapes():
+        return {"x": {0: torch.export.Dim("rows", min=2, max=64)}}
+"""
+
+
+def test_what_eager_remembers_of_another_size_is_no_fault_of_this_one(tmp_path):
+    (tmp_path / "net.py").write_text(FIRST_BATCH, "utf-8")
+    (report,) = tried(f"{tmp_path / 'net.py'}:Meter", NON_STRICT).values()
+    seen = [one for one in report.stage("dynamic-shapes").observations if one.kind == "difference"]
+    assert {(one.check, one.user) for one in seen} == {("state", None)}
+    ((_, finding),) = found(report)
+    assert "after calls with other sizes the exported program differs from eager" in finding.message
+
+
 def test_a_refusal_names_what_read_the_size_in_another_function(reports):
     ((source, finding),) = found(reports["DataSized"], "export-non-strict")
     assert source == "if rows.shape[0] == 0:"

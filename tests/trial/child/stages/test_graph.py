@@ -53,6 +53,9 @@ def test_the_graph_names_what_was_lifted_mutated_and_functionalised(tmp_path: Pa
     seen = [str(file), line_of("self.seen.add_", NET)]
     assert graph["mutated"] == [["buffer", "seen", seen]]
     assert ["aten.add_.Tensor", "aten.add.Tensor", seen] in graph["functional"]
+    without = [call for _, _, operations in graph["written_out"] for _, _, call, in_place in operations if not in_place]
+    assert any(call.startswith("aten.add.Tensor(b_seen, 1") for call in without)
+    assert len(without) == sum(len(operations) for _, _, operations in graph["written_out"])
     (_, blocks), *branches = graph["graphs"]
     assert [place[1] for place, _, _ in blocks] == [
         line_of("add_", NET),
