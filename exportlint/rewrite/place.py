@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from exportlint.engine.flow.def_use import path_of
+from exportlint.engine.values.library import EXPORTERS
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from exportlint.rewrite.view import View
 
 # What torch calls the exporters of a module; those that also take `dynamic_shapes`; and all that are given a model.
-TORCH_EXPORT = frozenset({"torch.export.export", "torch.export.draft_export", "torch.export.export_for_training"})
-WITH_SHAPES = TORCH_EXPORT | {"torch._export.aot_compile", "torch.onnx.export"}
+TORCH_EXPORT = EXPORTERS - {"torch._export.aot_compile"}  # which knows one mode, and gives no program
+WITH_SHAPES = EXPORTERS | {"torch.onnx.export"}
 EXPORT_CALLS = WITH_SHAPES | {"torch.jit.trace"}
 
 

@@ -257,6 +257,7 @@ _DTYPES = frozenset(
     )
 )
 _FROM_DATA = frozenset({"torch.equal", "torch.allclose", "torch.is_nonzero"})
+
 # Calls that export a model as a program of torch, with `dynamic_shapes` of its own.
 EXPORTERS = frozenset({
     "torch.export.export",

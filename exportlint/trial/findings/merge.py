@@ -29,8 +29,8 @@ from exportlint.trial.protocol.shown_by import BESIDE_VALUES, OTHER_LENGTH, OTHE
 from exportlint.trial.protocol.stages import SCRIPT, StageKind, lowering
 from exportlint.trial.protocol.target import ONNX, TargetKind
 from exportlint.trial.protocol.torch_messages import (
+    dims_of_guard,
     given_class_name,
-    is_about_a_size,
     scripted_class_name,
     unknown_class_name,
 )
@@ -206,9 +206,10 @@ class _MergedEvidence:
             self.discovered[key] = replace(self.discovered[key], severity=Severity.ERROR)
         if here or there or self._is_told(found, target, call):
             return
-        if is_about_a_size(found.torch_says) and len(self.guarding) == 1:
-            # It is a size that the one test in the source has ruled out.
-            (index,) = self.guarding
+        dims = {f"dim {dim} of `{name}`" for name, dim in dims_of_guard(found.torch_says)}
+        ruled_out = [index for index, one in self.guarding.items() if any(dim in one.message for dim in dims)]
+        if len(ruled_out) == 1:  # by a test in the source
+            (index,) = ruled_out
             message = f"{self.guarding[index].message}; the script's run raises for it at {found.path}:{found.line}"
             self.guarding[index] = replace(self.guarding[index], severity=Severity.ERROR, message=message)
             return
@@ -414,7 +415,7 @@ class _MergedEvidence:
 
     def _final(self, index: int, static: Finding, unrun: ExecutedLines) -> Finding:
         refused_at = self.raising_calls.get((static.path, static.line))
-        if refused_at and index not in self.confirmed:
+        if refused_at and static.predicted and index not in self.confirmed:
             return replace(static, message=static.message.replace(static.predicted, f"here it raises, at {refused_at}"))
         cleared = self.cleared.get(index, {})
         modes = tuple(dict.fromkeys(self.modes_of.get(index, self.modes)))

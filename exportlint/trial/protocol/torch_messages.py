@@ -224,6 +224,16 @@ def is_about_a_size(text: str) -> bool:
     return _OF_A_SIZE.search(text) is not None
 
 
+def dims_of_guard(text: str) -> list[tuple[str, int]]:
+    """The inputs and dims whose sizes an exported program refuses.
+
+    >>> dims_of_guard("Guard failed: x.size()[0] % 2 == 0")
+    [('x', 0)]
+    """
+    found = re.finditer(r"(\w+)\.size\(\)\[(\d+)\]", text) if text.startswith("Guard failed") else ()
+    return [(one[1], int(one[2])) for one in found]
+
+
 def class_of_a_script(text: str) -> str:
     """The class or function of the running script that pickle looks for in vain in another process; "" for none.
 

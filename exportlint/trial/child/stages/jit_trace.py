@@ -249,11 +249,9 @@ def _untraced_outputs(loaded: Loaded) -> tuple[list[str], int | None]:
         given = model(*args, **kwargs)
     finally:
         sys.settrace(None)
-    none_too = {"is_leaf": lambda one: one is None}
-    leaves_of, _ = pytree.tree_flatten_with_path(given, **none_too)
     wrong = [
         f"`{pytree.keystr(path)}` is {one if one is None else type(one).__name__}"
-        for path, one in leaves_of
+        for path, one in pytree.tree_flatten_with_path(given)[0]  # of which None is a leaf
         if not isinstance(one, torch.Tensor)
     ]
     return wrong, lines[-1] if lines else None

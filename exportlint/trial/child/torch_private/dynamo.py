@@ -38,9 +38,12 @@ def as_in_export() -> Any:
 
         config |= dataclasses.asdict(DEFAULT_EXPORT_DYNAMO_CONFIG)
     # Strict export leaves out what only prints or logs; outside of an export Dynamo does so with what is named here.
-    logs = (getattr(logging.Logger, name) for name in _LOG_METHODS)
-    config["ignore_logging_functions"] = {*config.get("reorderable_logging_functions", ()), *logs}
-    config["reorderable_logging_functions"] = set()
+    logs = {getattr(logging.Logger, name) for name in _LOG_METHODS}
+    if hasattr(torch._dynamo.config, "ignore_logging_functions"):
+        config["ignore_logging_functions"] = {*config.get("reorderable_logging_functions", ()), *logs}
+        config["reorderable_logging_functions"] = set()
+    else:  # an earlier version, which ignores loggers only
+        config["ignore_logger_methods"] = logs
     known = {name: value for name, value in config.items() if hasattr(torch._dynamo.config, name)}
     return torch._dynamo.config.patch(**known)
 
