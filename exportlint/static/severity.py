@@ -33,6 +33,7 @@ _DOES = {
 }
 # What differs, where it is not what the program computes.
 _DOES_BESIDE = {
+    "raises-in-eager-only": "exports it, and the program gives a result where eager raises",
     "raises": "exports it, and the program raises",
     "eager-after-export": "exports it and breaks the model itself, silently",
     "fake-tensor-left": "exports it and breaks the model itself, silently",

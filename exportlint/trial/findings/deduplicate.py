@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from exportlint.finding import Severity
 from exportlint.trial.findings.classify import StageContext, classify
 from exportlint.trial.findings.trial_finding import BESIDE_EXPORT, TRAINING_MODE, TrialFinding, united
-from exportlint.trial.findings.wording.torch_messages import STATE_WHAT_HOLDS, decides
+from exportlint.trial.findings.wording.torch_messages import ONE_BY_ONE, STATE_WHAT_HOLDS, decides
 from exportlint.trial.protocol.frames import is_installed
 from exportlint.trial.protocol.outcomes import DIFFERS, MODES, NON_STRICT, PASSED, STRICT, Outcome
 from exportlint.trial.protocol.remedies import (
@@ -66,6 +66,9 @@ def _joined(report: TargetReport, root: Path) -> Iterator[TrialFinding]:
     yield from first.values()
 
 
+_WITHOUT_IT = "replace that submodule by one that exports, or leave it out of what is exported"
+
+
 def _key(found: TrialFinding) -> tuple[object, ...]:
     """A line that several stages of export refuse is one finding, and so is a check that fails in several."""
     refused_later = not found.of_export and found.family == "refused"
@@ -95,6 +98,8 @@ def without_repetitions(found: Sequence[TrialFinding]) -> Iterator[TrialFinding]
         if one is refused.get(line):
             links = tuple(dict.fromkeys((*one.links, *breaks.get(line, ()))))
             words = raised[line].words if line in raised else one.words
+            if line in within and words.suggestion == ONE_BY_ONE:  # which the trial has done
+                words = replace(words, suggestion=_WITHOUT_IT)
             yield replace(one, words=words, within=within.get(line, ""), links=links)
         elif not (
             (one is raised.get(line) and line in refused)

@@ -77,10 +77,21 @@ class _Search:
     _judged: dict[str, str | None] = field(default_factory=dict)  # what a module looks like -> the path that is refused
 
     def failing(self, above: str) -> Iterator[str]:
-        """The smallest failing submodules inside one that fails."""
-        for path in self._inside(above):
-            if self._fails(path):
+        """The smallest failing submodules inside one that fails; torch's own layers, which export is made for, where
+        nothing else fails."""
+        inside = self._inside(above)
+        layers = [path for path in inside if self._is_layer_of_torch(path)]
+        found = False
+        for path in inside:
+            if path not in layers and self._fails(path):
+                found = True
                 yield from list(self.failing(path)) or [path]
+        if above and not found:
+            yield from filter(self._fails, layers)
+
+    def _is_layer_of_torch(self, path: str) -> bool:
+        module = type(self.model.get_submodule(path)).__module__
+        return module.partition(".")[0] == "torch" and not self._inside(path)
 
     def _inside(self, above: str) -> list[str]:
         """The nearest submodules that were called: a ModuleList never is."""
@@ -89,8 +100,6 @@ class _Search:
 
     def _fails(self, path: str) -> bool:
         module, (args, kwargs) = self.model.get_submodule(path), self.got[path]
-        if type(module).__module__.partition(".")[0] == "torch" and not self._inside(path):
-            return False  # torch's own layers are what export is made for
         alike = f"{type(module)} {module!r} {arguments_text(args, kwargs)}"
         if alike not in self._judged and len(self._judged) < _MOST:
             export = partial(_export, self.request, path, self.got[path])

@@ -323,7 +323,7 @@ _OUTSIDE = (
     "compute it before the model runs and pass the result in, or put it behind a custom operator "
     "(`torch.library.custom_op`, with a fake kernel)"
 )
-_PARTS = "export the parts of the model one by one, to see which of them it is"
+ONE_BY_ONE = "export the parts of the model one by one, to see which of them it is"
 
 _LEN = re.compile(r"\blen\(")
 
@@ -333,7 +333,7 @@ def advised(words: Words, seen: Observation, *, thorough: bool = True) -> Words:
     thing to try."""
     suggestion = _by_cause(seen) or words.suggestion
     if suggestion is None and thorough:
-        suggestion = _OUTSIDE if seen.user else _PARTS
+        suggestion = _OUTSIDE if seen.user else ONE_BY_ONE
     return replace(words, suggestion=suggestion)
 
 

@@ -68,3 +68,31 @@ def test_where_torch_names_the_line_nobody_searches(tmp_path: Path) -> None:
     stage = report.stage("submodules")
     assert stage is not None
     assert (stage.status, stage.detail) == ("skipped", snapshot("torch names the line of each refusal"))
+
+
+QUANTIZED = """
+import torch
+
+
+class Branch(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.narrow, self.wide = torch.nn.Linear(4, 2), torch.nn.Linear(2, 4)
+
+    def forward(self, x):
+        return self.wide(torch.relu(self.narrow(x)))
+
+
+quantized = {"wide": torch.ao.quantization.default_dynamic_qconfig}
+model = torch.nn.Sequential(Branch(), torch.ao.quantization.quantize_dynamic(Branch(), quantized)).eval()
+example_args = (torch.ones(3, 4),)
+"""
+
+
+def test_a_layer_of_torch_is_named_where_nothing_else_in_its_module_fails(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(QUANTIZED, "utf-8")
+    (report,) = tried(file).values()
+    (refusal,) = (found for found in found_in(report, tmp_path) if found.within)
+    assert "the submodule `1.wide` (Linear) is refused by itself with float32[3, 2]" in refusal.message
+    assert refusal.words.suggestion == "replace that submodule by one that exports, or leave it out of what is exported"
