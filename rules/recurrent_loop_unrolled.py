@@ -41,6 +41,8 @@ class RecurrentLoopUnrolled(Rule):
         "BadCellLoop": Case(_MESSAGE, _SCAN),
         "BadStepLoop": Case(_MESSAGE, _SCAN),
         "BadUnbindLoop": Case(_MESSAGE, _SCAN),
+        "BadSplitLoop": Case(_MESSAGE, _SCAN),
+        "BadChunkLoop": Case(_MESSAGE, _SCAN),
         "BadCountingLoop": Case(_WHILE, _SCAN),
         "BadCountdownLoop": Case(_WHILE, _SCAN),
         "BadEndlessLoop": Case(f"the loop that ends where `{{code}}` {_CARRIES}", _SCAN),
@@ -54,7 +56,7 @@ class RecurrentLoopUnrolled(Rule):
             return True
         parts = [part for loop in sketch.nodes(ast.For) for part in ast.walk(loop.iter)]
         values = map(sketch.value, parts)
-        return any(getattr(part, "attr", "") == "unbind" for part in parts) or any(
+        return any(getattr(part, "attr", "") in {"unbind", "split", "chunk"} for part in parts) or any(
             value.is_tensor or value.kind is Kind.SIZE for value in values
         )
 
@@ -99,9 +101,19 @@ class RecurrentLoopUnrolled(Rule):
             if self.code.name(steps.func) == "builtins.range":
                 sizes = [self.code.value(arg.value) for arg in steps.args]
                 return "BadCellLoop" if any(size.kind is Kind.SIZE for size in sizes) else None
-            if called(steps) == "unbind":
-                return "BadUnbindLoop"
+            first = steps.args[0].value if steps.args else None
+            match called(steps):
+                case "unbind":
+                    return "BadUnbindLoop"
+                case "split" if isinstance(first, cst.Integer) and self._is_of_tensor(steps):
+                    return "BadSplitLoop"
+                case "chunk" if first is not None and self.code.value(first).kind is Kind.SIZE:
+                    return "BadChunkLoop"
         return "BadStepLoop" if self.code.value(steps).is_tensor else None
+
+    def _is_of_tensor(self, call: cst.Call) -> bool:
+        """Text has a method `split`, too."""
+        return isinstance(call.func, cst.Attribute) and self.code.value(call.func.value).is_tensor
 
 
 def _left_where(loop: cst.While) -> cst.BaseExpression | None:

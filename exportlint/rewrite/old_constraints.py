@@ -21,6 +21,7 @@ from exportlint.rewrite.transformation import CannotError, Proposal
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from exportlint.engine.source.symbols import FunctionInfo
     from exportlint.rewrite.draft import Draft
     from exportlint.rewrite.transformation import Site
 
@@ -204,8 +205,30 @@ class _File:
                 yield from (expression(ast.unparse(each), **{name: one}) for one in parts.elts)
             case ast.Name(id=name):
                 yield from self._kept(place, name, block)
+            case ast.Call(func=ast.Name(id=name), args=given, keywords=[]) if name in self.site.module.functions:
+                function = self.site.module.functions[name]
+                yield from self._listed(place, self._given_by(function, given), block)
+                block.consumed.append(function.node)  # type: ignore[arg-type] # of the file, so no lambda
             case _:
                 raise CannotError("the constraints are computed")
+
+    def _given_by(self, function: FunctionInfo, given: Sequence[ast.expr]) -> ast.expr:
+        """What a function gives that only names what it returns, and that the file calls once."""
+        named = (one for one in ast.walk(self.site.module.tree) if isinstance(one, ast.Name))
+        if sum(one.id == function.name for one in named) != 1 or len(given) != len(function.parameters):
+            raise CannotError(f"`{function.name}` is called in another way, too")
+        known: dict[str, ast.expr] = dict(zip(function.parameters, given, strict=True))
+        for line in getattr(function.node, "body", ()):
+            match line:
+                case ast.Expr(value=ast.Constant()):
+                    pass
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    known[name] = expression(ast.unparse(value), **known)
+                case ast.Return(value=ast.expr() as value):
+                    return expression(ast.unparse(value), **known)
+                case _:
+                    break
+        raise CannotError(f"`{function.name}` computes the constraints")
 
     def _kept(self, place: Place, name: str, block: _Block) -> Iterator[ast.expr]:
         for line in block.lines:

@@ -74,7 +74,7 @@ def test_every_name_that_is_gone_is_an_error_and_names_what_took_its_place(found
 
 @pytest.mark.clause("flag as deprecated in the target version")
 def test_what_still_works_is_a_note_with_the_words_of_torch(found: str) -> None:
-    assert "note[old-export-api] `torch._check_is_size` is deprecated: torch 2.13 takes it, and warns" in found
+    assert "note[old-export-api] `torch._check_is_size` is deprecated: torch 2.13 still has it, and warns" in found
     assert "note[old-export-api] `torch._constrain_as_size` is the old way to bound a size" in found
 
 
@@ -142,9 +142,32 @@ program = torch.export.export(
 print(program.range_constraints)
 """
 
+IN_A_FUNCTION = """\
+import torch
+from torch import nn
+from torch.export import dynamic_dim, export
+
+
+class Level(nn.Module):
+    def forward(self, past, now):
+        return past.mean(0) + now
+
+
+def limits(past):
+    # as many hours as a week has
+    hours = dynamic_dim(past, 0)
+    return [hours >= 4, hours <= 168]
+
+
+sample = (torch.randn(24, 3), torch.randn(3))
+print(export(Level(), sample, constraints=limits(sample[0])).range_constraints)
+"""
+
 
 @pytest.mark.clause("what is written parses, imports and runs, and keeps the bounds")
-@pytest.mark.parametrize(("old", "bounds"), [(GATHERED, "VR[2, 63]"), (IN_A_DICT, "VR[2, 9]")])
+@pytest.mark.parametrize(
+    ("old", "bounds"), [(GATHERED, "VR[2, 63]"), (IN_A_DICT, "VR[2, 9]"), (IN_A_FUNCTION, "VR[4, 168]")]
+)
 def test_a_script_of_old_runs_again_with_its_bounds(
     say: Callable[..., str], tmp_path: Path, old: str, bounds: str
 ) -> None:
