@@ -1,6 +1,7 @@
 """Models with several defects each: one run of `exportlint trial` finds them all."""
 
 import json
+import re
 
 import pytest
 from inline_snapshot import snapshot
@@ -91,3 +92,34 @@ def test_what_no_export_refuses_is_not_called_refused(tmp_path):
     (target,) = report["targets"]
     assert {(one["line"], one["path"]) for one in target["graph_breaks"]} >= {(10, "net.py"), (11, "net.py")}
     assert None not in {one["line"] for one in target["graph_breaks"]}
+
+
+SALTED = """\
+import torch
+
+
+class Bucket(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = torch.nn.Embedding(50, 4)
+
+    @property
+    def salt(self):
+        return id(self.table) % 100003  # two objects rarely have one number of these
+
+    def forward(self, words):
+        return self.table((words + self.salt) % 50)
+
+
+model = torch.nn.Sequential(Bucket())
+example_args = (torch.arange(6),)
+"""
+
+
+def test_a_number_that_a_program_holds_is_told_beside_the_one_of_eager_where_it_is_made(tmp_path):
+    """Eager is another object here, so that its outputs differ from those of the program at once."""
+    (tmp_path / "net.py").write_text(SALTED, "utf-8")
+    report = json.loads(exportlint(tmp_path, "trial", "net.py", "--output-format", "json").stdout)
+    (found,) = (one for one in report["findings"] if one["severity"] == "error")
+    assert (found["rule"], found["line"], found["evidence"]) == ("object-identity", 11, "confirmed")
+    assert re.search(r"tried \(line 14\): .*`add` is given \d+ in eager and \d+ in the program", found["message"])

@@ -126,6 +126,8 @@ def _difference(where: StageContext, seen: Observation, changed: str | None) -> 
     if literals:
         details = seen.details
         rest |= {"literal_of": str(details.get("operator", "")), "output": tuple(details.get("output_of", (0, 0)))}
+    elif "theirs" in (parting := seen.details.get("divergence") or {}):
+        rest["literal_of"] = parting["name"]
     return _finding(where, seen, family, words, severity, Outcome.DIFFERS, **rest)
 
 

@@ -172,13 +172,24 @@ def literal_sources(path: str, line: int, operator: str, output: tuple[int, int]
 
 
 def _called(path: str, read: Sequence[ast.AST], known: set[ast.AST]) -> Iterator[list[Span]]:
-    """The functions of the same file that are called there, then those that these call."""
+    """The functions of the same file that are called there, properties too, then those that these call."""
     calls = [node.func for one in read for node in ast.walk(one) if isinstance(node, ast.Call)]
     named = {one.id for one in calls if isinstance(one, ast.Name)} | {one.attr for one in calls if _is_of_self(one)}
-    functions = [one for one in _functions(path) if one.name in named and one not in known]
+    attributes = {
+        node.attr for one in read for node in ast.walk(one) if isinstance(node, ast.expr) and _is_of_self(node)
+    }
+    functions = [
+        one
+        for one in _functions(path)
+        if one not in known and (one.name in named or (one.name in attributes and _is_property(one)))
+    ]
     if functions:
         yield [_whole(one) for one in functions]
         yield from _called(path, functions, known | {*functions})
+
+
+def _is_property(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any(ast.unparse(one).endswith("property") for one in function.decorator_list)
 
 
 def _is_of_self(node: ast.expr) -> TypeGuard[ast.Attribute]:

@@ -74,14 +74,37 @@ def _divergence(loaded: Loaded, program: Any, input_set: int) -> _Found | None:
     if not isinstance(program, torch.fx.GraphModule):
         return None
     has = _ProgramValues(program).of(*inputs_of(loaded, input_set), input_set)
-    missing = next((step for step in _eager_steps(loaded, input_set) if not has.holds(step.result)), None)
+    steps = _eager_steps(loaded, input_set)
+    missing = next((step for step in steps if not has.holds(step.result)), None)
     if missing is None:
         return None
     frames = [frame for frame in missing.frames if is_user_path(frame.path)]
     traced = {(f.path, f.line) for n in program.graph.nodes for f in message_frames(n.meta.get("stack_trace") or "")}
     if frames and (branch := diverging_branch(frames[-1], traced)):
         return {"why": "branch"}, (*frames[:-1], branch)
-    return {"why": "operation", "name": missing.name}, missing.frames
+    why: dict[str, Any] = {"why": "operation", "name": missing.name}
+    if frames and len(missing.numbers) == 1:
+        alike = [step for step in steps if (step.name, step.frames[-1:]) == (missing.name, missing.frames[-1:])]
+        held = _numbers_held(program, missing.name, frames[-1])
+        theirs = held[alike.index(missing)] if len(held) == len(alike) else []
+        if len(theirs) == 1 and theirs != missing.numbers:
+            why |= {"ours": missing.numbers[0], "theirs": theirs[0]}
+    return why, missing.frames
+
+
+def _numbers_held(program: torch.fx.GraphModule, name: str, at: Frame) -> list[list[float]]:
+    """The numbers that the program holds for each such operation of a line."""
+    return [
+        _numbers(node.args, node.kwargs)
+        for node in program.graph.nodes
+        if schema_of(node.target) is not None
+        and str(node.target).split(".")[1:2] == [name.strip("_")]
+        and (at.path, at.line) in {(one.path, one.line) for one in message_frames(node.meta.get("stack_trace") or "")}
+    ]
+
+
+def _numbers(args: Any, kwargs: Any) -> list[float]:
+    return [one for one in pytree.tree_leaves((args, kwargs or {})) if type(one) in (int, float)]
 
 
 class _ProgramValues(torch.fx.Interpreter):  # type: ignore[misc]  # torch leaves it untyped
@@ -117,11 +140,13 @@ class _ProgramValues(torch.fx.Interpreter):  # type: ignore[misc]  # torch leave
         return any(compare(ours, theirs) is None for theirs in self._results.get((result.shape, result.dtype), ()))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _EagerStep:
-    """A call of a torch function: its result as it was then, and the memory that it reads and writes."""
+    """A call of a torch function: its result as it was then, the numbers it is given, and the memory that it reads and
+    writes."""
 
     name: str
+    numbers: list[float]
     result: torch.Tensor
     reads: frozenset[int]
     writes: frozenset[int]
@@ -158,16 +183,17 @@ class _Recorder(TorchFunctionMode):  # type: ignore[misc]  # torch leaves it unt
         name = getattr(func, "__name__", "")
         written = given[:1] if name == "__setitem__" or (name.endswith("_") and not name.endswith("__")) else []
         if self._bytes < _MOST_BYTES and name != "__get__":
-            self._note(name, [*written, *made], given)
+            self._note(name, _numbers(args, kwargs), [*written, *made], given)
         self._held.append((found, given))
         return found
 
-    def _note(self, name: str, results: list[torch.Tensor], given: list[torch.Tensor]) -> None:
+    def _note(self, name: str, numbers: list[float], results: list[torch.Tensor], given: list[torch.Tensor]) -> None:
         reads = frozenset(map(_memory, given))
         for result in results:
             self._bytes += result.numel() * result.element_size()
             frames = summary_frames(traceback.extract_stack(sys._getframe(2)))  # noqa: SLF001 - the documented way
-            self.steps.append(_EagerStep(name, result.detach().clone(), reads, frozenset([_memory(result)]), frames))
+            written = frozenset([_memory(result)])
+            self.steps.append(_EagerStep(name, numbers, result.detach().clone(), reads, written, frames))
 
 
 def _memory(tensor: torch.Tensor) -> int:
