@@ -62,6 +62,7 @@ SEEN: dict[str, str] = dict.fromkeys(
         "torch._dynamo.reset",
         "torch._dynamo.convert_frame.__graph_breaks",
         "torch._dynamo.symbolic_convert.__graph_breaks",
+        "torch._export.aot_compile",
         "torch._export.serde.serialize",
         "torch._guards.TracingContext.extract_stack",
         "torch._guards.detect_fake_mode",

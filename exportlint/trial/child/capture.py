@@ -31,7 +31,7 @@ from exportlint.trial.child.execution.inputs.pytree_leaves import Leaves, snapsh
 from exportlint.trial.child.loading.loaded import Loaded, of_values
 from exportlint.trial.child.server.process_control import leave, process_id
 from exportlint.trial.child.torch_private.dynamo import called_one_further_away, uncompiled
-from exportlint.trial.child.torch_private.module_names import COMPILED_MODULE, PACKAGE
+from exportlint.trial.child.torch_private.module_names import COMPILED_MODULE, OLD_AOT, PACKAGE
 from exportlint.trial.child.torch_private.symbolic_shapes import keep_small_sizes_free, write_recurrent_layers_as_loops
 from exportlint.trial.protocol.frames import is_installed, is_user_path
 from exportlint.trial.protocol.observation import Observation, causes_of, of_exception
@@ -192,7 +192,7 @@ _WITH_INPUTS = {
     "torch.export.export": _EXPORT,
     "torch.export.draft_export": _EXPORT,
     "torch.onnx.export": _EXPORT._replace(model="model"),
-    "torch._export.aot_compile": _EXPORT._replace(model="f"),
+    OLD_AOT: _EXPORT._replace(model="f"),
     "torch.jit.trace": Parameters("func", "example_inputs", "example_kwarg_inputs"),
     "torch.export.save": Parameters("ep"),
     PACKAGE: Parameters("exported_program"),

@@ -99,7 +99,7 @@ def scripted_class_name(text: str) -> str:
 
 def is_inside_scripted_part(text: str) -> bool:
     """Does Python's code of a TorchScript module meet what TorchScript has made of its methods and parts?"""
-    return "torch._C.ScriptMethod" in text
+    return re.search(r"torch\._C\.ScriptMethod", text) is not None
 
 
 def names_scripted_part(text: str) -> bool:

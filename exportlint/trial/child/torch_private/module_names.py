@@ -20,6 +20,7 @@ PRELOADED = (
 )
 
 # Calls and classes by which a script hands a model to torch.
+OLD_AOT = "torch._export.aot_compile"
 PACKAGE = "torch._inductor.aoti_compile_and_package"
 COMPILED_MODULE = "torch._dynamo.eval_frame.OptimizedModule"
 
