@@ -431,7 +431,7 @@ def _divergence(why: Details | None) -> str:
         case {"why": "branch"}:
             return "; eager and the trace diverge here"
         case {"why": "operation", "name": name, "ours": ours, "theirs": theirs}:
-            return f"; `{name}` is given {ours:g} in eager and {theirs:g} in the program"
+            return f"; `{name}` is given {ours} in eager and {theirs} in the program"
         case {"why": "operation", "name": name}:
             return f"; `{name}` is the first operation whose result the program does not have"
     return ""
