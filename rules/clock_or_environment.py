@@ -227,7 +227,8 @@ def _reads(node: ast.AST, name: str) -> bool:
             parent = parents[part]
             call = parents.get(parent)
             is_set = isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Store)
-            if not is_set and not (isinstance(call, ast.Call) and isinstance(parents[call], ast.Expr)):
+            is_told = isinstance(call, ast.Call) and call.func is parent and isinstance(parents[call], ast.Expr)
+            if not is_set and not is_told:
                 return True
     return False
 

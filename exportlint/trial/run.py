@@ -56,7 +56,8 @@ def run_trials(
     with _session(options, stop) as server:
         work: list[Callable[[], TargetReport]] = []
         for given in targets:
-            target = as_it_runs(server, given, options)
+            # What is edited was looked at before the first edit, and would be imported once more at every one.
+            target = given if options.is_edited else as_it_runs(server, given, options)
             found = [target]
             if target.kind is TargetKind.SCRIPT:
                 if waiting.reason:

@@ -50,7 +50,11 @@ def _deciding(block: Sequence[ast.stmt], line: int) -> Iterator[ast.stmt]:
 def _leaves(statement: ast.stmt) -> bool:
     """May what follows the statement not run, since one of its branches ends otherwise?"""
     ends = (block[-1] for block in _blocks(statement) if block)
-    return any(isinstance(end, ast.Return | ast.Raise | ast.Continue | ast.Break) or _leaves(end) for end in ends)
+    return any(
+        isinstance(end, ast.Return | ast.Raise | ast.Continue | ast.Break)
+        or (isinstance(end, ast.If | ast.With | ast.Try | ast.Match) and _leaves(end))
+        for end in ends
+    )
 
 
 def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:

@@ -183,3 +183,45 @@ def test_a_trace_keeps_the_loop_of_a_scripted_function(*, scripted: bool) -> Non
     inside = torch.jit.script(grown) if scripted else grown
     traced = torch.jit.trace(lambda x: inside(x), torch.ones(3, 2), check_trace=False)  # noqa: PLW0108 - a trace of a scripted function is that itself
     assert torch.allclose(traced(torch.ones(6, 2)), grown(torch.ones(6, 2))) is scripted
+
+
+class Segments(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.shape[1] > 16:
+            x = x.reshape(x.shape[0], -1, 16).mean(2)
+        return x.sum(1)
+
+
+@pytest.mark.parametrize("scripted", [False, True])
+def test_a_file_of_the_old_exporter_keeps_both_branches_of_a_scripted_model(tmp_path: Path, *, scripted: bool) -> None:
+    """What is advised for a branch on a size of which a trace keeps the sample's way."""
+    model, file = Segments().eval(), str(tmp_path / "segments.onnx")
+    exported = torch.jit.script(model) if scripted else model
+    axes = {"x": {1: "frames"}}
+    torch.onnx.export(exported, (torch.ones(2, 64),), file, input_names=["x"], dynamic_axes=axes, dynamo=False)
+    session, short = onnxruntime.InferenceSession(file), torch.ones(2, 8)
+    if not scripted:
+        with pytest.raises(Exception, match="Reshape"):
+            session.run(None, {"x": short.numpy()})
+        return
+    assert session.run(None, {"x": short.numpy()})[0].tolist() == model(short).tolist()
+
+
+class Window(torch.nn.Module):
+    def forward(self, window: dict[str, torch.Tensor]) -> torch.Tensor:
+        return window["past"] * 2
+
+
+@pytest.mark.parametrize("as_tuple", [False, True])
+def test_a_dict_that_forward_takes_is_given_to_onnx_in_a_tuple_with_no_names(tmp_path: Path, *, as_tuple: bool) -> None:
+    """What is advised where `args` is a dict, whose keys the exporter takes for names of arguments."""
+    window = {"past": torch.ones(1, 8)}
+    file = str(tmp_path / "window.onnx")
+    if not as_tuple:
+        with pytest.raises(KeyError):
+            torch.onnx.export(Window().eval(), window, file)
+        return
+    torch.onnx.export(Window().eval(), (window, {}), file)
+    session = onnxruntime.InferenceSession(file)
+    (given,) = session.get_inputs()
+    assert session.run(None, {given.name: window["past"].numpy()})[0].tolist() == [[2.0] * 8]

@@ -147,7 +147,7 @@ def difference_words(stage: Stage, seen: Observation, changed: str | None = None
         instead = _NEW_NUMBER
     if seen.details.get("loops"):
         instead = _OF_A_LOOP
-    elif not instead and seen.details.get("resized") and seen.user and seen.user.text.startswith(("if ", "elif ")):
+    elif not instead and seen.check == "onnx-trace" and seen.user and seen.user.text.startswith(("if ", "elif ")):
         instead = _OF_A_BRANCH
     if seen.check == "other-process":
         instead = "; or ".join(_IN_EVERY_PROCESS[one] for one in seen.details.get("follows", ["sets"]))
