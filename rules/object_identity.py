@@ -156,7 +156,7 @@ class ObjectIdentity(Rule):
             made = cased == "BadId" and value.source is Source.COMPUTED
             self.report(node, "BadIdComputed" if made else cased, because=value)
         elif cased == "BadId" and value.kind is Kind.CONTAINER and value.certain and not value.on_self:
-            self.report(node, "BadIdLocal")
+            self.report(node, "BadIdLocal", at_most=Severity.WARNING)  # it may be kept to be met again
         elif cased == "BadId" and value.kind in {Kind.UNKNOWN, Kind.INSTANCE, Kind.CONTAINER, Kind.TENSOR}:
             self.report(node, cased, at_most=Severity.WARNING)
 
