@@ -283,7 +283,7 @@ class StateOnSelf(Rule):
 
     def _carries(self, new: cst.BaseExpression, name: str) -> bool:
         """Is the new value made from an input's values, or from the old one?"""
-        new.visit(values := ValuesUsed())
+        new.visit(values := ValuesUsed(lambda func: self.code.value(func).function))
         return name in values.own or bool(values.names & self._inputs)
 
     @cached_property

@@ -2,7 +2,9 @@
 
 Why: tracing runs on fake tensors, which have shapes and no values. A few operators look at values before they compute
 (`torch.cov` compares its weights, `gaussian_nll_loss` checks the variance, an adaptive softmax asks which words occur),
-and a few have no rule for the shape of their result (`ctc_loss`, `linalg.lstsq`). Both modes refuse those. `resize_`,
+and a few have no rule for the shape of their result (`ctc_loss`, `linalg.lstsq`). Both modes refuse those. A
+transformer of torch that is given a mask compares it with the causal one to learn whether it may take a shorter way,
+unless `is_causal` says so; its layers alone, and masks of three dims, are not compared. `resize_`,
 the plain observer of eager-mode quantization and autograd's functional interface are refused in strict mode only.
 
 Instead: write the formula with operators that compute without a look, or keep losses out of the exported model.
@@ -10,15 +12,18 @@ Instead: write the formula with operators that compute without a look, or keep l
     centred = x - x.mean(1, keepdim=True)
     centred @ centred.T / (x.shape[1] - 1)                     # instead of torch.cov(x)
     torch.linalg.pinv(a) @ b                                   # instead of torch.linalg.lstsq(a, b).solution
+    self.encoder(x, mask=mask, is_causal=False)                # the mask is applied as it is
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from exportlint import Case, Instead, Kind, Rule, called
+from exportlint import Case, Instead, Kind, Rule, Severity, called, dims_of
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     import libcst as cst
 
     from exportlint import Called, Code, Sketch, Value
@@ -49,6 +54,19 @@ _LAYERS = {
     "torch.ao.quantization.HistogramObserver": "BadHistogramObserver",
 }
 _OF_TENSOR = {"cov": "BadCov", "corrcoef": "BadCorrcoef", "resize_": "BadResize"}
+# Where a layer is given a mask that it compares: the place of the mask, its name, and what answers the question.
+_MASKED = {
+    "torch.nn.TransformerEncoder": ((1, "mask", "is_causal"),),
+    "torch.nn.TransformerDecoder": ((2, "tgt_mask", "tgt_is_causal"),),
+    "torch.nn.Transformer": ((2, "src_mask", "src_is_causal"), (3, "tgt_mask", "tgt_is_causal")),
+}
+_MASK_CASE = {
+    "torch.nn.TransformerEncoder": "BadMaskedEncoder",
+    "torch.nn.TransformerDecoder": "BadMaskedDecoder",
+    "torch.nn.Transformer": "BadMaskedTransformer",
+}
+_FLAT = (None, None)  # a mask of two dims; one for each head has three
+_COMPARES = "`{code}` compares the mask with the causal one"
 _OBSERVES = Case(
     "`{code}` observes values",
     Instead(
@@ -82,6 +100,23 @@ class UnsupportedOperator(Rule):
         "BadObserver": _OBSERVES,
         "BadMovingObserver": _OBSERVES,
         "BadHistogramObserver": _OBSERVES,
+        "BadMaskedEncoder": Case(
+            _COMPARES,
+            Instead("say whether it is causal: `is_causal=False` applies the mask as it is", shown_in="GoodMaskSaid"),
+        ),
+        "BadMaskedDecoder": Case(
+            _COMPARES,
+            Instead(
+                "say whether it is causal: `tgt_is_causal=False` applies the mask as it is", shown_in="GoodMaskSaid"
+            ),
+        ),
+        "BadMaskedTransformer": Case(
+            _COMPARES,
+            Instead(
+                "say whether they are causal: `src_is_causal=False`, `tgt_is_causal=False` apply the masks as they are",
+                shown_in="GoodMaskSaid",
+            ),
+        ),
         "BadResize": Case("`{code}` changes the storage of a tensor", "use `view`, `reshape` or slices"),
     }
 
@@ -101,20 +136,49 @@ class UnsupportedOperator(Rule):
             self.report(node, "BadAdaptiveSoftmax")
         elif method in _OF_TENSOR and owner.is_tensor:
             self.report(node, _OF_TENSOR[method], because=owner)
+        elif (layer := _transformer(function)) and (mask := self._compared_mask(node, layer)):
+            sure = function.certain and mask.certain and not mask.maybe_none
+            self.report(node, _MASK_CASE[layer], because=mask, at_most=Severity.ERROR if sure else Severity.WARNING)
+
+    def _compared_mask(self, node: cst.Call, layer: str) -> Value | None:
+        """The mask that a transformer is given without a word on whether it is causal."""
+        if any(arg.star for arg in node.args):
+            return None
+        named = {arg.keyword.value: arg.value for arg in node.args if arg.keyword}
+        by_place = [arg.value for arg in node.args if not arg.keyword]
+        for place, mask, answer in _MASKED[layer]:
+            given = named.get(mask) or (by_place[place] if place < len(by_place) else None)
+            answered = answer in named and self.code.value(named[answer]).kind is not Kind.NONE
+            value = self.code.value(given) if given is not None and not answered else None
+            if value is not None and value.kind is Kind.TENSOR and len(dims_of(value) or _FLAT) == len(_FLAT):
+                return value
+        return None
 
 
 def _layer(module: Value) -> str | None:
     """The case of a layer, or of a subclass that has its forward."""
+    return _LAYERS.get(_torch_layer(module, _LAYERS) or "")
+
+
+def _torch_layer(module: Value, names: Container[str]) -> str | None:
+    """Which of these layers of torch it is, or is a subclass of that has its forward."""
     if module.kind not in {Kind.MODULE, Kind.UNKNOWN}:
         return None
     if module.cls is None:
-        return _LAYERS.get(module.name or "")
+        return module.name if module.name in names else None
     if module.cls.method("forward") is not None:
         return None
-    return next((_LAYERS[base] for base in module.cls.foreign_bases if base in _LAYERS), None)
+    return next((base for base in module.cls.foreign_bases if base in names), None)
+
+
+def _transformer(function: Value) -> str | None:
+    """Which stack of layers it is, on one path at least: an attribute may be None in some configurations."""
+    modules = function.only(Kind.MODULE)
+    return _torch_layer(modules, _MASKED) if modules is not None else None
 
 
 def _may_be_one(sketch: Sketch, call: Called) -> bool:
     if call.method in _OF_TENSOR or call.method == "predict":
         return True
-    return _layer(sketch.value(call.node.func)) is not None
+    function = sketch.value(call.node.func)
+    return _layer(function) is not None or _transformer(function) is not None

@@ -48,6 +48,8 @@ _BY_NAME = {
     "BadDlpack": "torch.from_dlpack torch.utils.dlpack.from_dlpack torch.utils.dlpack.to_dlpack",
 }
 _CASE_OF = {name: case for case, names in _BY_NAME.items() for name in names.split()}
+_PACKED = frozenset(name for name, case in _CASE_OF.items() if case in {"BadPackedSequence", "BadPackedRows"})
+_RECURRENT = frozenset({"torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"})
 _METHODS = {
     "to_mkldnn": "BadMkldnn",
     "apply_": "BadApply",
@@ -95,6 +97,7 @@ class UnsupportedTensorType(Rule):
         "BadMkldnn": Case("`{code}` changes to a layout of oneDNN", "leave the layout to the backend"),
         "BadPackedSequence": Case("`{code}` packs rows by their lengths, which are data", _PADDED),
         "BadPackedRows": Case("`{code}` packs rows of different lengths", _PADDED),
+        "BadPackedLayer": Case("`{code}` runs over packed rows, and how many there are at each step is data", _PADDED),
         "BadApply": Case("`{code}` calls a Python function for every element", _WHOLE),
         "BadMap": Case("`{code}` calls a Python function for every pair of elements", _WHOLE),
         "BadQuantized": Case("`{code}` makes a quantized tensor, which a saved program cannot hold", _AFTER),
@@ -152,10 +155,16 @@ class UnsupportedTensorType(Rule):
         name = value.name or ""
         if not value.certain or not isinstance(node.func, cst.Attribute):
             return
-        if name.startswith(_QUANTIZED) and _FLOATING.isdisjoint(name.split(".")):
+        if name in _RECURRENT and node.args and self._is_packed(node.args[0].value):
+            self.report(node, "BadPackedLayer")
+        elif name.startswith(_QUANTIZED) and _FLOATING.isdisjoint(name.split(".")):
             self.report(node, "BadQuantizedModule")
         elif name in _CONVERTERS:
             self.report(node, "BadQuantizeDynamic")
+
+    def _is_packed(self, node: cst.BaseExpression) -> bool:
+        """On one path at least."""
+        return any(getattr(option, "name", None) in _PACKED for option in self.code.value(node).options)
 
 
 def _jagged(call: cst.Call, name_of: object) -> bool:

@@ -345,6 +345,11 @@ def _is_layer(name: str, *, plain: bool = False) -> Callable[[Place, ast.expr], 
     return made
 
 
+def _is_module_of_torch(name: str) -> Callable[[Place, ast.expr], bool]:
+    """Does the engine know it for such a layer, wherever that was made?"""
+    return lambda place, node: place.view is not None and place.view.value(node).name == name
+
+
 def _is_pool(place: Place, node: ast.expr) -> bool:
     """Something that runs functions elsewhere, by what the engine knows or what sets the name."""
     made = [
@@ -437,6 +442,9 @@ _CONDITIONS: dict[str, Callable[[Place, ast.expr], bool]] = {
     "plain distribution": _is_plain_distribution,
     "adaptive softmax": _is_layer("torch.nn.AdaptiveLogSoftmaxWithLoss"),
     "plain gaussian loss": _is_layer("torch.nn.GaussianNLLLoss", plain=True),
+    "transformer": _is_module_of_torch("torch.nn.Transformer"),
+    "transformer encoder": _is_module_of_torch("torch.nn.TransformerEncoder"),
+    "transformer decoder": _is_module_of_torch("torch.nn.TransformerDecoder"),
     "made here": lambda _, node: isinstance(node, ast.Call),
     "pairs": _is_pairs,
     "a pool": _is_pool,

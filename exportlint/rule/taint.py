@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from exportlint.engine.source.symbols import FunctionInfo
 from exportlint.rule.patterns import called, dotted, flat_targets, text_argument
 from exportlint.rule.syntax.walk import Visitor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 
 _METADATA = frozenset({"shape", "dtype", "device", "ndim", "size", "dim", "numel", "is_cuda", "training", "layout"})
@@ -19,12 +21,15 @@ _LIKE = frozenset(
     {"zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "len", "isinstance"}
 )
 _ROUNDS = 3  # enough for the chains people write inside loops
+_CALLS_DEEP = 4  # helpers of helpers; further down a value counts as used
 
 
 class ValuesUsed(Visitor):
     """The names whose values an expression uses, and the attributes of self as paths ("state", "meter.count").
 
     Visit an expression with it and read `names` and `own`; `own` holds "*" for a `getattr` with a computed name.
+    `function_of` tells which function of the project an expression that is called stands for, if any: what such a
+    function asks for nothing but a shape, a dtype or a device is not a value that is used.
 
     >>> import libcst as cst
     >>> used = ValuesUsed()
@@ -33,10 +38,11 @@ class ValuesUsed(Visitor):
     (['y'], ['meter', 'meter.count'])
     """
 
-    def __init__(self) -> None:
+    def __init__(self, function_of: Callable[[cst.BaseExpression], FunctionInfo | None] | None = None) -> None:
         super().__init__()
         self.names: set[str] = set()
         self.own: set[str] = set()
+        self._function_of = function_of
 
     def visit_Attribute(self, node: cst.Attribute) -> bool:
         if node.attr.value in _METADATA or node.attr.value.startswith("new_"):
@@ -50,10 +56,63 @@ class ValuesUsed(Visitor):
     def visit_Call(self, node: cst.Call) -> bool:
         if called(node) == "getattr":
             self.own.add(text_argument(node, 1) or "*")
-        return called(node) not in _LIKE
+        function = self._function_of(node.func) if self._function_of else None
+        if function is None or any(arg.star for arg in node.args):
+            return called(node) not in _LIKE
+        node.func.visit(self)
+        read = _values_read(function, _CALLS_DEEP)
+        places = _given_by_place(function)
+        for place, arg in enumerate(node.args):
+            name = arg.keyword.value if arg.keyword else places[place] if place < len(places) else None
+            if name is None or name in read:
+                arg.value.visit(self)
+        return False
 
     def visit_Name(self, node: cst.Name) -> None:
         self.names.add(node.value)
+
+
+def _values_read(function: FunctionInfo, deep: int) -> frozenset[str]:
+    """The parameters of which a function reads more than shape, dtype and device, itself or in what it calls."""
+    arguments = function.node.args
+    named = {one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+    if not deep or function.decorators:  # a decorator may give it other arguments
+        return frozenset(named)
+    harmless = {name for node in ast.walk(function.node) for name in _metadata_only(function, node, deep)}
+    return frozenset(
+        node.id
+        for node in ast.walk(function.node)
+        if isinstance(node, ast.Name) and node.id in named and node not in harmless
+    )
+
+
+def _metadata_only(function: FunctionInfo, node: ast.AST, deep: int) -> Iterator[ast.AST]:
+    """The names right below a node of which it reads no values."""
+    match node:
+        case ast.Attribute(value=ast.Name() as asked, attr=attr) if attr in _METADATA or attr.startswith("new_"):
+            yield asked
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=given) if name in _LIKE:
+            yield from given
+        case ast.Call(func=func, args=given, keywords=words):
+            below = _called_in(function, func)
+            if below is None or any(isinstance(one, ast.Starred) for one in given) or not all(w.arg for w in words):
+                return
+            read, places = _values_read(below, deep - 1), _given_by_place(below)
+            yield from (one for name, one in zip(places, given, strict=False) if name not in read)
+            yield from (word.value for word in words if word.arg not in read)
+
+
+def _called_in(function: FunctionInfo, func: ast.expr) -> FunctionInfo | None:
+    match func:
+        case ast.Attribute(value=ast.Name(id="self"), attr=name) if function.cls:
+            return function.cls.method(name)
+    found = function.module.project.find(function.module.dotted(func) or "")
+    return found if isinstance(found, FunctionInfo) else None
+
+
+def _given_by_place(function: FunctionInfo) -> tuple[str, ...]:
+    """The parameters that a call fills by place; `self` is there before it."""
+    return function.parameters[1:] if function.cls is not None else function.parameters
 
 
 class _Flow(Visitor):

@@ -42,6 +42,7 @@ def value_of(expression: str) -> Value:
         ("rows[None].squeeze(0)", 0),
         ("rows[None].transpose(0, 1)", 0), ("rows.permute(1, 0)", 1), ("rows.sum(1)", 0), ("rows.sum(0)", None),
         ("rows.sum(0, keepdim=True)", None), ("rows[None].sum(0)", 0), ("rows[0]", None), ("rows[:, 0]", 0),
+        ("rows[..., 1:]", 0), ("rows[..., 1:].flip(-1)", 0), ("rows.t()[..., 1:]", None),
         ("rows.view(-1, 2, 4)", 0), ("rows.reshape(1, -1, 8)", 1), ("rows[None].flatten(0, 1)", 0),
         ("torch.stack([rows, rows])", 1), ("torch.cat([rows, rows])", 0), ("x[:, : n]", 1), ("x.narrow(1, 0, n)", 1),
         ("torch.zeros(3, n)", 1), ("torch.arange(2, n)", 0), ("rows @ rows.t()", 0), ("x @ rows.t()", None),

@@ -237,6 +237,38 @@ def test_a_package_that_takes_all_names_of_a_module_in_c_ends(tmp_path: Path) ->
     assert project.find("pkg.scaled") is not None
 
 
+def test_names_that_a_star_brings_are_known_by_their_origin(tmp_path: Path) -> None:
+    (tmp_path / "layers.py").write_text("from torch import nn\nimport torch.nn.functional as F\n_own = 1\n", "utf-8")
+    project = Project()
+    module = project.add(tmp_path / "main.py", ast.parse("from layers import *\nfrom torch import *"))
+    assert (module.origin("nn"), module.origin("F")) == ("torch.nn", "torch.nn.functional")
+    assert (module.origin("_own"), module.origin("len")) == (None, "builtins.len")
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ("y = other + 1\n_, other = x.topk(k=other)\nreturn other[..., None]", Kind.UNKNOWN),  # was given as a number
+        ("y = other + 1\nother = other.float()\nreturn other[..., None]", Kind.TENSOR),
+        ("y = other + 1\nif flag:\n    other = x.topk(2)[1]\nreturn other[..., None]", Kind.TENSOR),
+    ],
+)
+def test_a_parameter_is_judged_by_its_uses_until_its_name_stands_for_another_thing(body: str, kind: Kind) -> None:
+    assert value_of(body, "other + 1").kind is kind
+
+
+def test_a_module_without_forward_is_entered_by_its_public_methods_also_under_no_grad() -> None:
+    tree = ast.parse(
+        "import torch\nfrom torch import nn\nclass Net(nn.Module):\n"
+        "    @torch.inference_mode()\n    def detect(self, image):\n        return self.keep(image.float())\n"
+        "    def keep(self, t):\n        return t > 0\n"
+        "    @property\n    def size(self, unit):\n        return unit > 0\n"
+    )
+    engine, path = Engine(Project()), Path("/nowhere/net.py")
+    engine.run(engine.project.add(path, tree))
+    assert {function.name for function in engine.beliefs[path].reached} == {"detect", "keep"}
+
+
 def test_recursion_ends() -> None:
     body = "def down(t, n):\n    return t if n == 0 else down(t * 2, n - 1)\nreturn down(x, 3)"
     assert value_of(body, "down(x, 3)").kind in {Kind.TENSOR, Kind.UNKNOWN}

@@ -3,7 +3,8 @@
 import libcst as cst
 import pytest
 
-from exportlint import flat_targets, made_from_inputs, path_on_self, root_name, written_in_place
+from exportlint import ValuesUsed, flat_targets, made_from_inputs, path_on_self, root_name, written_in_place
+from exportlint.testing import code_of
 
 WRITES = {
     "x[0] = 1": ["x"],
@@ -60,3 +61,30 @@ def forward(self, x, scale):
 """
     names = made_from_inputs(cst.parse_module(source), lambda name: name.value == "x")
     assert names == {"x", "y", "z"}
+
+
+def test_what_a_function_of_the_project_asks_for_its_device_alone_is_no_value():
+    code = code_of("""
+from torch import nn
+import torch
+def table(width, like):
+    return torch.arange(width, device=like.device, dtype=like.dtype)
+def scaled(width, like):
+    return table(width, like) * like.mean()
+def again(width, like):
+    return again(width - 1, like)
+class Net(nn.Module):
+    def build(self, like, width=3):
+        return table(width, like=like)
+    def forward(self, x, y, z, w):
+        return self.build(x), table(3, y), scaled(3, z), again(3, w), [table(3, *w)]
+""", "forward")  # fmt: skip
+    returned = next(node for node in _nodes(code.tree) if isinstance(node, cst.Return))
+    returned.visit(used := ValuesUsed(lambda func: code.value(func).function))
+    assert used.names & {"x", "y", "z", "w"} == {"z", "w"}
+
+
+def _nodes(node: cst.CSTNode):
+    yield node
+    for child in node.children:
+        yield from _nodes(child)

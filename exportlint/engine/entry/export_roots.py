@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _ENTRIES = re.compile(
     r"_?(inference|infer|generate|decode|sample|predict|translate|inverse|encode|act|beam_search|greedy)(_\w+)?"
 )
+# Decorators under which a method is called as it is written.
+_OF_GRADIENTS = frozenset({"torch.no_grad", "torch.inference_mode", "torch.enable_grad", "torch.set_grad_enabled"})
 
 
 def forwards(module: ModuleInfo) -> Iterator[tuple[ClassInfo, FunctionInfo]]:
@@ -52,7 +54,7 @@ def _called_from_outside(cls: ClassInfo, *, has_forward: bool) -> Iterator[Funct
     called = {n.attr for m in cls.methods.values() for n in ast.walk(m.node) if isinstance(n, ast.Attribute)}
     for name, method in cls.methods.items():
         wanted = _ENTRIES.fullmatch(name) if has_forward else not name.startswith("_")
-        if wanted and name not in called and not method.decorators and len(method.parameters) > 1:
+        if wanted and name not in called and _OF_GRADIENTS.issuperset(method.decorators) and len(method.parameters) > 1:
             yield method
 
 

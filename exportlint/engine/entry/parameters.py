@@ -141,7 +141,8 @@ def used(function: FunctionInfo, name: str, layers: frozenset[str]) -> Value:
     """What a parameter is by its use; `layers` are the attributes of self that hold layers of torch.nn."""
     parsed = function.module.parsed
     by_type, by_name = parsed.by_type(function.node), parsed.kept(function.node, _nodes_by_name)
-    nodes = by_name.get(name, ())
+    end = _end_of_parameter(function.node, name) if name in function.parameters else float("inf")
+    nodes = [node for node in by_name.get(name, ()) if node.lineno <= end]  # type: ignore[attr-defined] # expressions
     if any(_is_compared_with_word(node, name) for node in nodes):
         return UNKNOWN
     # `keep = scores > 0.5` shows a tensor, `if scale > 0.5` a number; constructors compare numbers all the time.
@@ -158,6 +159,36 @@ def used(function: FunctionInfo, name: str, layers: frozenset[str]) -> Value:
         if any(_is_tensor_use(n, a, function.module) for a in _aliases(by_type, name) for n in by_name.get(a, ()))
         else UNKNOWN
     )
+
+
+def _end_of_parameter(node: ast.AST, name: str) -> float:
+    """The line up to which a name is the parameter: on every path it is set to what is made of something else there.
+
+    `_, k = x.topk(k)` ends it, `x = x.float()` does not, for its kind stays.
+    """
+    for statement in getattr(node, "body", None) or () if not isinstance(node, ast.Lambda) else ():
+        match statement:
+            case ast.Assign(targets=[target], value=value) if name not in _subjects(value):
+                if any(isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Store)
+                       for one in ast.walk(target)):  # fmt: skip
+                    return statement.end_lineno or statement.lineno
+    return float("inf")
+
+
+def _subjects(node: ast.expr) -> set[str]:
+    """The names whose kind an expression may keep: `x` of `x.float()[0]`, of `torch.relu(x)` and of `x + 1`."""
+    match node:
+        case ast.Name(id=name):
+            return {name}
+        case ast.Call(func=function, args=args):
+            return _subjects(function).union(*map(_subjects, args[:1]))
+        case ast.Attribute(value=inner) | ast.Subscript(value=inner):
+            return _subjects(inner)
+        case ast.BinOp(left=left, right=right):
+            return _subjects(left) | _subjects(right)
+        case ast.IfExp(body=body, orelse=other):
+            return _subjects(body) | _subjects(other)
+    return set()
 
 
 def _nodes_by_name(parsed: Parsed, part: ast.AST) -> dict[str, list[ast.AST]]:

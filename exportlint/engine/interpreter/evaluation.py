@@ -569,7 +569,8 @@ class Expressions:
         taken = given = 0  # dims of the owner that were spoken of, and of the result
         for part in node.elts if isinstance(node, ast.Tuple) else [node]:
             if isinstance(part, ast.Constant) and part.value is ...:
-                return None
+                # How many dims it stands for is not known; the first is one of them, of rows with several columns.
+                return given if before == 0 and not taken else None
             if isinstance(part, ast.Constant) and part.value is None:
                 given += 1
                 continue
@@ -923,6 +924,8 @@ class Expressions:
                 return self._container_method(container, name, args, keywords, node)
             case Module() if name in library.REGISTERED:
                 return library.registered(name)
+            case Module(cls=None) if name == library.SQUARE_MASK:
+                return TENSOR
             case Array() as array:
                 return library.array_method(array, name)
             case Instance(name=origin) if (origin or "").startswith("torch.distributions."):

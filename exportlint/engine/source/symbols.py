@@ -259,9 +259,24 @@ class ModuleInfo:
             return f"{self.name}.{name}"
         if name in self.imports:
             return self.imports[name]
+        if self.stars and (found := self._by_star.get(name)):
+            return found
         if name in BUILTINS:
             return f"builtins.{name}"
         return None
+
+    @cached_property
+    def _by_star(self) -> Mapping[str, str]:
+        """Name -> dotted name, of what `from m import *` brings: what files of the project define and import."""
+        self.__dict__["_by_star"] = {}  # two files that take all from each other end here
+        found: dict[str, str] = {}
+        for star in self.stars:
+            module = self.project.find(star)
+            if isinstance(module, ModuleInfo):
+                defined = (*module.classes, *module.functions, *module.assignments)
+                found.update({name: f"{module.name}.{name}" for name in defined})
+                found.update({**module.imports, **module._by_star})  # noqa: SLF001 - of the same class
+        return {name: dotted for name, dotted in found.items() if not name.startswith("_")}
 
     def _absolute(self, node: ast.ImportFrom) -> str:
         if not node.level:

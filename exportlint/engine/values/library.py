@@ -273,6 +273,7 @@ _CONSTANT_MAKERS = frozenset(
 _TUPLE_FUNCTIONS = frozenset(
     f"torch.{w}" for w in (*TUPLE_METHODS, "meshgrid", "broadcast_tensors", "var_mean", "std_mean")
 )
+SQUARE_MASK = "generate_square_subsequent_mask"  # of torch.nn.Transformer, on the class and on its objects
 _TENSOR_PACKAGES = (
     "torch.nn.functional.", "torch.linalg.", "torch.fft.", "torch.special.", "torch.ops.", "torch.nn.init.",
     "torch.sparse.", "torch.nested.", "torch.signal.",
@@ -388,6 +389,8 @@ def _of_torch(name: str, args: tuple[Value, ...], keywords: Mapping[str, Value])
         return exactly(Tensor(source, dims=shapes.dims_of(args[0]) if args else None))
     if name.startswith("torch.nn.") and last[:1].isupper():
         return _layer(name, args, keywords)
+    if name.startswith("torch.nn.") and last == SQUARE_MASK:
+        return TENSOR
     if name.startswith(("torch.optim.", "torch.distributions.", "torch.utils.", "torch.autograd.", "torch.Generator")):
         return exactly(Instance(name=name))
     if name in _CONSTANT_MAKERS or (name.count(".") == 1 and last.endswith("Tensor")):  # torch.LongTensor(…)
