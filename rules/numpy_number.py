@@ -27,7 +27,13 @@ if TYPE_CHECKING:
 
     from exportlint import Code, Sketch, Value
 
-_INT = Instead("make it a Python number first: `int(…)`, `float(…)`, or the function of `math`", shown_in="GoodMath")
+_INT = Instead(
+    "use the function of `math`, or make it a Python number first: `int(…)`, `float(…)`", shown_in="GoodMath"
+)
+_MATH = Instead(
+    "use the function of `math` (`math.prod(x.shape)`, or `x.numel()`), or make it a Python number first: `int(…)`",
+    shown_in="GoodMath",
+)
 _ON_SELF = Instead("keep Python numbers on the module: `int(…)` or `.tolist()` in `__init__`", shown_in="GoodIntInInit")
 _BRANCHES = "`{code}` branches on a NumPy number"
 _CONVERTED = {"builtins.float": "BadFloatOnSelf", "builtins.int": "BadIntOnSelf"}
@@ -39,8 +45,8 @@ class NumpyNumber(TruthRule):
     graph_breaks = ("GB0170", "GB0208")
     torch_says = (r"attempted to jump with NumpyNdarrayVariable",)
     cases: ClassVar = {
-        "BadBranchOnNumber": Case(_BRANCHES, _INT),
-        "BadTernary": Case(_BRANCHES, _INT),
+        "BadBranchOnNumber": Case(_BRANCHES, _MATH),
+        "BadTernary": Case(_BRANCHES, _MATH),
         "BadBranchOnEntry": Case("`{code}` branches on an array that the module keeps", _ON_SELF),
         "BadItem": Case("`{code}` takes a number out of an array", "write `int(…)` around it instead of `.item()`"),
         "BadSizeOnSelf": Case("`{code}` is given a NumPy number as a size", _ON_SELF),

@@ -85,23 +85,27 @@ class TensorDataAccess(Rule):
 
     def visit_Call(self, node: cst.Call) -> None:
         for inner in _chain(node):
-            self._made(inner)
+            self._made(inner.func)
         self._writes(node)
 
     def visit_Attribute(self, node: cst.Attribute) -> None:
         if node.attr.value in _METADATA:
             self._reported.add(node.value)
+        if node.attr.value in _MAKERS:
+            self._made(node)
         if node.attr.value == "data" and node not in self._reported:
             self._report(node, node, node, read=True)
 
-    def _made(self, node: cst.Call) -> None:
-        """`x.data.new(3)` and `x.data.new_tensor(…)` read nothing of x but its dtype and device."""
-        match node.func:
+    def _made(self, node: cst.BaseExpression) -> None:
+        """`x.data.new` and `x.data.new_tensor`, called at once or later, read nothing of x but its dtype and device."""
+        match node:
             case cst.Attribute(value=cst.Attribute(attr=cst.Name(value="data")) as access, attr=cst.Name(value=name)):
-                if name in _MAKERS and access not in self._reported and self.code.value(access.value).is_tensor:
+                owner = self.code.value(access.value)
+                if name in _MAKERS and access not in self._reported and owner.kind is Kind.TENSOR:
                     self._reported.add(access)
                     if name == "new":
-                        self.report(node, "BadDataNew", because=self.code.value(access.value))
+                        at_most = Severity.ERROR if owner.certain else Severity.WARNING
+                        self.report(node, "BadDataNew", because=owner, at_most=at_most)
 
     def _writes(self, node: cst.CSTNode) -> None:
         for written in written_in_place(node):

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from exportlint import Code
 
 _PADDED = "keep padded rows and a mask"
+_PADDED_ROWS = Instead(
+    "keep padded rows and a mask; a backward direction reads each row reversed within its length",
+    shown_in="GoodPaddedAndMask",
+)
 _AFTER = "quantize after the export with torchao's PT2E flow"
 _DENSE = "use a dense tensor, or `to_sparse()` (coordinates), which is traced"
 _WHOLE = Instead("use operators on the whole tensor, or `torch.vmap`", shown_in="GoodVmap")
@@ -35,8 +39,9 @@ _BY_NAME = {
         " torch._nested_tensor_from_tensor_list"
     ),
     "BadAsNestedTensor": "torch.nested.as_nested_tensor",
-    "BadPackedSequence": ("torch.nn.utils.rnn.pack_padded_sequence torch._pack_padded_sequence"),
-    "BadPackedRows": "torch.nn.utils.rnn.pack_sequence torch.nn.utils.rnn.PackedSequence",
+    "BadPackedFields": ("torch.nn.utils.rnn.pack_padded_sequence torch._pack_padded_sequence"),
+    "BadPackedRows": "torch.nn.utils.rnn.pack_sequence",
+    "BadUnpacked": "torch.nn.utils.rnn.pad_packed_sequence",
     "BadQuantized": "torch.quantize_per_tensor",
     "BadQuantizedChannels": "torch.quantize_per_channel torch.quantize_per_tensor_dynamic",
     "BadSparseMade": "torch.sparse_coo_tensor torch.sparse.FloatTensor",
@@ -48,7 +53,7 @@ _BY_NAME = {
     "BadDlpack": "torch.from_dlpack torch.utils.dlpack.from_dlpack torch.utils.dlpack.to_dlpack",
 }
 _CASE_OF = {name: case for case, names in _BY_NAME.items() for name in names.split()}
-_PACKED = frozenset(name for name, case in _CASE_OF.items() if case in {"BadPackedSequence", "BadPackedRows"})
+_PACKED = "torch.nn.utils.rnn.PackedSequence"
 _RECURRENT = frozenset({"torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"})
 _METHODS = {
     "to_mkldnn": "BadMkldnn",
@@ -95,9 +100,10 @@ class UnsupportedTensorType(Rule):
         "BadAsNestedTensor": Case("`{code}` makes a nested tensor", _PADDED),
         "BadJaggedTensor": Case("`{code}` makes a jagged tensor", _PADDED),
         "BadMkldnn": Case("`{code}` changes to a layout of oneDNN", "leave the layout to the backend"),
-        "BadPackedSequence": Case("`{code}` packs rows by their lengths, which are data", _PADDED),
-        "BadPackedRows": Case("`{code}` packs rows of different lengths", _PADDED),
-        "BadPackedLayer": Case("`{code}` runs over packed rows, and how many there are at each step is data", _PADDED),
+        "BadPackedFields": Case("`{code}` packs rows by their lengths, which are data", _PADDED_ROWS),
+        "BadUnpacked": Case("`{code}` asks how long the longest row is, which is data", _PADDED_ROWS),
+        "BadPackedRows": Case("`{code}` packs rows of different lengths", _PADDED_ROWS),
+        "BadPackedLayer": Case("`{code}` runs over packed rows, whose number at each step is data", _PADDED_ROWS),
         "BadApply": Case("`{code}` calls a Python function for every element", _WHOLE),
         "BadMap": Case("`{code}` calls a Python function for every pair of elements", _WHOLE),
         "BadQuantized": Case("`{code}` makes a quantized tensor, which a saved program cannot hold", _AFTER),
@@ -164,7 +170,7 @@ class UnsupportedTensorType(Rule):
 
     def _is_packed(self, node: cst.BaseExpression) -> bool:
         """On one path at least."""
-        return any(getattr(option, "name", None) in _PACKED for option in self.code.value(node).options)
+        return any(getattr(option, "name", None) == _PACKED for option in self.code.value(node).options)
 
 
 def _jagged(call: cst.Call, name_of: object) -> bool:

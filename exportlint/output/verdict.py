@@ -27,7 +27,7 @@ from exportlint.trial.protocol.outcomes import (
     TIMED_OUT,
 )
 from exportlint.trial.protocol.purposes import COMPILE
-from exportlint.trial.protocol.stages import EAGER, LOAD, NEVER_RAN, StageKind, stage_named
+from exportlint.trial.protocol.stages import EAGER, FURTHER, LOAD, NEVER_RAN, StageKind, stage_named
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -89,15 +89,20 @@ def _of_mode(target: TargetReport, mode: str, shown: Collection[Finding]) -> str
         case str(status) if status in _ENDED:
             return _ENDED[status]
         case str(status) if status == REFUSED:
-            lines = _refused_lines(target, mode)
-            return f"is refused at {lines} line{'' if lines == 1 else 's'}" if lines else "is refused"
+            lines = _refused_lines(target, mode, shown)
+            further = target.stage(FURTHER.name)
+            least = "at least " if further is not None and further.data.get("stopped") else ""
+            return f"is refused at {least}{lines} line{'' if lines == 1 else 's'}" if lines else "is refused"
         case str(status) if status in (PASSED, DIFFERS):
             return _compared(target, mode, shown)
     return ""
 
 
-def _refused_lines(target: TargetReport, mode: str) -> int:
-    """How many lines torch named, in the export and in the stages that go on after it."""
+def _refused_lines(target: TargetReport, mode: str, shown: Collection[Finding]) -> int:
+    """How many lines the findings name; without any, torch in the export and in the stages that go on after it."""
+    told = {(one.path, one.line) for one in shown if one.target == target.name and one.effect.get(mode) == REFUSED}
+    if told:
+        return len(told)
     own = (
         seen
         for stage in target.stages
@@ -300,9 +305,8 @@ def breaks_in_words(part: Part) -> str:
 
 def _break_places(target: TargetReport | None) -> set[tuple[str, int]]:
     """Where torch.compile breaks the graph, as findings name places."""
-    stages = (stage for stage in (target.stages if target else ()) if stage.row.kind is StageKind.INFORM)
-    seen = (one for stage in stages for one in stage.observations if one.kind == "graph-break" and one.user)
-    return {(Path(os.path.relpath(str(one.user_path))).as_posix(), one.user_line or 0) for one in seen}
+    broken = target.compilation.graph_breaks if target else ()
+    return {(Path(os.path.relpath(one.path)).as_posix(), one.line) for one in broken if one.path and one.line}
 
 
 def never_ran_in_words(number: int) -> str:

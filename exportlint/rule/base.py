@@ -15,6 +15,7 @@ from exportlint.rule.syntax.walk import Visitor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     import libcst as cst
 
@@ -128,7 +129,7 @@ class Rule(Visitor):
             return
         texts = {"code": self.code.text(node), **words}
         wording = self.cases[case]
-        trail = _trail(because)
+        trail = _trail(because, self.code.module.path)
         exported, compiled = wording.exported.filled(texts, trail), wording.compiled.filled(texts, trail)
         path, place = str(self.code.module.path), self.code.place(node)
         from exportlint.rule.caught_refusal import caught_at  # noqa: PLC0415 (libcst, once something is found)
@@ -140,7 +141,11 @@ class Rule(Visitor):
         self.reported.append(node)
 
 
-def _trail(value: Value | None) -> str:
+def _trail(value: Value | None, path: Path) -> str:
+    """`path`: of the file that the finding stands in; a step in another one names it."""
     if value is None or not value.trail:
         return ""
-    return " (" + " ← ".join(f"{step.text}, line {step.line}" for step in value.trail) + ")"
+    lines = (
+        f"line {step.line}" if step.path in (None, path) else f"{step.path.name}:{step.line}" for step in value.trail
+    )
+    return " (" + " ← ".join(f"{step.text}, {line}" for step, line in zip(value.trail, lines, strict=True)) + ")"

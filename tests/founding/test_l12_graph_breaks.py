@@ -90,7 +90,7 @@ example_args = (torch.ones(3),)
 def test_the_text_counts_the_breaks_that_the_ladder_counts(say: Callable[..., str]) -> None:
     """A break at a line that is refused is told there."""
     report = " ".join(say("trial", REFUSED).split())
-    assert " 2 graph breaks " in report
+    assert " graph breaks at 2 places " in report
     assert "break the graph at 2 places: 1 of them stands above; net.py:10 (GB0124)" in report
     assert "graph-break GB0170 " in report
     assert "graph-break GB0035 " not in report, "another break of the same rule"
@@ -131,5 +131,5 @@ def test_of_many_breaks_each_is_told_once(say: Callable[..., str]) -> None:
         r"break the graph at (\d+) places: (\d+) of them stand above; (.*?\))(?! ?,)", report
     )[0]
     assert int(number) >= 5
-    assert f" {number} graph breaks " in report
+    assert f" graph breaks at {number} places " in report
     assert int(above) + len(re.findall(r"net\.py:\d+", listed)) == int(number)

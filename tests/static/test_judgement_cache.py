@@ -43,9 +43,9 @@ def test_every_module_that_judging_reaches_is_part_of_the_key() -> None:
     ("file", "text", "other"),
     [
         # Where a value comes from is no longer reported,
-        ("engine/values/abstract_value.py", "(Step(text, line), *self.trail)[:4]", "()"),
+        ("engine/values/abstract_value.py", "(Step(text, line, path), *self.trail)[:4]", "()"),
         # nor what the code does.
-        ("rule/base.py", "trail = _trail(because)", "trail = 'edited'"),
+        ("rule/base.py", "trail = _trail(because, self.code.module.path)", "trail = 'edited'"),
     ],
 )
 def test_an_edited_engine_serves_no_stale_judgement(tmp_path: Path, file: str, text: str, other: str) -> None:

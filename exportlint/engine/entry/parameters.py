@@ -30,7 +30,7 @@ from exportlint.engine.values.abstract_value import (
     exactly,
     join,
 )
-from exportlint.engine.values.library import TENSOR_CALLED, TENSOR_ONLY, takes_tensor
+from exportlint.engine.values.library import PACKED_CLASS, TENSOR_CALLED, TENSOR_ONLY, takes_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -120,6 +120,8 @@ def _named_class(node: ast.expr, module: ModuleInfo) -> Value:
         return exactly(Scalar(name))
     if name in _CONTAINERS:
         return exactly(Container(_CONTAINERS[name], source=Source.INPUT))
+    if name == "PackedSequence":
+        return exactly(Instance(name=PACKED_CLASS, source=Source.INPUT))
     if name.endswith(("Config", "Args", "Arguments")):
         return exactly(ConfigObject())
     found = module.project.find(module.dotted(node) or "")
@@ -145,6 +147,9 @@ def used(function: FunctionInfo, name: str, layers: frozenset[str]) -> Value:
     nodes = [node for node in by_name.get(name, ()) if node.lineno <= end]  # type: ignore[attr-defined] # expressions
     if any(_is_compared_with_word(node, name) for node in nodes):
         return UNKNOWN
+    if any(_is_field_of_packed(node, name) for node in nodes):
+        tested = any(_is_asked_for_class(node, name) for node in nodes)
+        return UNKNOWN if tested else exactly(Instance(name=PACKED_CLASS, source=Source.INPUT))
     # `keep = scores > 0.5` shows a tensor, `if scale > 0.5` a number; constructors compare numbers all the time.
     compared = [node for node in nodes if _is_compared(node, name)] if function.name != "__init__" else []
     asked = _asked_for_truth(by_type) if compared else set()
@@ -276,6 +281,21 @@ def _is_compared_with_word(node: ast.AST, name: str) -> bool:
     """`mask == "causal"`: what it is given as is no tensor, though the name may become one."""
     match node:
         case ast.Compare(left=ast.Name(id=n), ops=[ast.Eq() | ast.NotEq()], comparators=[ast.Constant(value=str())]):
+            return n == name
+    return False
+
+
+def _is_field_of_packed(node: ast.AST, name: str) -> bool:
+    match node:
+        case ast.Attribute(value=ast.Name(id=n), attr="batch_sizes" | "sorted_indices" | "unsorted_indices"):
+            return n == name
+    return False
+
+
+def _is_asked_for_class(node: ast.AST, name: str) -> bool:
+    """`isinstance(rows, PackedSequence)`: others are given, too."""
+    match node:
+        case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=n), _]):
             return n == name
     return False
 

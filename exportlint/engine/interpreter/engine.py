@@ -140,12 +140,14 @@ class Call:
         name = self.function.name
         if passed is not None and passed.kind is not Kind.UNKNOWN:
             step = f"`{parameter.arg}` of {name}"
-            return passed.because(step, parameter.lineno) if passed.is_data else passed
+            return passed.because(step, parameter.lineno, self.function.module.path) if passed.is_data else passed
         if default is not None and passed is None and not self.root:
             return engine.before_export(self.function, default)
         found = self._by_itself(engine, parameter, passed, default)
-        is_tensor = found.kind is Kind.TENSOR
-        return found.because(f"parameter `{parameter.arg}` of {name}", parameter.lineno) if is_tensor else found
+        if found.kind is not Kind.TENSOR:
+            return found
+        step = f"parameter `{parameter.arg}` of {name}"
+        return found.because(step, parameter.lineno, self.function.module.path)
 
     def _by_itself(
         self, engine: Interpreter, parameter: ast.arg, passed: Value | None, default: ast.expr | None

@@ -73,6 +73,7 @@ from exportlint.engine.values.shapes import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from exportlint.engine.source.symbols import ClassInfo, ModuleInfo
     from exportlint.engine.values.abstract_value import Possibility
@@ -394,7 +395,7 @@ class Expressions:
         match target:
             case ast.Name(id=name):
                 self.env.believe(target, new)
-                self.env.names[name] = _with_step(new, f"`{name}`", target.lineno)
+                self.env.names[name] = _with_step(new, f"`{name}`", target.lineno, self.env.module.path)
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 self._unpack(parts, new)
             case ast.Starred(value=inner):
@@ -628,7 +629,7 @@ class Expressions:
             )
         place = extent_of(index)
         if owner.data_dim is not None and place is not None and place.number == owner.data_dim:
-            return UNBACKED.because(f"`{ast.unparse(node)[:40]}`", node.lineno)
+            return UNBACKED.because(f"`{ast.unparse(node)[:40]}`", node.lineno, self.env.module.path)
         if owner.dims is None or place is None or place.number is None:
             return SIZE
         return sized(owner.dims[place.number]) if -len(owner.dims) <= place.number < len(owner.dims) else SIZE
@@ -741,10 +742,12 @@ class Expressions:
             return exactly(Unknown(on_self=True))
         found = found.but(on_self=True)
         step = f"`self.{name}`" if _is_self(node) else f"`.{name}`"
-        return found.because(step, node.lineno) if found.kind is Kind.TENSOR else found
+        return found.because(step, node.lineno, self.env.module.path) if found.kind is Kind.TENSOR else found
 
     def _of_foreign(self, owner: Module | Instance, name: str) -> Value:
         """An attribute of a torch layer or of an instance of a library's class."""
+        if owner.name == library.PACKED_CLASS and (found := library.field_of_packed(name)) is not None:
+            return found
         if isinstance(owner, Module) and name in {"weight", "bias", "running_mean", "running_var"}:
             tensor = exactly(Tensor(Source.PARAMETER, on_self=True))
             return tensor.or_none() if name == "bias" else tensor
@@ -783,9 +786,9 @@ class Expressions:
         self._take_back(function, args, keywords, places)
         # The message of a finding shows the way that data took: where it was read, and through which function it came.
         if result.kind is Kind.UNBACKED and not result.trail:
-            result = result.because(f"`{ast.unparse(node)[:40]}`", node.lineno)
+            result = result.because(f"`{ast.unparse(node)[:40]}`", node.lineno, self.env.module.path)
         if result.kind in {Kind.TENSOR, Kind.UNBACKED} and function.function is not None:
-            result = result.because(f"`{ast.unparse(node.func)}(…)`", node.lineno)
+            result = result.because(f"`{ast.unparse(node.func)}(…)`", node.lineno, self.env.module.path)
         return result
 
     def _with_dims(self, result: Value, function: Value, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value:
@@ -1181,10 +1184,10 @@ def _element_of_option(owner: Possibility) -> Value:
     return UNKNOWN
 
 
-def _with_step(value: Value, text: str, line: int) -> Value:
-    if value.kind not in {Kind.TENSOR, Kind.UNBACKED} or (value.trail and value.trail[0] == Step(text, line)):
+def _with_step(value: Value, text: str, line: int, path: Path) -> Value:
+    if value.kind not in {Kind.TENSOR, Kind.UNBACKED} or (value.trail and value.trail[0] == Step(text, line, path)):
         return value
-    return value.because(text, line)
+    return value.because(text, line, path)
 
 
 @lru_cache(maxsize=10_000)

@@ -99,7 +99,7 @@ class FunctionRun(Expressions):
                 found = used(function, name, self.engine.layers(function.cls))
                 if found.kind is Kind.TENSOR:
                     found = found.or_none() if maybe_none else found
-                    self.env.names[name] = found.because(f"`{name}`", node.lineno)
+                    self.env.names[name] = found.because(f"`{name}`", node.lineno, self.env.module.path)
 
     def _read_by_item(self, target: ast.expr) -> None:
         """A loop variable of which nothing is known, and whose `.item()` is read, is likely a tensor."""
@@ -107,7 +107,7 @@ class FunctionRun(Expressions):
             if isinstance(part, ast.Name) and self.env.names.get(part.id, NONE).options == UNKNOWN.options:
                 found = used(self.env.function, part.id, frozenset())
                 if found.kind is Kind.TENSOR:
-                    self.env.names[part.id] = found.doubted().because(f"`{part.id}`", part.lineno)
+                    self.env.names[part.id] = found.doubted().because(f"`{part.id}`", part.lineno, self.env.module.path)
 
     def _augment(self, node: ast.AugAssign) -> None:
         old = self.value(node.target)

@@ -21,6 +21,7 @@ from exportlint.engine.values import extents
 if TYPE_CHECKING:
     import ast
     from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
 
     from exportlint.engine.source.symbols import ClassInfo, FunctionInfo
     from exportlint.engine.values.extents import Dims, Extent
@@ -78,10 +79,11 @@ class Transform(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a trail: what was read, and on which line."""
+    """One step of a trail: what was read, and on which line of which file."""
 
     text: str
     line: int
+    path: Path | None = None
 
 
 # What an expression may be: one small type for each kind, so that a possibility carries what is known of its kind and
@@ -420,9 +422,9 @@ class Value:
         kept = tuple(filter(holds, self.options))
         return (self if len(kept) == len(self.options) else Value(kept, self.trail)) if kept else None
 
-    def because(self, text: str, line: int) -> Value:
+    def because(self, text: str, line: int, path: Path | None = None) -> Value:
         """The same value with one more step in front of its trail (kept short: four steps persuade, ten tire)."""
-        return Value(self.options, (Step(text, line), *self.trail)[:4])
+        return Value(self.options, (Step(text, line, path), *self.trail)[:4])
 
     def with_trail(self, trail: tuple[Step, ...]) -> Value:
         return Value(self.options, trail)

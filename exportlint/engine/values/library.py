@@ -273,6 +273,8 @@ _CONSTANT_MAKERS = frozenset(
 _TUPLE_FUNCTIONS = frozenset(
     f"torch.{w}" for w in (*TUPLE_METHODS, "meshgrid", "broadcast_tensors", "var_mean", "std_mean")
 )
+PACKED_CLASS = "torch.nn.utils.rnn.PackedSequence"
+_GIVE_PACKED = frozenset({PACKED_CLASS, "torch.nn.utils.rnn.pack_padded_sequence", "torch.nn.utils.rnn.pack_sequence"})
 SQUARE_MASK = "generate_square_subsequent_mask"  # of torch.nn.Transformer, on the class and on its objects
 _TENSOR_PACKAGES = (
     "torch.nn.functional.", "torch.linalg.", "torch.fft.", "torch.special.", "torch.ops.", "torch.nn.init.",
@@ -387,6 +389,8 @@ def _of_torch(name: str, args: tuple[Value, ...], keywords: Mapping[str, Value])
     if name.startswith("torch.nn.") and last in {"Parameter", "Buffer"}:
         source = Source.PARAMETER if last == "Parameter" else Source.BUFFER
         return exactly(Tensor(source, dims=shapes.dims_of(args[0]) if args else None))
+    if name in _GIVE_PACKED:
+        return exactly(Instance(name=PACKED_CLASS))
     if name.startswith("torch.nn.") and last[:1].isupper():
         return _layer(name, args, keywords)
     if name.startswith("torch.nn.") and last == SQUARE_MASK:
@@ -488,6 +492,16 @@ def _tensor_function(name: str, last: str, args: tuple[Value, ...], keywords: Ma
         at = element.data_dim
         return exactly(Tensor(boolean=element.boolean, data_dim=at if at is None or last != "stack" else at + 1))
     return exactly(Tensor(boolean=last in BOOLEAN_METHODS, data_dim=0 if last in {"nms", "batched_nms"} else None))
+
+
+_FIELDS_OF_PACKED = frozenset({"data", "batch_sizes", "sorted_indices", "unsorted_indices"})
+
+
+def field_of_packed(name: str) -> Value | None:
+    """Of packed rows: their entries, and how many rows there are at each step, are as many as data says."""
+    return (
+        exactly(Tensor(data_dim=0 if name in {"data", "batch_sizes"} else None)) if name in _FIELDS_OF_PACKED else None
+    )
 
 
 def array_method(array: Array, name: str) -> Value:

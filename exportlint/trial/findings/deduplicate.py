@@ -45,7 +45,24 @@ if TYPE_CHECKING:
 def findings_of(report: TargetReport, root: Path, modes: Sequence[str]) -> list[TrialFinding]:
     """In the order of the ladder; `modes` are those that severity follows."""
     found = [with_remedy(judged(one, report, modes), report, modes) for one in _joined(report, root)]
-    return list(without_repetitions(found))
+    return list(without_repetitions(_placed_later(found)))
+
+
+def _placed_later(found: Sequence[TrialFinding]) -> list[TrialFinding]:
+    """A refusal of which torch names no line stands at the first line that a trace which went on names for the same."""
+    moved: dict[int, TrialFinding] = {}
+    gone: set[int] = set()
+    for one in found:
+        if one.family == "refused" and not one.placed:
+            later = (other for other in found if other.placed and other.stage.went_on and other.family == one.family)
+            same = (other for other in later if other.words.message == one.words.message)
+            if (
+                there := next((other for other in same if other.effect.items() >= one.effect.items()), None)
+            ) is not None:
+                here = replace(one, path=there.path, line=there.line, line_text=there.line_text, placed=True)
+                moved[id(there)] = united(here, moved.get(id(there), there))
+                gone.add(id(one))
+    return [moved.get(id(one), one) for one in found if id(one) not in gone]
 
 
 def _joined(report: TargetReport, root: Path) -> Iterator[TrialFinding]:
@@ -82,7 +99,8 @@ def without_repetitions(found: Sequence[TrialFinding]) -> Iterator[TrialFinding]
 
     What eager itself raises at a refused line is said once, in eager's words. A break of the graph at a refused line
     gives its pages to the refusal, a submodule that is refused there its name; a lowering may differ just as the
-    exported program did. Warnings, and inputs that are not used, are about failures.
+    exported program did. Inputs that are not used are about failures, and so are warnings: of those of a program that
+    nobody gets, torch's own caches of weights say, nothing follows.
     """
     failures = [one for one in found if one.of_export]
     refused = {_line(one): one for one in failures if one.family == "refused"}
@@ -105,7 +123,7 @@ def without_repetitions(found: Sequence[TrialFinding]) -> Iterator[TrialFinding]
             (one is raised.get(line) and line in refused)
             or (one.within and (line in refused or not one_is_unplaced))
             or (one.stage.informs and line in refused)
-            or (one.family == "warning" and (differ or not failed))
+            or (one.family == "warning" and (differ or refused or not failed))
             or (one.family.startswith("unused-input") and not failed)
             or (one.stage.lowering and one.family in differ)
             or (one.family == "eager-after-export" and "fake-tensor-left" in differ)

@@ -244,6 +244,11 @@ def class_of_a_script(text: str) -> str:
     return found["name"] if found else ""
 
 
+def lacks_operators(text: str) -> bool:
+    """Does torch (2.13) not find an operator of a saved program? Which one it only warns of."""
+    return "ran into an error when deserializing" in text
+
+
 def outputs_are_refused(text: str) -> bool:
     """Does torch.jit.trace refuse what the model returns?"""
     return "can be output from traced functions" in text

@@ -16,7 +16,9 @@ def run(request: StageRequest) -> StageAnswer:
     told = told_in_fork(partial(tell_graph_breaks, request), request.folder, limit)
     for seen in told.parts:
         request.emit(seen)
-    count = f"{len(told.parts)} graph break{'' if len(told.parts) == 1 else 's'}"
+    count = "graph breaks at 1 place" if len(told.parts) == 1 else f"graph breaks at {len(told.parts)} places"
+    if not told.parts:
+        count = "0 graph breaks"
     if told.stopped:
         return StageAnswer(PASSED, f"{count} in {limit} s, where it was stopped")
     if told.result.ended:

@@ -50,7 +50,8 @@ def run(request: StageRequest) -> StageAnswer:
         stopped = stopped or told.stopped
     status = worst([*statuses, *([REFUSED] if found else [])])
     count = f"{len(found)} lines refused in one go" if len(found) != 1 else "1 line refused"
-    return StageAnswer(status, f"{count}, where it was stopped after {limit} s" if stopped else count)
+    detail = f"{count}, where it was stopped after {limit} s" if stopped else count
+    return StageAnswer(status, detail, {"stopped": stopped})
 
 
 def _non_strict(request: StageRequest, tell: Callable[[Observation], None]) -> None:

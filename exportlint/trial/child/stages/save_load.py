@@ -22,7 +22,7 @@ from exportlint.trial.child.lowering.proof_subject import ProofSubject, Proved, 
 from exportlint.trial.child.torch_private import pytree
 from exportlint.trial.child.torch_private.operators import is_operator
 from exportlint.trial.protocol.outcomes import PASSED, REFUSED, SKIPPED
-from exportlint.trial.protocol.torch_messages import class_of_a_script
+from exportlint.trial.protocol.torch_messages import class_of_a_script, lacks_operators
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,6 +58,11 @@ def run(request: StageRequest, program: Any) -> StageAnswer:
     if scripts_own:
         listed = " and ".join(f"`{name}`" for name in sorted(scripts_own))
         return StageAnswer(SKIPPED, f"the script itself registers {listed}, as a process that loads it has to, too")
+    unknown = proved.data.get("step") == "load" and any(lacks_operators(seen.text) for seen in proved.observations)
+    places = {name: place for name in _custom_operators(program) if (place := defined_at(name))} if unknown else {}
+    if places:
+        told = " and ".join(f"`{name}` ({Path(one.path).name}:{one.line})" for name, one in places.items())
+        return StageAnswer(SKIPPED, f"whoever loads it has to register {told} first, which no import alone does")
     if mine := next(filter(None, (class_of_a_script(seen.text) for seen in proved.observations)), ""):
         return StageAnswer(SKIPPED, f"`{mine}` is a class of the script itself, which no process that loads it has")
     keys = list(_keys_that_are_lost(program)) if proved.status == REFUSED else []
@@ -73,11 +78,18 @@ def run(request: StageRequest, program: Any) -> StageAnswer:
 
 def _operators_of_a_script(program: Any) -> Iterator[str]:
     """Operators of the program that the running script has registered: no process can import that from a module."""
+    for name in _custom_operators(program):
+        place = defined_at(name)
+        if place is not None and os.path.realpath(place.path) == os.path.realpath(sys.argv[0]):
+            yield name
+
+
+def _custom_operators(program: Any) -> Iterator[str]:
+    """Operators of the program that are none of torch's, as `shop::twice`."""
     for node in program.graph.nodes:
         if is_operator(node.target):
             name = str(node.target.name()).partition(".")[0]
-            place = defined_at(name)
-            if place is not None and os.path.realpath(place.path) == os.path.realpath(sys.argv[0]):
+            if defined_at(name) is not None:
                 yield name
 
 

@@ -130,7 +130,7 @@ def torch_words(seen: Observation) -> Words:
         return Words(_NO_FAKE_KERNEL.format(operator), "register one with `torch.library.register_fake`")
     if kind := seen.details.get("draft"):
         if kind == "DATA_DEPENDENT_ERROR" and seen.user and not decides(seen.user.text):
-            return Words(*_DECIDED_INSIDE)
+            return _decided_inside(seen)
         return _issue(str(kind), str(seen.details["subject"]))
     if misfit := misfit_of_shapes(text):
         if collected := seen.details.get("collected"):
@@ -143,12 +143,14 @@ def torch_words(seen: Observation) -> Words:
         return _constraints(violation(text))
     if found := refusal(text):
         message, suggestion = _REFUSED[found.kind]
+        if seen.user and found.kind in ("value", "branch") and _OF_NUMPY.search(seen.user.text):
+            return Words(*_NUMPY_DECIDES)
         if seen.user and not decides(seen.user.text):
             match found.kind:
                 case "value" if "read" in seen.details:
                     message, suggestion = _ASKED_INSIDE
                 case "value" | "branch":
-                    message, suggestion = _DECIDED_INSIDE
+                    return _decided_inside(seen)
         known = message if "read" in seen.details else message.replace(_SYMBOL, "")
         return _filled(found.parts, seen, known, suggestion)
     if broken := graph_break(text):
@@ -203,14 +205,36 @@ def decides(line: str) -> bool:
     return _DECIDES.search(line) is not None
 
 
+_OF_NUMPY = re.compile(r"\b(np|numpy)\.")
+_NUMPY_DECIDES = (
+    "a number of NumPy's decides here, and strict mode traces NumPy as tensors, which have no value while it traces",
+    "use the function of `math`, or ask the sizes of tensors, as in `x.numel()`",
+)
 _ASKED_INSIDE = (
     "an operation asks about a number here (`{expr}`) that is known only when the program runs",
     STATE_WHAT_HOLDS,
 )
 _DECIDED_INSIDE = (
-    "what is called here decides by the value of a tensor, and while it is traced a tensor has no value",
+    "what is called here decides by the value of a tensor{where}, and while it is traced a tensor has no value",
     "where it decides, compute both sides and select with `torch.where`, or keep both in the program with `torch.cond`",
 )
+_OF_TORCH = re.compile(r"[\\/](torch[\\/](?:nn|distributions)[\\/].*)")
+
+
+def _decided_inside(seen: Observation) -> Words:
+    """Where a layer of torch decides, its line: nobody can write that in another way, and arguments may spare it."""
+    message, suggestion = _DECIDED_INSIDE
+    after = seen.frames[seen.frames.index(seen.user) + 1 :] if seen.user in seen.frames else ()
+    found = [(frame, place) for frame in after if (place := _OF_TORCH.search(frame.path))]
+    if not found:
+        return Words(message.format(where=""), suggestion)
+    frame, place = found[-1]
+    where = f" (torch does, in {place[1]}:{frame.line}, `{one_line(frame.text, 80)}`)"
+    return Words(
+        message.format(where=where),
+        f"give it arguments for which `{frame.function}` of torch does not ask, or write without it what it does",
+    )
+
 
 # Issues of draft_export, by their type; `{subject}` is the expression or the operator.
 _ISSUES: dict[str, tuple[str, str | None]] = {
@@ -315,6 +339,10 @@ def _graph_break(broken: GraphBreak) -> Words:
 # Say what to write instead of what torch refuses, by the cause that the refused line shows.
 
 
+_ASSERT_READ = (
+    "check the tensor inside the program, with `torch._assert_async(test)` before `.item()` reads it, or leave the"
+    " check out of what is exported"
+)
 _ASSERT = "check it inside the program, with `torch._assert_async(test)`, or leave the check out of what is exported"
 _DISTRIBUTION = "build the distribution with `validate_args=False`"
 _LENGTH = "write `x.shape[0]` for `len(x)`, and state what holds of it with `torch._check(…)`"
@@ -345,7 +373,7 @@ def _by_cause(seen: Observation) -> str | None:
         return _NUMPY
     if depends_on_data(seen.text):
         if text.startswith("assert ") or _guards_a_raise(seen):
-            return _ASSERT
+            return _ASSERT_READ if "read" in seen.details else _ASSERT
         asked = refusal(seen.text)
         of_values = asked is not None and asked.kind in ("value", "branch")  # `len(t) > 1 and t[0] > t[1]`
         if _LEN.search(text) and not of_values:
