@@ -124,8 +124,8 @@ def mend(
             is_first = edited == options.as_unedited
             report = begun.pop() if is_first and begun else tried(edited, goes_on, what)
             with one_by_one:
-                first.extend(_given(report) if is_first else ())
-                report = _with_targets(report, first)
+                first.extend(models_of(report) if is_first else ())
+                report = with_same_targets(report, first)
             if is_first:
                 slowest = max((stage.seconds for one in report.targets for stage in one.stages), default=0.0)
                 seconds = min(options.timeout, _TIMES_THE_SLOWEST * slowest + _SECONDS_AT_LEAST)
@@ -157,7 +157,7 @@ def mend(
                 _take_for_older_torch(done, attempt, config.torch, options)
             if options.purpose == COMPILE and done.edition.texts and not done.stopped:
                 reports = [tried(texts, behaviour=None, only=_TO_TIME) for texts in (begin.texts, done.edition.texts)]
-                pairs = list(zip(*(_given(report) for report in reports), strict=False))
+                pairs = list(zip(*(models_of(report) for report in reports), strict=False))
                 costs = [(old.compilation.cost, new.compilation.cost) for old, new in pairs]
                 done.costs = [(old, new) for old, new in costs if old and new]
                 if why := next((found for old, new in pairs if (found := _fails_when_called_often(old, new))), ""):
@@ -183,15 +183,15 @@ def _what_was_found_stays(done: Repaired[Report]) -> Iterator[None]:
         done.stopped = stop.number
 
 
-def _given(report: Report) -> list[TargetReport]:
+def models_of(report: Report) -> list[TargetReport]:
     """Those of its targets that a model stands behind: the run of a script is none."""
     return [one for one in report.targets if one.stage(SCRIPT.name) is None]
 
 
-def _with_targets(report: Report, first: list[TargetReport]) -> Report:
+def with_same_targets(report: Report, first: list[TargetReport]) -> Report:
     """The report with the same targets as the `first` one. Where the run of a script ends before it gives what it gave
     at first, that is missing; what it only scripted, and does not any more, is as it was."""
-    now = {one.target.identity: one for one in _given(report) if one.target is not None}
+    now = {one.target.identity: one for one in models_of(report) if one.target is not None}
     runs = [one for target in report.targets if (one := target.stage(SCRIPT.name)) is not None]
     ended = next((one.full_detail for one in runs), "")
     goes_through = all(one.passed for one in runs)
@@ -261,7 +261,7 @@ def purpose_of_scripts(targets: Sequence[Target], options: TrialOptions) -> str:
     if not options.as_used or not all(one.kind is TargetKind.SCRIPT for one in targets):
         return options.purpose
     with kept_session(options.python) as server:
-        given = list(_each(server, targets, options))
+        given = list(each_model(server, targets, options))
     return COMPILE if given and all(one.only_compiled for one in given) else options.purpose
 
 
@@ -293,16 +293,20 @@ def under_other_settings(targets: Sequence[Target], options: TrialOptions, editi
     differs = ""
     with kept_session(options.python) as server:
         kept: set[Path] = set()
-        for target in _each(server, targets, options):
+        for target in each_model(server, targets, options):
             file = options.behaviour_of(target, repr(read))
-            done = None if file.exists() else _compared(server, target, options, file=str(file), keep=True, read=read)
+            done = (
+                None
+                if file.exists()
+                else compared_in_eager(server, target, options, file=str(file), keep=True, read=read)
+            )
             kept |= {file} if file.exists() and (done is None or done.passed) else set()
         edited = replace(options, edited=edition.texts)
-        for target in _each(server, targets, edited):
+        for target in each_model(server, targets, edited):
             file = options.behaviour_of(target, repr(read))
             if file not in kept:
                 continue  # it does not run under other settings, or not in time
-            now = _compared(server, target, edited, file=str(file), unsafe=True)
+            now = compared_in_eager(server, target, edited, file=str(file), unsafe=True)
             if now is None or not now.passed:
                 return OtherSettings(f"under other settings: {now.full_detail if now else 'it does not load'}")
             differs = differs or "; ".join(now.data.get("caveats", ()))
@@ -316,9 +320,9 @@ def caveats_of(targets: Sequence[Target], options: TrialOptions, edition: Editio
     found: set[str] = set()
     with kept_session(options.python) as server:
         edited = replace(options, edited=edition.texts)
-        for target in _each(server, targets, edited):
+        for target in each_model(server, targets, edited):
             file = str(options.behaviour_of(target))
-            now = _compared(server, target, edited, file=file, unsafe=True)
+            now = compared_in_eager(server, target, edited, file=file, unsafe=True)
             found.update(now.data.get("caveats", ()) if now is not None and now.passed else ())
     return found
 
@@ -327,14 +331,16 @@ def computes_else(targets: Sequence[Target], options: TrialOptions, edition: Edi
     """What the edited model computes else than the unedited one, in eager; None where it computes the same."""
     with kept_session(options.python) as server:
         edited = replace(options, edited=edition.texts)
-        for target in _each(server, targets, edited):
-            now = _compared(server, target, edited, file=str(options.behaviour_of(target)), unsafe=options.unsafe)
+        for target in each_model(server, targets, edited):
+            now = compared_in_eager(
+                server, target, edited, file=str(options.behaviour_of(target)), unsafe=options.unsafe
+            )
             if now is None or not now.passed:
                 return not_the_same(now)
     return None
 
 
-def _each(server: Server, targets: Sequence[Target], options: TrialOptions) -> Iterator[Target]:
+def each_model(server: Server, targets: Sequence[Target], options: TrialOptions) -> Iterator[Target]:
     """The targets, of a script those that a run of it gives."""
     for target in targets:
         if target.kind is TargetKind.SCRIPT:
@@ -343,7 +349,7 @@ def _each(server: Server, targets: Sequence[Target], options: TrialOptions) -> I
             yield target
 
 
-def _compared(server: Server, target: Target, options: TrialOptions, **asked: Any) -> StageResult | None:
+def compared_in_eager(server: Server, target: Target, options: TrialOptions, **asked: Any) -> StageResult | None:
     with StageRunner(server, target, options) as runner:
         return runner.fresh(SAME_BEHAVIOUR, **asked) if runner.load().passed else None
 

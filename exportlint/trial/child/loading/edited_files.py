@@ -6,15 +6,19 @@ The path stays that of the file, so that relative imports, the names of modules 
 from __future__ import annotations
 
 import importlib.machinery
+import importlib.util
 import io
 import json
 import linecache
 import os
+import sys
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from types import CodeType
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from types import CodeType, ModuleType
 
 _texts: dict[str, str] = {}
 _laid: list[Path] = []
@@ -29,6 +33,8 @@ def lay_edited_files(file: Path) -> None:
         _show(path, text)
     importlib.machinery.SourceFileLoader.get_code = _code  # type: ignore[method-assign,assignment]
     io.open_code = _opened  # how runpy opens a script
+    if not any(isinstance(one, _NewFiles) for one in sys.meta_path):
+        sys.meta_path.append(_NewFiles())
 
 
 def laid_files() -> list[str]:
@@ -48,6 +54,26 @@ def _code(loader: importlib.machinery.SourceFileLoader, fullname: str) -> CodeTy
         return _get_code(loader, fullname)
     _show(str(loader.path), text)
     return compile(text, loader.path, "exec", dont_inherit=True)
+
+
+class _NewFiles:
+    """Finds modules of which the file is not on the disk: an edit adds it."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Of a file below the package's folders, or below those that Python looks in."""
+        del target
+        last = fullname.rpartition(".")[2]
+        for folder in map(os.path.realpath, sys.path if path is None else path):
+            module, package = Path(folder, f"{last}.py"), Path(folder, last, "__init__.py")
+            for file, inside in ((module, None), (package, [str(package.parent)])):
+                if str(file) in _texts:
+                    loader = importlib.machinery.SourceFileLoader(fullname, str(file))
+                    return importlib.util.spec_from_file_location(
+                        fullname, file, loader=loader, submodule_search_locations=inside
+                    )
+        return None
 
 
 def _opened(path: str) -> IO[bytes]:

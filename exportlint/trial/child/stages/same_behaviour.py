@@ -294,6 +294,7 @@ def _kept_as_given(request: StageRequest, file: str) -> dict[str, Any]:
         kept = [one for one in told if one.draw in _usual() or not _refuses(one) or _is_on_purpose(one)]
         data = {"one_sided": one_sided(taken), "two_sided": two_sided(taken)}
         data["run"] = {path: sorted(own) for path, own in lines.items()}
+        data["tried"] = [one.in_words for one in kept]
     exit_if_forked_copy()
     Path(file).write_bytes(pickle.dumps(kept))
     return data

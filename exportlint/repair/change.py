@@ -1,0 +1,166 @@
+"""Read an edit that somebody else made: the Python files before it and after it, from a patch or from git."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from exportlint.errors import UserError
+from exportlint.files import SourceError, decode, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The texts of the Python files that an edit concerns, by real path.
+
+    before, after  the texts, of the same files; one that the edit adds is empty before it
+    deleted        files that it takes away, which stay as they are while it is tried
+    others         files that it changes and that are no Python source, or cannot be read as such
+    """
+
+    before: Mapping[str, str] = field(default_factory=dict)
+    after: Mapping[str, str] = field(default_factory=dict)
+    deleted: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+
+    @property
+    def changed(self) -> list[str]:
+        """The Python files of which the text is another one after it, or that are new."""
+        return sorted(path for path, text in self.after.items() if self.before[path] != text)
+
+
+def of_patch(text: str, here: Path) -> Change:
+    """A unified diff, with paths that are relative to `here` or to the repository, applied to the files as they are.
+
+    Raises UserError where it is none, or does not apply.
+    """
+    if not re.search(r"^(--- |diff --git )", text, re.MULTILINE):
+        raise UserError("the patch holds no unified diff: give what `git diff` or `diff -u` prints")
+    level = 1 if re.search(r"^--- \"?a/", text, re.MULTILINE) or "\n--- /dev/null\n+++ b/" in f"\n{text}" else 0
+    with tempfile.TemporaryDirectory(prefix="exportlint-") as folder:
+        copy = Path(folder).resolve()
+        names = _names_in(text, level, copy)
+        root = _root_of(names, here)
+        for name in names:
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            if (root / name).is_file():
+                (copy / name).write_bytes((root / name).read_bytes())
+        _git(["apply", f"-p{level}", "--whitespace=nowarn", "-"], copy, given=text, what="the patch does not apply")
+        before = {name: (root / name).read_bytes() for name in names if (root / name).is_file()}
+        after = {name: (copy / name).read_bytes() for name in names if (copy / name).is_file()}
+    return _change(before, after, root)
+
+
+def _names_in(text: str, level: int, folder: Path) -> list[str]:
+    told = _git(["apply", f"-p{level}", "--numstat", "-z", "-"], folder, given=text, what="the patch cannot be read")
+    names = [one.split("\t", 2)[-1] for one in told.split("\0") if one]
+    for name in names:
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            raise UserError(f"the patch writes outside of the project: {name}")
+    return names
+
+
+def _root_of(names: Sequence[str], here: Path) -> Path:
+    """The working directory, or the folder of the repository, whichever has more of the files."""
+    above = [here, *(one for one in (here, *here.parents) if (one / ".git").exists())][:2]
+    return max(above, key=lambda root: sum((root / name).is_file() for name in names))
+
+
+def of_git(base: str, revision: str | None, here: Path) -> Change:
+    """What changed from the revision `base` to another one; None: to the working tree, new files included.
+
+    Raises UserError where `here` is in no repository, or has no such revision.
+    """
+    top = Path(_git(["rev-parse", "--show-toplevel"], here, what="there is no git repository").strip())
+    for one in (base, revision):
+        if one is not None:
+            _git(["rev-parse", "--verify", "--quiet", f"{one}^{{commit}}"], top, what=f"git knows no revision `{one}`")
+    asked = ["diff", "--name-only", "--no-renames", "-z", base, *([revision] if revision else []), "--"]
+    names = [name for name in _git(asked, top, what="git diff failed").split("\0") if name]
+    if revision is None:
+        new = _git(["ls-files", "--others", "--exclude-standard", "-z"], top, what="git ls-files failed")
+        names += [name for name in new.split("\0") if name]
+    before = dict(_at(base, names, top))
+    after = dict(_at(revision, names, top) if revision else _on_disk(names, top))
+    return _change(before, after, top)
+
+
+def parent_of(revision: str, here: Path) -> str:
+    """The first parent, as what came before a commit."""
+    return _git(["rev-parse", "--verify", "--quiet", f"{revision}^1"], here, what=f"`{revision}` has no parent").strip()
+
+
+def _at(revision: str, names: Sequence[str], top: Path) -> Iterator[tuple[str, bytes]]:
+    for name in names:
+        done = subprocess.run(
+            ["git", "show", f"{revision}:{name}"],  # noqa: S607 - the git that the user's shell finds
+            cwd=top,
+            capture_output=True,
+            check=False,
+        )
+        if done.returncode == 0:
+            yield name, done.stdout
+
+
+def _on_disk(names: Sequence[str], top: Path) -> Iterator[tuple[str, bytes]]:
+    for name in names:
+        if (top / name).is_file():
+            yield name, (top / name).read_bytes()
+
+
+def _change(before: Mapping[str, bytes], after: Mapping[str, bytes], root: Path) -> Change:
+    names = sorted({*before, *after})
+    texts: tuple[dict[str, str], dict[str, str]] = ({}, {})
+    others, deleted = [], []
+    for name in names:
+        path = (root / name).resolve()
+        if before.get(name) == after.get(name):
+            continue
+        if path.suffix != ".py":
+            others.append(shown(path))
+            continue
+        if name not in after:
+            deleted.append(shown(path))
+        for found, side in zip((before, after), texts, strict=True):
+            if name in found:
+                side[str(path)] = _text(path, found[name])
+    old, new = texts
+    # No process can be shown that a file is not there: one that the edit adds is empty before it, and one that it takes
+    # away stays.
+    return Change({**dict.fromkeys(new, ""), **old}, {**old, **new}, tuple(deleted), tuple(others))
+
+
+def _text(path: Path, data: bytes) -> str:
+    try:
+        return decode(data)
+    except SourceError as error:
+        raise UserError(f"{shown(path)} cannot be read: {error}") from error
+
+
+def _git(arguments: Sequence[str], folder: Path, *, what: str, given: str | None = None) -> str:
+    try:
+        done = subprocess.run(
+            ["git", *arguments],  # noqa: S607 - as above
+            cwd=folder,
+            # A patch is applied to copies in a folder of its own, wherever that lies.
+            env={**os.environ, **({"GIT_CEILING_DIRECTORIES": str(folder.parent)} if given is not None else {})},
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
+            encoding="utf-8",
+        )
+    except FileNotFoundError as error:
+        raise UserError("git is not installed, which reads patches and revisions") from error
+    if done.returncode:
+        said = next(iter(done.stderr.strip().splitlines()), "").removeprefix("error: ").removeprefix("fatal: ")
+        raise UserError(f"{what}{f': {said}' if said else ''}")
+    return done.stdout

@@ -1,0 +1,206 @@
+"""`exportlint verify` judges an edit that somebody made; edits that only look right are refused, or told as unproved."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from exportlint.config.settings import CommandLine, load_config
+from exportlint.repair.change import Change
+from exportlint.repair.verification import Verdict, Verified
+from exportlint.trial.protocol.options import TrialOptions
+from exportlint.trial.protocol.target import PARTS
+from exportlint.workflow.target_choice import chosen
+from exportlint.workflow.verifying import verify
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from exportlint.output.report import Report
+
+pytestmark = pytest.mark.slow
+
+NET = """\
+import torch
+from torch import nn
+
+SCALE = 2.0
+KNOWN: dict[int, torch.Tensor] = {}
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.lin = nn.Linear(4, 4)
+        self.register_buffer("seen", torch.zeros(()))
+        self.calls = 0
+
+    def forward(self, x, flag: bool = False):
+        y = self.lin(x)
+        self.seen += 1
+        if flag:
+            y = y - 1
+        assert x.shape[0] < 100
+        if y.mean() > 0:
+            y = y * SCALE
+        return y
+
+
+model = Net().eval()
+example_args = (torch.ones(2, 4),)
+"""
+BRANCH = "        if y.mean() > 0:\n            y = y * SCALE\n        return y\n"
+RIGHT = "        return torch.where(y.mean() > 0, y * SCALE, y)\n"
+MENDED = NET.replace(BRANCH, RIGHT)
+# The stages that say whether the edit is right; those that look for causes take most of a trial's time.
+_STAGES = ("load", "eager", "export-non-strict", "soundness", "same-behaviour", "same-program")
+
+
+def judged(folder: Path, before: str, after: str) -> Verified[Report]:
+    path = folder / "net.py"
+    path.write_text(before, "utf-8")
+    change = Change({str(path): before}, {str(path): after})
+    config = load_config([str(path)], CommandLine())
+    parts = dict.fromkeys(("model", *PARTS))
+    return verify(chosen([str(path)], parts, [], config), config, TrialOptions(("non-strict",), only=_STAGES), change)
+
+
+def instead(new: str, old: str = RIGHT) -> str:
+    assert old in MENDED
+    return MENDED.replace(old, new)
+
+
+def beside(test: str, then: str = "return y") -> str:
+    """The right mend behind a test that somebody hopes nobody takes."""
+    return instead(f"        if {test}:\n            {then}\n{RIGHT}")
+
+
+# What each is found by stands beside it: words of the first reason.
+DIFFERENT = {
+    "the sample's output is written down": (
+        instead("        return torch.tensor([[0.5] * 4] * 2)\n"),
+        "the output differs",
+    ),
+    "right for the sample alone": (
+        instead(
+            "        if torch.equal(x, torch.ones(2, 4)):\n            return y\n        return torch.zeros_like(y)\n"
+        ),
+        "the output differs",
+    ),
+    "the branch is always taken": (instead("        return y * SCALE\n"), "the output differs"),
+    "the branch is never taken": (instead("        return y\n"), "the output differs"),
+    "only the shape is right": (instead("        return torch.zeros(x.shape[0], 4)\n"), "the output differs"),
+    "a global is changed": (instead(f"        global SCALE\n        SCALE = 3.0\n{RIGHT}"), "the output differs"),
+    "an early return for large values": (beside("x.abs().max() > 50", "return x"), "the output differs"),
+    "the buffer no longer counts": (instead("", "        self.seen += 1\n"), "the buffer seen differs"),
+    "another dtype": (instead(RIGHT.replace("SCALE, y)", "SCALE, y).double()")), "torch.float64 now"),
+    "gradients are cut": (instead(RIGHT.replace("y)\n", "y).detach()\n")), "no longer requires them"),
+    "the input is written": (instead(f"        x.zero_()\n{RIGHT}"), "the input differs"),
+    "other sizes go another way": (beside("x.shape[0] == 3", "return -y"), "the output differs"),
+    "wrong after two calls": (
+        instead(f"        self.calls += 1\n        if self.calls > 2:\n            return y\n{RIGHT}"),
+        "call 3: the output differs",
+    ),
+    "wrong after ten calls": (
+        instead(f"        self.calls += 1\n        if self.calls > 10:\n            return y\n{RIGHT}"),
+        "holds something else",
+    ),
+    "a little off": (instead(RIGHT.replace("y * SCALE", "y * SCALE * 1.01")), "the output differs"),
+    "checkpoints do not load": (MENDED.replace("self.lin", "self.linear"), "gradient of lin.weight"),
+}
+UNPROVED = {
+    "an option's branch is dropped": (instead("", "        if flag:\n            y = y - 1\n"), "line 20 of"),
+    "the inputs' identity is asked": (beside("id(x) in KNOWN", "return KNOWN[id(x)]"), "no input that was tried runs"),
+    "the environment is asked": (beside('__import__("os").environ.get("PRODUCTION")'), "no input that was tried runs"),
+    "one value goes another way": (beside("y.sum() == 1234.5", "return -y"), "no input that was tried runs"),
+    "training goes another way": (beside("self.training"), "no input that was tried runs"),
+    "a way that is hidden in an expression": (
+        instead(RIGHT.replace("SCALE, y)", "SCALE, y) if y.sum() != 1234.5 else -y")),
+        "which way inputs go at `y.sum() != 1234.5`, ",
+    ),
+    "a check is dropped": (instead("", "        assert x.shape[0] < 100\n"), "`assert x.shape[0] < 100`, line 21 of"),
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_an_edit_that_computes_something_else_is_refused(tmp_path: Path, name: str) -> None:
+    after, said = DIFFERENT[name]
+    done = judged(tmp_path, NET, after)
+    assert done.verdict is Verdict.DIFFERENT
+    assert said in done.different[0]
+
+
+@pytest.mark.parametrize("name", UNPROVED)
+def test_what_nothing_could_show_is_told(tmp_path: Path, name: str) -> None:
+    after, said = UNPROVED[name]
+    done = judged(tmp_path, NET, after)
+    assert done.verdict is Verdict.UNPROVED
+    assert said in done.unproved[0]
+
+
+def test_an_edit_that_is_right_in_eager_and_wrong_in_the_program_makes_it_worse(tmp_path: Path) -> None:
+    done = judged(tmp_path, NET, beside("torch.compiler.is_exporting()", "return torch.zeros_like(y)"))
+    assert done.verdict is Verdict.WORSE
+    assert "export-non-strict was refused, and now differs" in done.worse[0]
+
+
+def test_a_right_mend_is_taken_and_says_on_what_it_was_tried(tmp_path: Path) -> None:
+    done = judged(tmp_path, NET, MENDED)
+    assert done.verdict is Verdict.MENDS
+    (inputs,) = done.inputs.values()
+    assert {"the sample", "the other inputs", "zeros"} <= set(inputs)
+
+
+def test_an_edit_that_changes_nothing_of_what_fails_does_not_help(tmp_path: Path) -> None:
+    assert judged(tmp_path, NET, NET.replace("y * SCALE", "SCALE * y")).verdict is Verdict.NO_HELP
+
+
+def test_a_check_that_the_program_keeps_is_not_gone(tmp_path: Path) -> None:
+    checked = NET.replace("assert x.shape[0] < 100", "assert x.sum() > -1e9")
+    kept = checked.replace("assert x.sum() > -1e9", "torch._assert_async(x.sum() > -1e9)").replace(BRANCH, RIGHT)
+    assert judged(tmp_path, checked, kept).verdict is Verdict.MENDS
+
+
+def test_the_command_takes_a_patch_from_stdin_and_writes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(NET, "utf-8")
+    patch = "".join(difflib.unified_diff(NET.splitlines(True), MENDED.splitlines(True), "a/net.py", "b/net.py"))
+    command = [sys.executable, "-m", "exportlint", "verify", "net.py", "--patch", "-"]
+    done = subprocess.run(
+        [*command, "--output-format", "json"], cwd=tmp_path, input=patch, capture_output=True, text=True, check=False
+    )
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["verdict"], told["taken"]) == (0, "mends", True)
+    assert told["targets"][0]["before"]["export-non-strict"] == "refused"
+    assert told["targets"][0]["after"]["export-non-strict"] == "passed"
+    assert (tmp_path / "net.py").read_text("utf-8") == NET
+
+    wrong = patch.replace("+        return torch.where(y.mean() > 0, y * SCALE, y)", "+        return y")
+    done = subprocess.run(command, cwd=tmp_path, input=wrong, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert (
+        "the edit computes something else\n  computes something else: net.py: the other inputs, call 1" in done.stdout
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["net.py", "--patch", "none.diff"], "the patch none.diff cannot be read"),
+        (["net.py"], "there is no git repository"),
+        (["net.py", "--patch", "-", "--base", "HEAD"], "leave out --base and --revision"),
+    ],
+)
+def test_bad_input_is_one_sentence(tmp_path: Path, arguments: list[str], said: str) -> None:
+    (tmp_path / "net.py").write_text(NET, "utf-8")
+    command = [sys.executable, "-m", "exportlint", "verify", *arguments]
+    done = subprocess.run(command, cwd=tmp_path, input="", capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("exportlint: error: ")
+    assert said in done.stderr
