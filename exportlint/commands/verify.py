@@ -98,7 +98,9 @@ def _change(options: dict[str, Any]) -> Change:
     if base or revision:
         raise UserError("--patch is an edit of the files as they are: leave out --base and --revision")
     try:
-        text = sys.stdin.read() if patch == "-" else Path(patch).read_text("utf-8")
+        # As bytes, for the line ends of a patch are those of the file.
+        data = sys.stdin.buffer.read() if patch == "-" else Path(patch).read_bytes()
+        text = data.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"the patch {patch} cannot be read: {error}") from error
     return of_patch(text, here)

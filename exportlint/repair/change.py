@@ -61,7 +61,8 @@ def of_patch(text: str, here: Path) -> Change:
 
 def _names_in(text: str, level: int, folder: Path) -> list[str]:
     told = _git(["apply", f"-p{level}", "--numstat", "-z", "-"], folder, given=text, what="the patch cannot be read")
-    names = [one.split("\t", 2)[-1] for one in told.split("\0") if one]
+    names = [name for one in told.split("\0") if (name := one.split("\t", 2)[-1])]
+    names += re.findall(r"^(?:rename|copy) from (.+)$", text, re.MULTILINE)  # git tells the new name alone
     for name in names:
         if Path(name).is_absolute() or ".." in Path(name).parts:
             raise UserError(f"the patch writes outside of the project: {name}")

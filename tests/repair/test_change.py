@@ -73,6 +73,21 @@ def test_a_file_that_is_added_is_empty_before(project: Path) -> None:
     assert change.changed == [more, str(project / "src/net.py")]
 
 
+def test_line_ends_are_those_of_the_file(project: Path) -> None:
+    (project / "src/net.py").write_bytes(OLD.replace("\n", "\r\n").encode())
+    patch = PATCH.replace("x = 1\n-y = 2\n+y = 3\n", "x = 1\r\n-y = 2\r\n+y = 3\r\n")
+    assert list(of_patch(patch, project).after.values()) == [NEW]
+
+
+def test_a_file_that_is_renamed_is_new_under_the_other_name(project: Path) -> None:
+    git(project, "mv", "src/net.py", "src/gate.py")
+    patch = git(project, "diff", "--find-renames", "HEAD")
+    git(project, "mv", "src/gate.py", "src/net.py")
+    change = of_patch(patch, project)
+    assert change.changed == [str(project / "src/gate.py")]
+    assert [one.rpartition("/")[2] for one in change.deleted] == ["net.py"]
+
+
 @pytest.mark.parametrize(
     ("patch", "said"),
     [
