@@ -29,7 +29,7 @@ from exportlint.trial.protocol.outcomes import DIFFERS, PASSED
 from exportlint.trial.protocol.stages import SAME_BEHAVIOUR, SAME_PROGRAM
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from exportlint.finding import Finding
     from exportlint.repair.change import Change
@@ -135,6 +135,7 @@ def judged(
     unproved += [
         *not_compared,
         *_not_tried(change, *(_runs_of(one) for one, _ in ways)),
+        *_no_more_checked(change, kept),
         *_one_sided(change, ways[1][0]),
     ]
     unproved += [_without_advice(settings.why)] if settings.why else []
@@ -195,9 +196,8 @@ def _is_suspected(finding: Finding) -> bool:
     return finding.evidence is Evidence.SUSPECTED and finding.severity is not Severity.NOTE
 
 
-def _new(before: Attempted, after: Attempted, counts: object) -> Iterator[Finding]:
+def _new(before: Attempted, after: Attempted, counts: Callable[[Finding], bool]) -> Iterator[Finding]:
     """Findings that only the edited source has; lines may have moved, so they are told apart by rule and file."""
-    assert callable(counts)  # noqa: S101 - a function of this file
     known = Counter((one.rule, one.path) for one in before.findings if counts(one))
     for one in after.findings:
         if counts(one):
@@ -225,13 +225,21 @@ def _not_tried(change: Change, before: Mapping[str, set[int]], after: Mapping[st
         old, new = change.before[path], change.after[path]
         for line, test in _unseen_decisions(old, new):
             yield f"which way inputs go at `{test}`, {shown(Path(path))}:{line}, cannot be seen inside of an expression"
-        for line, check in _checks_gone(old, new):
-            where = f"line {line} of {shown(Path(path))} before the edit"
-            yield f"`{check}`, {where}, is gone, and no input that was tried fails it"
         for line in lines_not_run(new, old, after.get(path, ())):
             yield f"no input that was tried runs {shown(Path(path))}:{line}"
         for line in lines_not_run(old, new, before.get(path, ())):
             yield f"no input that was tried runs line {line} of {shown(Path(path))} as it was before the edit"
+
+
+def _no_more_checked(change: Change, kept: Sequence[StageResult | None]) -> Iterator[str]:
+    """Checks that the edit takes away, or writes in another way, and that no input failed: of one that some did, both
+    were seen to raise, or the models differ."""
+    raised = [place for stage in kept if stage is not None for place in stage.data.get("checked", ())]
+    for path in change.changed:
+        failed_at = {line for file, line in raised if str(Path(file).resolve()) == path}
+        for line, check in _checks_gone(change.before[path], change.after[path], failed_at):
+            where = f"line {line} of {shown(Path(path))} before the edit"
+            yield f"`{check}`, {where}, is gone, and no input that was tried fails it"
 
 
 def _unseen_decisions(before: str, after: str) -> Iterator[tuple[int, str]]:
@@ -273,13 +281,14 @@ def _is_of_the_configuration(test: ast.expr) -> bool:
     return False
 
 
-def _checks_gone(before: str, after: str) -> Iterator[tuple[int, str]]:
-    """The asserts of the file before that the file after does not have, and the tests in front of a `raise`."""
-    kept = Counter(text for _, text in _checks(after))
+def _checks_gone(before: str, after: str, failed_at: Collection[int]) -> Iterator[tuple[int, str]]:
+    """The asserts of the file before that the file after does not have, and the tests in front of a `raise`; not those
+    that raise at one of these lines."""
+    kept = Counter(text for _, _, text in _checks(after))
     in_program = {ast.unparse(test) for test in _checked_by_torch(after)}
-    for line, text in _checks(before):
+    for line, raises, text in _checks(before):
         kept[text] -= 1
-        if kept[text] < 0 and text.removeprefix("assert ") not in in_program:
+        if kept[text] < 0 and raises not in failed_at and text.removeprefix("assert ") not in in_program:
             yield line, text
 
 
@@ -291,13 +300,14 @@ def _checked_by_torch(source: str) -> Iterator[ast.expr]:
                 yield test
 
 
-def _checks(source: str) -> Iterator[tuple[int, str]]:
+def _checks(source: str) -> Iterator[tuple[int, int, str]]:
+    """The line of each, the line that raises, and its text."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Assert(test=test):
-                yield node.lineno, f"assert {ast.unparse(test)}"
-            case ast.If(test=test, body=[ast.Raise()]):
-                yield node.lineno, f"if {ast.unparse(test)}: raise"
+                yield node.lineno, node.lineno, f"assert {ast.unparse(test)}"
+            case ast.If(test=test, body=[ast.Raise() as last]):
+                yield node.lineno, last.lineno, f"if {ast.unparse(test)}: raise"
 
 
 def _one_sided(change: Change, kept: Sequence[StageResult | None]) -> Iterator[str]:

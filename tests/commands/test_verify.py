@@ -167,6 +167,13 @@ def test_a_check_that_the_program_keeps_is_not_gone(tmp_path: Path) -> None:
     assert judged(tmp_path, checked, kept).verdict is Verdict.MENDS
 
 
+def test_a_check_that_some_input_fails_may_be_written_in_another_way(tmp_path: Path) -> None:
+    check = "if torch.isnan(x).any():\n            raise ValueError('no numbers')"
+    checked = NET.replace("assert x.shape[0] < 100", check)
+    kept = checked.replace(check, "torch._assert_async(~torch.isnan(x).any())").replace(BRANCH, RIGHT)
+    assert judged(tmp_path, checked, kept).verdict is Verdict.MENDS
+
+
 def test_the_command_takes_a_patch_from_stdin_and_writes_nothing(tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text(NET, "utf-8")
     patch = "".join(difflib.unified_diff(NET.splitlines(True), MENDED.splitlines(True), "a/net.py", "b/net.py"))

@@ -122,13 +122,14 @@ class EagerCall:
 class Raised:
     """A call that raised. `on_purpose`: by a `raise` or an `assert` of the model's own files; `by_distribution`: by the
     checks of a distribution of torch's, of values for which it has none; `lacks_layer`: a list or a dict of layers has
-    none there; `text`: the first line of what it said, which two runs may word otherwise."""
+    none there; `text`: the first line of what it said, which two runs may word otherwise; `at`: the file and line."""
 
     error_class: str
     on_purpose: bool
     by_distribution: bool = False
     lacks_layer: bool = False
     text: str = field(default="", compare=False)
+    at: tuple[str, int] = field(default=("", 0), compare=False)
 
 
 @dataclass(frozen=True)
@@ -295,6 +296,8 @@ def _kept_as_given(request: StageRequest, file: str) -> dict[str, Any]:
         data = {"one_sided": one_sided(taken), "two_sided": two_sided(taken)}
         data["run"] = {path: sorted(own) for path, own in lines.items()}
         data["tried"] = [one.in_words for one in kept]
+        calls = [call for one in kept for call in one.calls if isinstance(call, Raised) and call.on_purpose]
+        data["checked"] = sorted({call.at for call in calls})
     exit_if_forked_copy()
     Path(file).write_bytes(pickle.dumps(kept))
     return data
@@ -781,7 +784,8 @@ def _call(
             where = _module_that_raises(exc)
             in_distribution = isinstance(exc, ValueError) and where.startswith("torch.distributions.")
             lacks_layer = isinstance(exc, LookupError) and where == torch.nn.modules.container.__name__
-            return Raised(type(exc).__name__, _raises_on_purpose(exc), in_distribution, lacks_layer, short(str(exc)))
+            said, at = short(str(exc)), _line_that_raises(exc)
+            return Raised(type(exc).__name__, _raises_on_purpose(exc), in_distribution, lacks_layer, said, at)
     outputs.append(output)
     kinds = (("the output", output), ("the input", inputs))
     grad = {
@@ -800,6 +804,11 @@ def _raises_on_purpose(exc: BaseException) -> bool:
     code = frame.f_code
     is_own = is_user_path(code.co_filename) and not is_installed(code.co_filename)
     return is_own and code.co_code[place] == dis.opmap["RAISE_VARARGS"]
+
+
+def _line_that_raises(exc: BaseException) -> tuple[str, int]:
+    *_, last = _steps(exc.__traceback__)
+    return last.tb_frame.f_code.co_filename, last.tb_lineno
 
 
 def _module_that_raises(exc: BaseException) -> str:
