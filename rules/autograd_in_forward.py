@@ -92,7 +92,11 @@ class AutogradInForward(Rule):
         "BadRequiresGradInput": Case("`{code}` asks for gradients of an input", _FREEZE),
         "BadRequiresGradComputed": Case(
             "`{code}` asks for gradients of an intermediate tensor",
-            _OUTSIDE,
+            Instead(
+                "set it where the input is made, since no program keeps it; a gradient that is computed here is to be"
+                " written out",
+                compiled="set it where the input is made; a gradient that is computed here is to be written out",
+            ),
         ),
         "BadRequiresGradModule": Case("`{code}` changes which weights want gradients", _FREEZE),
         "BadRequiresGradAttr": Case("`{code}` asks for gradients", _FREEZE),
