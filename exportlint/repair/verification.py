@@ -260,6 +260,8 @@ def _decisions_in_lines(source: str) -> Iterator[tuple[int, str]]:
                 tests = [test]
             case ast.comprehension(ifs=tests):
                 pass
+            case ast.BoolOp(values=[_, *tests]):  # what is asked only where the first one leaves it open
+                pass
             case _:
                 continue
         yield from ((test.lineno, ast.unparse(test)) for test in tests if not _is_of_the_configuration(test))
@@ -311,13 +313,18 @@ def _checks(source: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _one_sided(change: Change, kept: Sequence[StageResult | None]) -> Iterator[str]:
-    """Tests that the edit wrote, of which no input took one side."""
+    """Tests that the edit wrote, and conditions of selections in data, of which no input took one side."""
     written = {path: _lines_written(change.before[path], change.after[path]) for path in change.changed}
     for stage in kept:
         for path, line, value in stage.data.get("one_sided", ()) if stage is not None else ():
             if line in written.get(str(Path(path).resolve()), ()):
                 side = "false" if value else "true"
                 yield f"no input that was tried makes the test at {shown(Path(path))}:{line} {side}"
+        for path, line, *sides in stage.data.get("selected", ()) if stage is not None else ():
+            if line in written.get(str(Path(path).resolve()), ()) and not all(sides):
+                side = "true" if not sides[0] else "false"
+                place = f"{shown(Path(path))}:{line}"
+                yield f"no input that was tried makes the condition of the selection at {place} {side}"
 
 
 def _lines_written(before: str, after: str) -> set[int]:

@@ -63,7 +63,7 @@ def verify(targets: Sequence[Target], config: Config, options: TrialOptions, cha
         edited = replace(unedited, edited=change.after, timeout=seconds)
         after = with_same_targets(_tried(targets, config, edited, "after the edit"), models_of(before))
         before = replace(before, targets=tuple(models_of(before)))
-        found = _other_way(targets, replace(edited, behaviour=back), change)
+        found = _other_way(targets, unedited, replace(edited, behaviour=back))
         edition = Edition({path: text.encode() for path, text in change.before.items()}, change.after)
         return judged(change, before, after, found, under_other_settings(targets, unedited, edition))
 
@@ -74,19 +74,21 @@ def _tried(targets: Sequence[Target], config: Config, options: TrialOptions, wha
 
 
 def _other_way(
-    targets: Sequence[Target], options: TrialOptions, change: Change
+    targets: Sequence[Target], unedited: TrialOptions, edited: TrialOptions
 ) -> list[tuple[StageResult | None, StageResult | None]]:
-    """Of each target, what the edited model does on inputs that are sought for it, and the unedited one beside it."""
+    """Of each target, what the edited model does on inputs that are sought for it, and the unedited one beside it.
+    `unedited`, `edited`: what each was tried with; what they compute is kept in folders of their own."""
     found = []
-    with kept_session(options.python) as server:
-        kept = replace(options, edited=change.after, as_unedited=change.after)
+    with kept_session(edited.python) as server:
+        kept = replace(edited, as_unedited=edited.edited)
         now = {one.identity: one for one in each_model(server, targets, kept)}
-        compared = replace(options, edited=change.before, as_unedited=change.after)
-        for target in each_model(server, targets, replace(kept, edited=change.before, as_unedited=change.before)):
-            file = str(options.behaviour_of(target))
+        compared = replace(edited, edited=unedited.edited, as_unedited=edited.edited)
+        for target in each_model(server, targets, unedited):
+            file = str(edited.behaviour_of(target))
             own = None
             if target.identity in now:
-                own = compared_in_eager(server, now[target.identity], kept, file=file, keep=True)
+                beside = str(unedited.behaviour_of(target))
+                own = compared_in_eager(server, now[target.identity], kept, file=file, keep=True, selections=beside)
             other = compared_in_eager(server, target, compared, file=file) if own is not None and own.passed else None
             found.append((own, other))
     return found

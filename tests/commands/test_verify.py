@@ -124,6 +124,14 @@ UNPROVED = {
         instead(RIGHT.replace("SCALE, y)", "SCALE, y) if y.sum() != 1234.5 else -y")),
         "which way inputs go at `y.sum() != 1234.5`, ",
     ),
+    "a second test in an old one": (
+        NET.replace("if y.mean() > 0:", "if y.mean() > 0 or y.sum() == 1234.5:"),
+        "which way inputs go at `y.sum() == 1234.5`, ",
+    ),
+    "a selection in data that nothing reaches": (
+        instead(RIGHT.replace("SCALE, y)", "SCALE, torch.where(y.sum() == 1234.5, -y, y))")),
+        "the condition of the selection at ",
+    ),
     "a check is dropped": (instead("", "        assert x.shape[0] < 100\n"), "`assert x.shape[0] < 100`, line 21 of"),
 }
 

@@ -46,6 +46,7 @@ from exportlint.trial.child.execution.inputs.numbers_as_tensors import (
 )
 from exportlint.trial.child.execution.inputs.other_settings import OtherSetting, is_gone, settings, with_setting
 from exportlint.trial.child.execution.inputs.pytree_leaves import PLAIN, Leaves, leaves, snapshot
+from exportlint.trial.child.execution.inputs.selected_sides import selected_sides
 from exportlint.trial.child.execution.inputs.taken_sides import (
     asks_for_numbers,
     one_sided,
@@ -178,6 +179,9 @@ def run(request: StageRequest) -> StageAnswer:
     """`file` in the options holds the behaviour of the unedited model; with `keep`, it is written there. With `read`
     (a class and an attribute, or "" and an argument, and words), it is what it does under other settings of these.
 
+    `selections` names the file of another model's behaviour: with what is kept, the sides are told that selections in
+    data take on its draws, and on those of the other.
+
     `caveats` in the data of an answer: what is not as before. Of what concerns the sample, only `unsafe` allows it.
     """
     if request.options.get("keep"):
@@ -298,6 +302,11 @@ def _kept_as_given(request: StageRequest, file: str) -> dict[str, Any]:
         data["tried"] = [one.in_words for one in kept]
         calls = [call for one in kept for call in one.calls if isinstance(call, Raised) and call.on_purpose]
         data["checked"] = sorted({call.at for call in calls})
+        if beside := request.options.get("selections"):
+            other_draws = [one.draw for one in _read(beside)] if Path(beside).exists() else []
+            every = dict.fromkeys([*(one.draw for one in kept), *other_draws])
+            look = partial(selected_sides, loaded, [made(loaded, one) for one in every], limit)
+            data["selected"] = _apart(request, look)
     exit_if_forked_copy()
     Path(file).write_bytes(pickle.dumps(kept))
     return data
@@ -372,6 +381,10 @@ def kept_behaviours(request: StageRequest) -> list[Behaviour]:
     """Of the unedited model, as a run with `keep` wrote it; in eval mode, where the edit put the model into that."""
     file = request.options["file"]
     file = _of_eval_mode(file) if _is_put_in_eval_mode(request) else file
+    return _read(file)
+
+
+def _read(file: str) -> list[Behaviour]:
     kept: list[Behaviour] = pickle.loads(Path(file).read_bytes())  # noqa: S301 - our own fork wrote it
     return kept
 
