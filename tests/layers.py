@@ -297,7 +297,10 @@ LAYERS: dict[str, set[str]] = {
         "platformdirs",
         "rich",
     },
+    # It speaks to the rest of exportlint through the command line alone.
+    "exportlint.mcp_server": {"exportlint.version", "mcp", "anyio", "pydantic", "typing_extensions"},
     "exportlint.commands": {
+        "exportlint.mcp_server",
         "exportlint.version",
         "exportlint.errors",
         "exportlint.finding",
