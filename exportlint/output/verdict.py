@@ -91,8 +91,8 @@ def _of_mode(target: TargetReport, mode: str, shown: Collection[Finding]) -> str
         case str(status) if status == REFUSED:
             lines = _refused_lines(target, mode, shown)
             further = target.stage(FURTHER.name)
-            least = "at least " if further is not None and further.data.get("stopped") else ""
-            return f"is refused at {least}{lines} line{'' if lines == 1 else 's'}" if lines else "is refused"
+            more = " or more" if further is not None and further.data.get("stopped") else ""
+            return f"is refused at {lines} line{'' if lines == 1 else 's'}{more}" if lines else "is refused"
         case str(status) if status in (PASSED, DIFFERS):
             return _compared(target, mode, shown)
     return ""

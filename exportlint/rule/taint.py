@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import libcst as cst
 
@@ -22,6 +22,7 @@ _LIKE = frozenset(
 )
 _ROUNDS = 3  # enough for the chains people write inside loops
 _CALLS_DEEP = 4  # helpers of helpers; further down a value counts as used
+_Read: TypeAlias = "dict[tuple[ast.AST, int], frozenset[str]]"
 
 
 class ValuesUsed(Visitor):
@@ -60,7 +61,7 @@ class ValuesUsed(Visitor):
         if function is None or any(arg.star for arg in node.args):
             return called(node) not in _LIKE
         node.func.visit(self)
-        read = _values_read(function, _CALLS_DEEP)
+        read = _values_read(function, _CALLS_DEEP, {})
         places = _given_by_place(function)
         for place, arg in enumerate(node.args):
             name = arg.keyword.value if arg.keyword else places[place] if place < len(places) else None
@@ -72,13 +73,20 @@ class ValuesUsed(Visitor):
         self.names.add(node.value)
 
 
-def _values_read(function: FunctionInfo, deep: int) -> frozenset[str]:
-    """The parameters of which a function reads more than shape, dtype and device, itself or in what it calls."""
+def _values_read(function: FunctionInfo, deep: int, known: _Read) -> frozenset[str]:
+    """The parameters of which a function reads more than shape, dtype and device, itself or in what it calls. `known`:
+    of functions that were asked about before, which many call."""
+    if (function.node, deep) not in known:
+        known[function.node, deep] = _read_in(function, deep, known)
+    return known[function.node, deep]
+
+
+def _read_in(function: FunctionInfo, deep: int, known: _Read) -> frozenset[str]:
     arguments = function.node.args
     named = {one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
     if not deep or function.decorators:  # a decorator may give it other arguments
         return frozenset(named)
-    harmless = {name for node in ast.walk(function.node) for name in _metadata_only(function, node, deep)}
+    harmless = {name for node in ast.walk(function.node) for name in _metadata_only(function, node, deep, known)}
     return frozenset(
         node.id
         for node in ast.walk(function.node)
@@ -86,7 +94,7 @@ def _values_read(function: FunctionInfo, deep: int) -> frozenset[str]:
     )
 
 
-def _metadata_only(function: FunctionInfo, node: ast.AST, deep: int) -> Iterator[ast.AST]:
+def _metadata_only(function: FunctionInfo, node: ast.AST, deep: int, known: _Read) -> Iterator[ast.AST]:
     """The names right below a node of which it reads no values."""
     match node:
         case ast.Attribute(value=ast.Name() as asked, attr=attr) if attr in _METADATA or attr.startswith("new_"):
@@ -97,7 +105,7 @@ def _metadata_only(function: FunctionInfo, node: ast.AST, deep: int) -> Iterator
             below = _called_in(function, func)
             if below is None or any(isinstance(one, ast.Starred) for one in given) or not all(w.arg for w in words):
                 return
-            read, places = _values_read(below, deep - 1), _given_by_place(below)
+            read, places = _values_read(below, deep - 1, known), _given_by_place(below)
             yield from (one for name, one in zip(places, given, strict=False) if name not in read)
             yield from (word.value for word in words if word.arg not in read)
 

@@ -80,6 +80,15 @@ def refused(line: int, **details: str) -> Observation:
             id="one mode is refused",
         ),
         pytest.param(
+            (
+                *RAN,
+                StageResult("export-strict", "refused"),
+                StageResult("further", "refused", data={"stopped": True}, observations=(refused(3, mode="strict"),)),
+            ),
+            snapshot("is refused at 1 line or more in strict mode"),
+            id="torch was stopped while it looked for more",
+        ),
+        pytest.param(
             (*RAN, *BOTH, StageResult("soundness", "passed", observations=(UNSTEADY,))),
             snapshot("exports in either mode"),
             id="eager does not repeat itself",

@@ -45,10 +45,10 @@ if TYPE_CHECKING:
 def findings_of(report: TargetReport, root: Path, modes: Sequence[str]) -> list[TrialFinding]:
     """In the order of the ladder; `modes` are those that severity follows."""
     found = [with_remedy(judged(one, report, modes), report, modes) for one in _joined(report, root)]
-    return list(without_repetitions(_placed_later(found)))
+    return list(without_repetitions(placed_later(found)))
 
 
-def _placed_later(found: Sequence[TrialFinding]) -> list[TrialFinding]:
+def placed_later(found: Sequence[TrialFinding]) -> list[TrialFinding]:
     """A refusal of which torch names no line stands at the first line that a trace which went on names for the same."""
     moved: dict[int, TrialFinding] = {}
     gone: set[int] = set()

@@ -244,6 +244,11 @@ def class_of_a_script(text: str) -> str:
     return found["name"] if found else ""
 
 
+def decides_by_numpy(text: str) -> bool:
+    """Is it a number of NumPy's that is asked? Dynamo traces its functions as operations on tensors."""
+    return "attempted to jump with NumpyNdarrayVariable" in text
+
+
 def lacks_operators(text: str) -> bool:
     """Does torch (2.13) not find an operator of a saved program? Which one it only warns of."""
     return "ran into an error when deserializing" in text

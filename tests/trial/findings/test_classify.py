@@ -223,6 +223,30 @@ def test_a_call_that_decides_inside_is_not_told_as_a_branch(line, said):
     assert "torch.where" in found.fix.description
 
 
+INSTALLED = Path(torch.__file__).parent
+
+
+def test_a_layer_of_torch_that_decides_is_named_with_its_line():
+    text = "Could not guard on data-dependent expression Eq(u0, 1) (unhinted: Eq(u0, 1)).  (Size-like symbols: none)"
+    layer = Frame(str(INSTALLED / "nn/modules/transformer.py"), 7, "_detect_is_causal_mask", "make = bool(same)")
+    fake = Frame(str(INSTALLED / "fx/proxy.py"), 3, "__bool__", "")
+    found = finding(
+        Observation("exception", text).at([Frame(str(HERE), 5, "forward", "y = self.encoder(x, m)"), layer, fake])
+    )
+    assert "(torch does, in torch/nn/modules/transformer.py:7, `make = bool(same)`)" in found.message
+    assert found.fix.description.startswith(
+        "give it arguments for which `_detect_is_causal_mask` of torch does not ask"
+    )
+
+
+def test_a_number_of_numpy_that_decides_is_no_value_of_a_tensor():
+    text = (
+        "Detected data-dependent branching\n  Developer debug context: attempted to jump with NumpyNdarrayVariable()\n"
+    )
+    found = finding(Observation("exception", text).at([Frame(str(HERE), 5, "forward", "if np.prod(x.shape) == 1:")]))
+    assert found.message.startswith("a number of NumPy's decides here")
+
+
 def test_a_graph_break_is_a_note_and_draft_export_s_own_failure_is_nothing():
     seen = refusal(Branch(), strict=True)
     broken = dataclasses.replace(seen, kind="graph-break")

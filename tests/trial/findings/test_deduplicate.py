@@ -9,7 +9,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from exportlint.finding import Link, Severity
-from exportlint.trial.findings.deduplicate import findings_of, without_repetitions
+from exportlint.trial.findings.deduplicate import findings_of, placed_later, without_repetitions
 from exportlint.trial.findings.trial_finding import TrialFinding, united
 from exportlint.trial.findings.wording.torch_messages import Words
 from exportlint.trial.protocol.observation import Observation
@@ -101,6 +101,15 @@ def test_two_stages_that_found_the_same_are_one_finding() -> None:
     assert (one.rule, one.words) == ("a-rule", Words("known", "write this")), "the words of what a rule knows"
     assert one.stage == first.stage, "and where it was met first"
     assert (one.severity, one.effect, one.links) == (Severity.ERROR, {"strict": "refused"}, (PAGE,))
+
+
+def test_a_refusal_without_a_line_stands_where_a_later_trace_names_one_for_the_same() -> None:
+    nowhere = replace(REFUSED, line=1, placed=False, effect={"strict": "refused"})
+    later = replace(REFUSED, line=9, stage=stage_named("further"), effect={"strict": "refused"})
+    (one,) = placed_later([nowhere, later])
+    assert (one.line, one.placed, one.stage.name) == (9, True, "export-strict")
+    other = replace(later, words=Words("something else"))
+    assert placed_later([nowhere, other]) == [nowhere, other]
 
 
 WRONG_KERNEL = Observation(

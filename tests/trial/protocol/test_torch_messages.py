@@ -20,7 +20,6 @@ READERS = {"search", "match", "findall", "finditer", "fullmatch", "split", "sub"
 OTHER_TEXTS = {
     ("exportlint.trial.findings.classify", "pattern"),
     ("exportlint.trial.findings.wording.torch_messages", "_LEN"),
-    ("exportlint.trial.findings.wording.torch_messages", "_OF_NUMPY"),
 }
 
 

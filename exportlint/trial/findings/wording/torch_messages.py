@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from exportlint.trial.protocol.remedies import is_about_distributions, operator_without_fake_kernel
 from exportlint.trial.protocol.torch_messages import (
+    decides_by_numpy,
     depends_on_data,
     graph_break,
     is_about_numpy,
@@ -143,7 +144,7 @@ def torch_words(seen: Observation) -> Words:
         return _constraints(violation(text))
     if found := refusal(text):
         message, suggestion = _REFUSED[found.kind]
-        if seen.user and found.kind in ("value", "branch") and _OF_NUMPY.search(seen.user.text):
+        if found.kind in ("value", "branch") and decides_by_numpy(text):
             return Words(*_NUMPY_DECIDES)
         if seen.user and not decides(seen.user.text):
             match found.kind:
@@ -205,7 +206,6 @@ def decides(line: str) -> bool:
     return _DECIDES.search(line) is not None
 
 
-_OF_NUMPY = re.compile(r"\b(np|numpy)\.")
 _NUMPY_DECIDES = (
     "a number of NumPy's decides here, and strict mode traces NumPy as tensors, which have no value while it traces",
     "use the function of `math`, or ask the sizes of tensors, as in `x.numel()`",
