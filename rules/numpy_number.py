@@ -30,10 +30,7 @@ if TYPE_CHECKING:
 _INT = Instead(
     "use the function of `math`, or make it a Python number first: `int(…)`, `float(…)`", shown_in="GoodMath"
 )
-_MATH = Instead(
-    "use the function of `math` (`math.prod(x.shape)`, or `x.numel()`), or make it a Python number first: `int(…)`",
-    shown_in="GoodMath",
-)
+_MATH = Instead("use the function of `math`, as in `math.prod(x.shape)`", shown_in="GoodMath")
 _ON_SELF = Instead("keep Python numbers on the module: `int(…)` or `.tolist()` in `__init__`", shown_in="GoodIntInInit")
 _BRANCHES = "`{code}` branches on a NumPy number"
 _CONVERTED = {"builtins.float": "BadFloatOnSelf", "builtins.int": "BadIntOnSelf"}

@@ -49,7 +49,9 @@ def findings_of(report: TargetReport, root: Path, modes: Sequence[str]) -> list[
 
 
 def placed_later(found: Sequence[TrialFinding]) -> list[TrialFinding]:
-    """A refusal of which torch names no line stands at the first line that a trace which went on names for the same."""
+    """A refusal of which torch names no line stands at the first line that a later trace names for the same, with the
+    name of the submodule that is refused by itself."""
+    submodule = next((one.within for one in found if one.family == "submodule"), "")
     moved: dict[int, TrialFinding] = {}
     gone: set[int] = set()
     for one in found:
@@ -60,6 +62,7 @@ def placed_later(found: Sequence[TrialFinding]) -> list[TrialFinding]:
                 there := next((other for other in same if other.effect.items() >= one.effect.items()), None)
             ) is not None:
                 here = replace(one, path=there.path, line=there.line, line_text=there.line_text, placed=True)
+                here = replace(here, within=here.within or submodule)
                 moved[id(there)] = united(here, moved.get(id(there), there))
                 gone.add(id(one))
     return [moved.get(id(one), one) for one in found if id(one) not in gone]
