@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from anyio.abc import ByteReceiveStream, Process
 
 _SECONDS_TO_END = 5.0  # after SIGTERM; the processes of a trial end with the one that started them
-_FAILED = 2
 
 
 class FailedError(Exception):

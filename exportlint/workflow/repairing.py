@@ -127,8 +127,7 @@ def mend(
                 first.extend(models_of(report) if is_first else ())
                 report = with_same_targets(report, first)
             if is_first:
-                slowest = max((stage.seconds for one in report.targets for stage in one.stages), default=0.0)
-                seconds = min(options.timeout, _TIMES_THE_SLOWEST * slowest + _SECONDS_AT_LEAST)
+                seconds = seconds_for_edited(report, options)
             return report
 
         begin, begun, since = Edition(), [tried({})], began
@@ -181,6 +180,12 @@ def _what_was_found_stays(done: Repaired[Report]) -> Iterator[None]:
         yield
     except Stopped as stop:
         done.stopped = stop.number
+
+
+def seconds_for_edited(unedited: Report, options: TrialOptions) -> float:
+    """How long a stage of the edited source may take: an edit may bring a loop that never ends."""
+    slowest = max((stage.seconds for one in unedited.targets for stage in one.stages), default=0.0)
+    return min(options.timeout, _TIMES_THE_SLOWEST * slowest + _SECONDS_AT_LEAST)
 
 
 def models_of(report: Report) -> list[TargetReport]:

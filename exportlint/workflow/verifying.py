@@ -17,6 +17,7 @@ from exportlint.workflow.repairing import (
     compared_in_eager,
     each_model,
     models_of,
+    seconds_for_edited,
     under_other_settings,
     with_same_targets,
 )
@@ -32,11 +33,6 @@ if TYPE_CHECKING:
     from exportlint.trial.protocol.options import TrialOptions
     from exportlint.trial.protocol.result import StageResult
     from exportlint.trial.protocol.target import Target
-
-# How long a stage of the edited model may take, by the slowest stage of the unedited one: an edit may bring a loop that
-# never ends.
-_TIMES_THE_SLOWEST = 10
-_SECONDS_AT_LEAST = 15.0
 
 
 def verify(targets: Sequence[Target], config: Config, options: TrialOptions, change: Change) -> Verified[Report]:
@@ -58,9 +54,7 @@ def verify(targets: Sequence[Target], config: Config, options: TrialOptions, cha
         options = replace(options, behaviour=there, keep=True)
         unedited = replace(options, edited=change.before, as_unedited=change.before)
         before = _tried(targets, config, unedited, "before the edit")
-        slowest = max((stage.seconds for one in before.targets for stage in one.stages), default=0.0)
-        seconds = min(options.timeout, _TIMES_THE_SLOWEST * slowest + _SECONDS_AT_LEAST)
-        edited = replace(unedited, edited=change.after, timeout=seconds)
+        edited = replace(unedited, edited=change.after, timeout=seconds_for_edited(before, options))
         after = with_same_targets(_tried(targets, config, edited, "after the edit"), models_of(before))
         before = replace(before, targets=tuple(models_of(before)))
         found = _other_way(targets, unedited, replace(edited, behaviour=back))

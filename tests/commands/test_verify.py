@@ -132,6 +132,13 @@ UNPROVED = {
         instead(RIGHT.replace("SCALE, y)", "SCALE, torch.where(y.sum() == 1234.5, -y, y))")),
         "the condition of the selection at ",
     ),
+    "a branch of torch.cond that nothing reaches": (
+        instead(
+            f"        y = {RIGHT.strip().removeprefix('return ')}\n"
+            "        return torch.cond(y.sum() == 1234.5, lambda t: -t, lambda t: t.clone(), (y,))\n"
+        ),
+        "the condition of the selection at ",
+    ),
     "a check is dropped": (instead("", "        assert x.shape[0] < 100\n"), "`assert x.shape[0] < 100`, line 21 of"),
 }
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from exportlint.trial.child.execution.plain_operators import plain_operators
 from exportlint.trial.child.execution.side_effects import recorded_effects
 from exportlint.trial.child.execution.time_limit import in_time
 from exportlint.trial.child.loading.loaded import copied
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
     from exportlint.trial.child.loading.loaded import Loaded
 
 # By the name of the function or method: the place of the condition among the arguments, and its keyword.
-_CONDITIONS = {"where": (0, "condition"), "masked_fill": (1, "mask"), "masked_fill_": (1, "mask"), "cond": (0, "pred")}
+_CONDITIONS = {"where": (0, "condition"), "masked_fill": (1, "mask"), "masked_fill_": (1, "mask")}
+# `torch.cond` runs as plain Python here: in eager it would be compiled, and no mode sees into that.
+_OF_PLAIN_OPERATORS = sys.modules[plain_operators.__module__].__file__
 
 
 class _Selections(TorchFunctionMode):  # type: ignore[misc]  # torch leaves it untyped
@@ -43,14 +46,17 @@ class _Selections(TorchFunctionMode):  # type: ignore[misc]  # torch leaves it u
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        name = getattr(func, "__name__", "")
+        name, caller = getattr(func, "__name__", ""), sys._getframe(1)  # noqa: SLF001 - as inspect.currentframe()
+        given = None
         if name in _CONDITIONS:
             place, keyword = _CONDITIONS[name]
-            of_method = name == "where" and func is torch.Tensor.where  # `x.where(condition, other)`
-            given = args[place + of_method] if len(args) > place + of_method else (kwargs or {}).get(keyword)
-            frame = innermost_user_frame(sys._getframe(1))  # noqa: SLF001 - what inspect.currentframe() does
-            if isinstance(given, torch.Tensor) and frame is not None:
-                self.seen[frame.f_code.co_filename, frame.f_lineno, frame.f_lasti] |= _values(given)
+            place += func is torch.Tensor.where  # `x.where(condition, other)`
+            given = args[place] if len(args) > place else (kwargs or {}).get(keyword)
+        elif name == "__bool__" and caller.f_code.co_filename == _OF_PLAIN_OPERATORS:
+            given = args[0]
+        frame = innermost_user_frame(caller) if isinstance(given, torch.Tensor) else None
+        if frame is not None:
+            self.seen[frame.f_code.co_filename, frame.f_lineno, frame.f_lasti] |= _values(given)
         return func(*args, **(kwargs or {}))
 
 
@@ -67,6 +73,6 @@ def selected_sides(loaded: Loaded, draws: Iterable[Inputs], seconds: float) -> l
         given, named = copied((args, kwargs))
         seed(0)
         # What a call raises, the comparison says; what it selected until then counts.
-        with recorded_effects(), contextlib.suppress(BaseException), in_time(seconds), record:
+        with recorded_effects(), contextlib.suppress(BaseException), in_time(seconds), plain_operators(), record:
             model(*given, **named)
     return sorted((path, line, True in values, False in values) for (path, line, _), values in record.seen.items())
