@@ -41,10 +41,8 @@ class PlainOutputNotLowered(Rule):
         """Does a forward return something plain, of a module that no other module of the file holds?"""
         if code.function is None or code.function.name != "forward" or code.cls is None:
             return False
-        returned = (part for node in code.sketch.nodes(ast.Return) for part in ast.walk(node))
-        plain = (
-            part for part in returned if isinstance(part, ast.expr) and code.sketch.value(part).kind is Kind.SCALAR
-        )
+        returned = (part for node in code.sketch.nodes(ast.Return) for part in _beside_others(node.value))
+        plain = (part for part in returned if code.sketch.value(part).kind is Kind.SCALAR)
         return any(plain) and not _is_part(code)
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
@@ -67,6 +65,15 @@ def _items(node: cst.BaseExpression | None) -> Iterator[cst.BaseExpression]:
         for element in node.elements:
             yield element.value
             yield from _items(element.value)
+
+
+def _beside_others(node: ast.expr | None) -> Iterator[ast.expr]:
+    """As `_items`, of the sketch."""
+    match node:
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Dict(values=parts):
+            for part in parts:
+                yield part
+                yield from _beside_others(part)
 
 
 def _is_part(code: Code) -> bool:

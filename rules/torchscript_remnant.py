@@ -101,7 +101,6 @@ _MARKS = {
     "torch.jit._script_if_tracing": "GoodScriptIfTracing",
     "torch.jit.script_method": "BadScriptModule",
 }
-_MARKED = re.compile(r"@\s*([\w.]+\.)?(script|ignore|unused|export|_?script_if_tracing|script_method)\b")
 
 
 class TorchscriptRemnant(ScriptRule):
@@ -169,9 +168,18 @@ class TorchscriptRemnant(ScriptRule):
 
     @classmethod
     def concerns(cls, code: Code) -> bool:
-        """Is anything of torch.jit called, or a function marked for it?"""
-        called = {*_SCRIPTS, *_TRACES, *_TASKS, *_CALLED, *_ADVICE, "torch.jit.isinstance"}
-        return not called.isdisjoint(code.sketch.origins) or bool(_MARKED.search(code.module.parsed.text))
+        """Is anything of torch.jit called, or a function marked for it in a way that changes something?
+
+        Libraries mark many functions for nobody's sake, and to parse such a file costs more than all else here.
+        """
+        called = {*_SCRIPTS, *_TRACES, *_TASKS, *_CALLED, "torch.jit.isinstance"}
+        if not called.isdisjoint(code.sketch.origins):
+            return True
+        return any(
+            case != "GoodIgnored" or _calls_on_self(code, function.name)
+            for function in code.sketch.nodes(ast.FunctionDef)
+            for case in _cases_of_marks(function, code)
+        )
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)
@@ -316,12 +324,20 @@ def _is_function(node: ast.expr, functions: set[str]) -> bool:
     return isinstance(node, ast.Lambda) or (isinstance(node, ast.Name) and node.id in functions)
 
 
+def _cases_of_marks(function: ast.FunctionDef, code: Code) -> Iterator[str]:
+    """What the marks of TorchScript on a function are told as."""
+    for decorator in function.decorator_list:
+        mark = code.sketch.name(decorator.func if isinstance(decorator, ast.Call) else decorator)
+        if mark in _MARKS:
+            yield _MARKS[mark]
+
+
 def _calls_on_self(code: Code, name: str) -> bool:
     """Is `self.name(…)` called in the file, by another method than a constructor?"""
+    calls = (call for call in code.sketch.calls if call.method == name and isinstance(call.owner, ast.Name))
+    lines = [call.node.lineno for call in calls if isinstance(call.owner, ast.Name) and call.owner.id == "self"]
     made = [node for node in code.sketch.nodes(ast.FunctionDef) if node.name == "__init__"]
-    before = {inner for node in made for inner in ast.walk(node)}
-    calls = (call for call in code.sketch.calls if call.method == name and call.node not in before)
-    return any(isinstance(call.owner, ast.Name) and call.owner.id == "self" for call in calls)
+    return any(not any(node.lineno <= line <= (node.end_lineno or 0) for node in made) for line in lines)
 
 
 def _is_self(node: cst.CSTNode) -> bool:
