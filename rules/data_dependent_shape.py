@@ -14,7 +14,6 @@ Instead: keep all elements and set those aside that do not count, with a mask th
 from __future__ import annotations
 
 import ast
-import re
 from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
     from exportlint import Code
 
-_CARRIED = re.compile(r"\bcapture_dynamic_output_shape_ops\s*=\s*True")
+_CARRIED = r"\bcapture_dynamic_output_shape_ops\s*=\s*True"
 _SELECTS = "`{code}` has as many elements as the values of a tensor say"
 _WHERE = "keep all and mask: `torch.where(mask, x, 0.0)`"
 _MASK = Case(_SELECTS, Instead(_WHERE, shown_in="GoodMask"))
@@ -77,7 +76,7 @@ class DataDependentShape(OperatorRule):
     @classmethod
     def concerns(cls, code: Code) -> bool:
         """Is one of them called, or a mask an index, in a file that leaves to Dynamo whether such sizes are carried?"""
-        if _CARRIED.search(code.module.parsed.text):
+        if code.module.matches(_CARRIED):
             return False
         indices = (index for node in code.sketch.nodes(ast.Subscript) for index in _indices(node))
         return super().concerns(code) or any(code.sketch.value(index).boolean for index in indices)

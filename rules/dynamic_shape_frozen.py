@@ -384,13 +384,11 @@ def _is_quotient(node: cst.BaseExpression) -> bool:
 
 def _declared(module: ModuleInfo) -> dict[str, set[int]]:
     """Argument -> dims that the file declares dynamic."""
-    return _specs(module.tree) if _mentions_dims(module.parsed.text) else {}
-
-
-@lru_cache(maxsize=64)  # asked for each function of a file
-def _mentions_dims(text: str) -> bool:
-    mentions = "Dim" in text or ("dims" in text and "torch.export" in text)
-    return mentions and bool(_DIM.search(text))
+    imported = any(origin.rpartition(".")[2] in {"Dim", "dims"} for origin in module.imports.values())
+    if not imported and not module.matches(r"\.\s*(Dim|dims)\b"):
+        return {}  # nothing in it names a Dim, which asks less of the file than to look at all of it
+    named = module.matches("Dim") or (module.matches("dims") and module.matches(r"torch\.export"))
+    return _specs(module.tree) if named else {}
 
 
 @lru_cache(maxsize=64)

@@ -18,7 +18,7 @@ import libcst as cst
 from exportlint import Case, Code, Instead, Kind, Rule, is_part
 
 if TYPE_CHECKING:
-    from exportlint import Sketch
+    from exportlint import ModuleInfo, Sketch
 
 _BUFFER = Instead("keep the step in a registered buffer and compute the value from it", shown_in="GoodBufferStep")
 _LIST = Instead("return a list or a tuple", shown_in="GoodGeneratorIntoList")
@@ -93,9 +93,12 @@ class GeneratorState(Rule):
             if kept:
                 self.report(node, "BadStoredGenerator")
         elif isinstance(iterator, cst.Name) and iterator.value in _iterators_of(
-            self.code.module.tree.body, None, self.code.module.tree
+            self.code.module.tree.body, None, self.code.module
         ):
             self.report(node, "BadGlobalIterator")
+
+    def _of_the_file(self) -> set[str]:
+        return _iterators_of(self.code.module.tree.body, None, self.code.module)
 
     def _is_output(self) -> bool:
         """Is this the forward of a module that no module of the file has as a part?"""
@@ -123,22 +126,22 @@ def _own(node: cst.CSTNode) -> str | None:
     return None
 
 
-def _iterators_of(body: list[ast.stmt], owner: str | None, tree: ast.Module) -> set[str]:
+def _iterators_of(body: list[ast.stmt], owner: str | None, module: ModuleInfo) -> set[str]:
     """The names, or attributes of `owner`, that statements set to an iterator or a generator."""
-    assigns = (node for node in body if isinstance(node, ast.Assign) and _makes_iterator(node.value, tree))
+    assigns = (node for node in body if isinstance(node, ast.Assign) and _makes_iterator(node.value, module))
     names = {ast.unparse(target) for node in assigns for target in node.targets}
     prefix = f"{owner}." if owner else ""
     return {name.removeprefix(prefix) for name in names if name.startswith(prefix)}
 
 
-def _makes_iterator(value: ast.expr, tree: ast.Module) -> bool:
+def _makes_iterator(value: ast.expr, module: ModuleInfo) -> bool:
     match value:
         case ast.GeneratorExp():
             return True
         case ast.Call(func=function):
             made = ast.unparse(function)
-            own = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == made]
-            return made in _ITERATORS or made.startswith("itertools.") or any(map(_yields, own))
+            is_library = made in _ITERATORS or made.startswith("itertools.")
+            return is_library or (made in module.functions and _yields(module.functions[made].node))
     return False
 
 
@@ -151,7 +154,7 @@ def _kept(code: Code) -> set[str]:
     init = code.cls.method("__init__") if code.cls else None
     if init is None or isinstance(init.node, ast.Lambda):
         return set()
-    return _iterators_of(init.node.body, "self", init.module.tree)
+    return _iterators_of(init.node.body, "self", init.module)
 
 
 def _gives_iterator(sketch: Sketch) -> bool:

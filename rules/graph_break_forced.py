@@ -100,7 +100,8 @@ class GraphBreakForced(Rule):
 
 def _disabled(function: FunctionInfo) -> bool:
     names = set(function.decorators)
-    own = (found for name, found in function.module.functions.items() if f"{function.module.name}.{name}" in names)
+    module = function.module
+    own = (module.functions[name] for name in module.functions if f"{module.name}.{name}" in names)
     return not names.isdisjoint(_DISABLE) or any(map(_gives_disabled, own))
 
 

@@ -13,7 +13,6 @@ Instead: keep the number a tensor, of no dims where it is one; a size that data 
 from __future__ import annotations
 
 import ast
-import re
 from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
@@ -23,7 +22,7 @@ from exportlint import Case, Instead, Rule, Source, called
 if TYPE_CHECKING:
     from exportlint import Code, Value
 
-_READ = re.compile(r"\bcapture_scalar_outputs\s*=\s*True")
+_READ = r"\bcapture_scalar_outputs\s*=\s*True"
 _MASK = "count to a size that is known, and mask: `torch.arange(x.shape[1]) < lengths[:, None]`"
 # What torch takes as sizes and counts, and makes tensors of.
 _MAKERS = frozenset({"arange", "zeros", "ones", "empty", "full", "rand", "randn", "linspace", "eye"})
@@ -52,7 +51,7 @@ class NumberReadFromTensor(Rule):
     @classmethod
     def concerns(cls, code: Code) -> bool:
         """Is anything read, or may a tensor be used as a number, where the file doesn't have Dynamo carry numbers?"""
-        if _READ.search(code.module.parsed.text):
+        if code.module.matches(_READ):
             return False
         sketch = code.sketch
         asked = {"item", "tolist"} | _MAKERS | _OF_TENSOR

@@ -98,7 +98,7 @@ class OperationFixesDim(Rule):
                 continue  # `if x.shape[0] <= 16: return …` above it
             if demand.open and (at_most := _severity(demand)):
                 dim, number = _words(demand)
-                if demand.need is Need.PIECES and case == "BadLinear" and "onnx.export" in self.code.module.parsed.text:
+                if demand.need is Need.PIECES and case == "BadLinear" and self.code.module.matches(r"onnx\.export"):
                     return  # which writes a recurrent layer as a loop
                 self.report(node, _case(case, demand, name), at_most=at_most, dim=dim, number=number)
                 return

@@ -12,7 +12,6 @@ program keeps (`torch._higher_order_ops.print`); leave other bookkeeping out of 
 from __future__ import annotations
 
 import ast
-import re
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
@@ -217,7 +216,7 @@ class SideEffectInForward(Rule):
     @cached_property
     def _shows_info(self) -> bool:
         """Does the file switch on what `info` says?"""
-        return re.search(r"(setLevel\(|level=)(logging\.)?[\"']?(INFO|DEBUG)", self.code.module.parsed.text) is not None
+        return self.code.module.matches(r"(setLevel\(|level=)(logging\.)?[\"']?(INFO|DEBUG)")
 
     def _makes_logger(self, function: cst.BaseExpression) -> bool:
         """A method of what `logging.getLogger` gave."""

@@ -170,7 +170,7 @@ class CodePiece:
         """Kept with the file where the function is another file's, which other files run too."""
         if self.function is None:
             return Syntax(self.text_of_piece, 0)
-        kept = self.module.parsed.syntax
+        kept = self.module.parts.syntax
         if self.function.node not in kept:
             first, _ = _lines_of(self.function)
             kept[self.function.node] = Syntax.of_function(self.text_of_piece, first)

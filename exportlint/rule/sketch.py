@@ -71,7 +71,7 @@ class Sketch:
         self._module = module
         self._values = belief.values
         self._function = function
-        self._nodes = module.parsed.by_type(function.node if function else module.tree)
+        self._nodes = module.parts.by_type(function.node) if function else module.parsed.by_type(module.tree)
 
     def nodes(self, kind: type[_Node]) -> Iterator[_Node]:
         """The nodes of this type, and their asynchronous twins."""

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exportlint.engine.interpreter.engine import Engine
+from exportlint.engine.source.dependence import Dependence, dependence_on
 from exportlint.engine.source.parsed import FileStore, Parsed, text_of
 from exportlint.engine.source.symbols import Project
 from exportlint.engine.values.abstract_value import span_of
@@ -95,7 +96,7 @@ def _judgement_without_rules(
     path: Path, files: FileStore, line: int | None = None, message: str | None = None
 ) -> Judgement:
     wrong = ((line, message),) if message else ()
-    return Judgement(str(path), wrong=wrong, read={str(path): files.digest(str(path))})
+    return Judgement(str(path), wrong=wrong, read={str(path): Dependence(files.digest(str(path)))})
 
 
 @dataclass
@@ -130,7 +131,7 @@ class _FileJudge:
             elif self.engine.beliefs[path].reached:
                 self.left_out.append(str(path))
         self.parsed.forget()
-        read = {str(path): self.files.digest(str(path)) for path in self.project.read}
+        read = {str(path): self._dependence(path) for path in self.project.read}
         return Judgement(
             str(self.path),
             tuple(self.suspicions),
@@ -138,6 +139,21 @@ class _FileJudge:
             read=read,
             probed=self.project.probed,
             left_out=tuple(self.left_out),
+        )
+
+    def _dependence(self, path: Path) -> Dependence:
+        """What the judgement rests on in a file that was opened: all of the one that is judged."""
+        content = self.files.digest(str(path))
+        module = None if path == self.path else self.project.opened(path)
+        if module is None:
+            return Dependence(content)
+        return dependence_on(module.parts, content, module.asked, places=self._names_place_in(path))
+
+    def _names_place_in(self, path: Path) -> bool:
+        """Does a finding stand in the file, or speak of one of its lines?"""
+        return any(
+            str(path) in {one.path, *(rewrite.path for rewrite in one.rewrites)} or f"{path.name}:" in str(one)
+            for one in self.suspicions
         )
 
     def _whole_file(self) -> None:
@@ -149,7 +165,7 @@ class _FileJudge:
         belief = self.engine.beliefs[path]
         mine = [rule for rule in self.rules if rule.cls.scope is not Scope.FILE]
         for function in _outermost(belief.reached):
-            source = SourceText(function.module.parsed)
+            source = SourceText(function.module.parts)
             self._visit(CodePiece(source, function.module, belief, shown(path), function), mine)
 
     def _visit(self, piece: CodePiece, rules: Iterable[RuleInfo]) -> None:

@@ -1,6 +1,7 @@
 """What judging one file gave, in a form that goes between processes and is kept between runs.
 
-A judgement is good as long as every file it rests on is what it was, down to files that were looked for and not there.
+A judgement is good as long as all that it rests on is what it was: of the files that were opened the definitions that
+it looked up (`exportlint.engine.source.dependence`), and files that were looked for and not there.
 Judgements are kept in one SQLite file, so that runs side by side and runs that are killed leave it whole. What cannot
 be read or written is not remembered; no run fails for it.
 """
@@ -14,10 +15,12 @@ import sqlite3
 import time
 from contextlib import suppress
 from dataclasses import astuple, dataclass, field
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from exportlint.engine.source.dependence import Dependence
 from exportlint.finding import Applicability, Link, Severity, Wanted
 from exportlint.registry import sources_of
 from exportlint.rule.suspicion import Place, Replacement, SuspectedRewrite, Suspicion, Wording
@@ -39,7 +42,7 @@ class Judgement:
 
     wrong      what kept the file from being judged, as (line, message)
     failed     errors of ours while judging it
-    read       files that were opened -> digest of their content, None for what could not be read
+    read       files that were opened -> what of them it rests on
     probed     other paths that were looked for -> were they there
     left_out   files with functions that it runs and that nobody asked about
     """
@@ -48,16 +51,25 @@ class Judgement:
     suspicions: tuple[Suspicion, ...] = ()
     wrong: tuple[tuple[int | None, str], ...] = ()
     failed: tuple[str, ...] = ()
-    read: dict[str, str | None] = field(default_factory=dict)
+    read: dict[str, Dependence] = field(default_factory=dict)
     probed: dict[str, bool] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
+
+    def holds(self, files: FileStore, asked: frozenset[str]) -> bool:
+        """Is all that it rests on what it was? `asked`: the paths that findings are wanted for."""
+        if not asked.isdisjoint(self.left_out):
+            return False
+        rests = self.read.items()
+        same = all(one.holds(files.digest(path), partial(files.parsed, Path(path))) for path, one in rests)
+        return same and all(files.exists(path) == there for path, there in self.probed.items())
 
     def plain(self) -> list[Any]:
         """As lists and strings, for JSON."""
         there = [path for path, known in self.probed.items() if known]
         absent = [path for path, known in self.probed.items() if not known]
         suspicions = [astuple(one) for one in self.suspicions]
-        return [suspicions, self.wrong, list(self.read.items()), there, absent, self.left_out]
+        read = [(path, *_plain_dependence(one)) for path, one in self.read.items()]
+        return [suspicions, self.wrong, read, there, absent, self.left_out]
 
 
 def from_plain(path: str, data: list[Any]) -> Judgement:
@@ -67,10 +79,23 @@ def from_plain(path: str, data: list[Any]) -> Judgement:
         path,
         tuple(_suspicion_from_plain(*entry) for entry in suspicions),
         tuple((line, message) for line, message in wrong),
-        read=dict(read),
+        read={name: _dependence_from_plain(*parts) for name, *parts in read},
         probed={**dict.fromkeys(there, True), **dict.fromkeys(absent, False)},
         left_out=tuple(left_out),
     )
+
+
+def _plain_dependence(one: Dependence) -> list[Any]:
+    """Its fields; of one that rests on the whole content, that alone."""
+    return [one.content] if one.interface is None else list(astuple(one))
+
+
+def _dependence_from_plain(content: str | None, *parts: Any) -> Dependence:
+    if not parts:
+        return Dependence(content)
+    interface, *answers, lines = parts
+    definitions, matches, constants = (tuple((name, answer) for name, answer in found) for found in answers)
+    return Dependence(content, interface, definitions, matches, constants, lines)
 
 
 def _suspicion_from_plain(
@@ -157,7 +182,7 @@ class JudgementCache:
                 found = from_plain(path, json.loads(text))
             except (ValueError, TypeError, IndexError):
                 return None
-            return found if asked.isdisjoint(found.left_out) and _holds(found, files) else None
+            return found if found.holds(files, asked) else None
         return None
 
     def keep(self, file: SourceFile, judgement: Judgement) -> None:
@@ -178,11 +203,6 @@ class JudgementCache:
             return self._database.execute(statement, values).fetchall()
         except (sqlite3.Error, UnicodeError):  # a name that is no text
             return []
-
-
-def _holds(judgement: Judgement, files: FileStore) -> bool:
-    same = all(files.digest(path) == digest for path, digest in judgement.read.items())
-    return same and all(files.exists(path) == there for path, there in judgement.probed.items())
 
 
 def _opened_database(folder: Path) -> sqlite3.Connection | None:

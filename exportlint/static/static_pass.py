@@ -79,17 +79,67 @@ def check(
 
     `on_judged` is called with how many files are judged, and of how many, each time that the number grows.
     """
-    shown = {str(file.absolute): file.shown for file in files}
-    known = FileStore()
-    judgements = _judgements(files, known, rules, options, on_judged or _nobody)
-    by_name = {rule.name: rule for rule in rules}
-    # What was measured is read only when a rule has reported something.
-    measured = cache(lambda name, in_python: _measured(by_name[name], options, in_python=in_python))
-    merged = MergedSuspicions(shown, measured, known)
-    for judgement in judgements:
-        merged.add(judgement)
-    findings = sorted(merged.findings(), key=lambda f: f.sort_key)
-    return StaticReport(tuple(findings), tuple(_problems(shown, judgements)), len(files))
+    return StaticPass(rules, options).check(files, on_judged)
+
+
+class StaticPass:
+    """The static pass in a process that lives: what did not change since the last check is neither parsed nor judged.
+
+    >>> from pathlib import Path
+    >>> from exportlint.files import SourceFile
+    >>> running = StaticPass([], StaticOptions())
+    >>> running.check([SourceFile(Path("net.py"), "net.py", "import torch")]).files
+    1
+    """
+
+    def __init__(self, rules: Sequence[RuleInfo], options: StaticOptions) -> None:
+        self._rules = rules
+        self._options = options
+        self._known = FileStore()
+        self._judgements: dict[str, Judgement] = {}
+        self._by_name = {rule.name: rule for rule in rules}
+        # What was measured is read only when a rule has reported something.
+        self._measured = cache(lambda name, in_python: _measured(self._by_name[name], options, in_python=in_python))
+
+    def check(self, files: Sequence[SourceFile], on_judged: OnJudged | None = None) -> StaticReport:
+        """Judge the files as they are now, in the way of the function `check`."""
+        self._known = self._known.renewed()
+        shown = {str(file.absolute): file.shown for file in files}
+        judgements = self._judged(files, on_judged or _nobody)
+        merged = MergedSuspicions(shown, self._measured, self._known)
+        for judgement in judgements:
+            merged.add(judgement)
+        findings = sorted(merged.findings(), key=lambda f: f.sort_key)
+        return StaticReport(tuple(findings), tuple(_problems(shown, judgements)), len(files))
+
+    def _judged(self, files: Sequence[SourceFile], on_judged: OnJudged) -> list[Judgement]:
+        """One for each file, in the order of their paths."""
+        known, options = self._known, self._options
+        asked = frozenset(str(file.absolute) for file in files)
+        for file in files:  # also where another one imports it
+            if file.text is not None:
+                known.give(file.absolute, file.text)
+        given = set(map(str, known.given))
+        # What is remembered has the rewrites of all that a file holds.
+        folder = None if options.mended_at else options.cache
+        with JudgementCache(folder, self._rules, options.targets, wanted=options.rewrites) as memory:
+            found = {file: self._recalled(file, asked) or memory.recall(file, known, asked) for file in files}
+            missing = [file for file, judgement in found.items() if judgement is None]
+            done = len(files) - len(missing)
+            for file, judgement in _judged(missing, known, asked, self._rules, options) if missing else ():
+                found[file] = judgement
+                if given.isdisjoint(judgement.read):  # else it holds for this run alone
+                    memory.keep(file, judgement)
+                done += 1
+                on_judged(done, len(files))
+        judgements = sorted((j for j in found.values() if j is not None), key=lambda j: j.path)
+        self._judgements |= {one.path: one for one in judgements if not one.failed}
+        return judgements
+
+    def _recalled(self, file: SourceFile, asked: frozenset[str]) -> Judgement | None:
+        """The judgement of an earlier check of this process, if it still holds."""
+        judgement = self._judgements.get(str(file.absolute))
+        return judgement if judgement and judgement.holds(self._known, asked) else None
 
 
 def _measured(rule: RuleInfo, options: StaticOptions, *, in_python: bool) -> CaseJudge:
@@ -105,34 +155,6 @@ def _measured(rule: RuleInfo, options: StaticOptions, *, in_python: bool) -> Cas
 
 def _nobody(_done: int, _of: int) -> None:
     pass
-
-
-def _judgements(
-    files: Sequence[SourceFile],
-    known: FileStore,
-    rules: Sequence[RuleInfo],
-    options: StaticOptions,
-    on_judged: OnJudged,
-) -> list[Judgement]:
-    """One for each file, in the order of their paths."""
-    asked = frozenset(str(file.absolute) for file in files)
-    for file in files:  # also where another one imports it
-        if file.text is not None:
-            known.give(file.absolute, file.text)
-    given = set(map(str, known.given))
-    # What is remembered has the rewrites of all that a file holds.
-    folder = None if options.mended_at else options.cache
-    with JudgementCache(folder, rules, options.targets, wanted=options.rewrites) as memory:
-        found = {file: memory.recall(file, known, asked) for file in files}
-        missing = [file for file, judgement in found.items() if judgement is None]
-        done = len(files) - len(missing)
-        for file, judgement in _judged(missing, known, asked, rules, options) if missing else ():
-            found[file] = judgement
-            if given.isdisjoint(judgement.read):  # else it holds for this run alone
-                memory.keep(file, judgement)
-            done += 1
-            on_judged(done, len(files))
-    return sorted((j for j in found.values() if j is not None), key=lambda j: j.path)
 
 
 def _judged(

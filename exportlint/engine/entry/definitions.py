@@ -212,7 +212,7 @@ def with_registered(module: ModuleInfo, name: str, held: Value) -> Value:
 
 def _registered(module: ModuleInfo, name: str) -> Iterator[tuple[str | None, FunctionInfo | ClassInfo]]:
     """The functions and classes of the file that its own decorators store in the dictionary `name`, by their keys."""
-    if not module.parsed.mentions([f"{name}["]):
+    if module.parts.text and not module.matches(rf"{name}\["):
         return
     stores = {function.name for function in module.functions.values() if _stores(function.node, name)}
     if not stores:

@@ -141,7 +141,7 @@ _INFORMATIVE = (ast.Attribute, ast.Call, ast.BinOp, ast.Subscript, ast.Compare)
 
 def used(function: FunctionInfo, name: str, layers: frozenset[str]) -> Value:
     """What a parameter is by its use; `layers` are the attributes of self that hold layers of torch.nn."""
-    parsed = function.module.parsed
+    parsed = function.module.parts
     by_type, by_name = parsed.by_type(function.node), parsed.kept(function.node, _nodes_by_name)
     end = _end_of_parameter(function.node, name) if name in function.parameters else float("inf")
     nodes = [node for node in by_name.get(name, ()) if node.lineno <= end]  # type: ignore[attr-defined] # expressions

@@ -128,7 +128,7 @@ KEPT_CHARACTERS = 4_000_000
 
 
 class FileStore:
-    """What is on the disk, as this run first saw it."""
+    """What is on the disk, as this run first saw it. Trees of a run before it are taken over (`renewed`)."""
 
     def __init__(self) -> None:
         self._parsed: OrderedDict[Path, Parsed | None] = OrderedDict()
@@ -137,6 +137,20 @@ class FileStore:
         self._names: dict[str, frozenset[str]] = {}
         self._lines: dict[str, list[str]] = {}
         self._given: dict[Path, str] = {}
+        self._before: dict[Path, tuple[str | None, Parsed]] = {}
+
+    def renewed(self) -> FileStore:
+        """For a later run of the same process: files are read again, and parsed again where they have changed."""
+        later, size = FileStore(), 0
+        newest = [
+            (path, (self._digests.get(str(path)), parsed)) for path, parsed in reversed(self._parsed.items()) if parsed
+        ]
+        for path, tree in (*newest, *self._before.items()):
+            size += len(tree[1].text)
+            if size > KEPT_CHARACTERS:
+                break
+            later._before.setdefault(path, tree)
+        return later
 
     def give(self, path: Path, text: str) -> None:
         """Text that stands for the content of a path (stdin)."""
@@ -156,7 +170,9 @@ class FileStore:
             return self._parsed[path]
         try:
             text = self.text(path)
-            found = Parsed(ast.parse(text), text)
+            content, before = self._before.pop(path, (None, None))
+            is_same = before is not None and content is not None and content == self._digests[str(path)]
+            found = before if is_same else Parsed(ast.parse(text), text)
         except (SourceError, SyntaxError, ValueError, OSError, RecursionError, MemoryError):
             found = None  # a neighbour that cannot be read counts as none; checking it reports it
         self.keep(path, found)

@@ -11,11 +11,12 @@ from __future__ import annotations
 import ast
 import builtins
 import os
-from collections import Counter
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from exportlint.engine.source.dependence import Asked, Definitions, outline_of, top_level
 from exportlint.engine.source.parsed import FileStore, Parsed
 from exportlint.files import PROJECT_MARKERS
 
@@ -179,55 +180,61 @@ class ModuleInfo:
 
     name: str
     path: Path
-    parsed: Parsed
+    parts: Parsed
     project: Project
     is_package: bool = False
+    asked: Asked = field(default_factory=Asked)
+
+    @property
+    def parsed(self) -> Parsed:
+        """The whole file. Who looks at a part of a definition that was looked up takes `parts`, and who searches the
+        text `matches`: a judgement that saw all of a file is made again whenever anything in it changes."""
+        self.asked.whole = True
+        return self.parts
 
     @property
     def tree(self) -> ast.Module:
+        """The whole file, as `parsed`."""
         return self.parsed.tree
 
     @cached_property
     def classes(self) -> Mapping[str, ClassInfo]:
-        return {n.name: ClassInfo(n.name, n, self) for n in self._statements() if isinstance(n, ast.ClassDef)}
+        nodes = (n for n in top_level(self.parts.tree) if isinstance(n, ast.ClassDef))
+        return Definitions({n.name: ClassInfo(n.name, n, self) for n in nodes}, self.asked)
 
     @cached_property
     def functions(self) -> Mapping[str, FunctionInfo]:
         kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-        return {n.name: FunctionInfo(n.name, n, self) for n in self._statements() if isinstance(n, kinds)}
+        nodes = (n for n in top_level(self.parts.tree) if isinstance(n, kinds))
+        return Definitions({n.name: FunctionInfo(n.name, n, self) for n in nodes}, self.asked)
 
     def is_constant(self, name: str) -> bool:
         """Is the name bound once in the file, by a plain statement of its top level?"""
-        return self._bound[name] == 1 and name in self._plainly_assigned
+        self.asked.constants[name] = answer = outline_of(self.parts).is_constant(name)
+        return answer
 
-    @cached_property
-    def _bound(self) -> Counter[str]:
-        by_type = self.parsed.by_type(self.tree)
-        stored = (n.id for n in by_type.get(ast.Name, ()) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
-        declared = (name for n in by_type.get(ast.Global, ()) if isinstance(n, ast.Global) for name in n.names)
-        return Counter([*stored, *declared])
-
-    @cached_property
-    def _plainly_assigned(self) -> frozenset[str]:
-        assigns = (node for node in self.tree.body if isinstance(node, ast.Assign))
-        return frozenset(t.id for node in assigns for t in node.targets if isinstance(t, ast.Name))
+    def matches(self, pattern: str) -> bool:
+        """Does a regular expression match anywhere in the text?"""
+        if pattern not in self.asked.matches:
+            self.asked.matches[pattern] = re.search(pattern, self.parts.text) is not None
+        return self.asked.matches[pattern]
 
     @cached_property
     def assignments(self) -> Mapping[str, ast.expr]:
         """Module-level `NAME = expression`; the last one wins."""
         found: dict[str, ast.expr] = {}
-        for n in self._statements():
+        for n in top_level(self.parts.tree):
             if isinstance(n, ast.Assign):
                 found.update({t.id: n.value for t in n.targets if isinstance(t, ast.Name)})
             elif isinstance(n, ast.AnnAssign) and n.value and isinstance(n.target, ast.Name):
                 found[n.target.id] = n.value
-        return found
+        return Definitions(found, self.asked)
 
     @cached_property
     def imports(self) -> Mapping[str, str]:
         """Local name -> dotted name, for imports anywhere in the file (also inside functions)."""
         found: dict[str, str] = {}
-        for node in self.parsed.imports:
+        for node in self.parts.imports:
             if isinstance(node, ast.Import):
                 for a in node.names:
                     found[a.asname or a.name.partition(".")[0]] = a.name if a.asname else a.name.partition(".")[0]
@@ -239,7 +246,7 @@ class ModuleInfo:
     @cached_property
     def stars(self) -> tuple[str, ...]:
         """Modules whose names come in by `from m import *`."""
-        nodes = (n for n in self.tree.body if isinstance(n, ast.ImportFrom))
+        nodes = (n for n in self.parts.tree.body if isinstance(n, ast.ImportFrom))
         return tuple(self._absolute(n) for n in nodes if any(a.name == "*" for a in n.names))
 
     def dotted(self, node: ast.expr) -> str | None:
@@ -286,16 +293,6 @@ class ModuleInfo:
         kept = package[: len(package) - node.level + 1]
         return ".".join([*kept, *([node.module] if node.module else [])])
 
-    def _statements(self) -> Iterator[ast.stmt]:
-        """Top-level statements, those under `if` and `try` included."""
-        todo = list(reversed(self.tree.body))
-        while todo:
-            node = todo.pop()
-            yield node
-            if isinstance(node, ast.If | ast.Try):
-                inner = [*node.body, *(s for h in getattr(node, "handlers", []) for s in h.body), *node.orelse]
-                todo.extend(reversed(inner))
-
 
 Symbol = ClassInfo | FunctionInfo | ModuleInfo
 
@@ -335,6 +332,10 @@ class Project:
         module = self._by_path[path]
         assert module is not None  # noqa: S101 - `add` puts nothing else there
         return module
+
+    def opened(self, path: Path) -> ModuleInfo | None:
+        """A file that something led to; None for one that could not be parsed."""
+        return self._by_path.get(path)
 
     def file(self, path: Path) -> ModuleInfo | None:
         """The file at an absolute path; None where none is there, or none that can be parsed."""

@@ -90,7 +90,8 @@ def outlives_calls(cls: ClassInfo) -> bool:
     """
     if cls.is_module or cls.method("forward"):
         return True
-    return any(text.startswith(f"{cls.name}(") for text in _kept_on_self(cls.module.tree))
+    is_made = cls.module.matches(rf"\b{cls.name}\s*\(")
+    return is_made and any(text.startswith(f"{cls.name}(") for text in _kept_on_self(cls.module.tree))
 
 
 @lru_cache(maxsize=8)  # a file whose objects many models use is asked again for each of them
