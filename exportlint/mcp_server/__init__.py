@@ -1,1 +1,1 @@
-"""What agents ask over the Model Context Protocol, and the command line in a process of its own that answers."""
+"""What agents ask over the Model Context Protocol, answered by the command line in a process of its own."""

@@ -34,6 +34,19 @@ def explain(text: str) -> str:
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
+def brief(rule: str, torch: str | None, modes: Sequence[str]) -> str:
+    """The page of a rule, and what one torch version did with the models that fail; Markdown.
+
+    Empty for a name that no rule has.
+    """
+    info = all_rules().get(rule)
+    if info is None:
+        return ""
+    did = [f"- {mode}: {text}" for mode in modes if torch and (text := measured(info, torch, mode))]
+    title = f"What torch {torch} did with the models that fail:"
+    return "\n\n".join([f"**{info.name}**", info.page, *(["\n".join([title, "", *did])] if did else [])])
+
+
 def _called(word: str) -> Iterator[str] | None:
     name = word.lower()
     rule, case = all_rules().get(name.replace("_", "-")), lookup.exportdb_case(name.replace("-", "_"))

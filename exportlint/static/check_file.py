@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 # Python's own limit is 1000 calls; a text of 500 strings in a row is as deep a tree.
-_MOST_CALLS_DEEP = 5000
+MOST_CALLS_DEEP = 5000
 # A file that mentions none of these defines no module, exports nothing and is not looked into.
 _RELEVANT = re.compile(r"\btorch\b|\bforward\b")
 _PLEASE_REPORT = "please report it at https://github.com/exportlint/exportlint/issues"
@@ -85,7 +85,7 @@ def _deep_down(unit: _FileJudge) -> Judgement:
     """Judged with room for deep trees."""
     limit = sys.getrecursionlimit()
     try:
-        sys.setrecursionlimit(max(limit, _MOST_CALLS_DEEP))
+        sys.setrecursionlimit(max(limit, MOST_CALLS_DEEP))
         return unit.judged()
     finally:
         sys.setrecursionlimit(limit)

@@ -101,6 +101,11 @@ class StaticPass:
         # What was measured is read only when a rule has reported something.
         self._measured = cache(lambda name, in_python: _measured(self._by_name[name], options, in_python=in_python))
 
+    @property
+    def files(self) -> FileStore:
+        """The files as the last check read them."""
+        return self._known
+
     def check(self, files: Sequence[SourceFile], on_judged: OnJudged | None = None) -> StaticReport:
         """Judge the files as they are now, in the way of the function `check`."""
         self._known = self._known.renewed()

@@ -96,6 +96,36 @@ def read(text: str) -> Iterator[Suppression]:
             yield Suppression(*_place(comment, match), first, last, rules, written_for_us=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Insertion:
+    """Text that goes into a line, at a column from 1."""
+
+    line: int
+    column: int
+    text: str
+
+
+def silencing(text: str, line: int, rule: str, reason: str) -> Insertion | None:
+    """What makes a comment of the statement that begins or goes on in the line silence the rule; None: no comment fits.
+
+    It goes into a comment of ours that stands there, else to the end of the first line from there that can have one:
+    a string over several lines cannot.
+    """
+    for suppression in read(text):
+        names_some = suppression.written_for_us and suppression.rules and suppression.wrong is None
+        if names_some and suppression.first_line <= line <= (suppression.last_line or 0):
+            own = text.split("\n")[suppression.line - 1]
+            return Insertion(suppression.line, own.index("]", suppression.column - 1) + 1, f", {rule}")
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type in (tokenize.NEWLINE, tokenize.NL) and token.start[0] >= line:
+                end = len(text.split("\n")[token.start[0] - 1].rstrip())
+                return Insertion(token.start[0], end + 1, f"  # exportlint: ignore[{rule}] {reason}")
+    except (tokenize.TokenError, SyntaxError):  # the file does not parse, which is reported elsewhere
+        pass
+    return None
+
+
 def _names_us(text: str) -> bool:
     lower = text.lower()  # plain search in lower case is ten times faster than re.IGNORECASE
     return "exportlint:" in lower or ("noqa:" in lower and bool(_NOQA_OF_OURS.search(lower)))

@@ -166,6 +166,11 @@ def _targets_of(file: Path) -> Iterator[Target]:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError):
         return  # the static pass reports what is wrong with the file
+    yield from declared_in(tree, file)
+
+
+def declared_in(tree: ast.Module, file: Path) -> Iterator[Target]:
+    """The targets that the tree of the file declares."""
     path = file.as_posix()
     names = {name: node.lineno for node in tree.body for name in _assigned(node)}
     if {"model", EXAMPLE_ARGS} <= names.keys():

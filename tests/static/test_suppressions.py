@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exportlint.finding import Finding, Severity
-from exportlint.static.suppressions import Applied, apply
+from exportlint.static.suppressions import Applied, apply, silencing
 
 KNOWN = ("data-dependent-branch", "data-attribute", "unused-suppression", "graph-break")
 JUDGED = ("data-dependent-branch", "data-attribute", "unused-suppression")
@@ -109,3 +109,32 @@ def test_mistakes_in_comments_are_reported(comment: str, message: str) -> None:
 def test_the_complaint_itself_can_be_silenced() -> None:
     source = "a = 1  # exportlint: ignore[data-attribute, unused-suppression] differs by torch version\n"
     assert messages(run(source)) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "after"),
+    [
+        ("if x:\n    pass\n", 1, "if x:  # exportlint: ignore[graph-break] why\n    pass\n"),
+        ("y = f(\n    x,\n)", 1, "y = f(  # exportlint: ignore[graph-break] why\n    x,\n)"),
+        ("y = x + \\\n    1\n", 1, "y = x + \\\n    1  # exportlint: ignore[graph-break] why\n"),
+        ('y = f("""\n""")\n', 1, 'y = f("""\n""")  # exportlint: ignore[graph-break] why\n'),
+        ("y = x  # noqa\n", 1, "y = x  # noqa  # exportlint: ignore[graph-break] why\n"),
+        (
+            "y = x  # exportlint: ignore[data-attribute] so\n",
+            1,
+            "y = x  # exportlint: ignore[data-attribute, graph-break] so\n",
+        ),
+    ],
+)
+def test_a_comment_is_put_where_it_silences(source: str, line: int, after: str) -> None:
+    insertion = silencing(source, line, "graph-break", "why")
+    assert insertion is not None
+    lines = source.split("\n")
+    own = lines[insertion.line - 1]
+    lines[insertion.line - 1] = own[: insertion.column - 1] + insertion.text + own[insertion.column - 1 :]
+    assert "\n".join(lines) == after
+    assert run(after, ("graph-break", line), judged=()).kept == ()
+
+
+def test_no_comment_fits_into_what_cannot_be_parsed() -> None:
+    assert silencing("y = f(", 1, "graph-break", "why") is None

@@ -1,0 +1,1 @@
+"""What editors ask over the Language Server Protocol: findings while a file is typed, what is believed, and trials."""

@@ -1,0 +1,67 @@
+"""Findings of files while they are edited, in a process that lives longer than one judgement."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from exportlint.files import SourceFile, shown
+from exportlint.finding import Wanted
+from exportlint.static.static_pass import StaticOptions, StaticPass, StaticReport
+from exportlint.workflow.linting import declared_targets
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from exportlint.config.settings import Config
+    from exportlint.engine.values.abstract_value import Span, Value
+
+
+class LivingCheck:
+    """Findings of files while they change. Paths are absolute, with links followed.
+
+    What lies on the disk is read anew by every check; what did not change is neither parsed nor judged again.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._targets = tuple(declared_targets(config))
+        self._given: dict[Path, str] = {}
+        options = StaticOptions(
+            config.torch,
+            config.modes,
+            targets=self._targets,
+            lowerings=config.lower,
+            settings=config.lowerings,
+            rewrites=Wanted.FIRST,
+            purpose=config.purpose,
+        )
+        self._pass = StaticPass(config.rules(), options)
+
+    def give(self, path: Path, text: str) -> None:
+        """Text that stands for what lies in the file."""
+        self._given[path] = text
+
+    def drop(self, path: Path) -> None:
+        """What lies on the disk counts again."""
+        self._given.pop(path, None)
+
+    def check(self, paths: Sequence[Path]) -> StaticReport:
+        """Findings and problems of those files; the others that texts are given for are imported as these say."""
+        files = [SourceFile(path, shown(path), self._given.get(path)) for path in paths]
+        others = [SourceFile(path, shown(path), text) for path, text in self._given.items() if path not in paths]
+        report = self._pass.check((*files, *others))
+        wanted = {file.shown for file in files}
+        return StaticReport(
+            tuple(one for one in report.findings if one.path in wanted),
+            tuple(one for one in report.problems if one.path in wanted),
+            len(files),
+        )
+
+    def beliefs(self, path: Path) -> Mapping[Span, Value]:
+        """What the engine knows of places of the file; places are in ast's byte columns."""
+        from exportlint.static.beliefs import beliefs_after  # noqa: PLC0415 (libcst, which only a hover needs)
+
+        files = self._pass.files.renewed()
+        for given, text in self._given.items():
+            files.give(given, text)
+        return beliefs_after(path, files, self._targets).get(path, {})
