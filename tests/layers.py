@@ -296,6 +296,7 @@ LAYERS: dict[str, set[str]] = {
         "exportlint.repair",
         "exportlint.repro",
         "exportlint.output",
+        "exportlint.pages",
         "exportlint.config",
         "msgspec",
         "platformdirs",

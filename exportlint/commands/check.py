@@ -20,7 +20,7 @@ from exportlint.commands.reporting import finish
 from exportlint.config.settings import CommandLine, load_config
 from exportlint.errors import UserError
 from exportlint.finding import Wanted
-from exportlint.output import CARRY_EDITS
+from exportlint.output import SHOWN_REWRITES
 from exportlint.workflow.linting import collect_files, lint_files
 from exportlint.workflow.lowering_choice import for_linting
 
@@ -51,7 +51,7 @@ def command(paths: tuple[str, ...], **options: Any) -> int:
     _refuse_trial_options(how)
     config = for_linting(flat(how.lower), load_config(near, asked))
     found = collect_files(named, options["stdin_filename"], config)
-    rewrites = Wanted.FIRST if output.output_format in CARRY_EDITS else Wanted.NONE
+    rewrites = SHOWN_REWRITES.get(output.output_format, Wanted.NONE)
     gathered = lint_files(found, config, jobs=how.jobs, cache=not options["no_cache"], rewrites=rewrites)
     return finish(gathered, config, output)
 

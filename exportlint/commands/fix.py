@@ -26,6 +26,7 @@ from exportlint.commands.reporting import CLEAN, FAILED, FINDINGS, SIGNALLED, re
 from exportlint.config.settings import CommandLine, load_config
 from exportlint.errors import UserError
 from exportlint.finding import Evidence, Severity, Wanted
+from exportlint.output import AGENT
 from exportlint.output.repair_text import diff_text, ladders_text, left_text, rejected_text
 from exportlint.repair.improvement import breaking_lines, failed, functions_left, is_shown, operators_in_graphs, runs
 from exportlint.repair.rounds import Stopped
@@ -52,6 +53,9 @@ _UNSAFE = (
 )
 
 
+FORMATS = ("full", "json", AGENT)
+
+
 @click.command("fix", cls=BeforeDashes)
 @click.argument("paths", nargs=-1, metavar="[PATH]… [-- SCRIPT_ARGUMENTS]")
 @target_options
@@ -69,9 +73,7 @@ _UNSAFE = (
 @rule_options
 @means_options
 @lower_option("Targets of deployment that the result has to run on.")
-@click.option(
-    "--output-format", type=NearChoice(("full", "json")), default="full", show_default=True, help="full | json"
-)
+@click.option("--output-format", type=NearChoice(FORMATS), default="full", show_default=True, help=" | ".join(FORMATS))
 @click.pass_context
 def command(ctx: click.Context, /, paths: tuple[str, ...], names: tuple[str, ...], **options: Any) -> int:
     """Rewrite what torch.export refuses or gets wrong, and show it as a diff.
@@ -154,13 +156,13 @@ def _tried(targets: Sequence[Target], config: Config, options: dict[str, Any]) -
         say("a target that does not load cannot be compared: what follows of its file was not tried")
         return max(FINDINGS, _by_construction(files, config, options))
     left = [one for one in done.after.findings if is_shown(one)]
-    if not options["writes"]:  # the lines of what a person has before the eyes
+    if not options["writes"] or options["output_format"] == AGENT:  # the lines of what a person has before the eyes
         left = [replace(one, line=done.edition.line_before(one.path, one.line)) for one in left]
     if options["output_format"] == "full":
         ladders = ladders_text(done.before.targets, done.after.targets, render_options(None), done.costs)
         write(ladders + rejected_text(done.rejected))
     say_problems(done.after.problems)
-    shown = _shown(done.edition, left, options, done)
+    shown = _shown(done.edition, left, options, done.before, config, done)
     return _ended(done, options, shown)
 
 
@@ -218,11 +220,12 @@ def _by_construction(paths: Sequence[str], config: Config, options: dict[str, An
     from exportlint.workflow.report_building import build_report  # noqa: PLC0415
 
     gathered = lint_files(collect_files(paths, None, config), config, rewrites=Wanted.ALL)
-    edition, left = rewritten(build_report(gathered, config).findings, unsafe=options["unsafe"])
+    report = build_report(gathered, config)
+    edition, left = rewritten(report.findings, unsafe=options["unsafe"])
     if left and not options["unsafe"] and options["output_format"] == "full":
         say("rewrites for what is left are to be tried: `exportlint fix FILE.py:CLASS`, or with --model and --args")
     say_problems(gathered.problems)
-    shown = _shown(edition, left, options)
+    shown = _shown(edition, left, options, report, config)
     if options["unsafe"] and edition.texts:
         say("none of this was tried: `exportlint fix FILE.py:CLASS`, or with --model and --args, tries it")
         shown = FINDINGS
@@ -230,11 +233,22 @@ def _by_construction(paths: Sequence[str], config: Config, options: dict[str, An
 
 
 def _shown(
-    edition: Edition, left: Sequence[Finding], options: dict[str, Any], done: Repaired[Report] | None = None
+    edition: Edition,
+    left: Sequence[Finding],
+    options: dict[str, Any],
+    report: Report,
+    config: Config,
+    done: Repaired[Report] | None = None,
 ) -> int:
     lines = list(edition.diff())
     if options["output_format"] == "json":
         write(json.dumps(_data(lines, edition, left, done), indent=2) + "\n")
+    elif options["output_format"] == AGENT:
+        from exportlint.output.agent_repair import repair_for_agents  # noqa: PLC0415 (the engine and the pages, if asked)
+        from exportlint.workflow.background import background_of  # noqa: PLC0415 (as above)
+
+        behind = replace(report, background=background_of(config, report.targets))
+        write(repair_for_agents(edition, left, behind, done))
     else:
         write(diff_text(lines, render_options(None)) + left_text(left))
     if (root := edition.root) != Path.cwd().resolve() and lines:

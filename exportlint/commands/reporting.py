@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from exportlint.errors import UserError
 from exportlint.finding import Severity
-from exportlint.output import render
+from exportlint.output import AGENT, render
 from exportlint.output.report import RenderOptions, Report, Shown
 from exportlint.workflow.progress import say
 from exportlint.workflow.report_building import Gathered, build_report
@@ -41,6 +41,10 @@ def finish(gathered: Gathered, config: Config, output: Output, *, operators: boo
         from exportlint.workflow.trials import next_step  # noqa: PLC0415 (the trial's modules, after trials only)
 
         made = replace(made, next_step=next_step(made))
+    if output.output_format == AGENT:
+        from exportlint.workflow.background import background_of  # noqa: PLC0415 (the engine and the fixtures' pages)
+
+        made = replace(made, background=background_of(config, made.targets))
     options = replace(render_options(output.output_file), statistics=output.statistics)
     text = render(output.output_format, made, options)
     if output.output_file:

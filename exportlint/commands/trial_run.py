@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from exportlint.commands.options import flat
 from exportlint.commands.reporting import finish
 from exportlint.errors import UserError
+from exportlint.finding import Wanted
+from exportlint.output import SHOWN_REWRITES
 from exportlint.trial.protocol.options import TrialOptions
 from exportlint.trial.protocol.purposes import COMPILE, EXPORT
 from exportlint.workflow.lowering_choice import chosen_lowerings, lowering_options
@@ -54,7 +56,16 @@ def try_and_report(
     options = _options(how, config, cache=cache)
     if not options.lower and (asked := _only_with_lower(how)):
         raise UserError(f"{asked} is about what --lower compiles: name the targets, or `--lower all`")
-    examined = examine(targets, found, config, options, save_repro=how.save_repro, artifacts=how.artifacts, cache=cache)
+    examined = examine(
+        targets,
+        found,
+        config,
+        options,
+        save_repro=how.save_repro,
+        artifacts=how.artifacts,
+        cache=cache,
+        rewrites=SHOWN_REWRITES.get(output.output_format, Wanted.FIRST),
+    )
     return finish(examined.gathered, examined.config, output, operators="operators" in how.show)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from exportlint.finding import Wanted
+
 if TYPE_CHECKING:
     from exportlint.output.report import RenderOptions, Report
 
@@ -13,9 +15,12 @@ FORMATS = {
     "concise": "exportlint.output.concise",
     "json": "exportlint.output.json_report",
     "github": "exportlint.output.github",
+    "agent": "exportlint.output.agent",
 }
+AGENT = "agent"  # it alone asks for what stands behind a report
 
-CARRY_EDITS = frozenset({"json", "github"})  # the formats that show what a fix writes
+# Which rewrites a format shows; none of the others.
+SHOWN_REWRITES = {"json": Wanted.FIRST, "github": Wanted.FIRST, AGENT: Wanted.ALL}
 
 
 def render(name: str, report: Report, options: RenderOptions) -> str:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from exportlint.finding import Finding, Problem, Severity
+from exportlint.output.background import NOTHING_BEHIND, Background
 from exportlint.trial.protocol.purposes import COMPILE, EXPORT
 from exportlint.trial.protocol.stages import SCRIPT
 
@@ -62,6 +63,7 @@ class Report:
     when asked for, by `also`, and never count.
 
     `source` gives a line of a file, or None when there is no such line. `next_step` comes after trials only.
+    `background`: what else is known of a finding, for the format that asks for it.
     """
 
     torch: str | None
@@ -77,6 +79,7 @@ class Report:
     next_step: NextStep | None = None
     purpose: str = EXPORT
     source: Callable[[str, int], str | None] = field(default=_no_source, compare=False)
+    background: Background = field(default=NOTHING_BEHIND, compare=False)
 
     @property
     def shown(self) -> tuple[Finding, ...]:

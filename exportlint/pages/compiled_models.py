@@ -173,6 +173,11 @@ def _likeness(one: Mapping[str, str], other: Mapping[str, str]) -> float:
     return alike + (_SAME_INPUTS if one.get("inputs") == other.get("inputs") else 0.0)
 
 
+def likeness(fixture: Fixture, one: FixtureClass, other: FixtureClass) -> float:
+    """Of the code of two classes, the more the higher; what is below 70 is another model."""
+    return _likeness(_code(fixture, one), _code(fixture, other))
+
+
 def breaking(gb_id: str) -> list[Breaking]:
     """The rules whose Bad classes torch.compile breaks under the id; the one with the most first.
 

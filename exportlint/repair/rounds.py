@@ -95,10 +95,12 @@ class ComparedInEager(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A rewrite that was tried and not taken, or never tried because it breaks the file, and why."""
+    """A rewrite that was tried and not taken, or never tried because it breaks the file, and why. `on`: what its edits
+    are edits of; None where they are of several texts, one after the other."""
 
     proposal: Proposal
     why: str
+    on: Edition | None = None
 
 
 @dataclass
@@ -227,7 +229,7 @@ class _Rounds(Generic[T]):
             if step.why is None:
                 return self._taken(step)
             self.proposals.refuted.add(step.proposal.keys)
-            self.state.rejected.append(Rejected(step.proposal, step.why))
+            self.state.rejected.append(Rejected(step.proposal, step.why, self.state.edition))
             if step.is_wrong and len(step.proposal.parts) > 1:
                 self._refute_the_wrong_ones(step.proposal.parts, self.state.edition)
             if step.is_harmless:
@@ -261,7 +263,7 @@ class _Rounds(Generic[T]):
         why = self._why_not_run(proposal, edited, edition) or self.in_eager(edited)
         if why is not None and len(proposal.parts) == 1:
             self.proposals.refuted.add(proposal.keys)
-            self.state.rejected.append(Rejected(proposal, why))
+            self.state.rejected.append(Rejected(proposal, why, edition))
         return why is not None
 
     def _step_after(self, harmless: list[_TriedRewrite[T]]) -> bool:

@@ -11,6 +11,7 @@ import os
 import re
 import sys
 import traceback
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import islice
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 
 # Python's own limit is 1000 calls; a text of 500 strings in a row is as deep a tree.
-MOST_CALLS_DEEP = 5000
+_MOST_CALLS_DEEP = 5000
 # A file that mentions none of these defines no module, exports nothing and is not looked into.
 _RELEVANT = re.compile(r"\btorch\b|\bforward\b")
 _PLEASE_REPORT = "please report it at https://github.com/exportlint/exportlint/issues"
@@ -83,13 +84,22 @@ def check_file(
 
 def _deep_down(unit: _FileJudge) -> Judgement:
     """Judged with room for deep trees."""
+    try:
+        with room_for_deep_trees():
+            return unit.judged()
+    finally:
+        unit.project.close()
+
+
+@contextmanager
+def room_for_deep_trees() -> Iterator[None]:
+    """Inside, calls may go as deep as the tree of a long text does."""
     limit = sys.getrecursionlimit()
     try:
-        sys.setrecursionlimit(max(limit, MOST_CALLS_DEEP))
-        return unit.judged()
+        sys.setrecursionlimit(max(limit, _MOST_CALLS_DEEP))
+        yield
     finally:
         sys.setrecursionlimit(limit)
-        unit.project.close()
 
 
 def _judgement_without_rules(

@@ -53,7 +53,7 @@ def lint_files(
     from exportlint.static.static_pass import StaticOptions, check  # noqa: PLC0415 (after the arguments hold)
 
     folder = cache_folder() if cache else None
-    declared = (*declared_targets(config), *(_target(*parts, Path.cwd()) for parts in targets))
+    declared = declared_targets(config, targets)
     options = StaticOptions(
         config.torch,
         config.modes,
@@ -71,7 +71,12 @@ def lint_files(
     return Gathered(found.files, report.files, report.findings, (*found.problems, *report.problems))
 
 
-def declared_targets(config: Config) -> Iterator[DeclaredTarget]:
+def declared_targets(config: Config, targets: Sequence[tuple[str, str, str | None]] = ()) -> tuple[DeclaredTarget, ...]:
+    """Those of the configuration, and others by their model, args and kwargs, relative to the folder of the process."""
+    return (*_declared(config), *(_target(*parts, Path.cwd()) for parts in targets))
+
+
+def _declared(config: Config) -> Iterator[DeclaredTarget]:
     """The targets of pyproject.toml; their files are relative to it, wherever the command was started."""
     for table in config.targets.values():
         if table.model and table.args:

@@ -24,7 +24,7 @@ class LivingCheck:
     """
 
     def __init__(self, config: Config) -> None:
-        self._targets = tuple(declared_targets(config))
+        self._targets = declared_targets(config)
         self._given: dict[Path, str] = {}
         options = StaticOptions(
             config.torch,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from exportlint.finding import Applicability, Edit, Evidence, Finding, Fix, Link, Problem, Severity
+from exportlint.output.background import Background, KnownRewrite, MeasuredExample
 from exportlint.output.report import NextStep, Report, Shown
 from exportlint.trial.protocol.operator_support import OperatorRow, OperatorSupport
 from exportlint.trial.protocol.result import StageResult, TargetReport
@@ -136,6 +137,21 @@ def source(path: str, line: int) -> str | None:
     return lines[line - 1] if line <= len(lines) else None
 
 
+WHERE = MeasuredExample(
+    "GoodWhere",
+    "a model of what to write instead",
+    "torch 2.13.0: exports in non-strict and strict",
+    ("class GoodWhere:", "    x = 1"),
+)
+BACKGROUND = Background(
+    beliefs=lambda finding: {4: ("x: tensor, 2 dims; from `x` of forward, line 3",)} if finding is BRANCH else {},
+    examples=lambda finding: [WHERE] if finding is BRANCH else [],
+    tried=lambda finding: (
+        [KnownRewrite("stay with the tensor", "not taken: what failed fails as before", ("-x", "+y"))]
+        if finding is DATA
+        else []
+    ),
+)
 REPORT = Report(
     "2.13.0",
     "both",
@@ -148,5 +164,6 @@ REPORT = Report(
     also=Shown(cleared=True, suppressed=True, operators=True),
     next_step=NextStep("Next, src/model.py:4: see what to write instead", "exportlint explain data-dependent-branch"),
     source=source,
+    background=BACKGROUND,
 )
 CLEAN = Report("2.13.0", "non-strict", 1)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from exportlint.engine.source.parsed import FileStore
-from exportlint.language_server.belief_text import described
-from exportlint.static.beliefs import beliefs_of_file
+from exportlint.engine.values.in_words import in_words
+from exportlint.static.beliefs import beliefs_after
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,6 +62,6 @@ def test_an_expression_is_told_in_a_line(tmp_path: Path, code: str, words: str) 
     )
     node = call.args[0]
     place = (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
-    beliefs = beliefs_of_file(path, FileStore())
-    told = described(beliefs[place], path) if place in beliefs else ""
+    beliefs = beliefs_after(path, FileStore()).get(path, {})
+    told = in_words(beliefs[place], path) if place in beliefs else ""
     assert told.partition(";")[0] == words
