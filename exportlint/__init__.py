@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from exportlint.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from exportlint.engine.source.parsed import Parsed, last_name
+    from exportlint.engine.source.parsed import Parsed, last_name, walked
     from exportlint.engine.source.symbols import ClassInfo, FunctionInfo, ModuleInfo
     from exportlint.engine.values.abstract_value import ExportCall, Kind, Source, Value
     from exportlint.engine.values.extents import Declaration
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 _NAMES_OF_MODULES = {
-    "engine.source.parsed": "Parsed last_name",
+    "engine.source.parsed": "Parsed last_name walked",
     "engine.source.symbols": "ClassInfo FunctionInfo ModuleInfo",
     "engine.values.abstract_value": "ExportCall Kind Source Value",
     "engine.values.extents": "Declaration",
@@ -170,6 +170,7 @@ __all__ = [
     "suppressing",
     "text_argument",
     "use_of",
+    "walked",
     "written_in_place",
 ]
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Kind, Rule, Severity, Visitor, called
+from exportlint import Case, Kind, Rule, Severity, Visitor, called, walked
 
 if TYPE_CHECKING:
     from exportlint import Called, Code, FunctionInfo, Sketch
@@ -174,8 +174,8 @@ class _Timing:
 
     def __init__(self, sketch: Sketch, function: FunctionInfo) -> None:
         self._function = function
-        self._parents = {child: node for node in ast.walk(function.node) for child in ast.iter_child_nodes(node)}
-        names = [node for node in ast.walk(function.node) if isinstance(node, ast.Name)]
+        self._parents = {child: node for node in walked(function.node) for child in ast.iter_child_nodes(node)}
+        names = [node for node in walked(function.node) if isinstance(node, ast.Name)]
         self._read = [node for node in names if isinstance(node.ctx, ast.Load)]
         bound = [node for node in names if not isinstance(node.ctx, ast.Load)]
         self._timers = {node.id for node in bound}
@@ -221,8 +221,8 @@ class _Timing:
 
 def _reads(node: ast.AST, name: str) -> bool:
     """Is the name read, other than by a statement such as `name.append(…)` or `name[key] = …`?"""
-    parents = {child: inner for inner in ast.walk(node) for child in ast.iter_child_nodes(inner)}
-    for part in ast.walk(node):
+    parents = {child: inner for inner in walked(node) for child in ast.iter_child_nodes(inner)}
+    for part in walked(node):
         if isinstance(part, ast.Name | ast.Attribute) and isinstance(part.ctx, ast.Load) and ast.unparse(part) == name:
             parent = parents[part]
             call = parents.get(parent)

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Asked, Case, Code, Instead, Kind, Severity, Source, TruthRule, called, of_a_size
+from exportlint import Asked, Case, Code, Instead, Kind, Severity, Source, TruthRule, called, of_a_size, walked
 
 if TYPE_CHECKING:
     from exportlint import Called, Sketch, Value
@@ -387,7 +387,7 @@ class DataDependentBranch(TruthRule):
             return
         if any(arg.keyword and arg.keyword.value == "validate_args" for arg in node.args):
             return
-        if any(isinstance(n, ast.Attribute) and n.attr == _NO_CHECK for n in ast.walk(self.code.module.tree)):
+        if any(isinstance(n, ast.Attribute) and n.attr == _NO_CHECK for n in walked(self.code.module.tree)):
             return
         tensors = self._tensors(node)
         values = [self.code.value(arg.value) for arg in node.args]

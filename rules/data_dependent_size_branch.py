@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Asked, Case, Instead, Severity, TruthRule, asked_for_truth, called, of_a_size
+from exportlint import Asked, Case, Instead, Severity, TruthRule, asked_for_truth, called, of_a_size, walked
 
 if TYPE_CHECKING:
     from exportlint import Code, Value
@@ -70,7 +70,7 @@ class DataDependentSizeBranch(TruthRule):
         """Is a number that was read, or a size that depends on data, asked for its truth or looped over?"""
         sketch = code.sketch
         loops = [loop.iter for loop in sketch.nodes(ast.For)] + [loop.iter for loop in sketch.nodes(ast.comprehension)]
-        over = (sketch.value(part) for iterated in loops for part in ast.walk(iterated))
+        over = (sketch.value(part) for iterated in loops for part in walked(iterated))
         tested = (*asked_for_truth(sketch), *(node.subject for node in sketch.nodes(ast.Match)))
         return any(sketch.value(node).is_unbacked for node in tested) or any(
             value.is_unbacked or value.unbacked for value in over

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Declaration, Rule, Severity, called, dims_of, extent_of
+from exportlint import Case, Declaration, Rule, Severity, called, dims_of, extent_of, walked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -395,9 +395,9 @@ def _declared(module: ModuleInfo) -> dict[str, set[int]]:
 def _specs(tree: ast.Module) -> dict[str, set[int]]:
     """Argument -> dims declared dynamic, over all dictionaries of the file that look like `{"x": {0: dim}}`."""
     found: dict[str, set[int]] = {}
-    if not any(_names_dim(node) for node in ast.walk(tree)):
+    if not any(_names_dim(node) for node in walked(tree)):
         return found
-    for node in ast.walk(tree):
+    for node in walked(tree):
         if isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):
                 if isinstance(key, ast.Constant) and isinstance(key.value, str) and (dims := set(_dims(value))):
@@ -432,7 +432,7 @@ def _is_dim(node: ast.expr) -> bool:
 def _range(tree: ast.Module) -> tuple[int | None, float | None]:
     """The widest range that the file declares: 0 and 1 are special to torch, so AUTO and DYNAMIC start at 2."""
     lows, highs = [], []
-    for node in ast.walk(tree):
+    for node in walked(tree):
         if isinstance(node, ast.Call) and _DIM.search(ast.unparse(node.func)):
             words = {w.arg: w.value.value for w in node.keywords if isinstance(w.value, ast.Constant)}
             low, high = words.get("min"), words.get("max")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, ClassInfo, FunctionInfo, ScriptRule, Severity, called, functions_below
+from exportlint import Case, ClassInfo, FunctionInfo, ScriptRule, Severity, called, functions_below, walked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -110,7 +110,7 @@ class ExportInTrainMode(ScriptRule):
     def leave_For(self, original_node: cst.For) -> None:
         """`for part in model.modules(): part.eval()` may switch anything of the model."""
         if _switches(_syntax(original_node)):
-            parts = ast.walk(_syntax(original_node.iter))
+            parts = walked(_syntax(original_node.iter))
             names = (cst.Name(part.id) for part in parts if isinstance(part, ast.Name))
             self._touched.update(id(self.unchained(name)[0]) for name in names)
 
@@ -197,7 +197,7 @@ class ExportInTrainMode(ScriptRule):
         return any(map(self._builds, below)) and not any(_switches(function.node) for function in below)
 
     def _builds(self, function: FunctionInfo) -> bool:
-        calls = (node.func for node in ast.walk(function.node) if isinstance(node, ast.Call))
+        calls = (node.func for node in walked(function.node) if isinstance(node, ast.Call))
         classes = (self._class_named(func, function.module) for func in calls)
         return any(cls is not None and cls.is_module for cls in classes)
 
@@ -304,7 +304,7 @@ class _Reader:
 
     def _functional(self, cls: ClassInfo, path: tuple[str, ...], *, certain: bool) -> Iterator[_Part]:
         """`F.dropout(x, p, self.training)`: without the flag it is on in either mode."""
-        for node in ast.walk(cls.node):
+        for node in walked(cls.node):
             if isinstance(node, ast.Call) and cls.module.dotted(node.func) in _FUNCTIONAL:
                 given = [*node.args, *(word.value for word in node.keywords)]
                 if any(ast.unparse(value) == "self.training" for value in given):
@@ -363,7 +363,7 @@ def _construction(base: ClassInfo, cls: ClassInfo) -> Iterator[FunctionInfo]:
         if function.name not in seen:
             seen.add(function.name)
             yield function
-            calls = (node.func for node in ast.walk(function.node) if isinstance(node, ast.Call))
+            calls = (node.func for node in walked(function.node) if isinstance(node, ast.Call))
             names = (
                 func.attr for func in calls if isinstance(func, ast.Attribute) and ast.unparse(func.value) == "self"
             )
@@ -388,10 +388,10 @@ def _kept(body: Iterable[ast.AST], *, sure: bool = True) -> Iterator[tuple[str, 
 
 def _switches(node: ast.AST, *, of_new: bool = True) -> bool:
     """Does it set a mode? `of_new`: or that of what it has just built, as in `Net().eval()`."""
-    for part in ast.walk(node):
+    for part in walked(node):
         match part:
             case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in _MODES:
-                if of_new or not any(isinstance(inner, ast.Call) for inner in ast.walk(owner)):
+                if of_new or not any(isinstance(inner, ast.Call) for inner in walked(owner)):
                     return True
             case ast.Attribute(attr="training", ctx=ast.Store()):
                 return True

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Code, Kind, Rule, Value, called, flat_targets, last_name, written_in_place
+from exportlint import Case, Code, Kind, Rule, Value, called, flat_targets, last_name, walked, written_in_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,7 +103,7 @@ def _moves_tensors(value: Value) -> bool:
     if value.kind is not Kind.INSTANCE or value.cls is None:
         return value.kind is Kind.UNKNOWN
     method = value.cls.method("to")
-    calls = (node for node in ast.walk(method.node) if isinstance(node, ast.Call)) if method else ()
+    calls = (node for node in walked(method.node) if isinstance(node, ast.Call)) if method else ()
     return "to" in {last_name(call.func) for call in calls}
 
 

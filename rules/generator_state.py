@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Code, Instead, Kind, Rule, is_part
+from exportlint import Case, Code, Instead, Kind, Rule, is_part, walked
 
 if TYPE_CHECKING:
     from exportlint import ModuleInfo, Sketch
@@ -146,7 +146,7 @@ def _makes_iterator(value: ast.expr, module: ModuleInfo) -> bool:
 
 
 def _yields(function: ast.AST) -> bool:
-    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(function))
+    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in walked(function))
 
 
 def _kept(code: Code) -> set[str]:

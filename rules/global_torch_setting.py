@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import CONTAINER_METHODS, Case, Rule
+from exportlint import CONTAINER_METHODS, Case, Rule, walked
 
 if TYPE_CHECKING:
     from exportlint import Code, FunctionInfo
@@ -119,5 +119,5 @@ def _keeps(method: FunctionInfo) -> bool:
         and isinstance(node.func, ast.Attribute)
         and node.func.attr in CONTAINER_METHODS
         and isinstance(node.func.value, ast.Attribute)
-        for node in ast.walk(method.node)
+        for node in walked(method.node)
     )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst  # noqa: TC002 - libcst reads the visitors' annotations
 
-from exportlint import Case, Instead, Rule
+from exportlint import Case, Instead, Rule, walked
 
 if TYPE_CHECKING:
     from exportlint import Code, FunctionInfo
@@ -107,7 +107,7 @@ def _disabled(function: FunctionInfo) -> bool:
 
 def _gives_disabled(decorator: FunctionInfo) -> bool:
     """`def eager_only(fn): return torch.compiler.disable(fn)`."""
-    returned = (n.value for n in ast.walk(decorator.node) if isinstance(n, ast.Return))
+    returned = (n.value for n in walked(decorator.node) if isinstance(n, ast.Return))
     return any(isinstance(value, ast.Call) and decorator.module.dotted(value.func) in _DISABLE for value in returned)
 
 

@@ -33,6 +33,7 @@ from exportlint import (
     is_part,
     root_name,
     text_argument,
+    walked,
 )
 
 _COPY = "work on a copy (`{{**batch}}`, `[*items]`) and return what the caller needs"
@@ -149,7 +150,7 @@ def _keys_made(code: Code) -> set[str]:
     is written under them is that state, which callers have from the module and give back to it."""
     methods = (one for one in (code.cls.node.body if code.cls else ()) if isinstance(one, ast.FunctionDef))
     others = (one for one in methods if one.name != "forward" and code.function and one is not code.function.node)
-    dicts = (part.value for one in others for part in ast.walk(one) if isinstance(part, ast.Return))
+    dicts = (part.value for one in others for part in walked(one) if isinstance(part, ast.Return))
     keys = (key for made in dicts if isinstance(made, ast.Dict) for key in made.keys)
     return {key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)}
 

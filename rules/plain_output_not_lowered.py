@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Instead, Kind, Rule, Severity
+from exportlint import Case, Instead, Kind, Rule, Severity, walked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,8 +85,8 @@ def _is_part(code: Code) -> bool:
 def _makers(_file: Parsed, tree: ast.AST) -> dict[str, set[str]]:
     """By the names that are called, the classes that call them."""
     found: dict[str, set[str]] = {}
-    for cls in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
-        for node in ast.walk(cls):
+    for cls in (node for node in walked(tree) if isinstance(node, ast.ClassDef)):
+        for node in walked(cls):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 found.setdefault(node.func.id, set()).add(cls.name)
     return found

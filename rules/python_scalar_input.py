@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import libcst as cst
 
-from exportlint import Case, Instead, Rule, Scope, Severity, Visitor, called, last_name
+from exportlint import Case, Instead, Rule, Scope, Severity, Visitor, called, last_name, walked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,7 +141,7 @@ def _may_take_number(parsed: Parsed, forward: ast.FunctionDef) -> bool:
 def _given_numbers(parsed: Parsed, count: int) -> dict[int, str]:
     """The places at which a function that makes inputs, so many of them, gives a number that is written there."""
     makers = (one for one in parsed.tree.body if isinstance(one, ast.FunctionDef) and _INPUTS.search(one.name))
-    returned = (one.value for maker in makers for one in ast.walk(maker) if isinstance(one, ast.Return))
+    returned = (one.value for maker in makers for one in walked(maker) if isinstance(one, ast.Return))
     tuples = (one.elts for one in returned if isinstance(one, ast.Tuple) and len(one.elts) == count)
     numbers = (
         (place, one.value) for given in tuples for place, one in enumerate(given) if isinstance(one, ast.Constant)
@@ -152,7 +152,7 @@ def _given_numbers(parsed: Parsed, count: int) -> dict[int, str]:
 
 def _used(forward: ast.FunctionDef) -> Iterator[str]:
     """The names that are used as sizes, counts or words."""
-    for node in ast.walk(forward):
+    for node in walked(forward):
         match node:
             case ast.keyword(arg=word, value=ast.Name(id=name)) if word in _SIZES | _WORDS:
                 yield name

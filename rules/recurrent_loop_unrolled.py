@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Kind, Rule, Severity, Visitor, called, dims_of, extent_of, flat_targets
+from exportlint import Case, Kind, Rule, Severity, Visitor, called, dims_of, extent_of, flat_targets, walked
 
 if TYPE_CHECKING:
     from exportlint import Code
@@ -54,7 +54,7 @@ class RecurrentLoopUnrolled(Rule):
         sketch = code.sketch
         if any(True for _ in sketch.nodes(ast.While)):
             return True
-        parts = [part for loop in sketch.nodes(ast.For) for part in ast.walk(loop.iter)]
+        parts = [part for loop in sketch.nodes(ast.For) for part in walked(loop.iter)]
         values = map(sketch.value, parts)
         return any(getattr(part, "attr", "") in {"unbind", "split", "chunk"} for part in parts) or any(
             value.is_tensor or value.kind is Kind.SIZE for value in values

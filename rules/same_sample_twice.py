@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Code, ScriptRule, Severity, argument
+from exportlint import Case, Code, ScriptRule, Severity, argument, walked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,7 +103,7 @@ def _kept_samples(code: Code) -> Iterator[ast.expr]:
     functions = list(code.sketch.nodes(ast.FunctionDef))
     for node in functions:
         if _SAMPLES.fullmatch(node.name):
-            yield from (part.value for part in ast.walk(node) if isinstance(part, ast.Return) and part.value)
+            yield from (part.value for part in walked(node) if isinstance(part, ast.Return) and part.value)
     for assign in code.sketch.nodes(ast.Assign):
         named = any(isinstance(target, ast.Name) and _SAMPLES.fullmatch(target.id) for target in assign.targets)
         if named and not any(node.lineno <= assign.lineno <= (node.end_lineno or 0) for node in functions):
@@ -115,7 +115,7 @@ def _may_repeat(node: ast.expr) -> bool:
         case ast.BinOp(left=ast.Tuple() | ast.List(), op=ast.Mult()):
             return True
         case ast.Tuple() | ast.List() | ast.Dict():
-            return sum(isinstance(part, ast.Name) for part in ast.walk(node)) > 1
+            return sum(isinstance(part, ast.Name) for part in walked(node)) > 1
     return False
 
 

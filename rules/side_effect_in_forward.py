@@ -30,6 +30,7 @@ from exportlint import (
     called,
     dotted,
     flat_targets,
+    walked,
 )
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ class SideEffectInForward(Rule):
 
     def _computes(self, owner: cst.BaseExpression) -> bool:
         """Is it called for a result, too, as a module is? What its methods set is traced as its forward is."""
-        nodes = list(ast.walk(self.code.cls.node)) if self.code.cls else []
+        nodes = list(walked(self.code.cls.node)) if self.code.cls else []
         ignored = {id(one.value) for one in nodes if isinstance(one, ast.Expr)}
         calls = (one for one in nodes if isinstance(one, ast.Call) and id(one) not in ignored)
         return any(ast.unparse(one.func) == dotted(owner) for one in calls)
@@ -305,13 +306,13 @@ def _given(cls: ast.ClassDef) -> set[str]:
     if not inits:
         return set()
     arguments = {argument.arg for argument in (*inits[0].args.args, *inits[0].args.kwonlyargs)}
-    assigns = (node for node in ast.walk(inits[0]) if isinstance(node, ast.Assign))
+    assigns = (node for node in walked(inits[0]) if isinstance(node, ast.Assign))
     return {
         target.attr
         for node in assigns
         for target in node.targets
         if isinstance(target, ast.Attribute)
-        and any(isinstance(n, ast.Name) and n.id in arguments for n in ast.walk(node.value))
+        and any(isinstance(n, ast.Name) and n.id in arguments for n in walked(node.value))
     }
 
 
@@ -325,7 +326,7 @@ def _flags_on(cls: ast.ClassDef) -> set[str]:
     arguments = inits[0].args
     pairs = zip(reversed(arguments.args), reversed(arguments.defaults), strict=False)
     on = {"True", *(argument.arg for argument, default in pairs if ast.unparse(default) == "True")}
-    assigns = (node for node in ast.walk(inits[0]) if isinstance(node, ast.Assign) and ast.unparse(node.value) in on)
+    assigns = (node for node in walked(inits[0]) if isinstance(node, ast.Assign) and ast.unparse(node.value) in on)
     return constants | {t.attr for node in assigns for t in node.targets if isinstance(t, ast.Attribute)}
 
 

@@ -20,7 +20,7 @@ import ast
 import re
 from typing import TYPE_CHECKING, ClassVar
 
-from exportlint import Case, Instead, Rule, Source, path_on_self, written_in_place
+from exportlint import Case, Instead, Rule, Source, path_on_self, walked, written_in_place
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -106,7 +106,7 @@ def _registered(code: Code) -> dict[str, ast.expr]:
     """Buffer -> what it starts with."""
     found: dict[str, ast.expr] = {}
     bodies = [base.node for base in code.cls.lineage] if code.cls else []
-    for node in (node for body in bodies for node in ast.walk(body)):
+    for node in (node for body in bodies for node in walked(body)):
         match node:
             case ast.Call(func=ast.Attribute(attr="register_buffer"), args=[ast.Constant(value=str(name)), start, *_]):
                 found[name] = start
@@ -122,7 +122,7 @@ def _is_not_zero(start: ast.expr) -> bool:
     """Only where the code says so in plain numbers."""
     match start:
         case ast.Call(func=ast.Attribute(attr="tensor"), args=[values, *_]):
-            return any(isinstance(node, ast.Constant) and node.value for node in ast.walk(values))
+            return any(isinstance(node, ast.Constant) and node.value for node in walked(values))
         case ast.Call(func=ast.Attribute(attr="full"), args=[_, ast.Constant(value=value), *_]):
             return bool(value)
         case ast.Call(func=ast.Attribute(attr=name)):
@@ -157,7 +157,7 @@ def _simple(body: list[ast.stmt]) -> list[ast.AST]:
 
 
 def _reads(node: ast.AST, name: str) -> bool:
-    return any(_is_own(part, name) for part in ast.walk(node))
+    return any(_is_own(part, name) for part in walked(node))
 
 
 def _is_own(node: ast.AST, name: str) -> bool:

@@ -47,6 +47,7 @@ from exportlint import (
     path_on_self,
     text_argument,
     use_of,
+    walked,
 )
 
 _BUFFER = Instead("keep it in a registered buffer and write that in place", shown_in="GoodBuffer")
@@ -306,7 +307,7 @@ class StateOnSelf(Rule):
         function = self.code.function
         if function is None or not isinstance(new, cst.Name | cst.BinaryOperation):
             return False
-        assigns = [node for node in ast.walk(function.node) if isinstance(node, ast.Assign)]
+        assigns = [node for node in walked(function.node) if isinstance(node, ast.Assign)]
         made = {t.id for a in assigns for t in a.targets if isinstance(t, ast.Name) and _reads(a.value, name)}
         new.visit(values := ValuesUsed())
         return not made.isdisjoint(values.names)
@@ -314,7 +315,7 @@ class StateOnSelf(Rule):
     def _steers(self, name: str) -> bool:
         """Does an `if` on the attribute compute, or return, something? (One that only warns once does no harm.)"""
         own = self._methods()
-        tests = (node for method in own.values() for node in ast.walk(method) if isinstance(node, ast.If))
+        tests = (node for method in own.values() for node in walked(method) if isinstance(node, ast.If))
         asking = (test for test in tests if _reads(test.test, name))
         return any(_computes(one) or fills_own_tensors(one, own) for test in asking for one in test.body)
 
@@ -337,7 +338,7 @@ class StateOnSelf(Rule):
     def _read_by_others(self, name: str) -> bool:
         return any(
             isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.value, ast.Attribute)
-            for node in ast.walk(self.code.module.tree)
+            for node in walked(self.code.module.tree)
         )
 
 
@@ -411,7 +412,7 @@ def _is_constant(node: cst.CSTNode) -> bool:
 def _empty_buffers(methods: dict[str, ast.FunctionDef]) -> set[str]:
     """The names in `register_buffer(name, None)`."""
     found: set[str] = set()
-    for node in ast.walk(methods.get("__init__", ast.Module([], []))):
+    for node in walked(methods.get("__init__", ast.Module([], []))):
         match node:
             case ast.Call(func=ast.Attribute(attr="register_buffer"), args=[ast.Constant(value=name), second, *_]):
                 if isinstance(second, ast.Constant) and second.value is None:
@@ -421,7 +422,7 @@ def _empty_buffers(methods: dict[str, ast.FunctionDef]) -> set[str]:
 
 def _reads(node: ast.AST, name: str) -> bool:
     """Does the expression read `self.name`?"""
-    parts = (part for part in ast.walk(node) if isinstance(part, ast.Attribute) and part.attr == name)
+    parts = (part for part in walked(node) if isinstance(part, ast.Attribute) and part.attr == name)
     return any(isinstance(part.value, ast.Name) and part.value.id == "self" for part in parts)
 
 

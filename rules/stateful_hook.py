@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import CONTAINER_METHODS, Case, Instead, Rule, Scope, Visitor, called, last_name, root_name
+from exportlint import CONTAINER_METHODS, Case, Instead, Rule, Scope, Visitor, called, last_name, root_name, walked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,7 +49,7 @@ class StatefulHook(Rule):
         """Does the constructor of a class register a hook?"""
         classes = (node for node in code.module.tree.body if isinstance(node, ast.ClassDef))
         methods = (node for found in classes for node in found.body if isinstance(node, ast.FunctionDef))
-        made = (node for method in methods if method.name == "__init__" for node in ast.walk(method))
+        made = (node for method in methods if method.name == "__init__" for node in walked(method))
         return any(isinstance(node, ast.Call) and last_name(node.func) in _HOOKS for node in made)
 
     def visit_Module(self, node: cst.Module) -> None:
@@ -81,14 +81,14 @@ class StatefulHook(Rule):
 
 def _is_read(tree: ast.Module, name: str) -> bool:
     """Does the file read it, beside where it counts?"""
-    counted = (node.target for node in ast.walk(tree) if isinstance(node, ast.AugAssign))
+    counted = (node.target for node in walked(tree) if isinstance(node, ast.AugAssign))
     return _reads(name, tree) > sum(_reads(name, target) for target in counted)
 
 
 def _reads(name: str, part: ast.AST) -> int:
     return sum(
         isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load) and last_name(node) == name
-        for node in ast.walk(part)
+        for node in walked(part)
     )
 
 

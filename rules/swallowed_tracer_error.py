@@ -36,6 +36,7 @@ from exportlint import (
     names_caught,
     raises_again,
     suppressing,
+    walked,
 )
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class SwallowedTracerError(TruthRule):
         tried = [statement for node in sketch.nodes(ast.Try) for statement in node.body]
         if "suppress" in sketch.methods:
             tried += (statement for node in sketch.nodes(ast.With) for statement in node.body)
-        return any(_may_raise(sketch, part) for statement in tried for part in ast.walk(statement))
+        return any(_may_raise(sketch, part) for statement in tried for part in walked(statement))
 
     def __init__(self, code: Code) -> None:
         super().__init__(code)
@@ -207,7 +208,7 @@ class SwallowedTracerError(TruthRule):
 
 def _asked_in(function: ast.AST) -> Iterator[ast.expr]:
     """What a function asks for its truth, a test taken apart; and what it makes a number of."""
-    for node in ast.walk(function):
+    for node in walked(function):
         match node:
             case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test) | ast.Assert(test=test):
                 yield from _asked_parts(test)
@@ -228,8 +229,8 @@ def _asked_parts(test: ast.expr) -> Iterator[ast.expr]:
 
 def _decides(function: ast.AST) -> bool:
     """Does a helper test a number that was reduced from something?"""
-    tests = (node.test for node in ast.walk(function) if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert))
-    parts = (part for test in tests for part in ast.walk(test))
+    tests = (node.test for node in walked(function) if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert))
+    parts = (part for test in tests for part in walked(test))
     return any(isinstance(part, ast.Attribute) and part.attr in _REDUCED for part in parts)
 
 

@@ -39,6 +39,7 @@ from exportlint import (
     Severity,
     argument,
     functions_below,
+    walked,
 )
 
 if TYPE_CHECKING:
@@ -378,6 +379,6 @@ def _reads_data(test: ast.expr, code: Code | None) -> Severity | None:
     value = code.sketch.value(test) if code else None
     if value is not None and value.kind is not Kind.UNKNOWN:
         return Severity.ERROR if value.is_data else None
-    calls = (node.func for node in ast.walk(test) if isinstance(node, ast.Call))
+    calls = (node.func for node in walked(test) if isinstance(node, ast.Call))
     named = any(isinstance(func, ast.Attribute) and func.attr in _DATA for func in calls)
     return Severity.WARNING if named else None

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from exportlint import Case, Rule, Scope, Severity, Visitor, flat_targets, last_name
+from exportlint import Case, Rule, Scope, Severity, Visitor, flat_targets, last_name, walked
 
 if TYPE_CHECKING:
     from exportlint import Code
@@ -52,7 +52,7 @@ class UninitialisedLazyModule(Rule):
     def _is_run(self, name: str) -> bool:
         """Does a function that makes the model also call it: `net = Net(); net(torch.zeros(1, 3))`?"""
         for function in self.code.module.functions.values():
-            nodes = list(ast.walk(function.node))
+            nodes = list(walked(function.node))
             made = [n for n in nodes if isinstance(n, ast.Assign) and _makes(n.value, name)]
             names = {target.id for n in made for target in n.targets if isinstance(target, ast.Name)}
             calls = (n.func.id for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 import libcst as cst
 
-from exportlint import Case, Instead, Kind, Rule, Scope, Severity, Value, given_parts, is_part, last_name
+from exportlint import Case, Instead, Kind, Rule, Scope, Severity, Value, given_parts, is_part, last_name, walked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -219,7 +219,7 @@ def _held_objects(value: Value) -> Iterator[Value]:
 def _is_made_inside(cls: ClassInfo) -> bool:
     """Does a function beside the class make its objects? Then they may travel between the model's own modules only."""
     functions = (f.node for f in cls.module.functions.values())
-    calls = (n for node in functions for n in ast.walk(node) if isinstance(n, ast.Call))
+    calls = (n for node in functions for n in walked(node) if isinstance(n, ast.Call))
     return any(last_name(call.func) == cls.name for call in calls)
 
 
@@ -356,7 +356,7 @@ def _registered(module: ModuleInfo, name: str) -> str | None:
     if "register_" not in module.parsed.text:
         return None
     pattern = re.compile(rf"\w*register_(dataclass|pytree_node|namedtuple|constant|pytree_with_keys)\w*\({name}\b")
-    calls = [node for node in ast.walk(module.tree) if isinstance(node, ast.Call)]
+    calls = [node for node in walked(module.tree) if isinstance(node, ast.Call)]
     found = (text for text in map(ast.unparse, calls) if pattern.search(text))
     by_call = next(found, None) or next(filter(None, (_registering(module, call, name) for call in calls)), None)
     return by_call or next(_registering_loops(module, name), None)
@@ -364,7 +364,7 @@ def _registered(module: ModuleInfo, name: str) -> str | None:
 
 def _registering_loops(module: ModuleInfo, name: str) -> Iterator[str]:
     """`for cls in (Batch, Pair): register_dataclass(cls)`."""
-    for node in ast.walk(module.tree):
+    for node in walked(module.tree):
         if isinstance(node, ast.For) and "register_" in (text := ast.unparse(node)) and name in _words(text):
             yield text
 

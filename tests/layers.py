@@ -17,7 +17,7 @@ LAYERS: dict[str, set[str]] = {
     # The static pass: files in, findings out.
     "exportlint.engine.source": {"exportlint.files"},
     "exportlint.engine.values": {"exportlint.engine.source"},
-    "exportlint.engine.flow": set(),
+    "exportlint.engine.flow": {"exportlint.engine.source"},
     "exportlint.engine.entry": {"exportlint.engine.source", "exportlint.engine.values"},
     "exportlint.engine.interpreter": {
         "exportlint.engine.source",

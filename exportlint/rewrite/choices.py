@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from exportlint.engine.flow.def_use import path_of
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.values.abstract_value import Container, Kind, Module, Value
 from exportlint.rewrite.draft import Copying, expression
 from exportlint.rewrite.transformation import CannotError
@@ -77,7 +78,7 @@ class Choices:
 
     def number_of(self, name: str, value: ast.expr) -> ast.expr | None:
         """What a name holds instead of a text of a number, where it is nothing but a key."""
-        text, nodes = _text_of(value), list(ast.walk(self.view.node))
+        text, nodes = _text_of(value), list(walked(self.view.node))
         reads = [one for one in nodes if isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Load)]
         keys = [one.slice for one in nodes if isinstance(one, ast.Subscript) and self._is_mapping(one.value)]
         if text is None or not self.view.is_data(text[1]) or any(not any(k is r for k in keys) for r in reads):
@@ -87,7 +88,7 @@ class Choices:
 
     def refuse(self, node: ast.expr) -> None:
         """Raises CannotError where Python asks what data chooses for anything else."""
-        if any(isinstance(one, ast.Name) and one.id in {*self.named, *self.orders} for one in ast.walk(node)):
+        if any(isinstance(one, ast.Name) and one.id in {*self.named, *self.orders} for one in walked(node)):
             raise CannotError("what data chooses is neither called nor read")
 
     def forget(self, path: str) -> None:

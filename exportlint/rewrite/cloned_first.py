@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.control_flow import blocks
 from exportlint.engine.flow.def_use import changed, path_of
+from exportlint.engine.source.parsed import walked
 from exportlint.rewrite.draft import expression, statements
 from exportlint.rewrite.transformation import Proposal
 
@@ -93,7 +94,7 @@ def _decisions(site: Site, draft: Draft, node: ast.AST, within: tuple[ast.AST, .
     while isinstance(above, ast.expr):
         inner, above = above, draft.parent(above)
         if isinstance(above, ast.If | ast.IfExp | ast.Assert) and above.test is inner:
-            if not any(path for one in ast.walk(inner) for path in changed(one)):
+            if not any(path for one in walked(inner) for path in changed(one)):
                 yield above
             return
     read: list[ast.AST] = []
@@ -101,11 +102,11 @@ def _decisions(site: Site, draft: Draft, node: ast.AST, within: tuple[ast.AST, .
         return
     match above:
         case ast.Assign(targets=[ast.Name(id=name)]) if site.view is not None:
-            read = [one for one in ast.walk(site.view.node) if isinstance(one, ast.Name) and one.id == name]
+            read = [one for one in walked(site.view.node) if isinstance(one, ast.Name) and one.id == name]
             read = [one for one in read if isinstance(getattr(one, "ctx", None), ast.Load)]
         case ast.Return() if site.view is not None and site.view.cls is None:
             name = site.view.function.name
-            read = [one for one in ast.walk(draft.tree) if isinstance(one, ast.Call) and path_of(one.func) == name]
+            read = [one for one in walked(draft.tree) if isinstance(one, ast.Call) and path_of(one.func) == name]
     found = [list(_decisions(site, draft, one, (*within, above))) for one in read]
     decisions = [decision for one in found for decision in one]
     if isinstance(above, ast.Assign) and all(found) and found and not any(map(_only_checks, decisions)):

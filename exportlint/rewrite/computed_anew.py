@@ -10,6 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from exportlint.engine.flow.def_use import path_of
+from exportlint.engine.source.parsed import walked
 from exportlint.rewrite.draft import as_target, expression
 from exportlint.rewrite.transformation import CannotError, Proposal
 
@@ -38,7 +39,7 @@ def _without_cache(site: Site, view: View) -> Iterator[Proposal]:
     """`if key not in cache: cache[key] = value`, and what reads `cache[key]`."""
     keys = {ast.unparse(one) for one in _keys(view, site.draft(), site.node)}
     caches = {
-        path for one in ast.walk(view.node) for path, key in _uses(one)
+        path for one in walked(view.node) for path, key in _uses(one)
         if path is not None and ast.unparse(key) in keys
     }  # fmt: skip
     if len(caches) == 1 and (found := _Cache(site, view, caches.pop(), keys)).is_left_out():
@@ -78,19 +79,19 @@ class _Cache:
 
     def is_left_out(self) -> bool:
         """Is the draft without it? Not where something else is done with it, or it is filled somewhere else."""
-        stores = [one for one in ast.walk(self.view.node) if self._is_store(one)]
+        stores = [one for one in walked(self.view.node) if self._is_store(one)]
         is_filled = bool(stores)
-        for guard in ast.walk(self.view.node):
+        for guard in walked(self.view.node):
             if isinstance(guard, ast.If):
                 self._unguard(guard)
-        for read in ast.walk(self.view.node):
+        for read in walked(self.view.node):
             match read:
                 case ast.Call(func=ast.Attribute(attr="setdefault"), args=[_, value]) if self._looks(read):
                     self.draft.swap(read, value)
                     self._use(read)
                     is_filled = True
         reads = [
-            one for one in ast.walk(self.view.node)
+            one for one in walked(self.view.node)
             if isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Load) and self._looks(one)
             and id(one) not in self._known
         ]  # fmt: skip
@@ -108,7 +109,7 @@ class _Cache:
     def _is_used_elsewhere(self) -> bool:
         """Do other methods do more with it than to set it, or to clear it?"""
         for method in self.view.cls.node.body if self.view.cls is not None else ():
-            for one in ast.walk(method) if method is not self.view.node else ():
+            for one in walked(method) if method is not self.view.node else ():
                 if isinstance(one, ast.Attribute) and path_of(one) == self.path and _is_read(one):
                     above = self.draft.parent(one)
                     if not isinstance(above, ast.Attribute) or above.attr != "clear":
@@ -125,7 +126,7 @@ class _Cache:
         return False
 
     def _use(self, node: ast.AST) -> None:
-        self._known |= {id(one) for one in ast.walk(node)}
+        self._known |= {id(one) for one in walked(node)}
 
     def _unguard(self, guard: ast.If) -> None:
         """What is done where the cache has nothing is done always, what is done where it has something never."""
@@ -150,7 +151,7 @@ class _Cache:
 
     def _got(self, name: str) -> ast.Assign | None:
         """`held = cache.get(key)`, which the guard behind it asks for."""
-        for line in ast.walk(self.view.node):
+        for line in walked(self.view.node):
             match line:
                 case ast.Assign(targets=[ast.Name(id=given)], value=ast.Call(args=[_]) as call) if given == name:
                     return line if self._looks(call) and ast.unparse(call.func).endswith(".get") else None
@@ -158,7 +159,7 @@ class _Cache:
 
     def _leaves_nothing(self) -> bool:
         """Is the cache used no more? Then nobody needs the key, either."""
-        left = [one for one in ast.walk(self.view.node) if id(one) not in self._known]
+        left = [one for one in walked(self.view.node) if id(one) not in self._known]
         if any(isinstance(one, ast.Name | ast.Attribute) and path_of(one) == self.path and _is_read(one)
                for one in left):  # fmt: skip
             return False

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from exportlint.engine.flow.control_flow import statements
 from exportlint.engine.flow.def_use import defined
+from exportlint.engine.source.parsed import walked
 from exportlint.rewrite.draft import expression
 from exportlint.rewrite.transformation import CannotError
 
@@ -110,7 +111,7 @@ def _step(counter: str, body: Sequence[ast.stmt]) -> int | None:
                 targets=[ast.Name()],
                 value=ast.BinOp(left=ast.Name(), op=ast.Add() | ast.Sub() as op, right=ast.Constant(value=int(by))),
             )
-        ) if all(one.id == counter for one in ast.walk(setting[0]) if isinstance(one, ast.Name)):
+        ) if all(one.id == counter for one in walked(setting[0]) if isinstance(one, ast.Name)):
             return by if isinstance(op, ast.Add) else -by
     return None
 
@@ -121,7 +122,7 @@ def _as_range(
     steps = body[:-1]
     if not steps or any(isinstance(one, ast.Continue | ast.Break | ast.Return) for one in statements(steps)):
         raise CannotError("a loop is left")
-    inside = {id(one) for one in ast.walk(node)}
+    inside = {id(one) for one in walked(node)}
     begun = [one for one in view.flow.definitions(counter, node) if id(one) not in inside]
     if len(begun) != 1 or not isinstance(begun[0], ast.Assign) or (first := _value(begun[0], counter)) is None:
         raise CannotError("nothing says where the loop begins to count")

@@ -6,6 +6,7 @@ import ast
 from itertools import takewhile
 from typing import TYPE_CHECKING, TypeGuard
 
+from exportlint.engine.source.parsed import walked
 from exportlint.rewrite.draft import changed_copy
 from exportlint.rewrite.grown_lists import has_no_rows
 from exportlint.rewrite.straight_line import GOES_ON, StraightLine, Style, sizes_asked, wanted_at
@@ -30,7 +31,7 @@ class DecideInData:
             return
         if (proposal := rewritten(site, Style(), everything=False)) is not None:
             yield proposal
-        asks = any(isinstance(one, ast.expr) and _counts(site.view, one) for one in ast.walk(site.node))
+        asks = any(isinstance(one, ast.expr) and _counts(site.view, one) for one in walked(site.node))
         # What takes the largest of no rows raises, also on the side that is not taken.
         if asks and (proposal := rewritten(site, Style(padded=True), everything=False)) is not None:
             yield proposal
@@ -50,7 +51,7 @@ def has_places(view: View) -> bool:
     """Does data say a place of a tensor anywhere in the function? Only then one may lie outside."""
     return any(
         isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Load) and view.holds_data(one.slice)
-        for one in ast.walk(view.node)
+        for one in walked(view.node)
     )
 
 
@@ -65,13 +66,11 @@ def _unguarded(site: Site) -> Proposal | None:
         decisions = [decision]
     elif counted := _counted_at(site):
         name, statement = counted
-        read = {id(one) for one in ast.walk(view.node) if _reads(one, name)}
+        read = {id(one) for one in walked(view.node) if _reads(one, name)}
         decisions = [
-            one
-            for one in ast.walk(view.node)
-            if isinstance(one, ast.If) and any(id(n) in read for n in ast.walk(one.test))
+            one for one in walked(view.node) if isinstance(one, ast.If) and any(id(n) in read for n in walked(one.test))
         ]
-        if read != {id(n) for one in decisions for n in ast.walk(one.test)} & read:
+        if read != {id(n) for one in decisions for n in walked(one.test)} & read:
             return None
         draft.replace(statement, [])
     else:
@@ -148,8 +147,8 @@ def _decision_at(site: Site) -> ast.If | None:
     if site.view is None:
         return None
     found = [
-        one for one in ast.walk(site.view.node) if isinstance(one, ast.If)
-        and any(inner is site.node for inner in (one, *ast.walk(one.test)))
+        one for one in walked(site.view.node) if isinstance(one, ast.If)
+        and any(inner is site.node for inner in (one, *walked(one.test)))
     ]  # fmt: skip
     return found[-1] if found else None
 
@@ -235,17 +234,17 @@ def _reads_number_on_a_side(statement: ast.stmt) -> bool:
     number may raise for one that the test kept away from it."""
     selected = [
         part
-        for node in ast.walk(statement)
+        for node in walked(statement)
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "torch.where"
         for side in node.args[1:]
-        for part in ast.walk(side)
+        for part in walked(side)
     ]
     return any(isinstance(part, ast.Attribute) and part.attr in {"item", "tolist"} for part in selected)
 
 
 def _decisions_by_data(site: Site) -> Iterator[ast.If]:
     view = site.view
-    for node in ast.walk(view.node) if view is not None else ():
+    for node in walked(view.node) if view is not None else ():
         if view is not None and isinstance(node, ast.If) and view.is_data(node.test):
             yield node
 
@@ -291,7 +290,7 @@ def _connected(site: Site) -> Iterator[View]:
 
 
 def _mentioned(_file: Parsed, unit: ast.AST) -> set[str]:
-    return {node.id for node in ast.walk(unit) if isinstance(node, ast.Name)}
+    return {node.id for node in walked(unit) if isinstance(node, ast.Name)}
 
 
 def _reached(start: str, graph: Mapping[str, set[str]]) -> set[str]:
@@ -310,7 +309,7 @@ def _same(new: Sequence[ast.stmt], old: Sequence[ast.stmt]) -> bool:
 def put(draft: Draft, old: Sequence[ast.stmt], new: Sequence[ast.stmt]) -> None:
     """The new statements of a block in the place of the old ones; those that are in both stay where they are."""
     kept, known = {id(one) for one in new}, {id(one) for one in old}
-    inside = {id(part) for one in new if id(one) not in known for part in ast.walk(one)}  # what follows an exit, in it
+    inside = {id(part) for one in new if id(one) not in known for part in walked(one)}  # what follows an exit, in it
     place = 0
     for number, statement in enumerate(old):
         if id(statement) in kept:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, cast
 
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.values.extents import Extent, number
 from exportlint.engine.values.shapes import dims_of, extent_of
 from exportlint.rewrite.draft import Swapped, expression, statements
@@ -49,7 +50,7 @@ _ONE_PIECE = "compute all pieces as one, which is right where no row needs anoth
 def _keys_named(site: Site, view: View) -> Iterator[Proposal]:
     """`dynamic_shapes` whose keys name one argument that there is not, and leave out one that there is: of the forward
     that the site is in; at a call of an export elsewhere, of any forward of the file."""
-    forwards = [one for one in ast.walk(site.module.tree) if isinstance(one, ast.FunctionDef) and one.name == "forward"]
+    forwards = [one for one in walked(site.module.tree) if isinstance(one, ast.FunctionDef) and one.name == "forward"]
     for forward in [one for one in forwards if one is view.node] or forwards:
         parameters = [arg.arg for arg in forward.args.args if arg.arg != "self"]
         others = [{arg.arg for arg in one.args.args} for one in forwards if one is not forward]
@@ -57,7 +58,7 @@ def _keys_named(site: Site, view: View) -> Iterator[Proposal]:
 
 
 def _keys_of(site: Site, parameters: list[str], others: list[set[str]]) -> Iterator[Proposal]:
-    for node in ast.walk(site.module.tree):
+    for node in walked(site.module.tree):
         match node:
             case ast.Dict(keys=[*keys], values=values) if all(map(_is_of_dims, values)):
                 named = [key for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
@@ -82,7 +83,7 @@ def _in_one_piece(site: Site, view: View) -> Iterator[Proposal]:
     """`torch.cat([f(part) for part in x.chunk(2)])` as `f(x)`, and the loop that fills a list likewise: how many
     pieces there are depends on the size."""
     draft = site.draft()
-    for node in ast.walk(view.node):
+    for node in walked(view.node):
         if any(isinstance(one, ast.Call) and puts_rows_together(one, of_one_dim=False) for one in _each_piece(node)):
             continue  # a row is made of the others of its piece
         match node:
@@ -91,7 +92,7 @@ def _in_one_piece(site: Site, view: View) -> Iterator[Proposal]:
             ):
                 whole, part = _cut(view, made.iter), made.target
                 if whole is not None and isinstance(part, ast.Name):
-                    parts = [one for one in ast.walk(each) if isinstance(one, ast.Name) and one.id == part.id]
+                    parts = [one for one in walked(each) if isinstance(one, ast.Name) and one.id == part.id]
                     draft.swap(node, cast("ast.expr", Swapped({id(one): whole for one in parts}).visit(each)))
                     yield Proposal(_ONE_PIECE, draft)
                     return
@@ -113,9 +114,9 @@ def _each_piece(node: ast.AST) -> Iterator[ast.AST]:
     """What is done with each piece, in a loop or a comprehension."""
     match node:
         case ast.For(body=body):
-            yield from (inner for one in body for inner in ast.walk(one))
+            yield from (inner for one in body for inner in walked(one))
         case ast.Call(args=[ast.ListComp(elt=each), *_]):
-            yield from ast.walk(each)
+            yield from walked(each)
 
 
 def _whole(view: View, start: str, steps: ast.Call, loop: ast.For) -> list[ast.stmt] | None:
@@ -129,14 +130,14 @@ def _whole(view: View, start: str, steps: ast.Call, loop: ast.For) -> list[ast.s
     body = [*loop.body]
     match body[0]:
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if ends & {
-            ast.unparse(one) for one in ast.walk(value) if isinstance(one, ast.BinOp)
+            ast.unparse(one) for one in walked(value) if isinstance(one, ast.BinOp)
         }:
             if name in view.flow.live_after(loop):
                 return None
             ends |= {name, ast.unparse(value)}  # `end = min(start + size, x.shape[0])` likewise
             body = body[1:]
     swapped = dict[int, ast.expr]()
-    for one in (inner for statement in body for inner in ast.walk(statement)):
+    for one in (inner for statement in body for inner in walked(statement)):
         match one:
             case ast.Subscript(
                 value=owner, slice=ast.Slice(lower=ast.Name(id=lower), upper=ast.expr() as upper, step=None)
@@ -147,17 +148,17 @@ def _whole(view: View, start: str, steps: ast.Call, loop: ast.For) -> list[ast.s
     for one in body:
         match one:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in left:
-                if not any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(value)):
+                if not any(isinstance(inner, ast.Name) and inner.id == name for inner in walked(value)):
                     return None
     new = [cast("ast.stmt", Swapped(swapped).visit(one)) for one in body]
-    read = {one.id for statement in new for one in ast.walk(statement) if isinstance(one, ast.Name)}
+    read = {one.id for statement in new for one in walked(statement) if isinstance(one, ast.Name)}
     return new if swapped and not read & {start, *ends} and start not in left else None
 
 
 def _is_plain(view: View, node: ast.expr) -> bool:
     """Is it a size as it is, and not computed from one?"""
     value = view.only_value(node.id) if isinstance(node, ast.Name) else None
-    return not any(isinstance(one, ast.BinOp | ast.UnaryOp) for part in (node, value) if part for one in ast.walk(part))
+    return not any(isinstance(one, ast.BinOp | ast.UnaryOp) for part in (node, value) if part for one in walked(part))
 
 
 def _cut(view: View, node: ast.expr) -> ast.expr | None:
@@ -207,7 +208,7 @@ def _all_sizes_taken(site: Site, view: View) -> Iterator[Proposal]:
 
 
 def _expressions(whole: ast.AST) -> Iterator[ast.expr]:
-    return (one for one in ast.walk(whole) if isinstance(one, ast.expr))
+    return (one for one in walked(whole) if isinstance(one, ast.expr))
 
 
 def _given_sizes(view: View, whole: ast.AST) -> dict[ast.expr, int]:
@@ -217,7 +218,7 @@ def _given_sizes(view: View, whole: ast.AST) -> dict[ast.expr, int]:
 
 
 def _arguments(whole: ast.AST) -> Iterator[ast.expr]:
-    for node in ast.walk(whole):
+    for node in walked(whole):
         match node:
             case ast.Slice(upper=ast.expr() as end):
                 yield end
@@ -234,11 +235,11 @@ def _extent(view: View, node: ast.expr) -> Extent | None:
 
 def _size(view: View, dim: Extent, before: ast.expr) -> ast.expr | None:
     """What gives the declared dim above a place: a name that the author gave it, else the shape of a tensor."""
-    names = [one for one in ast.walk(view.node) if isinstance(one, ast.Name)]
+    names = [one for one in walked(view.node) if isinstance(one, ast.Name)]
     stored = [one.id for one in names if isinstance(one.ctx, ast.Store)]
     above = {
         one.id for statement in view.body if (statement.end_lineno or 0) < before.lineno
-        for one in ast.walk(statement) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+        for one in walked(statement) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
     }  # fmt: skip
     once = [one for one in names if stored.count(one.id) == (one.id in above) == (one.id not in view.flow.parameters)]
     for one in once:

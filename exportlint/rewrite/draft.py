@@ -19,6 +19,7 @@ from functools import cache, cached_property
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from exportlint.engine.source.parsed import walked
 from exportlint.rule.suspicion import Replacement
 
 if TYPE_CHECKING:
@@ -536,7 +537,7 @@ class Draft:
 
     @cached_property
     def _names_set(self) -> frozenset[str]:
-        stored = (n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+        stored = (n.id for n in walked(self.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
         return frozenset(stored)
 
     def _local_name(self, module: str) -> str | None:
@@ -765,17 +766,17 @@ class Draft:
 
 
 def _identities(_file: Parsed, tree: ast.AST) -> frozenset[int]:
-    return frozenset(id(node) for node in ast.walk(tree) if hasattr(node, "lineno"))
+    return frozenset(id(node) for node in walked(tree) if hasattr(node, "lineno"))
 
 
 def _parents(_file: Parsed, tree: ast.AST) -> dict[int, ast.AST]:
-    return {id(child): node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    return {id(child): node for node in walked(tree) for child in ast.iter_child_nodes(node)}
 
 
 def _names(_file: Parsed, tree: ast.AST) -> frozenset[str]:
-    found = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    found |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    return frozenset(found | {node.name for node in ast.walk(tree) if isinstance(node, _Definition)})
+    found = {node.id for node in walked(tree) if isinstance(node, ast.Name)}
+    found |= {node.arg for node in walked(tree) if isinstance(node, ast.arg)}
+    return frozenset(found | {node.name for node in walked(tree) if isinstance(node, _Definition)})
 
 
 def _comments(file: Parsed, _tree: ast.AST) -> list[_Comment]:

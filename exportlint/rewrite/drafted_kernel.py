@@ -6,6 +6,7 @@ import ast
 from textwrap import indent
 from typing import TYPE_CHECKING
 
+from exportlint.engine.source.parsed import walked
 from exportlint.finding import Applicability
 from exportlint.rewrite.draft import Draft, NoRoomError
 from exportlint.rule.suspicion import Replacement, SuspectedRewrite
@@ -19,7 +20,7 @@ _DEFINING = ("custom_op", "define", "Library", "triton_op")
 def pasted_below(module: ModuleInfo, line: int, code: str) -> SuspectedRewrite | None:
     """None where what stands at the line defines no operator: it may be a call, of one that is defined elsewhere."""
     draft = Draft(module)
-    place = next((one for one in ast.walk(module.tree) if isinstance(one, ast.stmt) and _begins_at(one, line)), None)
+    place = next((one for one in walked(module.tree) if isinstance(one, ast.stmt) and _begins_at(one, line)), None)
     if place is None or not any(word in ast.unparse(_head(place)) for word in _DEFINING):
         return None
     draft.add_import("torch")

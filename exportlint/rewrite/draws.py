@@ -12,6 +12,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.control_flow import blocks
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.values.abstract_value import Container, Kind, Module
 from exportlint.rewrite.draft import expression, statements
 from exportlint.rewrite.transformation import Proposal
@@ -81,7 +82,7 @@ def drawn_by_torch(site: Site, view: View) -> Iterator[Proposal]:
     tensor, all of them; a list that is shuffled."""
     node = site.node
     around = view.cls.node if view.cls is not None else view.node
-    calls = (one.func for one in ast.walk(around) if isinstance(one, ast.Call))
+    calls = (one.func for one in walked(around) if isinstance(one, ast.Call))
     if not isinstance(node, ast.Call) or any(view.module.dotted(one) in _SEEDING for one in calls):
         return
     yield from _shuffled(site, view, node)
@@ -104,7 +105,7 @@ def drawn_by_torch(site: Site, view: View) -> Iterator[Proposal]:
 
 def _read_as_tensor(draft: Draft, view: View, name: str) -> None:
     """What makes a tensor, or a list, of the name, which is a tensor now, goes."""
-    for one in ast.walk(view.node):
+    for one in walked(view.node):
         if isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Load):
             whole: ast.expr = one
             while (above := _converting(draft, view, whole)) is not None:
@@ -260,13 +261,13 @@ def _drawn_as_bounds(site: Site, view: View) -> Iterator[Proposal]:
     """Places and lengths of a cut, `x[start : start + length]`: all integers that the function draws are read as
     symbols, of which Python makes slices."""
     draft, names = site.draft(), set[str]()
-    for one in ast.walk(view.node):
+    for one in walked(view.node):
         match one:
             case ast.Assign(targets=[ast.Name(id=name)], value=call) if _is_whole_draw(view, call):
                 names.add(name)
                 draft.swap(call, expression("DRAWN.item()", DRAWN=next(_drawn(view, call))))
-    bounds = [one for one in ast.walk(view.node) if isinstance(one, ast.Slice)]
-    read = {inner.id for one in bounds for inner in ast.walk(one) if isinstance(inner, ast.Name)}
+    bounds = [one for one in walked(view.node) if isinstance(one, ast.Slice)]
+    read = {inner.id for one in bounds for inner in walked(one) if isinstance(inner, ast.Name)}
     if names & read and _is_whole_draw(view, site.node):
         yield Proposal(f"{_SAY}, everywhere", draft)
 

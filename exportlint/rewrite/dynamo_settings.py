@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.values.abstract_value import UNKNOWN, Kind
 from exportlint.rewrite.draft import statements
 from exportlint.rewrite.transformation import Proposal
@@ -110,7 +111,7 @@ def _is_by_data(site: Site, node: ast.expr) -> bool:
 
 def _recurrent_layers(module: ModuleInfo) -> Iterator[str]:
     """The attributes that some class of the file gives a recurrent layer."""
-    for node in ast.walk(module.tree):
+    for node in walked(module.tree):
         match node:
             case ast.Assign(value=ast.Call(func=function), targets=targets):
                 if module.dotted(function) in _RECURRENT_LAYERS:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from exportlint.engine.source.parsed import walked
 from exportlint.rewrite.transformation import Proposal
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class EagerSide:
 
     def proposals(self, site: Site) -> Iterator[Proposal]:
         draft, found = site.draft(), False
-        for node in ast.walk(site.module.tree):
+        for node in walked(site.module.tree):
             if not isinstance(node, ast.If | ast.IfExp) or (in_eager := _answer(site, node.test)) is None:
                 continue
             ours, theirs = (node.body, node.orelse) if in_eager else (node.orelse, node.body)

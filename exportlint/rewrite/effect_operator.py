@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.values.abstract_value import Kind
 from exportlint.rewrite.draft import expression
 from exportlint.rewrite.file_operator import NOTHING, OF_FILE, put_operator
@@ -126,14 +127,14 @@ class _Moved:
 
     def _nodes(self) -> Iterator[ast.AST]:
         for one in self.lines:
-            yield from ast.walk(one)
+            yield from walked(one)
 
     def _names(self) -> list[ast.Name]:
         return [one for one in self._nodes() if isinstance(one, ast.Name)]
 
     def _names_outside(self) -> Iterator[ast.Name]:
         inside = {id(one) for one in self._nodes()}
-        return (one for one in ast.walk(self.view.node) if isinstance(one, ast.Name) and id(one) not in inside)
+        return (one for one in walked(self.view.node) if isinstance(one, ast.Name) and id(one) not in inside)
 
     def _stored(self) -> set[str]:
         return {one.id for one in self._names() if not isinstance(one.ctx, ast.Load)}
@@ -141,7 +142,7 @@ class _Moved:
     @cached_property
     def _set_around(self) -> frozenset[str]:
         """The names that the function sets, or is given."""
-        names = (one for one in ast.walk(self.view.node) if isinstance(one, ast.Name))
+        names = (one for one in walked(self.view.node) if isinstance(one, ast.Name))
         return frozenset({*(one.id for one in names if not isinstance(one.ctx, ast.Load)), *self.view.flow.parameters})
 
     def _is_local(self, node: ast.Name) -> bool:
@@ -164,7 +165,7 @@ class _Moved:
             function = self.site.module.functions.get(name.rpartition(".")[2] or ast.unparse(call.func))
             if function is not None and isinstance(call.func, ast.Name):
                 runs += function.node.body if isinstance(function.node, ast.FunctionDef) else []
-                inner = [one for line in runs[len(self.lines) :] for one in ast.walk(line)]
+                inner = [one for line in runs[len(self.lines) :] for one in walked(line)]
                 calls = {one.func.id for one in inner if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)}
                 if calls & {*self.site.module.functions, *self.site.module.classes}:
                     raise CannotError("what it calls calls others")
@@ -238,7 +239,7 @@ class _Moved:
             case _:
                 for one in ast.iter_child_nodes(node):
                     self._take(one)
-                if isinstance(node, ast.JoinedStr) and any(id(one) in self.renamed for one in ast.walk(node)):
+                if isinstance(node, ast.JoinedStr) and any(id(one) in self.renamed for one in walked(node)):
                     self.draft.swap(node, self._copy(node))  # its parts have no text of their own
 
     def _copy(self, node: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from exportlint.engine.source.parsed import walked
 from exportlint.rewrite.draft import expression
 from exportlint.rewrite.place import EXPORT_CALLS, Place, around, model_of_call
 from exportlint.rewrite.transformation import Proposal
@@ -23,7 +24,7 @@ class EvalMode:
     def proposals(self, site: Site) -> Iterator[Proposal]:
         place = Place.of(site)
         statement = not isinstance(site.node, ast.FunctionDef | ast.ClassDef | ast.Module)
-        calls = [one for one in ast.walk(site.node) if isinstance(one, ast.Call)] if statement else []
+        calls = [one for one in walked(site.node) if isinstance(one, ast.Call)] if statement else []
         for call in calls:  # `save(export(model, …))`
             if place.origin(call.func) in EXPORT_CALLS:
                 yield from _at_call(site, call)
@@ -48,7 +49,7 @@ def _at_call(site: Site, call: ast.Call) -> Iterator[Proposal]:
 def _is_called_before(site: Site, target: ast.Name) -> bool:
     """Does the file call the model above the export, and train it nowhere? What it gives there is compared, say, with
     what the program gives."""
-    calls = [one for one in ast.walk(site.module.tree) if isinstance(one, ast.Call)]
+    calls = [one for one in walked(site.module.tree) if isinstance(one, ast.Call)]
     trains = any(isinstance(one.func, ast.Attribute) and one.func.attr in _TRAINING for one in calls)
     above = (one for one in calls if one.lineno < target.lineno)
     return not trains and any(isinstance(one.func, ast.Name) and one.func.id == target.id for one in above)
@@ -58,7 +59,7 @@ def _where_it_is_made(site: Site, target: ast.Name) -> Iterator[Proposal]:
     """At the one assignment of the name."""
     made = [
         one.value
-        for one in ast.walk(site.module.tree)
+        for one in walked(site.module.tree)
         if isinstance(one, ast.Assign) and any(isinstance(t, ast.Name) and t.id == target.id for t in one.targets)
     ]
     if len(made) == 1 and isinstance(made[0], ast.Call):

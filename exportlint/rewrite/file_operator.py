@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from exportlint.engine.flow.def_use import defined
+from exportlint.engine.source.parsed import walked
 from exportlint.rewrite.draft import snake_case, statements
 from exportlint.rewrite.transformation import CannotError
 
@@ -88,7 +89,7 @@ def _definitions(tree: ast.Module, body: Sequence[ast.stmt]) -> Iterator[str]:
     """What the file defines of what the lines read, and of what that reads."""
     read, todo, given = set[str](), list[ast.AST](body), set[int]()
     while todo:
-        read |= {one.id for one in ast.walk(todo.pop()) if isinstance(one, ast.Name)}
+        read |= {one.id for one in walked(todo.pop()) if isinstance(one, ast.Name)}
         for one in tree.body:
             if id(one) not in given and not read.isdisjoint(defined(one)):
                 given.add(id(one))

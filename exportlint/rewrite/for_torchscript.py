@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from exportlint.engine.flow.def_use import path_of
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.values.abstract_value import Kind
 from exportlint.rewrite.draft import as_value, changed_copy, expression, statements
 from exportlint.rewrite.transformation import Proposal
@@ -71,7 +72,7 @@ def _loops_around(site: Site, view: View) -> Iterator[ast.For]:
 
 def _everywhere(view: View, draft: Draft) -> int:
     """How many places of the function are written otherwise."""
-    nodes = [*ast.walk(view.node)]
+    nodes = [*walked(view.node)]
     loops = sum(_loop(view, draft, one) for one in nodes if isinstance(one, ast.For))
     statements_of_it = [one for one in nodes if isinstance(one, ast.stmt) and one is not view.node]
     return loops + sum(bool(_from_the_end(view, draft, one)) for one in statements_of_it)
@@ -80,7 +81,7 @@ def _everywhere(view: View, draft: Draft) -> int:
 def _loop(view: View, draft: Draft, loop: ast.For) -> bool:
     """Write it in the form that TorchScript takes; False where it stays. Nobody may leave it early, or read behind it
     what it counts with."""
-    leaves = any(isinstance(one, ast.Break | ast.Continue) for part in loop.body for one in ast.walk(part))
+    leaves = any(isinstance(one, ast.Break | ast.Continue) for part in loop.body for one in walked(part))
     if leaves or loop.orelse or _names(loop.target) & view.flow.live_after(loop):
         return False
     written = _Loops(view, draft).over(loop.target, loop.iter, loop.body)
@@ -99,13 +100,13 @@ def _as_loop(old: ast.For, new: ast.stmt) -> ast.stmt:
 
 def _stored(body: Sequence[ast.stmt]) -> set[str]:
     """The places that the statements set; of an element of a list the list."""
-    parts = (one for part in body for one in ast.walk(part) if isinstance(getattr(one, "ctx", None), ast.Store))
+    parts = (one for part in body for one in walked(part) if isinstance(getattr(one, "ctx", None), ast.Store))
     owners = (one.value if isinstance(one, ast.Subscript) else one for one in parts)
     return {path for one in owners if (path := path_of(one)) is not None}
 
 
 def _names(*nodes: ast.AST) -> set[str]:
-    return {one.id for node in nodes for one in ast.walk(node) if isinstance(one, ast.Name)}
+    return {one.id for node in nodes for one in walked(node) if isinstance(one, ast.Name)}
 
 
 # Loops.
@@ -161,7 +162,7 @@ class _Loops:
     def _by_number(self, name: str, count: ast.expr, body: Sequence[ast.stmt]) -> list[ast.stmt] | None:
         found: dict[str, list[ast.Subscript]] = {}
         for part in body:
-            for one in ast.walk(part):
+            for one in walked(part):
                 match one:
                     case ast.Name(id=set_name, ctx=ast.Store()) if set_name == name:
                         return None
@@ -190,7 +191,7 @@ class _Loops:
                 self.draft.swap(use, ast.Name(layers[path], ast.Load()))
         target, over = self._zipped([(ast.Name(layers[path], ast.Store()), owner) for path, owner in lists.items()])
         inside = [*body] if ends else [_if([expression("I < COUNT", I=name, COUNT=count)], body)]
-        uses_left = sum(isinstance(one, ast.Name) and one.id == name for part in body for one in ast.walk(part))
+        uses_left = sum(isinstance(one, ast.Name) and one.id == name for part in body for one in walked(part))
         if not ends or uses_left > sum(map(len, found.values())):
             target, over = _counted(name, target, over)
         return [*above, _for(target, over, inside)]
@@ -211,7 +212,7 @@ class _Loops:
 
     def _stays(self, count: ast.expr, body: Sequence[ast.stmt]) -> bool:
         """Is the count a plain number, which the loop does not change?"""
-        parts = [*ast.walk(count)]
+        parts = [*walked(count)]
         plain = all(self._is(one.func, "len") if isinstance(one, ast.Call) else isinstance(one, _FLAT) for one in parts)
         return plain and not self.view.is_data(count) and not _stored(body) & {path_of(one) for one in parts}
 
@@ -295,7 +296,7 @@ class _Loops:
         own = self.view.cls
         below = [one for one in self.view.module.classes.values() if own in one.lineage]
         for cls in dict.fromkeys([*below, *(own.lineage if own is not None else ())]):
-            yield from ast.walk(cls.node)
+            yield from walked(cls.node)
 
     def length(self, node: ast.expr) -> int | None:
         """Of a list of modules that is written out, or made for a `range` of a number, and that nothing is added to."""
@@ -317,7 +318,7 @@ class _Loops:
 
     def free(self, *wanted: str) -> str:
         """The first name that the function does not use."""
-        taken = _names(self.view.node) | {one.arg for one in ast.walk(self.view.node) if isinstance(one, ast.arg)}
+        taken = _names(self.view.node) | {one.arg for one in walked(self.view.node) if isinstance(one, ast.arg)}
         taken |= self._taken | set(self.view.module.functions) | set(self.view.module.classes)
         name = next((one for one in wanted if one not in taken), None) or self.draft.free_name(wanted[0], taken)
         self._taken.add(name)
@@ -379,7 +380,7 @@ def _if(tests: Sequence[ast.expr], body: Sequence[ast.stmt]) -> ast.stmt:
 def _surely_run(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:
     """What every turn of a loop with this body evaluates, whatever there is to decide."""
     waiting: list[ast.AST] = list(body)
-    if any(isinstance(one, ast.Return) for part in body for one in ast.walk(part)):
+    if any(isinstance(one, ast.Return) for part in body for one in walked(part)):
         return
     while waiting:
         node = waiting.pop()
@@ -428,7 +429,7 @@ def _own_expressions(statement: ast.stmt) -> Iterator[ast.AST]:
 def _comprehension(view: View, draft: Draft, statement: ast.stmt) -> str:
     """The one list comprehension of a statement, where it goes over modules as TorchScript does not, has a test, or
     goes over several things at once: a loop above the statement."""
-    made = [one for one in ast.walk(statement) if isinstance(one, ast.ListComp)]
+    made = [one for one in walked(statement) if isinstance(one, ast.ListComp)]
     plain = isinstance(statement, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr)
     if len(made) != 1 or not plain or not _is_always_made(draft, made[0], statement):
         return ""
@@ -478,8 +479,8 @@ def _declared(view: View, draft: Draft, statement: ast.stmt) -> str:
     if not isinstance(statement, ast.Assign | ast.AugAssign):
         return ""
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    names = {one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)}
-    for one in ast.walk(view.node):
+    names = {one.id for target in targets for one in walked(target) if isinstance(one, ast.Name)}
+    for one in walked(view.node):
         match one:
             case ast.Assign(targets=[ast.Name(id=name) as target], value=ast.Constant(value=None) as none) if (
                 name in names and one is not statement
@@ -501,7 +502,7 @@ def _annotated(view: View, draft: Draft, statement: ast.stmt) -> str:
     """The parameters of what the statement calls, where they are given numbers of Python: TorchScript takes what is not
     annotated for a tensor."""
     words: list[str] = []
-    for call in [one for one in ast.walk(statement) if isinstance(one, ast.Call)]:
+    for call in [one for one in walked(statement) if isinstance(one, ast.Call)]:
         function = _called(view, call.func)
         if function is None or (kinds := _kinds(view, function, call)) == {}:
             continue
@@ -551,7 +552,7 @@ def _kind(view: View, node: ast.expr) -> str:
 def _refined(view: View, draft: Draft, statement: ast.stmt) -> str:
     """`if self.bias is not None:` as `bias = self.bias` and `if bias is not None:`, and likewise `isinstance`, of what
     the statement reads: what TorchScript learns of a name by a test it does not learn of an attribute or an element."""
-    read = {ast.unparse(one) for one in ast.walk(statement) if isinstance(one, ast.Attribute | ast.Subscript)}
+    read = {ast.unparse(one) for one in walked(statement) if isinstance(one, ast.Attribute | ast.Subscript)}
     words: list[str] = []
     for test, region in _tests_of(view.node):
         for place in {text: one for one in _asked_of(test) if (text := ast.unparse(one)) in read}.values():
@@ -563,7 +564,7 @@ def _refined(view: View, draft: Draft, statement: ast.stmt) -> str:
 
 def _tests_of(function: ast.AST) -> Iterator[tuple[ast.If | ast.Assert, list[ast.stmt]]]:
     """Each with the statements that run only where it holds."""
-    for node in ast.walk(function):
+    for node in walked(function):
         blocks = (getattr(node, name, None) for name in ("body", "orelse"))
         for block in (one for one in blocks if isinstance(one, list)):
             for place, one in enumerate(block):
@@ -575,7 +576,7 @@ def _tests_of(function: ast.AST) -> Iterator[tuple[ast.If | ast.Assert, list[ast
 
 def _asked_of(statement: ast.If | ast.Assert) -> Iterator[ast.expr]:
     """What is no name, and is tested for None or a class."""
-    for one in ast.walk(statement.test):
+    for one in walked(statement.test):
         match one:
             case ast.Compare(left=ast.Attribute() | ast.Subscript() as place, ops=[ast.IsNot()]):
                 yield place
@@ -589,7 +590,7 @@ def _named_as(view: View, draft: Draft, place: ast.expr) -> str:
             wanted = name
         case _:
             wanted = "element"
-    taken = _names(view.node) | {one.arg for one in ast.walk(view.node) if isinstance(one, ast.arg)}
+    taken = _names(view.node) | {one.arg for one in walked(view.node) if isinstance(one, ast.arg)}
     return wanted if wanted not in taken else draft.free_name(wanted, taken)
 
 
@@ -599,7 +600,7 @@ def _refines(draft: Draft, test: ast.If | ast.Assert, region: Sequence[ast.stmt]
     uses = [
         one
         for part in (test.test, *region)
-        for one in ast.walk(part)
+        for one in walked(part)
         if isinstance(one, ast.Attribute | ast.Subscript) and ast.unparse(one) == text
     ]
     stores = [one for one in uses if isinstance(one.ctx, ast.Store | ast.Del)]

@@ -14,6 +14,7 @@ import ast
 import textwrap
 from typing import TYPE_CHECKING
 
+from exportlint.engine.source.parsed import walked
 from exportlint.rewrite.draft import expression, statements
 from exportlint.rewrite.transformation import CannotError, Proposal
 
@@ -38,7 +39,7 @@ def free_numbers(view: View, draft: Draft, name: str, key_of: Callable[[ast.expr
     if view.is_data(count):
         raise CannotError("data says how many there are")
     draft.swap(begun, expression(f"torch.ones(COUNT, dtype=torch.bool{_device(view)})", COUNT=count))
-    for node in ast.walk(view.node):
+    for node in walked(view.node):
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
             _answer(view, draft, node, key_of)
     return Proposal("say with a mask which numbers are free", draft)
@@ -46,7 +47,7 @@ def free_numbers(view: View, draft: Draft, name: str, key_of: Callable[[ast.expr
 
 def _device(view: View) -> str:
     """Of the first tensor that the function is given."""
-    names = (one for one in ast.walk(view.node) if isinstance(one, ast.Name) and one.id in view.flow.parameters)
+    names = (one for one in walked(view.node) if isinstance(one, ast.Name) and one.id in view.flow.parameters)
     given = next((one.id for one in names if view.value(one).is_tensor), None)
     return f", device={given}.device" if given else ""
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from exportlint.engine.flow.def_use import path_of
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.values.abstract_value import span_of
 from exportlint.rewrite.decide_in_data import put
 from exportlint.rewrite.draft import expression, statements
@@ -90,7 +91,7 @@ def _as_tensor(site: Site, parameter: ast.arg, given: list[ast.expr]) -> Proposa
 
 def _handed_on(site: Site, view: View, name: str) -> Iterator[tuple[View, ast.arg]]:
     """The functions of the file that are called with it, and what they call it."""
-    for call in (one for one in ast.walk(view.node) if isinstance(one, ast.Call)):
+    for call in (one for one in walked(view.node) if isinstance(one, ast.Call)):
         match call.func:
             case ast.Name(id=called) if view.origin(call.func):
                 function = site.module.functions.get(called)
@@ -112,7 +113,7 @@ def _handed_on(site: Site, view: View, name: str) -> Iterator[tuple[View, ast.ar
 def _as_symbols(site: Site, parameter: ast.arg, given: list[ast.expr]) -> Proposal:
     """The numbers are read from the tensor, above everything else: sizes, say, which torch carries along."""
     view, draft = site.fresh_view(), site.draft()
-    constants = [one for number in given for one in ast.walk(number) if isinstance(one, ast.Constant)]
+    constants = [one for number in given for one in walked(number) if isinstance(one, ast.Constant)]
     if any(one.value is None or isinstance(one.value, str) for one in constants):
         raise CannotError("some give no number")
     kinds = set(map(_kind, given))
@@ -139,7 +140,7 @@ def _as_begun(site: Site, parameter: ast.arg, given: list[ast.expr]) -> Proposal
     """Who gives None gives the zeros or ones that the function begins with where there is nothing."""
     view, draft, name = site.fresh_view(), site.draft(), parameter.arg
     nothing = [one for one in given if _is_none(one)]
-    begun = [value for one in ast.walk(view.node) if (value := _begun(one, name)) is not None]
+    begun = [value for one in walked(view.node) if (value := _begun(one, name)) is not None]
     if not nothing or len(begun) != 1:
         raise CannotError("the function does not begin it in one place")
     new = _filled(view, begun[0])
@@ -236,11 +237,11 @@ def _as_places(site: Site, parameter: ast.arg, given: list[ast.expr]) -> Proposa
 def _keys_asked(view: View, name: str, named: list[ast.Constant]) -> Iterator[tuple[str, ...]]:
     """The words that the function compares the name with are added to `named`; given are the keys of what it is read
     with. Raises CannotError where the name is used for anything else than to hand it on, or to say that it is wrong."""
-    reads = {id(one) for one in ast.walk(view.node) if isinstance(one, ast.Name) and one.id == name}
+    reads = {id(one) for one in walked(view.node) if isinstance(one, ast.Name) and one.id == name}
     if any(isinstance(one, ast.Name) and id(one) in reads and not isinstance(one.ctx, ast.Load)
-           for one in ast.walk(view.node)):  # fmt: skip
+           for one in walked(view.node)):  # fmt: skip
         raise CannotError("it is set anew")
-    for node in ast.walk(view.node):
+    for node in walked(view.node):
         match node:
             case ast.Compare(
                 left=ast.Name() as read, ops=[ast.Eq() | ast.NotEq()], comparators=[ast.Constant() as word]
@@ -255,7 +256,7 @@ def _keys_asked(view: View, name: str, named: list[ast.Constant]) -> Iterator[tu
                 yield _keys(view, owner)
                 continue
             case ast.Raise():
-                reads -= {id(one) for one in ast.walk(node)}
+                reads -= {id(one) for one in walked(node)}
                 continue
             case ast.Call(args=args, keywords=keywords):
                 reads -= (
@@ -355,10 +356,10 @@ def _outside(site: Site, view: View) -> Iterator[ast.AST]:
     """All that stands in no class, and in static methods of the model's own."""
     for statement in site.module.tree.body:
         if not isinstance(statement, ast.ClassDef):
-            yield from ast.walk(statement)
+            yield from walked(statement)
     for method in view.cls.node.body if view.cls is not None else ():
         if isinstance(method, ast.FunctionDef) and any(map(_is_static, method.decorator_list)):
-            yield from ast.walk(method)
+            yield from walked(method)
 
 
 def _is_static(decorator: ast.expr) -> bool:

@@ -12,6 +12,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from exportlint.engine.flow.control_flow import blocks, statements
+from exportlint.engine.source.parsed import walked
 from exportlint.rewrite.draft import Copying, changed_copy, expression, stands_for
 from exportlint.rewrite.draft import statements as written
 from exportlint.rewrite.transformation import CannotError
@@ -78,7 +79,7 @@ class GrownLists:
 
     def _nodes(self) -> Iterator[ast.AST]:
         for one in self.body:
-            yield from ast.walk(one)
+            yield from walked(one)
 
     def _entries(self, name: str) -> Iterator[tuple[ast.stmt, ast.expr]]:
         for one in statements(self.body):
@@ -99,7 +100,7 @@ class GrownLists:
         for loop in (one for one in self._nodes() if isinstance(one, _LOOPS)):
             within = list(statements([loop]))
             if any(id(one) in grows for one in within) and not any(_begins(one, name) is not None for one in within):
-                found |= {id(part) for part in ast.walk(loop)}
+                found |= {id(part) for part in walked(loop)}
         return found
 
     def is_plain(self, name: str, inside: set[int]) -> bool:
@@ -158,11 +159,11 @@ class GrownLists:
 
     def _read(self, node: ast.stmt, inside: Mapping[str, set[int]]) -> ast.stmt:
         """The statement with its own reads of the lists answered; those of its blocks are answered already."""
-        own = {id(part) for block in blocks(node) for one in block for part in ast.walk(one)}
+        own = {id(part) for block in blocks(node) for one in block for part in walked(one)}
         if (found := appended(node)) is not None:  # the list itself is no read
-            own |= {id(part) for part in ast.walk(node)} - {id(part) for part in ast.walk(found[1])}
+            own |= {id(part) for part in walked(node)} - {id(part) for part in walked(found[1])}
             own.discard(id(node))
-            own -= {id(part) for part in ast.walk(node) if isinstance(part, ast.Call) and found[1] in part.args}
+            own -= {id(part) for part in walked(node) if isinstance(part, ast.Call) and found[1] in part.args}
         reading = _Reading(self, inside, own)
         new = reading.visit(node)
         assert isinstance(new, ast.stmt)  # noqa: S101 - a statement is visited by its fields
@@ -172,7 +173,7 @@ class GrownLists:
         """What stands instead of an expression that reads a list as a whole; None where it is no such expression."""
         made = self._answered(node, inside)
         if made is not None:
-            self.finish(ast.walk(made))
+            self.finish(walked(made))
         return made
 
     def _answered(self, node: ast.AST, inside: Mapping[str, set[int]]) -> ast.expr | None:

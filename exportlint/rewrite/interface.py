@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.control_flow import blocks
 from exportlint.engine.flow.def_use import changed, defined, path_of, used
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.values.abstract_value import Kind
 from exportlint.engine.values.given_parts import given_parts
 from exportlint.rewrite.draft import Draft, changed_copy, expression, snake_case, stands_for, statements
@@ -105,13 +106,13 @@ def _handed_on(view: View, draft: Draft, first: ast.stmt) -> list[ast.stmt] | No
     """The statement and all that read what it sets, as far as that goes; None where a value gets out of them."""
     found, names = [first], set[str]()
     for one in found:
-        if any(isinstance(inner, _LEAVING) for inner in ast.walk(one)):
+        if any(isinstance(inner, _LEAVING) for inner in walked(one)):
             return None
-        names |= {path for inner in ast.walk(one) if isinstance(inner, ast.stmt) for path in defined(inner)}
+        names |= {path for inner in walked(one) if isinstance(inner, ast.stmt) for path in defined(inner)}
         names = {path for path in names if "." not in path}
         for step in view.flow.flow.steps:
             reads = {path.partition(".")[0] for part in step.parts for path in used(part)}
-            is_in = any(inner is step.node for other in found for inner in ast.walk(other))
+            is_in = any(inner is step.node for other in found for inner in walked(other))
             if not is_in and reads & names:
                 if not isinstance(
                     step.node, ast.Expr | ast.Assign | ast.AnnAssign | ast.AugAssign | ast.If | ast.Delete
@@ -119,13 +120,11 @@ def _handed_on(view: View, draft: Draft, first: ast.stmt) -> list[ast.stmt] | No
                     return None
                 found.append(step.node)
     # Every setting of such a name has to go along: else one that stays would be read by nobody, or by too many.
-    inside = {id(inner) for one in found for inner in ast.walk(one)}
+    inside = {id(inner) for one in found for inner in walked(one)}
     others = (step for step in view.flow.flow.steps if id(step.node) not in inside)
     if any(names & set(view.flow.defs[step]) for step in others) or names & set(view.flow.parameters):
         return None
-    found = [
-        one for one in found if not any(one is inner for two in found if two is not one for inner in ast.walk(two))
-    ]
+    found = [one for one in found if not any(one is inner for two in found if two is not one for inner in walked(two))]
     return _with_ifs(draft, found)
 
 
@@ -137,15 +136,13 @@ def _with_ifs(draft: Draft, found: list[ast.stmt]) -> list[ast.stmt]:
             continue
         if all(any(inner is two for two in found) for inner in above.body):
             found.append(above)
-    return [one for one in found if not any(one is inner for two in found if two is not one for inner in ast.walk(two))]
+    return [one for one in found if not any(one is inner for two in found if two is not one for inner in walked(two))]
 
 
 def is_effect_alone(view: View, statement: ast.stmt, found: Sequence[ast.stmt]) -> bool:
     """Does it change no tensor and no container that the function made, and draw nothing?"""
-    inside = {
-        path for one in found for inner in ast.walk(one) if isinstance(inner, ast.stmt) for path in defined(inner)
-    }
-    for node in ast.walk(statement):
+    inside = {path for one in found for inner in walked(one) if isinstance(inner, ast.stmt) for path in defined(inner)}
+    for node in walked(statement):
         if isinstance(node, ast.Call) and not _is_harmless_call(view, node):
             return False
         places = [*changed(node)] if isinstance(node, ast.expr | ast.stmt) else []
@@ -161,7 +158,7 @@ def is_effect_alone(view: View, statement: ast.stmt, found: Sequence[ast.stmt]) 
 
 def _is_declared(view: View, name: str) -> bool:
     """Is it a name of the file, or of the function around?"""
-    declared = (one for one in ast.walk(view.node) if isinstance(one, ast.Global | ast.Nonlocal))
+    declared = (one for one in walked(view.node) if isinstance(one, ast.Global | ast.Nonlocal))
     return any(name in one.names for one in declared)
 
 
@@ -171,7 +168,7 @@ def _is_harmless_call(view: View, node: ast.Call) -> bool:
     if _SEEN_BY_TENSORS.match(name):
         return False
     if _SEEDS.match(name):
-        calls = (one.func for one in ast.walk(view.node) if isinstance(one, ast.Call) and one is not node)
+        calls = (one.func for one in walked(view.node) if isinstance(one, ast.Call) and one is not node)
         return not any(_DRAWS.search(getattr(one, "attr", getattr(one, "id", ""))) for one in calls)
     if _DRAWS.search(last):
         return False
@@ -191,7 +188,7 @@ def _is_harmless_call(view: View, node: ast.Call) -> bool:
 def _writes_self(function: FunctionInfo) -> bool:
     return any(
         path.startswith("self.")
-        for one in ast.walk(function.node)
+        for one in walked(function.node)
         if isinstance(one, ast.stmt)
         for path in (*defined(one), *changed(one))
     )
@@ -199,9 +196,9 @@ def _writes_self(function: FunctionInfo) -> bool:
 
 def is_kept_and_read(site: Site, found: Sequence[ast.stmt]) -> bool:
     """Does something that the model runs, or that makes it, read an attribute or a name of the file that is kept?"""
-    inside = {id(inner) for one in found for inner in ast.walk(one)}
+    inside = {id(inner) for one in found for inner in walked(one)}
     kept: set[str] = set()
-    for one in (inner for statement in found for inner in ast.walk(statement) if isinstance(inner, ast.stmt)):
+    for one in (inner for statement in found for inner in walked(statement) if isinstance(inner, ast.stmt)):
         kept |= {*defined(one), *changed(one)}
     view = cast("View", site.view)
     attributes = {path.split(".")[1] for path in kept if path.startswith("self.")}
@@ -209,7 +206,7 @@ def is_kept_and_read(site: Site, found: Sequence[ast.stmt]) -> bool:
     near = _connected(site.module, {view.cls.name if view.cls else view.function.name})
     near |= {one.name for one in (view.cls.lineage if view.cls else ())}
     run = [one.node for one in site.belief.reached if (one.cls.name if one.cls else one.name) in near]
-    for node in (inner for function in (view.node, *run) for inner in ast.walk(function) if id(inner) not in inside):
+    for node in (inner for function in (view.node, *run) for inner in walked(function) if id(inner) not in inside):
         match node:
             case ast.Attribute(attr=attribute, ctx=ast.Load()) if attribute in attributes:
                 return True
@@ -222,7 +219,7 @@ def _connected(module: ModuleInfo, own: set[str]) -> set[str]:
     """The functions and classes of the file that these name, that name these, and that those name, however far."""
     nodes: dict[str, ast.AST] = {name: one.node for name, one in module.functions.items()}
     nodes |= {name: one.node for name, one in module.classes.items()}
-    named = {name: {one.id for one in ast.walk(node) if isinstance(one, ast.Name)} for name, node in nodes.items()}
+    named = {name: {one.id for one in walked(node) if isinstance(one, ast.Name)} for name, node in nodes.items()}
 
     def closed(names: set[str], *, upwards: bool) -> set[str]:
         found, before = set(names), set[str]()
@@ -282,11 +279,11 @@ _SET_DTYPE = "torch.set_default_dtype"
 
 def _dtype_given(site: Site) -> Iterator[Proposal]:
     """Where the default dtype is another one for some lines, what these make is given the dtype, and it stays."""
-    if not any(_sets_dtype(site, one) for one in ast.walk(site.module.tree)):
+    if not any(_sets_dtype(site, one) for one in walked(site.module.tree)):
         return
     draft, done = site.draft(), False
     for view in site.views():
-        for one in (inner for inner in ast.walk(view.node) if isinstance(inner, ast.stmt)):
+        for one in (inner for inner in walked(view.node) if isinstance(inner, ast.stmt)):
             if isinstance(one, ast.With) and len(one.items) == 1:
                 dtype = _entered_dtype(site, one.items[0].context_expr)
                 if dtype is not None:
@@ -316,7 +313,7 @@ def _entered_dtype(site: Site, node: ast.expr) -> ast.expr | None:
     function = site.module.functions.get(path_of(node.func) or "") if isinstance(node, ast.Call) else None
     if function is None or not isinstance(node, ast.Call):
         return None
-    for one in ast.walk(function.node):
+    for one in walked(function.node):
         if isinstance(one, ast.Expr) and _sets_dtype(site, one):
             given = cast("ast.Call", one.value).args[0]
             place = function.parameters.index(name) if (name := path_of(given)) in function.parameters else None
@@ -325,7 +322,7 @@ def _entered_dtype(site: Site, node: ast.expr) -> ast.expr | None:
 
 
 def _give_dtype(site: Site, draft: Draft, body: Sequence[ast.stmt], dtype: ast.expr) -> None:
-    calls = [inner for line in body for inner in ast.walk(line) if isinstance(inner, ast.Call)]
+    calls = [inner for line in body for inner in walked(line) if isinstance(inner, ast.Call)]
     for one in (call for call in calls if site.module.dotted(call.func) in _OF_DEFAULT_DTYPE):
         if not any(word.arg == "dtype" for word in one.keywords):
             draft.swap(one, changed_copy(one, keywords=[*one.keywords, ast.keyword("dtype", dtype)]))
@@ -370,7 +367,7 @@ def _given_by_forward(site: Site, view: View, name: str) -> tuple[View, str] | N
         return None
     own, names = View(site.module, forward, site.belief), list(view.flow.parameters)
     found = set[str | None]()
-    for call in ast.walk(own.node):
+    for call in walked(own.node):
         if isinstance(call, ast.Call) and path_of(call.func) == f"self.{view.function.name}":
             given = dict(zip([one for one in names if one != "self"], call.args, strict=False))
             given |= {word.arg: word.value for word in call.keywords if word.arg}
@@ -440,7 +437,7 @@ def _listed_result(site: Site, view: View) -> Iterator[Proposal]:
 def _gives_bits(view: View, node: ast.Call) -> bool:
     name = view.origin(node.func) or ""
     known = view.value(node.func).function
-    yields = known is not None and any(isinstance(one, ast.Yield | ast.YieldFrom) for one in ast.walk(known.node))
+    yields = known is not None and any(isinstance(one, ast.Yield | ast.YieldFrom) for one in walked(known.node))
     views = isinstance(node.func, ast.Attribute) and node.func.attr in {"keys", "values", "items"} and not node.args
     return (
         yields
@@ -452,7 +449,7 @@ def _gives_bits(view: View, node: ast.Call) -> bool:
 def _collected_by_class(site: Site) -> Iterator[Proposal]:
     """Of a class as a whole: no line of a forward that yields runs before somebody asks for its results."""
     for view in site.views() if isinstance(site.node, ast.ClassDef) else ():
-        yields = any(isinstance(one, ast.Yield | ast.YieldFrom) for one in ast.walk(view.node))
+        yields = any(isinstance(one, ast.Yield | ast.YieldFrom) for one in walked(view.node))
         if yields and view.node.name == "forward" and view.node in site.node.body:  # type: ignore[attr-defined] # a class
             yield from _collected(site, view)
 
@@ -460,7 +457,7 @@ def _collected_by_class(site: Site) -> Iterator[Proposal]:
 def _collected(site: Site, view: View) -> Iterator[Proposal]:
     """Every `yield` a statement of its own, in a function that returns nothing."""
     draft = site.draft()
-    nodes = list(ast.walk(view.node))
+    nodes = list(walked(view.node))
     yields = [one for one in nodes if isinstance(one, ast.Yield | ast.YieldFrom)]
     returns = [one for one in nodes if isinstance(one, ast.Return)]
     inner = any(isinstance(one, ast.FunctionDef | ast.Lambda) and one is not view.node for one in nodes)
@@ -616,7 +613,7 @@ def _register(draft: Draft, cls: ClassInfo) -> bool:
     known = f'"{cls.module.name}.{cls.name}"'
     calls = [
         one
-        for one in ast.walk(draft.tree)
+        for one in walked(draft.tree)
         if isinstance(one, ast.Call)
         and one.args
         and path_of(one.args[0]) == cls.name
@@ -699,7 +696,7 @@ def _plain_fields(cls: ClassInfo) -> Sequence[str]:
             case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=held)):
                 paths = zip(map(path_of, targets), held, strict=False)
                 fields |= {one.id: (path or "").partition(".")[2] for path, one in paths if isinstance(one, ast.Name)}
-    stored = Counter(path for one in ast.walk(init.node) if isinstance(one, ast.stmt) for path in defined(one))
+    stored = Counter(path for one in walked(init.node) if isinstance(one, ast.stmt) for path in defined(one))
     parameters = init.parameters[1:]
     once = all(stored[f"self.{field}"] == 1 for field in fields.values()) and not any(stored[one] for one in parameters)
     return [fields[name] for name in parameters] if fields.keys() == {*parameters} and once else ()
@@ -765,7 +762,7 @@ def _made_module(site: Site) -> Iterator[Proposal]:
     """What a function of the file returns, which makes what is exported."""
     if isinstance(site.node, ast.FunctionDef) and site.view is not None and site.view.cls is None:
         place = Place(site, site.node, site.view, site.draft())
-        returns = (one for one in ast.walk(site.node) if isinstance(one, ast.Return) and one.value is not None)
+        returns = (one for one in walked(site.node) if isinstance(one, ast.Return) and one.value is not None)
         given = [one.value for one in returns if around(place.draft, one) is site.node]
         if len(given) == 1:
             yield from _as_module(place, cast("ast.expr", given[0]))
@@ -804,7 +801,7 @@ def _makes_module(place: Place, node: ast.expr) -> bool:
 
 def _is_lazy(site: Site) -> bool:
     """Is it a layer of torch's that is lazy, or the model of a file that has one?"""
-    origins = {name for one in ast.walk(site.module.tree) if isinstance(one, ast.Name | ast.Attribute)
+    origins = {name for one in walked(site.module.tree) if isinstance(one, ast.Name | ast.Attribute)
                and _LAZY.fullmatch(name := site.module.dotted(one) or "")}  # fmt: skip
     made = site.module.dotted(site.node.func) if isinstance(site.node, ast.Call) else None
     return made in origins if made is not None else bool(origins) and isinstance(site.node, ast.ClassDef)
@@ -866,7 +863,7 @@ def _class_of(place: Place, node: ast.expr) -> ClassInfo | None:
     """Of the instance that an expression is, where the code says so."""
     made = place.value_of(node)
     if path_of(made) == "self":
-        inside = (one for one in place.site.module.classes.values() if any(n is node for n in ast.walk(one.node)))
+        inside = (one for one in place.site.module.classes.values() if any(n is node for n in walked(one.node)))
         return next(inside, None)
     while isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute):
         made = place.value_of(made.func.value)
@@ -885,7 +882,7 @@ def _is_module(place: Place, node: ast.expr) -> bool:
     if cls is not None:
         return cls.is_module
     name = place.origin(made.func) if isinstance(made, ast.Call) else place.origin(made)
-    inner = (one.name for one in ast.walk(place.node) if isinstance(one, ast.FunctionDef))
+    inner = (one.name for one in walked(place.node) if isinstance(one, ast.FunctionDef))
     if isinstance(made, ast.Lambda) or path_of(made) in {*place.site.module.functions, *inner}:
         return False
     if name is not None and (name == "functools.partial" or name in {"torch.vmap", "torch.func.vmap"}):
@@ -937,11 +934,11 @@ def _wrapped_function(
 
 def _closed_over(place: Place, function: ast.expr) -> dict[str, ast.expr]:
     """The models that a function reads of the one around it, in which it is made."""
-    inner = (one for one in ast.walk(place.node) if isinstance(one, ast.FunctionDef) and one is not place.node)
+    inner = (one for one in walked(place.node) if isinstance(one, ast.FunctionDef) and one is not place.node)
     made = next((one for one in inner if one.name == path_of(function)), function)
     if not isinstance(made, ast.Lambda | ast.FunctionDef) or isinstance(place.node, ast.Module):
         return {}
-    names = [one for one in ast.walk(made) if isinstance(one, ast.Name)]
+    names = [one for one in walked(made) if isinstance(one, ast.Name)]
     calls = {one.id: one for one in names if isinstance(place.value_of(one), ast.Call)}
     return {name: one for name, one in calls.items() if _is_module(place, one)}
 
@@ -969,7 +966,7 @@ class _Wrapper:
         parameters = _parameters(function, method=is_method)
         bound = {**dict(zip(parameters, values, strict=False)), **{one.arg or "": one.value for one in words}}
         if not parameters and values:  # of what it takes, nobody knows the names
-            first = [ast.unparse(one) for one in values if all(isinstance(part, _PLAIN) for part in ast.walk(one))]
+            first = [ast.unparse(one) for one in values if all(isinstance(part, _PLAIN) for part in walked(one))]
             self.forward = (
                 f"    def forward(self, *args, **kwargs):\n        return {called}({', '.join(first)}, *args, **kwargs)"
             )
@@ -990,7 +987,7 @@ class _Wrapper:
 
     def _text_of(self, name: str, value: ast.expr) -> str:
         """Of a value that is bound: constants are written down, anything else is kept."""
-        if all(isinstance(one, _PLAIN) for one in ast.walk(value)):
+        if all(isinstance(one, _PLAIN) for one in walked(value)):
             return ast.unparse(value)
         self.kept[name] = value
         return f"self.{name}"
@@ -1027,7 +1024,7 @@ def _parameters(function: FunctionInfo | None, *, method: bool) -> dict[str, str
         return {}
     names = list(function.parameters)
     defaults = dict(zip(reversed(names), reversed(function.node.args.defaults), strict=False))
-    if any(not isinstance(inner, _PLAIN) for one in defaults.values() for inner in ast.walk(one)):
+    if any(not isinstance(inner, _PLAIN) for one in defaults.values() for inner in walked(one)):
         return {}
     own = names[1:] if method and "builtins.staticmethod" not in function.decorators else names
     return {name: f"={ast.unparse(defaults[name])}" if name in defaults else "" for name in own}
@@ -1039,7 +1036,7 @@ _OF_CONTAINERS = CONTAINER_METHODS | {"get", "items", "keys", "values", "index",
 def _modules_of(cls: ClassInfo) -> list[str]:
     """The attributes that its constructors set and its methods call; of what somebody gave it, also those of which they
     call a method or a part (`self.model.encoder(x)`)."""
-    nodes = [node for one in cls.lineage for node in ast.walk(one.node)]
+    nodes = [node for one in cls.lineage for node in walked(one.node)]
     stored = {path for one in nodes if isinstance(one, ast.stmt) for path in defined(one)}
     given = {path for one in nodes for path in _taken_over(one)}
     found = list[str]()
@@ -1056,7 +1053,7 @@ def _taken_over(function: ast.AST) -> Iterator[str]:
     """`self.net` of a constructor's `self.net = net`, where `net` is a parameter of it."""
     if isinstance(function, ast.FunctionDef) and function.name == "__init__":
         parameters = {one.arg for one in (*function.args.args, *function.args.kwonlyargs)}
-        for one in ast.walk(function):
+        for one in walked(function):
             match one:
                 case ast.Assign(value=ast.Name(id=name)) | ast.AnnAssign(value=ast.Name(id=name)) if name in parameters:
                     yield from defined(one)
@@ -1127,7 +1124,7 @@ def _fake_kernel(site: Site) -> Iterator[Proposal]:
 
 def _fake_of_function(site: Site, function: ast.FunctionDef) -> Iterator[Proposal]:
     given = ast.parse(f"def f({ast.unparse(function.args)}): ...").body[0]
-    for one in ast.walk(cast("ast.FunctionDef", given).args):
+    for one in walked(cast("ast.FunctionDef", given).args):
         if isinstance(one, ast.arg):
             one.annotation = None
     head = (
@@ -1149,9 +1146,9 @@ def _fake_of_function(site: Site, function: ast.FunctionDef) -> Iterator[Proposa
 
 def _looks_at_values(node: ast.expr) -> bool:
     """Or uses something that is not torch's?"""
-    calls = [one.func for one in ast.walk(node) if isinstance(one, ast.Call)]
+    calls = [one.func for one in walked(node) if isinstance(one, ast.Call)]
     roots = {(path_of(one) or "").partition(".")[0] for one in calls}
-    names = {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
+    names = {one.attr for one in walked(node) if isinstance(one, ast.Attribute)}
     plain = any(isinstance(one, ast.Name) for one in calls)
     return bool(names & _READS) or plain or bool(roots & {"np", "numpy", "math", "scipy", "ctypes"})
 
@@ -1205,15 +1202,15 @@ def _renamed_attribute(site: Site) -> Iterator[Proposal]:
             return
     draft = site.draft()
     classes = (one.node for one in site.module.classes.values())
-    cls = next((one for one in classes if any(inner is site.node for inner in ast.walk(one))), None)
+    cls = next((one for one in classes if any(inner is site.node for inner in walked(one))), None)
     new = f"{name.strip('_')}_{ending}"
     if name not in _RESERVED or cls is None:
         return
-    attributes = [one for one in ast.walk(cls) if isinstance(one, ast.Attribute)]
+    attributes = [one for one in walked(cls) if isinstance(one, ast.Attribute)]
     others = any(one.attr == name and path_of(one.value) != "self" for one in attributes)  # it may be this one
     if others or any(one.attr == new for one in attributes):
         return
-    for one in ast.walk(cls):
+    for one in walked(cls):
         match one:
             case ast.Attribute(attr=attr, value=owner) if attr == name:
                 draft.swap(one, ast.Attribute(owner, new, one.ctx))

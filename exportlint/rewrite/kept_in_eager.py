@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from exportlint.engine.source.parsed import walked
 from exportlint.rewrite.draft import expression, statements
 from exportlint.rewrite.transformation import Proposal
 
@@ -82,7 +83,7 @@ def _reads_of_others(runs: Sequence[Sequence[ast.stmt]]) -> bool:
     """Does one of them read what another one sets?"""
 
     def names(run: Sequence[ast.stmt], context: type[ast.expr_context]) -> set[str]:
-        found = (one for statement in run for one in ast.walk(statement) if isinstance(one, ast.Name))
+        found = (one for statement in run for one in walked(statement) if isinstance(one, ast.Name))
         return {one.id for one in found if isinstance(one.ctx, context)}
 
     return any(names(one, ast.Store) & names(other, ast.Load) for one in runs for other in runs if one is not other)
@@ -91,7 +92,7 @@ def _reads_of_others(runs: Sequence[Sequence[ast.stmt]]) -> bool:
 def _without_progress_bar(site: Site) -> Iterator[Proposal]:
     """`for step in tqdm(steps)`: over the steps themselves, where torch compiles."""
     view, draft = site.fresh_view(), site.draft()
-    for loop in ast.walk(view.node):
+    for loop in walked(view.node):
         if not (isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call)):
             continue
         is_there = loop is site.node or _holds(loop.iter, site.node)
@@ -114,7 +115,7 @@ def _steps_of_bar(view: View, call: ast.Call) -> ast.expr | None:
 
 
 def _holds(statement: ast.AST, node: ast.AST) -> bool:
-    return any(one is node for one in ast.walk(statement))
+    return any(one is node for one in walked(statement))
 
 
 class _Aside:
@@ -186,8 +187,8 @@ class _Aside:
 
     def _is_pure(self, node: ast.expr) -> bool:
         """Does it compute, and change nothing? A method of a tensor that ends in `_` writes into it."""
-        return all(self._is_pure_call(one) for one in ast.walk(node) if isinstance(one, ast.Call)) and not any(
-            isinstance(one, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom) for one in ast.walk(node)
+        return all(self._is_pure_call(one) for one in walked(node) if isinstance(one, ast.Call)) and not any(
+            isinstance(one, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom) for one in walked(node)
         )
 
     def _is_pure_call(self, call: ast.Call) -> bool:
@@ -209,16 +210,16 @@ class _Aside:
 
     def _is_set_for_others(self, loop: ast.For) -> bool:
         """Does something outside of the loop use what it counts with?"""
-        names = {one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
-        own = {id(one) for one in ast.walk(loop)}
-        uses = (one for one in ast.walk(self._view.node) if isinstance(one, ast.Name) and one.id in names)
+        names = {one.id for one in walked(loop.target) if isinstance(one, ast.Name)}
+        own = {id(one) for one in walked(loop)}
+        uses = (one for one in walked(self._view.node) if isinstance(one, ast.Name) and one.id in names)
         return any(id(one) not in own for one in uses)
 
     def _is_only_said(self, name: str, statement: ast.stmt) -> bool:
         """Is the name used in what is aside alone, and set nowhere else?"""
-        own = {id(one) for one in ast.walk(statement)}
-        inside = {id(one) for aside in self.statements for one in ast.walk(aside)}
-        uses = [one for one in ast.walk(self._view.node) if isinstance(one, ast.Name) and one.id == name]
+        own = {id(one) for one in walked(statement)}
+        inside = {id(one) for aside in self.statements for one in walked(aside)}
+        uses = [one for one in walked(self._view.node) if isinstance(one, ast.Name) and one.id == name]
         return any(id(one) in inside for one in uses) and all(id(one) in inside | own for one in uses)
 
 

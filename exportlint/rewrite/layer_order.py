@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from exportlint.engine.flow.control_flow import statements as all_statements
 from exportlint.engine.flow.def_use import path_of
 from exportlint.engine.flow.lifetimes import methods_in
+from exportlint.engine.source.parsed import walked
 from exportlint.rewrite.draft import expression, statements
 from exportlint.rewrite.transformation import CannotError, Proposal
 
@@ -64,10 +65,10 @@ class _Order:
             if new is not None:
                 sets = sets or bool(new)
                 self.draft.replace(line, new)
-                done |= {id(inner) for inner in ast.walk(line)}
-        for one in (one for one in ast.walk(method) if id(one) not in done):
+                done |= {id(inner) for inner in walked(line)}
+        for one in (one for one in walked(method) if id(one) not in done):
             self._read(one, done)
-        left = (one for one in ast.walk(method) if id(one) not in done)
+        left = (one for one in walked(method) if id(one) not in done)
         if any((path_of(one) == self.path) or (isinstance(one, ast.Name) and one.id in names) for one in left):
             raise CannotError("the layers are used in another way")
         return sets
@@ -145,9 +146,9 @@ class _Order:
             case ast.Call(func=ast.Subscript(value=owner, slice=index)) if path_of(owner) == self.path:
                 number = expression("ORDER[INDEX].clone()", ORDER=self.own, INDEX=index)
                 self._called(node, number)
-                done |= {id(one) for one in ast.walk(node.func)}
+                done |= {id(one) for one in walked(node.func)}
             case ast.Call(func=ast.Name(id="len"), args=[inner]):
-                done |= {id(one) for one in ast.walk(inner)}
+                done |= {id(one) for one in walked(inner)}
             case ast.For() | ast.ListComp() | ast.GeneratorExp():
                 through = node.generators[0] if not isinstance(node, ast.For) else node
                 target, over = through.target, through.iter
@@ -162,8 +163,8 @@ class _Order:
 
     def _gone_through(self, node: ast.AST, target: ast.Name, over: ast.expr) -> None:
         """A loop over the layers goes through their numbers."""
-        calls = [one for one in ast.walk(node) if isinstance(one, ast.Call) and path_of(one.func) == target.id]
-        if sum(isinstance(one, ast.Name) and one.id == target.id for one in ast.walk(node)) != len(calls) + 1:
+        calls = [one for one in walked(node) if isinstance(one, ast.Call) and path_of(one.func) == target.id]
+        if sum(isinstance(one, ast.Name) and one.id == target.id for one in walked(node)) != len(calls) + 1:
             raise CannotError("a layer is not only called")
         number = self.draft.free_name(f"{target.id}_number")
         self.draft.swap(target, ast.Name(number, ast.Store()))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.values.abstract_value import Source
 from exportlint.rewrite.draft import statements
 from exportlint.rewrite.transformation import CannotError, Proposal
@@ -56,7 +57,7 @@ def _reads(draft: Draft, node: ast.AST) -> Iterator[ast.Attribute]:
             heads.append(now.test)
         above = draft.parent(now)
         now = draft.statement_of(above) if above is not None else None
-    found = (one for head in heads for one in ast.walk(head) if isinstance(one, ast.Attribute))
+    found = (one for head in heads for one in walked(head) if isinstance(one, ast.Attribute))
     yield from {id(one): one for one in found}.values()
 
 
@@ -67,7 +68,7 @@ def _is_settled(view: View, cls: ClassInfo, node: ast.Attribute) -> bool:
     if view.value(node).source not in {Source.ATTRIBUTE, Source.CONSTANT} or not view.is_data(node):
         return False
     methods = [one for one in cls.node.body if isinstance(one, ast.FunctionDef)]
-    return all(not _writes(inner, node.attr) for one in methods if one.name != "__init__" for inner in ast.walk(one))
+    return all(not _writes(inner, node.attr) for one in methods if one.name != "__init__" for inner in walked(one))
 
 
 def _writes(node: ast.AST, name: str) -> bool:

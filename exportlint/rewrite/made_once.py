@@ -15,6 +15,7 @@ from itertools import chain, count
 from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.def_use import defined, path_of
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.values.abstract_value import Kind, Scalar
 from exportlint.rewrite.draft import changed_copy, expression, statements
 from exportlint.rewrite.draws import drawn_by_torch
@@ -81,8 +82,8 @@ def _expression_in_init(site: Site, view: View) -> Iterator[Proposal]:
     node: ast.expr = site.node
     while (wider := _around(draft, node)) is not None and _is_free(view, wider):
         node = wider
-    asked = (view.origin(one) or "" for one in ast.walk(node) if isinstance(one, ast.Name | ast.Attribute))
-    if any(map(_OF_THE_MOMENT.match, asked)) or not all(_is_of_library(view, one) for one in ast.walk(node)):
+    asked = (view.origin(one) or "" for one in walked(node) if isinstance(one, ast.Name | ast.Attribute))
+    if any(map(_OF_THE_MOMENT.match, asked)) or not all(_is_of_library(view, one) for one in walked(node)):
         return
     name = _attribute(view, _spoken(view, node))
     kept = f"self.register_buffer({name!r}, VALUE, persistent=False)" if view.is_data(node) else f"self.{name} = VALUE"
@@ -138,9 +139,9 @@ def _around(draft: Draft, node: ast.expr) -> ast.expr | None:
 def _is_free(view: View, node: ast.AST, known: Collection[str] = ()) -> bool:
     """Does it read nothing that the call computes or is given, but the file's names and what `__init__` alone sets?"""
     module = view.module
-    own = {name for one in ast.walk(node) if isinstance(one, ast.comprehension) for name in defined(one.target)}
+    own = {name for one in walked(node) if isinstance(one, ast.comprehension) for name in defined(one.target)}
     given = set(view.flow.parameters) | {name for names in view.flow.defs.values() for name in names}
-    for one in ast.walk(node):
+    for one in walked(node):
         match one:
             case ast.Attribute(value=ast.Name(id="self"), attr=attribute):
                 if not _is_set_in_init_only(view, attribute):
@@ -149,12 +150,12 @@ def _is_free(view: View, node: ast.AST, known: Collection[str] = ()) -> bool:
                 of_file = name in module.assignments or name in module.functions or name in module.classes
                 if name in given or not (of_file or name in module.imports or hasattr(builtins, name)):
                     return False
-    return not any(isinstance(one, ast.Name) and one.id == "self" and _is_bare(node, one) for one in ast.walk(node))
+    return not any(isinstance(one, ast.Name) and one.id == "self" and _is_bare(node, one) for one in walked(node))
 
 
 def _is_bare(whole: ast.AST, name: ast.Name) -> bool:
     """`self` itself, not an attribute of it."""
-    return not any(isinstance(one, ast.Attribute) and one.value is name for one in ast.walk(whole))
+    return not any(isinstance(one, ast.Attribute) and one.value is name for one in walked(whole))
 
 
 def _is_set_in_init_only(view: View, attribute: str) -> bool:
@@ -162,7 +163,7 @@ def _is_set_in_init_only(view: View, attribute: str) -> bool:
     setting = {
         method.name
         for method in methods
-        for one in ast.walk(method.node)
+        for one in walked(method.node)
         if isinstance(one, ast.Attribute) and one.attr == attribute and isinstance(one.ctx, ast.Store)
     }
     return setting == {"__init__"}
@@ -170,9 +171,9 @@ def _is_set_in_init_only(view: View, attribute: str) -> bool:
 
 def _spoken(view: View, node: ast.expr) -> str:
     """A name for the answer: of the variable of the environment, else after what is asked."""
-    texts = (one.value for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str))
+    texts = (one.value for one in walked(node) if isinstance(one, ast.Constant) and isinstance(one.value, str))
     text = next((one.lower() for one in texts if re.fullmatch(r"[A-Za-z]\w{2,40}", one)), None)
-    origins = [view.origin(one) or "" for one in ast.walk(node) if isinstance(one, ast.Attribute | ast.Name)]
+    origins = [view.origin(one) or "" for one in walked(node) if isinstance(one, ast.Attribute | ast.Name)]
     dotted = next((one for one in origins if one and not one.startswith(("builtins.", view.module.name))), "option")
     if dotted.startswith(("os.environ", "os.getenv")):
         return text or "setting"
@@ -182,7 +183,7 @@ def _spoken(view: View, node: ast.expr) -> str:
 
 def _attribute(view: View, wanted: str, others: Collection[str] = ()) -> str:
     """The name where the class has no such attribute or method, else with a number behind it."""
-    nodes = [node for cls in (view.cls.lineage if view.cls else ()) for node in ast.walk(cls.node)]
+    nodes = [node for cls in (view.cls.lineage if view.cls else ()) for node in walked(cls.node)]
     taken = {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
              and node.value.id == "self"} | {getattr(node, "name", None) for node in nodes} | {*others}  # fmt: skip
     return next(one for one in chain([wanted], (f"{wanted}_{number}" for number in count(2))) if one not in taken)
@@ -213,28 +214,28 @@ def _draw_in_init(site: Site, view: View) -> Iterator[Proposal]:
     """What is drawn after a seed that is set here, of a generator or of torch itself, is the same in every call."""
     draft = site.draft()
     statement = draft.statement_of(site.node)
-    forks = [one for one in ast.walk(view.node) if isinstance(one, ast.With) and statement in (one, *one.body)
+    forks = [one for one in walked(view.node) if isinstance(one, ast.With) and statement in (one, *one.body)
              and any(_calls(view, item.context_expr, _FORKING) for item in one.items)]  # fmt: skip
     block = forks[0].body if forks else view.body
     seeding = [one for one in block if _is_seeding(view, one)]
     named = {_seeded_name(one) for one in seeding} - {"torch"}
     names = {name for name in named if name is not None}
     draws = [
-        one for line in block if line not in seeding for one in ast.walk(line) if isinstance(one, ast.Call)
+        one for line in block if line not in seeding for one in walked(line) if isinstance(one, ast.Call)
         and (view.origin(one.func) or str(getattr(one.func, "attr", ""))).rpartition(".")[2] in _RANDOM
         and names == {path_of(word.value) for word in one.keywords if word.arg == "generator"}
     ]  # fmt: skip
     draws.sort(key=lambda one: (one.end_lineno or 0, one.end_col_offset or 0))  # as Python draws them
     found = [_for_the_sample(view, one) for one in draws]
     sized = [one[0] for one in found if one is not None]
-    is_seeded = any(getattr(one, "attr", "") == "manual_seed" for line in seeding for one in ast.walk(line))
-    used_by_draws = {id(inner) for one in draws for inner in ast.walk(one)}
+    is_seeded = any(getattr(one, "attr", "") == "manual_seed" for line in seeding for one in walked(line))
+    used_by_draws = {id(inner) for one in draws for inner in walked(one)}
     is_read = any(isinstance(one, ast.Name | ast.Attribute) and path_of(one) in names and id(one) not in used_by_draws
-                  for line in view.body if line not in seeding for one in ast.walk(line))  # fmt: skip
+                  for line in view.body if line not in seeding for one in walked(line))  # fmt: skip
     if not draws or not is_seeded or is_read or len(sized) < len(draws):
         return
-    inner = (one for line in block for one in ast.walk(line))
-    if any(isinstance(one, _MANY_TIMES) and any(draw in draws for draw in ast.walk(one)) for one in inner):
+    inner = (one for line in block for one in walked(line))
+    if any(isinstance(one, _MANY_TIMES) and any(draw in draws for draw in walked(one)) for one in inner):
         return
     if not all(_is_free(view, one, names) for one in (*seeding, *sized)):
         return
@@ -274,7 +275,7 @@ def _is_seeding(view: View, node: ast.stmt) -> bool:
     """`torch.manual_seed(0)`, `g = torch.Generator()`, `g.manual_seed(0)`"""
     match node:
         case ast.Assign(targets=[ast.Name()], value=value):
-            return any(_calls(view, one, "torch.Generator") for one in ast.walk(value))
+            return any(_calls(view, one, "torch.Generator") for one in walked(value))
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name() | ast.Attribute(), attr="manual_seed"))):
             return True
     return False
@@ -377,18 +378,18 @@ def _guard_in_init(site: Site, view: View) -> Iterator[Proposal]:
         guard, view = _guard_of_method(site, view)
     if not isinstance(guard, ast.If) or guard.orelse or draft.parent(guard) is not view.node:
         return
-    names = {one.id for one in ast.walk(guard.test) if isinstance(one, ast.Name)}
+    names = {one.id for one in walked(guard.test) if isinstance(one, ast.Name)}
     if "self" not in names or not names <= {"self", "hasattr", "getattr", "isinstance"}:
         return
     sized = 0
-    for one in (inner for line in guard.body for inner in ast.walk(line)):
+    for one in (inner for line in guard.body for inner in walked(line)):
         number = _size(view, one)
         if number is not None and not isinstance(draft.parent(one), ast.Subscript):
             draft.swap(cast("ast.expr", one), ast.Constant(number))
             sized += 1
-    inner = (one for line in guard.body for one in ast.walk(line) if isinstance(one, ast.Name))
-    inside = {id(one) for one in ast.walk(guard)}
-    given = {name for one in ast.walk(view.node) if id(one) not in inside for name in defined(one)}
+    inner = (one for line in guard.body for one in walked(line) if isinstance(one, ast.Name))
+    inside = {id(one) for one in walked(guard)}
+    given = {name for one in walked(view.node) if id(one) not in inside for name in defined(one)}
     given |= {*view.flow.parameters} - {"self"}
     if any(one.id in given and not _is_in_size(draft, view, one) for one in inner):
         return

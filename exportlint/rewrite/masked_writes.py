@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.values.abstract_value import Kind
 from exportlint.rewrite.draft import Swapped, as_value, expression, stands_for
 from exportlint.rewrite.transformation import CannotError
@@ -60,7 +61,7 @@ def rows_filled(form: TensorForm, draft: Draft, loop: ast.For) -> bool:
     target, value = write
     at = _bounded_by_data(view, target)
     is_fixed = not view.is_data(value) and not isinstance(value, ast.List | ast.Tuple) and index not in _names(value)
-    set_here = {one.id for one in ast.walk(loop) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+    set_here = {one.id for one in walked(loop) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
     if not at or not is_fixed or loop.orelse or set_here & set(view.flow.live_after(loop)):
         return False
     first, *between = _parts(target)[:at]
@@ -90,10 +91,10 @@ def _one_write(body: Sequence[ast.stmt], index: str) -> tuple[ast.Subscript, ast
     match body:
         case [ast.Assign(targets=[ast.Name(id=name)], value=read), *rest] if rest:
             found = _one_write(rest, index)
-            if found is None or any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(found[1])):
+            if found is None or any(isinstance(one, ast.Name) and one.id == name for one in walked(found[1])):
                 return None
             by_name = {
-                id(one): read for one in ast.walk(found[0])
+                id(one): read for one in walked(found[0])
                 if isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Load)
             }  # fmt: skip
             target = Swapped(by_name).visit(found[0])
@@ -190,7 +191,7 @@ def _of_all_rows(
                 return form.index(whole)
         return None
 
-    found = {id(one): whole for one in ast.walk(bound) if isinstance(one, ast.expr) and (whole := of_all(one))}
+    found = {id(one): whole for one in walked(bound) if isinstance(one, ast.expr) and (whole := of_all(one))}
     new = Swapped(found).visit(bound)
     if not found or not isinstance(new, ast.expr) or {index, each} & _names(new):
         raise CannotError("a bound is no entry of a tensor")
@@ -224,7 +225,7 @@ def _may_count_from_end(view: View, bound: ast.expr | None) -> bool:
         return False
     todo, seen = [bound], set[str]()
     for one in todo:
-        for part in ast.walk(one):
+        for part in walked(one):
             if isinstance(part, ast.Sub | ast.USub):
                 return True
             if isinstance(part, ast.Name) and part.id not in seen and (value := view.only_value(part.id)) is not None:
@@ -292,7 +293,7 @@ def _is_one_place(view: View, node: ast.expr) -> bool:
             return True
         case ast.Name(id=name):
             known = view.value(node).kind in (Kind.SCALAR, Kind.SIZE)
-            return known or any(_counts(one, name) for one in ast.walk(view.node))
+            return known or any(_counts(one, name) for one in walked(view.node))
     return False
 
 
@@ -326,4 +327,4 @@ def _is_length(view: View, count: ast.expr, tensor: ast.expr) -> bool:
 
 
 def _names(node: ast.AST) -> set[str | None]:
-    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    return {one.id for one in walked(node) if isinstance(one, ast.Name)}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.values.shape_specification import literal_of
 from exportlint.rewrite.draft import changed_copy
 from exportlint.rewrite.transformation import Proposal
@@ -26,7 +27,7 @@ class NamedAxes:
     """At a statement with a call of torch.onnx.export whose axes and names are written in the file."""
 
     def proposals(self, site: Site) -> Iterator[Proposal]:
-        for call in (one for one in ast.walk(site.node) if isinstance(one, ast.Call)):
+        for call in (one for one in walked(site.node) if isinstance(one, ast.Call)):
             if site.module.dotted(call.func) == _CALL:
                 yield from _fitting(site, call)
 

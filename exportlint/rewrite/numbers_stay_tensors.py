@@ -9,6 +9,7 @@ import ast
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from exportlint.engine.source.parsed import walked
 from exportlint.rewrite.decide_in_data import put, rewritten, rewritten_file
 from exportlint.rewrite.draft import changed_copy, expression, statements
 from exportlint.rewrite.straight_line import StraightLine, Style
@@ -45,7 +46,7 @@ class NumbersStayTensors:
         form = TensorForm(view)
         for checked in (False, True):
             draft, found = site.draft(), False
-            for node in ast.walk(view.node):
+            for node in walked(view.node):
                 if not (
                     isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"int", "round"}
                 ):
@@ -190,7 +191,7 @@ def _of_size(view: View, form: TensorForm, node: ast.Call) -> ast.expr | None:
             and _is_whole(view, right)
             and not any(
                 isinstance(one, ast.Sub | ast.USub)
-                for one in ast.walk(given)  # `//` rounds what is negative down
+                for one in walked(given)  # `//` rounds what is negative down
             )
         ):
             return ast.BinOp(form.symbolic(left), ast.FloorDiv(), form.symbolic(right))
@@ -211,7 +212,7 @@ def _of_size(view: View, form: TensorForm, node: ast.Call) -> ast.expr | None:
 
 def _is_whole(view: View, node: ast.expr) -> bool:
     """Is what is computed of sizes an integer, names followed?"""
-    for one in ast.walk(node):
+    for one in walked(node):
         match one:
             case ast.BinOp(op=ast.Div() | ast.Pow()) | ast.Constant(value=float()):
                 return False

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from exportlint.engine.flow.def_use import path_of
+from exportlint.engine.source.parsed import walked
 from exportlint.rewrite.draft import changed_copy, expression, stands_for, statements
 from exportlint.rewrite.place import Place, around
 from exportlint.rewrite.transformation import CannotError, Proposal
@@ -80,7 +81,7 @@ class _File:
         return self.place(node).origin(node) or "" if isinstance(node, ast.Name | ast.Attribute) else ""
 
     def speaks_of_old(self, statement: ast.stmt) -> bool:
-        for node in ast.walk(statement):
+        for node in walked(statement):
             match node:
                 case ast.ImportFrom(module=str(module), level=0, names=names):
                     if any(f"{module}.{one.name}" in _GONE for one in names):
@@ -104,7 +105,7 @@ class _File:
 
     def rewritten(self) -> list[str]:
         """What was done. Raises CannotError where a part has no form of today."""
-        calls = [one for one in ast.walk(self.site.module.tree) if isinstance(one, ast.Call)]
+        calls = [one for one in walked(self.site.module.tree) if isinstance(one, ast.Call)]
         self._spell_dim()
         said = dict[str, None]()
         for call in calls:
@@ -115,7 +116,7 @@ class _File:
             if self.origin(call.func) in _BOUNDING:
                 self._bounded(call)
                 said["say the bounds with `torch._check`"] = None
-        for node in ast.walk(self.site.module.tree):
+        for node in walked(self.site.module.tree):
             if (
                 isinstance(node, ast.Attribute)
                 and node.attr == "equality_constraints"
@@ -185,7 +186,7 @@ class _File:
                 yield from one.targets
 
     def _read(self, place: Place) -> set[str]:
-        names = (one for one in ast.walk(place.node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load))
+        names = (one for one in walked(place.node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load))
         return {one.id for one in names if id(one) not in self.gone}
 
     def _listed(self, place: Place, node: ast.expr, block: _Block) -> Iterator[ast.expr]:
@@ -214,7 +215,7 @@ class _File:
 
     def _given_by(self, function: FunctionInfo, given: Sequence[ast.expr]) -> ast.expr:
         """What a function gives that only names what it returns, and that the file calls once."""
-        named = (one for one in ast.walk(self.site.module.tree) if isinstance(one, ast.Name))
+        named = (one for one in walked(self.site.module.tree) if isinstance(one, ast.Name))
         if sum(one.id == function.name for one in named) != 1 or len(given) != len(function.parameters):
             raise CannotError(f"`{function.name}` is called in another way, too")
         known: dict[str, ast.expr] = dict(zip(function.parameters, given, strict=True))
@@ -245,8 +246,8 @@ class _File:
                     continue
             yield from self._listed(place, value, block)
             block.consumed.append(line)
-        inside = {id(inner) for one in block.consumed for inner in ast.walk(one)}
-        writes = [one for one in ast.walk(place.node) if isinstance(one, ast.Assign | ast.AugAssign)]
+        inside = {id(inner) for one in block.consumed for inner in walked(one)}
+        writes = [one for one in walked(place.node) if isinstance(one, ast.Assign | ast.AugAssign)]
         writes = [one for one in writes if name in {path_of(t) for t in getattr(one, "targets", None) or [one.target]}]  # type: ignore[union-attr] # one of the two
         if not block.consumed or any(id(one) not in inside for one in writes):
             raise CannotError("the constraints are gathered under a condition")
@@ -338,16 +339,16 @@ class _File:
     # Names that are gone.
 
     def _imports(self) -> None:
-        for node in ast.walk(self.site.module.tree):
+        for node in walked(self.site.module.tree):
             if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
                 continue
             if self.origin(node) in _GONE and not _names(node) <= self.gone:
                 raise CannotError(f"`{ast.unparse(node)}` is used in another way")
-        for line in ast.walk(self.site.module.tree):
+        for line in walked(self.site.module.tree):
             if not isinstance(line, ast.ImportFrom) or line.level:
                 continue
             scope = around(self.draft, line)
-            uses = [one for one in ast.walk(scope) if isinstance(one, ast.Name)]
+            uses = [one for one in walked(scope) if isinstance(one, ast.Name)]
             new = list[ast.alias]()
             for one in line.names:
                 own = [id(use) for use in uses if use.id == (one.asname or one.name)]
@@ -539,9 +540,9 @@ def _is_none(node: ast.expr) -> bool:
 
 
 def _names(node: ast.AST) -> set[int]:
-    return {id(one) for one in ast.walk(node) if isinstance(one, ast.Name)}
+    return {id(one) for one in walked(node) if isinstance(one, ast.Name)}
 
 
 def _parameters(node: ast.AST) -> set[str]:
     arguments = getattr(node, "args", None)
-    return {one.arg for one in ast.walk(arguments) if isinstance(one, ast.arg)} if arguments is not None else set()
+    return {one.arg for one in walked(arguments) if isinstance(one, ast.arg)} if arguments is not None else set()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from exportlint.engine.source.parsed import walked
 from exportlint.rewrite.draft import changed_copy
 from exportlint.rewrite.transformation import Proposal
 
@@ -24,7 +25,7 @@ class OnnxByExport:
 
     def proposals(self, site: Site) -> Iterator[Proposal]:
         draft, found = site.draft(), False
-        for node in ast.walk(site.module.tree):
+        for node in walked(site.module.tree):
             if isinstance(node, ast.Call) and site.module.dotted(node.func) == "torch.onnx.export" and _is_old(node):
                 kept = [one for one in node.keywords if one.arg not in _OF_THE_OLD]
                 call, statement = changed_copy(node, keywords=kept), draft.statement_of(node)

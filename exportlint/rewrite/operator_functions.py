@@ -9,6 +9,7 @@ import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.values.abstract_value import Kind
 from exportlint.engine.values.shapes import has_several_elements
 from exportlint.rewrite.draft import changed_copy, expression, statements
@@ -71,7 +72,7 @@ class _Function:
 
     def nodes(self) -> Iterator[ast.AST]:
         for one in self.branch.body:
-            yield from ast.walk(one)
+            yield from walked(one)
 
     def result(self, given: Sequence[ast.expr], called: ast.expr) -> ast.expr:
         """Its call: of a lambda, what it computes."""
@@ -109,7 +110,7 @@ class _Call:
             if (found := cls._of(site, view, now)) is not None:
                 return found
             now = draft.parent(now)
-        inside = ast.walk(now) if now is not None and now is not view.node else ()
+        inside = walked(now) if now is not None and now is not view.node else ()
         return next((found for one in inside if (found := cls._of(site, view, one)) is not None), None)
 
     @classmethod
@@ -134,7 +135,7 @@ class _Call:
         node: ast.AST | None = place
         method = False
         if isinstance(place, ast.Name):
-            made = [one for one in ast.walk(self.view.node) if isinstance(one, ast.FunctionDef)]
+            made = [one for one in walked(self.view.node) if isinstance(one, ast.FunctionDef)]
             node = next((one for one in made if one.name == place.id), self.view.only_value(place.id))
         if not isinstance(node, ast.Lambda | ast.FunctionDef) and place is not None:
             known = self.view.value(place)
@@ -151,7 +152,7 @@ class _Call:
         if not isinstance(node, ast.Lambda | ast.FunctionDef):
             return None
         branch = Branch.of(node, method=method)
-        is_local = any(one is node for one in ast.walk(self.view.node))
+        is_local = any(one is node for one in walked(self.view.node))
         return _Function(node, branch, is_local) if branch is not None else None
 
     def functions(self) -> list[_Function]:
@@ -232,7 +233,7 @@ class _Call:
 
     def _writing_to_clones(self, draft: Draft, one: _Function) -> bool:
         effects = [node for touch, node in one.branch.effects() if touch is Touch.WRITES_ARGUMENT]
-        inside = {inner.id for node in effects for inner in ast.walk(_owner(node)) if isinstance(inner, ast.Name)}
+        inside = {inner.id for node in effects for inner in walked(_owner(node)) if isinstance(inner, ast.Name)}
         written = [name for name in one.branch.params if name in inside]
         if isinstance(one.node, ast.FunctionDef):
             texted = ast.get_docstring(one.node, clean=False) is not None and len(one.node.body) > 1

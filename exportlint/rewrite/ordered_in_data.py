@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, cast
 
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.values.abstract_value import Kind
 from exportlint.rewrite.draft import Swapped, expression, statements
 from exportlint.rewrite.free_numbers import free_numbers
@@ -40,7 +41,7 @@ class OrderedInData:
         if not words.keys() <= {"key", "reverse"}:
             raise CannotError("it asks for more than a key")
         if call.args and _counts(call.args[0]):
-            view.python |= {one.arg for one in ast.walk(call) if isinstance(one, ast.arg)}
+            view.python |= {one.arg for one in walked(call) if isinstance(one, ast.arg)}
         if call.args and TensorForm(view).choices.lists_things(call.args[0]):
             raise CannotError("what is ordered is no tensor")
         if (
@@ -71,7 +72,7 @@ class OrderedInData:
         draft = site.draft()
 
         def key_of(key: ast.expr) -> tuple[str, ast.expr]:
-            view.python |= {one.arg for one in ast.walk(key) if isinstance(one, ast.arg)}
+            view.python |= {one.arg for one in walked(key) if isinstance(one, ast.arg)}
             order = _Order(view, draft, ast.Call(ast.Name("min", ast.Load()), [listed], []), key)
             return order.each, order.key
 
@@ -127,7 +128,7 @@ class _Order:
         parts = self._parts(listed, over)
         if parts is None and not self.view.is_data(listed):
             best = self.draft.free_name("chosen", self.view.flow.names)
-            its_key = Swapped({id(one): ast.Name(best, ast.Load()) for one in ast.walk(self.key)
+            its_key = Swapped({id(one): ast.Name(best, ast.Load()) for one in walked(self.key)
                                if isinstance(one, ast.Name) and one.id == self.each})  # fmt: skip
             sign = "<" if name == "min" else ">"
             self.draft.add_import("functools")
@@ -204,12 +205,12 @@ class _Order:
         return any(
             isinstance(one.value, ast.Name) and one.value.id == self.each
             and isinstance(one.slice, ast.Constant) and isinstance(one.slice.value, int)
-            for one in ast.walk(self.key) if isinstance(one, ast.Subscript)
+            for one in walked(self.key) if isinstance(one, ast.Subscript)
         )  # fmt: skip
 
     def _read_twice(self, listed: ast.expr) -> ast.expr:
         """What is listed, as it can be gone through more than once: a name for it where it is computed, or used up."""
-        names = (one for one in ast.walk(listed) if isinstance(one, ast.Name))
+        names = (one for one in walked(listed) if isinstance(one, ast.Name))
         used_up = any(
             isinstance(made := self.view.only_value(one.id), ast.GeneratorExp)
             or (isinstance(made, ast.Call) and self.view.origin(made.func) in _USED_UP)
@@ -217,7 +218,7 @@ class _Order:
         )
         computed = any(
             not isinstance(one, _PLAIN) and not (isinstance(one, ast.Call) and self._is_listing(one))
-            for one in ast.walk(listed)
+            for one in walked(listed)
         )
         if not used_up and not computed:
             return listed

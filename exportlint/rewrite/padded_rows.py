@@ -8,6 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.def_use import path_of
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.values.shapes import dims_of
 from exportlint.rewrite.draft import expression, statements
 from exportlint.rewrite.tensor_form import TensorForm
@@ -33,7 +34,7 @@ class PaddedRows:
     def proposals(self, site: Site) -> Iterator[Proposal]:
         if site.view is None:
             return
-        for node in ast.walk(site.view.node):
+        for node in walked(site.view.node):
             name = site.view.origin(node.func) if isinstance(node, ast.Call) else None
             if isinstance(node, ast.Call) and name in _PACKS and (packed := _Packed.of(site, site.view, node)):
                 for one in packed.variants():
@@ -54,10 +55,10 @@ def _uncut(site: Site, view: View, line: ast.Assign) -> Iterator[Proposal]:
             return
     above = {
         one.id for statement in view.body if (statement.end_lineno or 0) < line.lineno
-        for one in ast.walk(statement) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+        for one in walked(statement) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
     }  # fmt: skip
     cut = list[tuple[ast.Subscript, str, int]]()
-    for node in ast.walk(view.node):
+    for node in walked(view.node):
         match node:
             case ast.Subscript(value=ast.Name(id=owner), slice=index) if owner in {*above, *view.flow.parameters}:
                 parts = index.elts if isinstance(index, ast.Tuple) else [index]
@@ -65,7 +66,7 @@ def _uncut(site: Site, view: View, line: ast.Assign) -> Iterator[Proposal]:
                     case ast.Slice(lower=None, upper=ast.Name(id=end), step=None) if end == name:
                         if all(isinstance(one, ast.Slice) for one in parts):
                             cut.append((node, owner, len(parts) - 1))
-    counts = any(view.origin(one.func) == "torch.arange" for one in ast.walk(view.node) if isinstance(one, ast.Call))
+    counts = any(view.origin(one.func) == "torch.arange" for one in walked(view.node) if isinstance(one, ast.Call))
     if not cut or not (counts or len({owner for _, owner, _ in cut}) > 1):
         return
     for is_filled in (False, True):
@@ -95,7 +96,7 @@ def _argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
 
 
 def _reads(view: View, name: str) -> list[ast.Name]:
-    nodes = (one for one in ast.walk(view.node) if isinstance(one, ast.Name))
+    nodes = (one for one in walked(view.node) if isinstance(one, ast.Name))
     return [one for one in nodes if one.id == name and isinstance(one.ctx, ast.Load)]
 
 
@@ -320,7 +321,7 @@ class _Packed:
 
     def _pads(self, out: str) -> Iterator[tuple[ast.Call, ast.expr]]:
         """Where the packed output is padded again, and with what."""
-        for one in ast.walk(self.view.node):
+        for one in walked(self.view.node):
             if isinstance(one, ast.Call) and self.view.origin(one.func) in _PADS and path_of(one.args[0]) == out:
                 yield one, _argument(one, 2, "padding_value") or ast.Constant(0.0)
 
@@ -329,7 +330,7 @@ class _Packed:
         first = last = self.line.end_lineno or 0
         for pad, _ in pads:
             above = draft.parent(pad)
-            is_set = isinstance(above, ast.Assign) and out in map(path_of, ast.walk(above.targets[0]))
+            is_set = isinstance(above, ast.Assign) and out in map(path_of, walked(above.targets[0]))
             last = max(last, (above.end_lineno or 0) if is_set and isinstance(above, ast.Assign) else _END)
         return sum(first < one.lineno <= (last if pads else _END) for one in _reads(self.view, out))
 
@@ -362,7 +363,7 @@ class _Packed:
 
     def _constructors(self) -> Sequence[ast.Call]:
         """What sets the layer, in the class."""
-        nodes = ast.walk(self.view.cls.node) if self.view.cls is not None else ()
+        nodes = walked(self.view.cls.node) if self.view.cls is not None else ()
         lines = (one for one in nodes if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call))
         return [cast("ast.Call", one.value) for one in lines if path_of(one.targets[0]) == path_of(self.run.func)]
 
@@ -383,7 +384,7 @@ def _reads_until_set(view: View, draft: Draft, name: str, at: ast.Assign) -> lis
     """Where the name is read that the statement sets: it may have held the plain rows before, and hold what the layer
     gives afterwards."""
     begin, end = at.end_lineno or 0, _END
-    for one in ast.walk(view.node):
+    for one in walked(view.node):
         is_set = isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store) and one.id == name and one.lineno > begin
         statement = draft.statement_of(one) if is_set else None
         if statement is not None and draft.parent(statement) is draft.parent(at):  # as often as this one
@@ -400,7 +401,7 @@ def _test_around(draft: Draft, statement: ast.stmt) -> ast.expr | None:
 def _is_read_only(test: ast.expr) -> bool:
     """Is it the same wherever it is asked? Names and attributes are, and `is None` of them."""
     allowed = (ast.Name, ast.Attribute, ast.UnaryOp, ast.Not, ast.Compare, ast.Is, ast.IsNot, ast.Constant, ast.Load)
-    return all(isinstance(one, allowed) for one in ast.walk(test))
+    return all(isinstance(one, allowed) for one in walked(test))
 
 
 _STEPPED = '''\
@@ -444,7 +445,7 @@ _STEPPED_IF_PACKED = f"{_HEAD}    if lengths is None:\n        return layer(rows
 def _unnested(site: Site, view: View, node: ast.Call) -> Iterator[Proposal]:
     """A nested tensor that is computed with, and padded once at the end: padded from the start, and masked there."""
     draft, rows = site.draft(), _argument(node, 0, "tensor_list")
-    ends = [one for one in ast.walk(view.node) if isinstance(one, ast.Call)]
+    ends = [one for one in walked(view.node) if isinstance(one, ast.Call)]
     ends = [one for one in ends if getattr(one.func, "attr", "") == "to_padded_tensor"]
     statement = draft.statement_of(ends[0]) if len(ends) == 1 else None
     if statement is None or rows is None:

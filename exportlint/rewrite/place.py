@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from exportlint.engine.flow.def_use import path_of
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.values.library import EXPORTERS
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ EXPORT_CALLS = WITH_SHAPES | {"torch.jit.trace"}
 
 def call_at_line(module: ModuleInfo, line: int, named: Container[str | None]) -> ast.Call | None:
     """The innermost call of the file, of one of these dotted names, that the line belongs to."""
-    calls = (one for one in ast.walk(module.tree) if isinstance(one, ast.Call) and module.dotted(one.func) in named)
+    calls = (one for one in walked(module.tree) if isinstance(one, ast.Call) and module.dotted(one.func) in named)
     here = [one for one in calls if one.lineno <= line <= (one.end_lineno or one.lineno)]
     return here[-1] if here else None
 
@@ -75,7 +76,7 @@ class Place:
     def _imports(self) -> dict[str, str]:
         if isinstance(self.node, ast.Module):
             return {}
-        lines = (one for one in ast.walk(self.node) if isinstance(one, ast.ImportFrom) and not one.level)
+        lines = (one for one in walked(self.node) if isinstance(one, ast.ImportFrom) and not one.level)
         return {one.asname or one.name: f"{line.module}.{one.name}" for line in lines for one in line.names}
 
     def values_of(self, node: ast.expr) -> list[ast.expr]:
@@ -96,7 +97,7 @@ class Place:
     def _settings(self) -> list[tuple[ast.expr, ast.expr]]:
         """What is assigned to what, `a, b = c, d` taken apart."""
         found: list[tuple[ast.expr, ast.expr]] = []
-        for one in ast.walk(self.node):
+        for one in walked(self.node):
             match one:
                 case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
                     found += zip(targets, values, strict=False)
@@ -112,7 +113,7 @@ class Place:
         if self.view is None:
             return None
         names = [name for name in self.view.flow.parameters if name not in {"self", "cls"}]
-        read = [one for one in ast.walk(self.view.node) if isinstance(one, ast.Name) and one.id in names]
+        read = [one for one in walked(self.view.node) if isinstance(one, ast.Name) and one.id in names]
         tensors = {one.id for one in read if self.view.value(one).is_tensor}
         found = next((name for name in names if name in tensors), None)
         return found or (names[0] if names and self.view.function.name == "forward" else None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from exportlint.engine.source.parsed import walked
 from exportlint.rewrite.draft import expression
 from exportlint.rewrite.tensor_form import TensorForm
 from exportlint.rewrite.transformation import CannotError, Proposal
@@ -28,10 +29,10 @@ class PrintedByProgram:
 
     def proposals(self, site: Site) -> Iterator[Proposal]:
         view, draft = site.fresh_view(), site.draft()
-        calls = [one for one in ast.walk(view.node) if isinstance(one, ast.Call)
+        calls = [one for one in walked(view.node) if isinstance(one, ast.Call)
                  and view.origin(one.func) == "builtins.print"]  # fmt: skip
-        around = {id(part) for one in calls for part in ast.walk(one)}
-        if not any(id(one) in around for one in ast.walk(site.node)):
+        around = {id(part) for one in calls for part in walked(one)}
+        if not any(id(one) in around for one in walked(site.node)):
             return
         for one in calls:
             draft.swap(one, _Format(view).call(one))

@@ -11,6 +11,7 @@ import difflib
 from typing import TYPE_CHECKING
 
 from exportlint.edited_source import OverlappingEditsError, edited
+from exportlint.engine.source.parsed import walked
 from exportlint.finding import Applicability
 from exportlint.rewrite.draft import Draft, NoRoomError, changed_copy, expression
 from exportlint.rewrite.fitting_shapes import with_a_sample_of_two
@@ -65,7 +66,7 @@ def declared_at_call(
 
 
 def _names(module: ModuleInfo) -> set[str]:
-    return {one.id for one in ast.walk(module.tree) if isinstance(one, ast.Name)} | {*module.functions, *module.classes}
+    return {one.id for one in walked(module.tree) if isinstance(one, ast.Name)} | {*module.functions, *module.classes}
 
 
 def _parts(code: str, taken: set[str]) -> tuple[list[ast.stmt], ast.expr | None]:
@@ -77,7 +78,7 @@ def _parts(code: str, taken: set[str]) -> tuple[list[ast.stmt], ast.expr | None]
                 shapes = value
             case ast.Assign():
                 dims.append(one)
-    for node in (inner for whole in (*dims, shapes) if whole is not None for inner in ast.walk(whole)):
+    for node in (inner for whole in (*dims, shapes) if whole is not None for inner in walked(whole)):
         match node:
             case ast.Name(id=name) if name != _DIM and name in taken:
                 node.id = f"{name}_size"

@@ -11,6 +11,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from exportlint.engine.flow.def_use import path_of
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.values.abstract_value import Kind
 from exportlint.rewrite.draft import expression, statements
 from exportlint.rewrite.tensor_form import TensorForm
@@ -101,7 +102,7 @@ class _Forms:
 
     def loads(self, name: str) -> list[ast.Name]:
         return [
-            one for one in ast.walk(self.view.node)
+            one for one in walked(self.view.node)
             if isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Load)
         ]  # fmt: skip
 
@@ -443,7 +444,7 @@ class _Forms:
                 return value
             case ast.Attribute(value=ast.Name(id="self")) if self.view.cls is not None:
                 made = [
-                    one.value for one in ast.walk(self.view.cls.node)
+                    one.value for one in walked(self.view.cls.node)
                     if isinstance(one, ast.Assign) and path_of(owner) in map(path_of, one.targets)
                 ]  # fmt: skip
                 return made[0] if len(made) == 1 else None
@@ -479,9 +480,9 @@ class _Forms:
 
     def _stays_as_it_is(self, node: ast.expr) -> bool:
         """Do all names in it hold one thing, wherever the function reads them?"""
-        stored = {one.id for one in ast.walk(self.view.node)
+        stored = {one.id for one in walked(self.view.node)
                   if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}  # fmt: skip
-        names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+        names = {one.id for one in walked(node) if isinstance(one, ast.Name)}
         return all(self.view.only_value(name) is not None for name in names & stored)
 
     # -- Numbers of NumPy ------------------------------------------------------------------------------------------
@@ -506,7 +507,7 @@ class _Forms:
 
     def _is_of_numpy(self) -> bool:
         """Is it about a number of NumPy, and not about one that was read from a tensor?"""
-        return any(self.view.value(one).kind is Kind.ARRAY for one in ast.walk(self.node))
+        return any(self.view.value(one).kind is Kind.ARRAY for one in walked(self.node))
 
     def _by_python(self, node: ast.expr) -> ast.expr | None:
         match node:
@@ -533,7 +534,7 @@ class _Forms:
     def _is_plain(self, node: ast.expr) -> bool:
         """Numbers of Python, sizes, or a list of these."""
         if self.view.value(node).kind is Kind.ARRAY or any(
-            isinstance(one, ast.expr) and self.view.value(one).kind is Kind.UNBACKED for one in ast.walk(node)
+            isinstance(one, ast.expr) and self.view.value(one).kind is Kind.UNBACKED for one in walked(node)
         ):
             return False
         return isinstance(node, ast.List | ast.Tuple | ast.Constant) or self.view.nature(node) in {
@@ -544,12 +545,12 @@ class _Forms:
         if not self._is_of_numpy():
             return ""
         names = {
-            path_of(one) for one in ast.walk(self.view.node)
+            path_of(one) for one in walked(self.view.node)
             if isinstance(one, ast.Name | ast.Attribute) and self.view.value(one).kind is Kind.ARRAY
         }  # fmt: skip
         owners: list[ast.AST] = [one for one in self.site.module.tree.body if isinstance(one, ast.Assign)]
         if self.view.cls is not None:
-            owners += [one for one in ast.walk(self.view.cls.node) if isinstance(one, ast.Assign)]
+            owners += [one for one in walked(self.view.cls.node) if isinstance(one, ast.Assign)]
         found = False
         for one in owners:
             match one:

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from exportlint.engine.flow.def_use import changed, path_of
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.values.abstract_value import Kind
 from exportlint.rewrite.draft import Copying, changed_copy, statements
 from exportlint.rewrite.file_operator import OF_FILE, put_operator
@@ -124,7 +125,7 @@ class DrawingOperator:
         view = site.view
         if view is None or _is_wrapped(view):
             return
-        draws = [one for one in ast.walk(view.node) if isinstance(one, ast.Call)
+        draws = [one for one in walked(view.node) if isinstance(one, ast.Call)
                  and (view.origin(one.func) or "") in _DRAWS]  # fmt: skip
         for draw in draws:
             for moved in (_from_generator, _from_fork, _behind_seed):
@@ -141,13 +142,13 @@ def _from_generator(reading: _Reading, draw: ast.Call) -> Proposal:
     lines, made = list[ast.stmt](), given
     if isinstance(given, ast.Name):
         made = reading.view.only_value(given.id)
-        uses = [one for one in ast.walk(reading.view.node) if isinstance(one, ast.Name) and one.id == given.id]
+        uses = [one for one in walked(reading.view.node) if isinstance(one, ast.Name) and one.id == given.id]
         statements_of = {id(line): line for one in uses if one is not given
                          if (line := reading.draft.statement_of(one)) is not None}  # fmt: skip
         lines = list(statements_of.values())
         if len(uses) != len(lines) + 1:
             raise CannotError("the generator is used elsewhere")
-    calls = [one for line in [*lines, made] if line is not None for one in ast.walk(line) if isinstance(one, ast.Call)]
+    calls = [one for line in [*lines, made] if line is not None for one in walked(line) if isinstance(one, ast.Call)]
     seeds = [one for one in calls if isinstance(one.func, ast.Attribute) and one.func.attr == "manual_seed"]
     makers = [one for one in calls if reading.view.origin(one.func) == "torch.Generator"]
     if len({*seeds}) != 1 or len({*makers}) != 1 or made not in (seeds[0], makers[0]):
@@ -176,7 +177,7 @@ def _from_fork(reading: _Reading, draw: ast.Call) -> Proposal:
     origin = reading.view.origin
     if origin(fork) not in {"torch.random.fork_rng", "torch.fork_rng"} or origin(seed) not in _SEEDS:
         raise CannotError("it is not seeded")
-    calls = [one for one in ast.walk(last) if isinstance(one, ast.Call)]
+    calls = [one for one in walked(last) if isinstance(one, ast.Call)]
     if [one for one in calls if origin(one.func) not in _DRAWLESS] != [draw]:
         raise CannotError("other calls may draw, too")
     reading.drawn(draw, [ast.copy_location(ast.With(around.items, [around.body[0]]), around)])
@@ -194,7 +195,7 @@ def _behind_seed(reading: _Reading, draw: ast.Call) -> Proposal:
             pass
         case _:
             raise CannotError("nothing seeds it right above")
-    calls = [one for one in ast.walk(block[place]) if isinstance(one, ast.Call)]
+    calls = [one for one in walked(block[place]) if isinstance(one, ast.Call)]
     if [one for one in calls if origin(one.func) not in _DRAWLESS] != [draw]:
         raise CannotError("other calls may draw, too")
     reading.drawn(draw, [above], moves_generator=True)
@@ -233,7 +234,7 @@ def _lines(reading: _Reading, node: ast.expr) -> Proposal:
     for end in range(place + 1, len(block) + 1):
         lines = block[place:end]
         if any(map(reading.needs_data, lines[-1:])) or any(isinstance(one, (*_LEAVES, ast.Return)) for line in lines
-                                                           for one in ast.walk(line)):  # fmt: skip
+                                                           for one in walked(line)):  # fmt: skip
             break
         read = reading.read_outside(lines)
         kind = reading.number_of_name(next(iter(read)), lines) if len(read) == 1 else None
@@ -252,7 +253,7 @@ def _body(reading: _Reading, _node: ast.expr) -> Proposal:
     """All of a function that reads, and that its callers ask for a number."""
     function = reading.view.node
     lines = _lines_of(function)
-    nodes = [one for line in lines for one in ast.walk(line)]
+    nodes = [one for line in lines for one in walked(line)]
     returned = [one.value for one in nodes if isinstance(one, ast.Return)]
     if function.name == "forward" or any(map(reading.needs_data, lines)) or any(isinstance(n, _LEAVES) for n in nodes):
         raise CannotError("it does more than to read")
@@ -280,7 +281,7 @@ def _at_caller(reading: _Reading, _node: ast.expr) -> Proposal:
         case _:
             raise CannotError("it does more than to return it")
     calls = [
-        (view, one) for view in reading.site.views() for one in ast.walk(view.node) if isinstance(one, ast.Call)
+        (view, one) for view in reading.site.views() for one in walked(view.node) if isinstance(one, ast.Call)
         and path_of(one.func) == (f"self.{function.name}" if cls is not None else function.name)
         and (cls is None or (view.cls is not None and view.cls.name == cls.name))
     ]  # fmt: skip
@@ -318,7 +319,7 @@ class _Reading:
             return True
         if takes_data and set(changed(part)) - _stored([part]):
             return True  # a tensor of the model's
-        for one in ast.walk(part):
+        for one in walked(part):
             match one:
                 case ast.Call() if self.inlined is not None and one is self.inlined[0]:
                     pass
@@ -345,8 +346,8 @@ class _Reading:
 
     def read_outside(self, lines: Sequence[ast.stmt]) -> set[str]:
         """The names that the lines set and others read."""
-        inside = {id(one) for line in lines for one in ast.walk(line)}
-        outside = {one.id for one in ast.walk(self.view.node) if isinstance(one, ast.Name) and id(one) not in inside}
+        inside = {id(one) for line in lines for one in walked(line)}
+        outside = {one.id for one in walked(self.view.node) if isinstance(one, ast.Name) and id(one) not in inside}
         return _stored(lines) & outside
 
     # What is a number.
@@ -407,9 +408,9 @@ class _Reading:
 
     def number_of_name(self, name: str, among: Sequence[ast.stmt]) -> str | None:
         """Of what is set once in the function, or in each of the lines to numbers of one type."""
-        values = [one.value for line in among or self.view.body for one in ast.walk(line)
+        values = [one.value for line in among or self.view.body for one in walked(line)
                   if isinstance(one, ast.Assign) and name in {path_of(target) for target in one.targets}]  # fmt: skip
-        set_here = [one for line in among or self.view.body for one in ast.walk(line)
+        set_here = [one for line in among or self.view.body for one in walked(line)
                     if isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Store)]  # fmt: skip
         if not values or len(values) != len(set_here) or any(_reads(value, name) for value in values):
             return None
@@ -423,7 +424,7 @@ class _Reading:
         return [cast("_Part", arguments.visit(one)) for one in nodes]
 
     def is_local(self, name: str) -> bool:
-        stored = {one.id for one in ast.walk(self.view.node) if isinstance(one, ast.Name)
+        stored = {one.id for one in walked(self.view.node) if isinstance(one, ast.Name)
                   and not isinstance(one.ctx, ast.Load)}  # fmt: skip
         return name in {*stored, *self.view.flow.parameters}
 
@@ -541,12 +542,12 @@ class _Returning(Copying):
 
 
 def _stored(lines: Sequence[ast.AST]) -> set[str]:
-    return {one.id for line in lines for one in ast.walk(line)
+    return {one.id for line in lines for one in walked(line)
             if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)}  # fmt: skip
 
 
 def _reads(node: ast.AST, name: str) -> bool:
-    return any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(node))
+    return any(isinstance(one, ast.Name) and one.id == name for one in walked(node))
 
 
 def _arithmetic(op: ast.operator, left: str | None, right: str | None) -> str | None:

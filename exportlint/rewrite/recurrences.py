@@ -10,6 +10,7 @@ import ast
 from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.control_flow import statements
+from exportlint.engine.source.parsed import walked
 from exportlint.rewrite.counting_loops import counted
 from exportlint.rewrite.draft import Swapped, as_target, expression
 from exportlint.rewrite.draft import statements as written
@@ -32,8 +33,8 @@ def recurrence(site: Site) -> Iterator[Proposal]:
     if site.view is None:
         return
     view, draft = site.fresh_view(), site.draft()
-    loops = [one for one in ast.walk(view.node) if isinstance(one, ast.For | ast.While)
-             and any(inner is site.node for inner in ast.walk(one))]  # fmt: skip
+    loops = [one for one in walked(view.node) if isinstance(one, ast.For | ast.While)
+             and any(inner is site.node for inner in walked(one))]  # fmt: skip
     if not loops:
         return
     node = loops[-1]
@@ -91,7 +92,7 @@ def _begun(body: Sequence[ast.stmt], name: str) -> ast.stmt:
 
 def _first(line: StraightLine, name: str, node: ast.For | ast.While) -> ast.expr:
     """What a name begins with: a tensor of its own, since `scan` refuses two that share memory."""
-    inside = {id(one) for one in ast.walk(node)}
+    inside = {id(one) for one in walked(node)}
     begun = [one for one in line.flow.definitions(name, node) if id(one) not in inside]
     tensor = line._as_tensor(name, node)  # noqa: SLF001 - as above
     match begun:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeGuard, cast
 
 from exportlint.engine.flow.control_flow import blocks, statements
 from exportlint.engine.flow.def_use import path_of, root_of
+from exportlint.engine.source.parsed import walked
 from exportlint.rewrite.draft import Swapped, as_target, changed_copy, expression, stands_for
 from exportlint.rewrite.draft import statements as written
 from exportlint.rewrite.grown_lists import appended, put_together
@@ -51,7 +52,7 @@ class _Rows:
     def called(self, function: ast.expr, steps: Sequence[ast.AST]) -> ast.expr:
         """`steps`: what it does. A layer may draw numbers where it is trained, for each row its own."""
         draws = any(isinstance(one, ast.Call) and (path_of(root_of(one.func)) or "").startswith("self.")
-                    for step in steps for one in ast.walk(step))  # fmt: skip
+                    for step in steps for one in walked(step))  # fmt: skip
         text = 'torch.vmap(F, randomness="different")' if draws else "torch.vmap(F)"
         return ast.Call(expression(text, F=function), list(self.tensors), [])
 
@@ -74,12 +75,12 @@ def rows_at_once(site: Site) -> Iterator[Proposal]:
     if site.view is None:
         return
     view = site.fresh_view()
-    around = [one for one in ast.walk(view.node) if any(inner is site.node for inner in ast.walk(one))]
+    around = [one for one in walked(view.node) if any(inner is site.node for inner in walked(one))]
     listed = [one for one in around if isinstance(one, _COMPREHENSIONS)]
     loops = [one for one in around if isinstance(one, ast.For)]
     draft = site.draft()
     mapped = [one for one in around if isinstance(one, ast.FunctionDef) and one is not view.node]
-    if mapped and not listed and not any(inner is loop for loop in loops for inner in ast.walk(mapped[-1])):
+    if mapped and not listed and not any(inner is loop for loop in loops for inner in walked(mapped[-1])):
         _in_turn(view, draft, mapped[-1])
         yield Proposal(_ONE_BY_ONE, draft)
         return
@@ -105,10 +106,10 @@ def several_at_once(site: Site) -> Iterator[Proposal]:
     if site.view is None:
         return
     view, draft = site.fresh_view(), site.draft()
-    loops = [one for one in ast.walk(view.node) if isinstance(one, ast.For)
-             and any(inner is site.node for inner in ast.walk(one))]  # fmt: skip
-    listed = [one for one in ast.walk(view.node) if isinstance(one, _COMPREHENSIONS)
-              and any(inner is site.node for inner in ast.walk(one))]  # fmt: skip
+    loops = [one for one in walked(view.node) if isinstance(one, ast.For)
+             and any(inner is site.node for inner in walked(one))]  # fmt: skip
+    listed = [one for one in walked(view.node) if isinstance(one, _COMPREHENSIONS)
+              and any(inner is site.node for inner in walked(one))]  # fmt: skip
     if (listed and _repeated_in(view, draft, listed[-1])) or (loops and _repeated(view, draft, loops[-1])):
         yield Proposal(_REPEATS, draft)
     elif loops:
@@ -129,7 +130,7 @@ def _comprehension(view: View, draft: Draft, node: ast.ListComp | ast.GeneratorE
         draft.swap(call, _joined(view, call, rows.called(step, [node.elt])))
         return
     name = next((
-        one.targets[0].id for one in ast.walk(view.node)
+        one.targets[0].id for one in walked(view.node)
         if isinstance(one, ast.Assign) and one.value is node and isinstance(one.targets[0], ast.Name)
     ), None)  # fmt: skip
     if name is None:
@@ -161,7 +162,7 @@ def _loop(view: View, draft: Draft, node: ast.For) -> None:
 
 def _in_turn(view: View, draft: Draft, function: ast.FunctionDef) -> None:
     """`torch.vmap(f)(x, y)`, where the site is in `f`, as the operator `map`."""
-    reads = [one for one in ast.walk(view.node) if isinstance(one, ast.Name) and one.id == function.name]
+    reads = [one for one in walked(view.node) if isinstance(one, ast.Name) and one.id == function.name]
     arguments = function.args
     names = [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
     *before, last = function.body
@@ -199,7 +200,7 @@ def _appended(node: ast.For) -> dict[str, tuple[ast.stmt, ast.expr]]:
         if (entry := appended(one)) is None:
             continue
         later = {name for inner in node.body[place + 1 :] for name in names_set(inner)}
-        if entry[0] in found or any(isinstance(part, ast.Name) and part.id in later for part in ast.walk(entry[1])):
+        if entry[0] in found or any(isinstance(part, ast.Name) and part.id in later for part in walked(entry[1])):
             return {}
         found[entry[0]] = (one, entry[1])
     return found
@@ -280,7 +281,7 @@ def _filled(
             counts = dim is not None and dim < len(sizes) and ast.dump(sizes[dim]) in lengths
         case _:
             counts = False
-    if not counts or any(isinstance(one, ast.Name) and one.id == whole.id for b in before for one in ast.walk(b)):
+    if not counts or any(isinstance(one, ast.Name) and one.id == whole.id for b in before for one in walked(b)):
         raise CannotError("nothing says that each row is set")
     functions, mapped = _mapped(view, node, before, last.value, {whole.id})
     rows = put_together(mapped, "torch.stack", ast.Constant(dim))
@@ -319,7 +320,7 @@ def _filled_by_value(
             pass
         case _:
             raise CannotError("nothing says that each row is set")
-    steps = [inner for one in (*before, last.value) for inner in ast.walk(one)]
+    steps = [inner for one in (*before, last.value) for inner in walked(one)]
     reads = any(isinstance(one, ast.Name) and one.id == whole.id for one in steps)
     if reads or TensorForm(view).selection(last.value) is not None:
         raise CannotError("a step sets each row to something else")
@@ -361,11 +362,11 @@ def _repeated(view: View, draft: Draft, node: ast.For) -> bool:
     if repeated is None:
         return False
     begun, joins = _begun(view, name), list[ast.Call]()
-    for part in ast.walk(view.node):
+    for part in walked(view.node):
         match part:
             case ast.Call(args=[ast.Name(id=own), *_]) if own == name and _joins_first(view, part):
                 joins.append(part)
-    reads = [one for one in ast.walk(view.node) if isinstance(one, ast.Name) and one.id == name]
+    reads = [one for one in walked(view.node) if isinstance(one, ast.Name) and one.id == name]
     if len(reads) != len(joins) + 2:  # where it begins, and where it grows
         return False
     for join in joins:
@@ -453,7 +454,7 @@ def _several(view: View, draft: Draft, node: ast.For) -> None:
     nothing where the test holds."""
     tests, before, effects = _taken_apart(node.body)
     names = {one.name for one in effects}
-    inside = [inner for one in (*before, *tests, *(e.value for e in effects)) for inner in ast.walk(one)]
+    inside = [inner for one in (*before, *tests, *(e.value for e in effects)) for inner in walked(one)]
     if len(names) != len(effects) or any(isinstance(one, ast.Name) and one.id in names for one in inside):
         raise CannotError("a step reads what the others added")
     skipped = tests[0] if len(tests) == 1 else ast.BoolOp(ast.Or(), tests) if tests else None
@@ -589,7 +590,7 @@ def _running_sum(view: View, node: ast.For) -> _RunningSum | None:
             return None
     begun = [one for one in statements(view.body) if start in set(names_set(one)) and one is not node.body[-1]
              and not any(blocks(one))]  # fmt: skip
-    through = {one.id for one in ast.walk(node.target) if isinstance(one, ast.Name)}
+    through = {one.id for one in walked(node.target) if isinstance(one, ast.Name)}
     if each not in through or start in view.flow.live_after(node):
         return None
     match begun:
@@ -619,7 +620,7 @@ def _sum(view: View, draft: Draft, node: ast.For, before: list[ast.stmt], last: 
         case _:
             raise CannotError("a step does more than to add")
     method = _PUT_TOGETHER.get(type(operator))
-    steps = [inner for one in (*before, value) for inner in ast.walk(one)]
+    steps = [inner for one in (*before, value) for inner in walked(one)]
     if isinstance(value, ast.List | ast.ListComp | ast.Tuple | ast.JoinedStr):
         raise CannotError("a step makes a list longer")
     if method is None or any(isinstance(one, ast.Name) and one.id == name for one in steps):
@@ -753,7 +754,7 @@ def _is_tensors(view: View, node: ast.expr) -> bool:
 
 def _counted(view: View, index: str, rows: _Rows, body: Sequence[ast.AST]) -> _Rows:
     """The rows with the number of each, where a step reads it."""
-    if not any(isinstance(one, ast.Name) and one.id == index for part in body for one in ast.walk(part)):
+    if not any(isinstance(one, ast.Name) and one.id == index for part in body for one in walked(part)):
         return rows
     if isinstance(rows.tensors[0], ast.Starred):
         raise CannotError("nothing says how many rows there are")
@@ -774,7 +775,7 @@ def _indexed(view: View, index: str, places: _Places, body: Sequence[ast.AST]) -
     parameters: dict[str, tuple[str, ast.expr]] = {}
     entries: dict[int, ast.expr] = {}
     for part in body:
-        for one in ast.walk(part):
+        for one in walked(part):
             match one:
                 case ast.Subscript(value=owner, slice=place) if (
                     dim := _dim_of(index, place)
@@ -785,19 +786,19 @@ def _indexed(view: View, index: str, places: _Places, body: Sequence[ast.AST]) -
                     free = next(f"row{end}" for end in ("", *map(str, range(2, 99))) if f"row{end}" not in taken)
                     parameters.setdefault(text, (free, owner))
                     entries[id(one)] = ast.Name(parameters[text][0], ast.Load())
-    inside = {id(inner) for part in body for one in ast.walk(part) if id(one) in entries for inner in ast.walk(one)}
+    inside = {id(inner) for part in body for one in walked(part) if id(one) in entries for inner in walked(one)}
     if not parameters:
         count = places.numbers[0]
         if len(places.numbers) > 1 or not view.is_data(count):
             raise CannotError("no rows of tensors")
-        read = next((one for part in body for one in ast.walk(part) if _holds_tensor(one, view)), None)
+        read = next((one for part in body for one in walked(part) if _holds_tensor(one, view)), None)
         counted: dict[str, ast.expr] = {"COUNT": TensorForm(view).number(count)}
         if read is None:
             return _Rows((index,), (expression("torch.arange(COUNT)", **counted),))
         return _Rows((index,), (expression("torch.arange(COUNT, device=X.device)", X=read, **counted),))
     names = tuple(name for name, _ in parameters.values())
     tensors = tuple(places.of(tensor) for _, tensor in parameters.values())
-    outside = (one for part in body for one in ast.walk(part) if id(one) not in inside)
+    outside = (one for part in body for one in walked(part) if id(one) not in inside)
     if any(isinstance(one, ast.Name) and one.id == index for one in outside):
         given = [TensorForm(view).symbolic(one) for one in places.numbers]
         numbers = ast.Call(expression("torch.arange"), given, [])
@@ -880,7 +881,7 @@ def _is_tensor(view: View, node: ast.expr) -> bool:
 
 def _joining(view: View, node: ast.AST) -> ast.Call | None:
     """The `torch.stack` or `torch.cat` that the node is given to."""
-    for one in ast.walk(view.node):
+    for one in walked(view.node):
         if isinstance(one, ast.Call) and one.args and one.args[0] is node:
             return one if view.origin(one.func) in {"torch.stack", "torch.cat", "builtins.sum"} else None
     return None
@@ -894,8 +895,8 @@ def _joined(view: View, call: ast.Call, rows: ast.expr) -> ast.expr:
 
 def join_reads(view: View, draft: Draft, name: str, known: Sequence[ast.stmt]) -> None:
     """Where the list is read it is put together; anything else would have to know that it is a tensor now."""
-    ours = {id(inner) for one in known for inner in ast.walk(one)}
-    for one in list(ast.walk(view.node)):
+    ours = {id(inner) for one in known for inner in walked(one)}
+    for one in list(walked(view.node)):
         if not (isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Load)) or id(one) in ours:
             continue
         call = _joining(view, one)

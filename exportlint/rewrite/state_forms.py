@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from exportlint.engine.flow.control_flow import statements as statements_of
 from exportlint.engine.flow.def_use import defined, path_of, root_of
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.source.symbols import FunctionInfo
 from exportlint.engine.values.abstract_value import Container, Kind, Tensor, Value, exactly
 from exportlint.rewrite.draft import as_target, as_value, changed_copy, expression, stands_for, statements
@@ -92,7 +93,7 @@ class Known:
         }
 
     def scope_of(self, node: ast.AST) -> Scope | None:
-        return next((s for s in self.scopes if any(one is node for one in ast.walk(s.node))), None)
+        return next((s for s in self.scopes if any(one is node for one in walked(s.node))), None)
 
     def view(self, node: ast.AST) -> View | None:
         scope = self.scope_of(node)
@@ -131,7 +132,7 @@ class Known:
                 return self.dims(body, depth - 1) or self.dims(orelse, depth - 1)
             case ast.Name(id=name):
                 values = [
-                    one.value for one in ast.walk(view.node)
+                    one.value for one in walked(view.node)
                     if isinstance(one, ast.Assign) and path_of(one.targets[0]) == name
                 ]  # fmt: skip
                 values += self._hooked_calls(view.node, name)
@@ -182,7 +183,7 @@ class Known:
             return list(known) if known is not None else None
         match node:
             case ast.Name(id=name):
-                values = [one.value for one in ast.walk(view.node) if isinstance(one, ast.Assign)
+                values = [one.value for one in walked(view.node) if isinstance(one, ast.Assign)
                           and path_of(one.targets[0]) == name]  # fmt: skip
                 return next((d for one in values if (d := self._roughly(one, depth - 1)) is not None), None)
             case ast.Call(func=function, args=[first, *rest], keywords=words):
@@ -200,7 +201,7 @@ class Known:
     def _set_in_init(self, node: ast.expr) -> ast.expr | None:
         """What `__init__` sets an attribute to, or has for a default."""
         for function in (scope.node for scope in self.scopes if scope.node.name == "__init__"):
-            for one in ast.walk(function):
+            for one in walked(function):
                 if isinstance(one, ast.Assign) and path_of(one.targets[0]) == path_of(node):
                     return next(_defaults(function, path_of(one.value) or ""), one.value)
         return None
@@ -208,7 +209,7 @@ class Known:
     def _hooked_calls(self, hook: ast.AST, name: str) -> list[ast.expr]:
         """The calls whose results a forward hook gets under a name."""
         arguments = [one.arg for one in hook.args.args if one.arg != "self"]  # type: ignore[attr-defined] # a function
-        nodes = [node for scope in self.scopes for node in ast.walk(scope.node)]
+        nodes = [node for scope in self.scopes for node in walked(scope.node)]
         layers = {
             path_of(node.func.value) for node in nodes if isinstance(node, ast.Call) and node.args
             and isinstance(node.func, ast.Attribute) and node.func.attr == "register_forward_hook"
@@ -259,10 +260,10 @@ class Known:
             case ast.Subscript() if path_of(root_of(node)) == own:
                 return True
             case ast.Attribute() | ast.Name():
-                scopes = [s for s in self.scopes if any(one is node for one in ast.walk(s.node))] or self.scopes
+                scopes = [s for s in self.scopes if any(one is node for one in walked(s.node))] or self.scopes
                 functions = [*(s.node for s in scopes), *(s.node for s in self.scopes if s.node.name == "__init__")]
                 values = [
-                    one.value for function in functions for one in ast.walk(function)
+                    one.value for function in functions for one in walked(function)
                     if isinstance(one, ast.Assign) and path_of(one.targets[0]) == path_of(node)
                 ]  # fmt: skip
                 defaults = [d for function in functions for d in _defaults(function, path_of(node) or "")]
@@ -276,7 +277,7 @@ class Known:
         if view is None or name is None or view.is_boolean(node):
             return False
         parts = {name}
-        for one in ast.walk(view.node):
+        for one in walked(view.node):
             if isinstance(one, ast.Assign) and path_of(root_of(one.value)) == name:
                 parts |= {path for target in one.targets for path in defined(target)}
         return any(path_of(root_of(one)) in parts for one in _choosing(view))
@@ -351,7 +352,7 @@ class Known:
                     for one in arguments
                 ):
                     return True
-                for one in ast.walk(scope.node) if scope.node.name == "__init__" else ():
+                for one in walked(scope.node) if scope.node.name == "__init__" else ():
                     if (
                         isinstance(one, ast.Assign)
                         and path_of(one.targets[0]) == node.id
@@ -360,7 +361,7 @@ class Known:
                         return True
         path = path_of(node.func if isinstance(node, ast.Call) else node) or ""
         registered = {
-            one.args[0].value for scope in self.scopes if scope.node.name == "__init__" for one in ast.walk(scope.node)
+            one.args[0].value for scope in self.scopes if scope.node.name == "__init__" for one in walked(scope.node)
             if isinstance(one, ast.Call) and path_of(one.func) == "self.register_buffer" and len(one.args) > 1
             and isinstance(one.args[0], ast.Constant)
         }  # fmt: skip
@@ -372,7 +373,7 @@ class Known:
     def in_constructor(self, node: ast.expr, at: ast.stmt | None) -> ast.expr:
         """The expression as the constructor can say it at a statement: `n` of `self.n`, which it sets to `n` below."""
         for function in (one.node for one in self.scopes if one.node.name == "__init__" and at is not None):
-            for one in ast.walk(function):
+            for one in walked(function):
                 match one:
                     case ast.Assign(targets=[target], value=ast.Name() | ast.Constant() as value):
                         if path_of(target) == path_of(node) and one.lineno > at.lineno:  # type: ignore[union-attr] # see above
@@ -381,14 +382,14 @@ class Known:
 
     def are_layers(self, node: ast.expr) -> bool:
         """Is it a `torch.nn.ModuleList`?"""
-        nodes = (one for scope in self.scopes if scope.node.name == "__init__" for one in ast.walk(scope.node))
+        nodes = (one for scope in self.scopes if scope.node.name == "__init__" for one in walked(scope.node))
         made = {self.module.dotted(one.value.func) for one in nodes if isinstance(one, ast.Assign)
                 and path_of(one.targets[0]) == path_of(node) and isinstance(one.value, ast.Call)}  # fmt: skip
         return made == {"torch.nn.ModuleList"}
 
     def is_layer(self, node: ast.expr) -> bool:
         """An attribute that constructors set to a layer, and that is set nowhere else."""
-        setting = [one for scope in self.scopes for one in ast.walk(scope.node)
+        setting = [one for scope in self.scopes for one in walked(scope.node)
                    if isinstance(one, ast.Assign) and path_of(node) in map(path_of, one.targets)]  # fmt: skip
         return bool(setting) and all(self.makes_module(one.value) for one in setting)
 
@@ -415,7 +416,7 @@ _CHOOSING = {
 
 def _choosing(view: View) -> Iterator[ast.expr]:
     """What the function's tensors are indexed by, masks among it."""
-    for one in ast.walk(view.node):
+    for one in walked(view.node):
         match one:
             case ast.Subscript(value=held, slice=index) if view.is_data(held):
                 parts = index.elts if isinstance(index, ast.Tuple) else [index]
@@ -653,7 +654,7 @@ class Forms:
                     if path_of(held) == owner and name == place.name:
                         return reference(f"{owner}.{name}")
                 case ast.Assign(targets=targets, value=value) if any(
-                    is_own(one) for target in targets for one in ast.walk(target)
+                    is_own(one) for target in targets for one in walked(target)
                 ):
                     if node is place.definition or getattr(node, "origin", node) is place.definition:
                         return node
@@ -688,7 +689,7 @@ class Forms:
     def _no_calls(self, place: Place) -> None:
         """A tensor or number has no methods of a container."""
         for scope in self.scopes:
-            for node in (one for statement in scope.body for one in ast.walk(statement)):
+            for node in (one for statement in scope.body for one in walked(statement)):
                 match node:
                     case ast.Call(func=ast.Attribute(value=held, attr="append" | "pop" | "extend")):
                         if (found := scope.place(held)) is not None and found[1] is place:
@@ -739,7 +740,7 @@ class Forms:
                         for node in order[number + 1 :]:
                             head = node.test if isinstance(node, ast.If) else node
                             asked |= {
-                                id(one): f"{name}_set" for one in ast.walk(head)
+                                id(one): f"{name}_set" for one in walked(head)
                                 if isinstance(one, ast.Compare) and path_of(one.left) == name
                                 and isinstance(one.comparators[0], ast.Constant) and one.comparators[0].value is None
                             }  # fmt: skip
@@ -753,7 +754,7 @@ class Forms:
     def _asks(self, place: Place, starts: Sequence[ast.If]) -> bool:
         if self._aliases(place):
             return True
-        inside = {id(one) for start in starts for one in ast.walk(start)}
+        inside = {id(one) for start in starts for one in walked(start)}
         for scope, node in self.nodes(place):
             match node:
                 case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot()]) if id(node) not in inside:
@@ -767,7 +768,7 @@ class Forms:
         for scope in self.scopes:
             if any(home is place.home for home in scope.owners.values()):
                 for statement in scope.body:
-                    for node in ast.walk(statement):
+                    for node in walked(statement):
                         yield scope, node
 
     def is_of(self, scope: Scope, node: ast.AST, place: Place) -> bool:
@@ -782,7 +783,7 @@ class Forms:
         the same one."""
         wholes = _is_listing(place.initial) if place.initial is not None else len(self._pair_values(place) or []) > 1
         for scope in self.scopes if wholes else ():
-            nodes = [one for statement in scope.body for one in ast.walk(statement)]
+            nodes = [one for statement in scope.body for one in walked(statement)]
             stored = Counter(one.id for one in nodes if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load))
             for node in nodes:
                 match node:
@@ -799,7 +800,7 @@ class Forms:
             return is_stored and self.is_of(one, node, place)
 
         setting = {one.node.name for one in self.scopes if one is not scope and any(
-            is_set_by(one, node) for statement in one.body for node in ast.walk(statement)
+            is_set_by(one, node) for statement in one.body for node in walked(statement)
         )}  # fmt: skip
 
         def sets(node: ast.AST) -> bool:
@@ -812,10 +813,10 @@ class Forms:
             for node in body:
                 sides = [part for key in ("body", "orelse", "finalbody") if (part := getattr(node, key, None))]
                 sides += [one.body for one in (*getattr(node, "handlers", ()), *getattr(node, "cases", ()))]
-                inside = {id(one) for side in sides for part in side for one in ast.walk(part)}
-                head = [one for one in ast.walk(node) if id(one) not in inside]
-                if isinstance(node, ast.For | ast.While) and any(map(sets, ast.walk(node))):
-                    is_set = is_set or all(one is not alias for one in ast.walk(node))  # by an earlier round
+                inside = {id(one) for side in sides for part in side for one in walked(part)}
+                head = [one for one in walked(node) if id(one) not in inside]
+                if isinstance(node, ast.For | ast.While) and any(map(sets, walked(node))):
+                    is_set = is_set or all(one is not alias for one in walked(node))  # by an earlier round
                 is_stale |= is_set and any(isinstance(one, ast.Name) and one.id == name for one in head)
                 is_set = is_set or any(map(sets, head))
                 before = is_set
@@ -951,7 +952,7 @@ class Forms:
 
     def _collect(self, scope: Scope, place: Place, parts: dict[object, Place]) -> None:
         """What is put into the elements."""
-        for node in (one for statement in scope.body for one in ast.walk(statement)):
+        for node in (one for statement in scope.body for one in walked(statement)):
             match node:
                 case ast.Assign(targets=[target], value=value) | ast.AugAssign(target=target, value=value):
                     if self.is_of(scope, target, place) and isinstance(value, ast.Tuple | ast.List):
@@ -1187,10 +1188,10 @@ class Forms:
         others = 0
         for scope in self.scopes:
             is_own = self.test_of(scope, place)
-            kept = {id(one.value) for statement in scope.body for one in ast.walk(statement)
+            kept = {id(one.value) for statement in scope.body for one in walked(statement)
                     if (isinstance(one, ast.Attribute) and one.attr in {*_GROWING, "clear"})
                     or (isinstance(one, ast.Subscript) and _tail(one, is_own) is not None)}  # fmt: skip
-            for node in (one for statement in scope.body for one in ast.walk(statement)):
+            for node in (one for statement in scope.body for one in walked(statement)):
                 bound = _tail(node, is_own) if isinstance(node, ast.Subscript) else None
                 if bound is not None:
                     default = next((d for d in _defaults(scope.node, path_of(bound) or "")), bound)
@@ -1294,7 +1295,7 @@ class Forms:
             case _:
                 raise CannotError("the rounds of the generator differ")
         stored = {name for one in before for name in defined(one)}
-        called = {self.known.module.dotted(one.func) or "" for statement in body for one in ast.walk(statement)
+        called = {self.known.module.dotted(one.func) or "" for statement in body for one in walked(statement)
                   if isinstance(one, ast.Call)}  # fmt: skip
         if (
             stored & given.keys()
@@ -1321,7 +1322,7 @@ class Forms:
             case _:
                 raise CannotError("the generator ends")
         at = [n for n, one in enumerate(body) if isinstance(one, ast.Expr) and isinstance(one.value, ast.Yield)]
-        yields = sum(isinstance(one, ast.Yield | ast.YieldFrom | ast.Break | ast.Return) for one in ast.walk(loop))
+        yields = sum(isinstance(one, ast.Yield | ast.YieldFrom | ast.Break | ast.Return) for one in walked(loop))
         if len(at) != 1 or yields != 1 or not all(isinstance(one, ast.Assign) for one in before):
             raise CannotError("the generator gives its values in several places")
         given = given_to(node, call)
@@ -1329,7 +1330,7 @@ class Forms:
             if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
                 value = statement.value
                 given[statement.targets[0].id] = given.get(value.id, value) if isinstance(value, ast.Name) else value
-        changed = {inner.id for one in body for inner in ast.walk(one)
+        changed = {inner.id for one in body for inner in walked(one)
                    if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)}  # fmt: skip
         parts = {}
         for name in sorted(changed):
@@ -1337,7 +1338,7 @@ class Forms:
                 raise CannotError("the generator makes a variable as it runs")
             part = Place(f"{place.name}_{name}", place.home, _or_none(given[name]), place.definition)
             part.written = [
-                one.value for one in ast.walk(loop) if isinstance(one, ast.Assign | ast.AugAssign)
+                one.value for one in walked(loop) if isinstance(one, ast.Assign | ast.AugAssign)
                 and name in {path_of(t) for t in (one.targets if isinstance(one, ast.Assign) else [one.target])}
             ]  # fmt: skip
             parts[name] = part
@@ -1372,16 +1373,16 @@ class Forms:
         """Is it the same at the end of the constructor? Names, attributes and arithmetic that nothing sets further
         down."""
         plain = (ast.Name, ast.Attribute, ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Load)
-        paths = {path_of(one) for one in ast.walk(node) if isinstance(one, ast.Name | ast.Attribute)}
+        paths = {path_of(one) for one in walked(node) if isinstance(one, ast.Name | ast.Attribute)}
         init = next((one.node for one in self.scopes if one.node is place.home.methods.get("__init__")), None)
         line = getattr(place.definition, "lineno", None)
-        if init is None or line is None or not all(isinstance(one, plain) for one in ast.walk(node)):
+        if init is None or line is None or not all(isinstance(one, plain) for one in walked(node)):
             return False
         return not any(path in paths for one in statements_of(init.body) if one.lineno > line for path in defined(one))
 
 
 def _yields(node: ast.AST) -> bool:
-    return any(isinstance(one, ast.Yield) for one in ast.walk(node))
+    return any(isinstance(one, ast.Yield) for one in walked(node))
 
 
 def _or_none(value: ast.expr) -> ast.expr | None:
@@ -1474,7 +1475,7 @@ def _detached(value: ast.expr) -> ast.expr:
 
 
 def _names_in(node: ast.AST) -> set[str]:
-    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    return {one.id for one in walked(node) if isinstance(one, ast.Name)}
 
 
 def _of_nones(node: ast.expr) -> ast.expr | None:
@@ -1540,9 +1541,9 @@ def _of_one_size(node: ast.AST, owner: str, is_own: IsOwn) -> Changed:
 
 
 def _asks_size(node: ast.expr, is_own: IsOwn) -> bool:
-    return any(is_own(one) for one in ast.walk(node)) and any(
+    return any(is_own(one) for one in walked(node)) and any(
         isinstance(one, ast.Attribute) and one.attr in {"shape", "size", "device", "dtype", "ndim"}
-        for one in ast.walk(node)
+        for one in walked(node)
     )
 
 
@@ -1624,10 +1625,10 @@ def _hoisted(
         if isinstance(node, ast.expr) and is_own(node) and isinstance(node.ctx, ast.Load):  # type: ignore[attr-defined]
             raise CannotError("the iterator is handed on")
         return None
-    found = [one for one in ast.walk(node) if is_next(one)]
+    found = [one for one in walked(node) if is_next(one)]
     if not found:
         return None
-    if len(found) > 1 or any(isinstance(one, ast.Lambda | ast.ListComp | ast.GeneratorExp) for one in ast.walk(node)):
+    if len(found) > 1 or any(isinstance(one, ast.Lambda | ast.ListComp | ast.GeneratorExp) for one in walked(node)):
         raise CannotError("the iterator goes on several times")
     if isinstance(node, ast.Assign) and node.value is found[0]:
         return [*before, changed_copy(node, value=read), *after]
@@ -2041,7 +2042,7 @@ class _Window(_Grown):
             return []
         if (grown := self.growth(node, owner, is_own)) is not None:
             return [one for new in grown for one in _each(rebuilt_inside(new, self, owner, is_own))]
-        if isinstance(node, _SIMPLE) and any(self._joined(one, is_own) for one in ast.walk(node)):
+        if isinstance(node, _SIMPLE) and any(self._joined(one, is_own) for one in walked(node)):
             return self._of_rows(node, owner, is_own)
         own = self.own(owner)
         match node:
@@ -2243,5 +2244,5 @@ def _tail(value: ast.expr, is_own: IsOwn) -> ast.expr | None:
     """The N of `self.past[-N:]`."""
     match value:
         case ast.Subscript(value=held, slice=ast.Slice(lower=ast.UnaryOp(op=ast.USub(), operand=most), upper=None)):
-            return most if any(is_own(one) for one in ast.walk(held)) else None
+            return most if any(is_own(one) for one in walked(held)) else None
     return None

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from exportlint.engine.flow.def_use import defined, is_changing, path_of, root_of
 from exportlint.engine.flow.lifetimes import Lifetimes, methods_in
+from exportlint.engine.source.parsed import walked
 from exportlint.rewrite.draft import Draft, changed_copy, expression, stands_for, statements
 from exportlint.rewrite.transformation import CannotError
 
@@ -202,14 +203,14 @@ class Homes:
             if not cls.is_module or id(cls.node) in own:
                 continue
             for method in methods_in(cls.node).values():
-                for node in ast.walk(method) if method.name != "__init__" else ():
+                for node in walked(method) if method.name != "__init__" else ():
                     match node:
                         case ast.Call(func=ast.Attribute(value=ast.Attribute(), attr=name)) if name in self.methods:
                             yield name
 
     def _hooked(self) -> Iterator[ast.expr]:
         """What `__init__` registers as hooks."""
-        for node in ast.walk(self.init) if self.init is not None else ():
+        for node in walked(self.init) if self.init is not None else ():
             match node:
                 case ast.Call(func=ast.Attribute(attr=method), args=[hook, *_]) if method in _HOOKS:
                     yield hook
@@ -221,7 +222,7 @@ class Homes:
     def _plain(self, function: ast.FunctionDef) -> list[ast.stmt]:
         """The body, with the places that it means by other names: `getattr(self, "last", None)`, and `stats` behind
         `stats = self.running[name]`, where it writes to `stats`."""
-        nodes = list(ast.walk(function))
+        nodes = list(walked(function))
         stored = Counter(one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
         written = {path_of(one) for one in nodes if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store)}
         changed = {
@@ -271,7 +272,7 @@ class Homes:
     def _definition(self, function: ast.FunctionDef | None, name: str) -> tuple[ast.stmt, ast.expr | None] | None:
         """The statement of a constructor that sets `self.name`, and the value."""
         wanted = f"self.{name}"
-        for node in ast.walk(function) if function is not None else ():
+        for node in walked(function) if function is not None else ():
             match node:
                 case ast.Assign(targets=targets, value=value):
                     for target in targets:
@@ -295,7 +296,7 @@ class Homes:
         found = self._definition(init, name)
         if found is not None:
             return found[0], self._spelled_out(found[1], methods)
-        for node in ast.walk(init) if init is not None else ():
+        for node in walked(init) if init is not None else ():
             match node:
                 case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=method)) as call):
                     function = methods.get(method)
@@ -341,7 +342,7 @@ class Homes:
             self.hooked[name] = hook
 
             def change(node: ast.AST, hook: ast.Call = hook, name: str = name) -> ast.AST | list[ast.stmt] | None:
-                if not isinstance(node, ast.Expr) or not any(one is hook for one in ast.walk(node)):
+                if not isinstance(node, ast.Expr) or not any(one is hook for one in walked(node)):
                     return None
                 own = reference(f"self.{name}")
                 new = rebuilt(node, lambda one: own if one is hook else None)
@@ -363,7 +364,7 @@ class Homes:
 
     def _closures(self) -> None:
         """`self.step = make_step(0.9)`, where that gives an inner function: a method, and its variables attributes."""
-        for statement in list(ast.walk(self.init)) if self.init is not None else ():
+        for statement in list(walked(self.init)) if self.init is not None else ():
             match statement:
                 case ast.Assign(targets=[target], value=ast.Call(func=ast.Name(id=name)) as call):
                     factory = self.module.functions[name].node if name in self.module.functions else None
@@ -389,13 +390,13 @@ class Homes:
                     values[variable] = rebuilt(value, lambda o: values.get(o.id) if isinstance(o, ast.Name) else None)  # type: ignore[assignment]
                 case _:
                     return
-        declared = {n for one in ast.walk(inner) if isinstance(one, ast.Nonlocal) for n in one.names}
-        own = {n for one in inner.body for part in ast.walk(one) for n in defined(part)} - declared
+        declared = {n for one in walked(inner) if isinstance(one, ast.Nonlocal) for n in one.names}
+        own = {n for one in inner.body for part in walked(one) for n in defined(part)} - declared
         own |= {one.arg for one in inner.args.args}
-        changed = {n for one in ast.walk(inner) for n in _changed_places(one) if n in values and n not in own}
+        changed = {n for one in walked(inner) for n in _changed_places(one) if n in values and n not in own}
         if not changed:
             return
-        read = {one.id for one in ast.walk(inner) if isinstance(one, ast.Name)} - own - changed
+        read = {one.id for one in walked(inner) if isinstance(one, ast.Name)} - own - changed
         known_in_init = {one for one in read & values.keys() if not isinstance(values[one], ast.Constant)}
         for variable in sorted(known_in_init):
             self.home.registered += statements(
@@ -412,7 +413,7 @@ class Homes:
                     return values[variable]
             return None
 
-        users = [one for one in ast.walk(self.module.tree) if isinstance(one, ast.Name) and one.id == factory.name]
+        users = [one for one in walked(self.module.tree) if isinstance(one, ast.Name) and one.id == factory.name]
         scope = Scope(changed_copy(inner, name=name), list(inner.body), {"self": self.home}, is_run=True, is_new=True,
                       instead_of=factory if len(users) == 1 else None)  # fmt: skip
         scope.rewrite(renamed)
@@ -444,17 +445,17 @@ class Homes:
         """The attributes of an object that calls of the model change; none where it cannot be a module."""
         methods = methods_in(known.node)
         changed = {
-            one for scope in self.scopes if scope.is_run for node in ast.walk(scope.node)
+            one for scope in self.scopes if scope.is_run for node in walked(scope.node)
             for one in _changed_on(node, path)
         }  # fmt: skip
         if known.is_module:
             inside = Lifetimes(methods, ["forward"])
             changed = {one for one in changed if one in inside.exposed}
-            changed |= {one for scope in self.scopes if scope.is_run for node in ast.walk(scope.node)
+            changed |= {one for scope in self.scopes if scope.is_run for node in walked(scope.node)
                         for one in inside.changed if path_of(node) == f"{path}.{one}"}  # fmt: skip
         else:
             others = Lifetimes(methods, [one for one in methods if one != "__init__"])
-            read = {node.attr for node in ast.walk(self.module.tree)
+            read = {node.attr for node in walked(self.module.tree)
                     if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)}  # fmt: skip
             changed |= {one for one in others.changed if one in read}
         can_be = known.is_module or self._can_be_module(known)
@@ -487,7 +488,7 @@ class Homes:
 
     def _object_of_file(self, statement: ast.Assign, name: str, known: ClassInfo) -> None:
         mentions = {
-            id(one): one for one in ast.walk(self.module.tree)
+            id(one): one for one in walked(self.module.tree)
             if isinstance(one, ast.Name) and one.id == name and one is not statement.targets[0]
         }  # fmt: skip
         modules = [cls for cls in self.module.classes.values() if cls.is_module and cls is not known]
@@ -495,10 +496,10 @@ class Homes:
                    if one.name != "__init__" and one.args.args[:1] and one.args.args[0].arg == "self"}  # fmt: skip
         inits = (methods_in(cls.node).get("__init__") for cls in modules)
         others = [one for one in (*self.module.tree.body, *inits) if isinstance(one, ast.FunctionDef)]
-        users = [cls for one, cls in running.values() if any(id(part) in mentions for part in ast.walk(one))]
-        called = {part.id for one, _ in running.values() for part in ast.walk(one) if isinstance(part, ast.Name)}
-        using = [one for one in others if any(id(part) in mentions for part in ast.walk(one))]
-        covered = {id(part) for one in (*(one for one, _ in running.values()), *using) for part in ast.walk(one)}
+        users = [cls for one, cls in running.values() if any(id(part) in mentions for part in walked(one))]
+        called = {part.id for one, _ in running.values() for part in walked(one) if isinstance(part, ast.Name)}
+        using = [one for one in others if any(id(part) in mentions for part in walked(one))]
+        covered = {id(part) for one in (*(one for one, _ in running.values()), *using) for part in walked(one)}
         is_alone = mentions.keys() <= covered and not any(one.name in called for one in using)
         is_set = any(not isinstance(one.ctx, ast.Load) for one in mentions.values())
         root = self._around_all(users, modules)
@@ -510,11 +511,11 @@ class Homes:
             or not (changed := self._changed_of(known, name))
         ):
             return
-        taken = {part.attr for cls in (root, *users) for part in ast.walk(cls.node) if isinstance(part, ast.Attribute)}
+        taken = {part.attr for cls in (root, *users) for part in walked(cls.node) if isinstance(part, ast.Attribute)}
         attribute = self.draft.free_name(name.lstrip("_").lower(), taken)
         own, home = f"self.{attribute}", Home(known.node, known.is_module)
         for node, _ in running.values():
-            if any(id(part) in mentions for part in ast.walk(node)):
+            if any(id(part) in mentions for part in walked(node)):
                 scope = next((one for one in self.scopes if one.node is node), None)
                 if scope is None:
                     scope = Scope(node, list(node.body), {}, is_run=True)
@@ -537,7 +538,7 @@ class Homes:
         """The one module class that is part of no other one, and that all of these are parts of."""
         made = {
             id(cls): [one for one in modules if one is not cls and any(
-                isinstance(part, ast.Call) and path_of(part.func) == one.name for part in ast.walk(cls.node)
+                isinstance(part, ast.Call) and path_of(part.func) == one.name for part in walked(cls.node)
             )] for cls in modules
         }  # fmt: skip
         inside = {id(one) for parts in made.values() for one in parts}
@@ -553,7 +554,7 @@ class Homes:
     def _made_objects(self) -> Iterator[tuple[str, ast.Call]]:
         yield from self.hooked.items()
         names: dict[str, ast.expr] = {}
-        for node in ast.walk(self.init) if self.init is not None else ():
+        for node in walked(self.init) if self.init is not None else ():
             match node:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
                     names[name] = value
@@ -580,7 +581,7 @@ class Homes:
         hooked = {path for one in self._hooked() if (path := path_of(one)) is not None}
         reached: dict[str, ast.FunctionDef] = {}
         for node in todo:
-            names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)}
+            names = {one.id for one in walked(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)}
             for name in sorted((names | hooked if node is todo[0] else names) & set(functions)):
                 function = functions[name].node
                 if name not in reached and isinstance(function, ast.FunctionDef):
@@ -593,14 +594,14 @@ class Homes:
 
     def _outside_of(self, function: ast.FunctionDef, reached: dict[str, ast.FunctionDef]) -> None:
         """What the function changes that stands around it."""
-        setting = (one for node in function.body for one in ast.walk(node) if isinstance(one, _SETTING))
+        setting = (one for node in function.body for one in walked(node) if isinstance(one, _SETTING))
         own = {name for one in setting for name in defined(one) if "." not in name}
-        declared = {name for node in ast.walk(function) if isinstance(node, ast.Global) for name in node.names}
+        declared = {name for node in walked(function) if isinstance(node, ast.Global) for name in node.names}
         a = function.args
         params = {one.arg for one in (*a.posonlyargs, *a.args, *a.kwonlyargs)}
         own = (own - declared) | params
         values = dict(zip([one.arg for one in (*a.posonlyargs, *a.args)][::-1], a.defaults[::-1], strict=False))
-        for node in ast.walk(function):
+        for node in walked(function):
             for path in _changed_places(node):
                 root, _, rest = path.partition(".")
                 if path in values and isinstance(values[path], ast.List | ast.Dict | ast.Call):
@@ -632,7 +633,7 @@ class Homes:
     def _only_read(self, path: str, value: ast.Dict) -> frozenset[object]:
         """The keys of a dict of the file that nobody writes, where every access says its key."""
         keys = {one.value for one in value.keys if isinstance(one, ast.Constant)}
-        accesses = [one for one in ast.walk(self.module.tree) if isinstance(one, ast.Name | ast.Attribute)
+        accesses = [one for one in walked(self.module.tree) if isinstance(one, ast.Name | ast.Attribute)
                     and path_of(one) == path and isinstance(one.ctx, ast.Load)]  # fmt: skip
         written: set[object] = set()
         for one in accesses:
@@ -646,7 +647,7 @@ class Homes:
     def _move(self, reached: dict[str, ast.FunctionDef]) -> None:
         """The accesses name attributes of the module; functions with such accesses become methods of it."""
         names: dict[str, str] = {}
-        taken = {node.attr for node in ast.walk(self.cls.node) if isinstance(node, ast.Attribute)
+        taken = {node.attr for node in walked(self.cls.node) if isinstance(node, ast.Attribute)
                  and path_of(node) == f"self.{node.attr}"}  # fmt: skip
         for path in self.given:
             last = path.rpartition("(")[2].rstrip(")").rpartition(".")[2].lower().lstrip("_")
@@ -658,7 +659,7 @@ class Homes:
                 names[path] = self.draft.free_name(f"{last}_state", taken)
         moved = {name: node for name, node in reached.items() if any(self._meets(node, path) for path in names)}
         for name, node in reached.items():  # what calls one that becomes a method has to be one, too
-            if name not in moved and any(isinstance(one, ast.Name) and one.id in moved for one in ast.walk(node)):
+            if name not in moved and any(isinstance(one, ast.Name) and one.id in moved for one in walked(node)):
                 moved[name] = node
         self.free = moved
         for name, node in moved.items():
@@ -678,14 +679,14 @@ class Homes:
     def _meets(self, function: ast.FunctionDef, path: str) -> bool:
         if path.endswith(")"):
             return path.startswith(f"{function.name}(")
-        return any(path_of(one) == path for one in ast.walk(function))
+        return any(path_of(one) == path for one in walked(function))
 
     def _check_alone(self, name: str) -> None:
         """Does nobody but the module use the function?"""
-        inside = {id(one) for scope in self.scopes for one in ast.walk(scope.node)}
+        inside = {id(one) for scope in self.scopes for one in walked(scope.node)}
         if self.init is not None:
-            inside |= {id(one) for one in ast.walk(self.init)}
-        for node in ast.walk(self.module.tree):
+            inside |= {id(one) for one in walked(self.init)}
+        for node in walked(self.module.tree):
             if isinstance(node, ast.Name) and node.id == name and id(node) not in inside:
                 above = self.draft.parent(node)
                 if not (isinstance(above, ast.Attribute) and f"{name}.{above.attr}" in self.given):
@@ -719,14 +720,14 @@ class Homes:
         """The statement that set it, where nothing else needs it."""
         if path.endswith(")"):
             return
-        gone = {id(one) for scope in self.scopes for one in ast.walk(scope.node)}
+        gone = {id(one) for scope in self.scopes for one in walked(scope.node)}
         where = self.module.tree.body if path not in self.given or "." not in path else (
             [*self.module.tree.body, *self.cls.node.body])  # fmt: skip
         statement = next((one for one in where if isinstance(one, ast.Assign | ast.AnnAssign)
                           and (path_of(one.targets[0] if isinstance(one, ast.Assign) else one.target)
                                in {path, path.rpartition(".")[2] if "." in path else path})), None)  # fmt: skip
         last = path.rpartition(".")[2]
-        users = [one for one in ast.walk(self.module.tree) if isinstance(one, ast.Name | ast.Attribute)
+        users = [one for one in walked(self.module.tree) if isinstance(one, ast.Name | ast.Attribute)
                  and path_of(one) == path and id(one) not in gone
                  and isinstance(one.ctx, ast.Load)]  # fmt: skip
         in_class = statement is not None and any(one is statement for one in self.cls.node.body)
@@ -742,14 +743,14 @@ class Homes:
         """Variables of `__init__` that its inner functions change: they become attributes."""
         if self.init is None:
             return frozenset()
-        inner = [one for one in ast.walk(self.init) if isinstance(one, ast.FunctionDef) and one is not self.init]
+        inner = [one for one in walked(self.init) if isinstance(one, ast.FunctionDef) and one is not self.init]
         outer = {name: node for node in self.init.body if isinstance(node, ast.Assign) for name in defined(node)}
         found: dict[str, None] = {}
         for function in inner:
-            declared = {n for one in ast.walk(function) if isinstance(one, ast.Nonlocal) for n in one.names}
-            own = {name for one in function.body for part in ast.walk(one) for name in defined(part)} - declared
+            declared = {n for one in walked(function) if isinstance(one, ast.Nonlocal) for n in one.names}
+            own = {name for one in function.body for part in walked(one) for name in defined(part)} - declared
             own |= {one.arg for one in function.args.args}
-            for node in ast.walk(function):
+            for node in walked(function):
                 names = (path for path in _changed_places(node) if path in outer and path not in own)
                 found |= dict.fromkeys(path for path in names if "." not in path)
         if not found:
@@ -765,7 +766,7 @@ class Homes:
                     return ast.Attribute(ast.Name("self", ast.Load()), name, node.ctx)
             return None
 
-        meeting = [one for one in inner if any(isinstance(n, ast.Name) and n.id in found for n in ast.walk(one))]
+        meeting = [one for one in inner if any(isinstance(n, ast.Name) and n.id in found for n in walked(one))]
         made = [
             Scope(one, list(one.body), dict(scope.owners), is_run=True, closed={id(o) for o in meeting} - {id(one)})
             for one in meeting
@@ -875,7 +876,7 @@ def _changed_places(node: ast.AST) -> Iterator[str]:
 
 def written_values(scope: Scope) -> Iterator[tuple[Place, ast.expr]]:
     """What the scope puts into places whole, or as their elements, in the author's nodes."""
-    for node in (one for statement in scope.body for one in ast.walk(statement)):
+    for node in (one for statement in scope.body for one in walked(statement)):
         match node:
             case ast.Assign(targets=targets, value=value):
                 for target in targets:

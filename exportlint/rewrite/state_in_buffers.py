@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from exportlint.engine.flow.control_flow import statements as all_statements
 from exportlint.engine.flow.def_use import DefUse, defined, is_changing, path_of, root_of, used
 from exportlint.engine.flow.lifetimes import methods_in
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.source.symbols import FunctionInfo
 from exportlint.rewrite.decide_in_data import put
 from exportlint.rewrite.draft import as_target, as_value, changed_copy, expression, stands_for, statements
@@ -69,7 +70,7 @@ class StateInBuffers:
 def _owners(site: Site) -> Iterator[ClassInfo]:
     """The module classes that what is reported belongs to: that it stands in, or that use what it stands in."""
     module = site.module
-    top = next((one for one in module.tree.body if any(inner is site.node for inner in ast.walk(one))), None)
+    top = next((one for one in module.tree.body if any(inner is site.node for inner in walked(one))), None)
     own = module.classes.get(top.name) if isinstance(top, ast.ClassDef) else None
     if own is not None and own.is_module:
         yield own
@@ -82,13 +83,13 @@ def _owners(site: Site) -> Iterator[ClassInfo]:
                 continue
             if not isinstance(one, ast.FunctionDef | ast.ClassDef) or _is_module(site, one.name):
                 continue
-            if any(isinstance(node, ast.Name) and node.id in wanted for node in ast.walk(one)):
+            if any(isinstance(node, ast.Name) and node.id in wanted for node in walked(one)):
                 wanted.add(one.name)
     for cls in module.classes.values():
         if (
             cls is not own
             and cls.is_module
-            and any(isinstance(node, ast.Name) and node.id in wanted for node in ast.walk(cls.node))
+            and any(isinstance(node, ast.Name) and node.id in wanted for node in walked(cls.node))
         ):
             yield cls
 
@@ -98,7 +99,7 @@ def _by_computed_names(site: Site, cls: ClassInfo) -> Iterator[Proposal]:
     no state: they may be layers."""
     draft, registered, kept = site.draft(), 0, 0
     for method in methods_in(cls.node).values():
-        for node in (one for statement in method.body for one in ast.walk(statement)):
+        for node in (one for statement in method.body for one in walked(statement)):
             match node:
                 case ast.Expr(
                     value=ast.Call(func=ast.Name(id="setattr"), args=[ast.Name(id="self") as own, name, value])
@@ -236,14 +237,14 @@ class _Rewriting:
 
     def _is_decided_by_data(self, test: ast.expr, scope: Scope) -> bool:
         cells = self._paths(scope)
-        return self.known.views[id(scope)].is_data(test) or any(path_of(one) in cells for one in ast.walk(test))
+        return self.known.views[id(scope)].is_data(test) or any(path_of(one) in cells for one in walked(test))
 
     def _name_chosen_layers(self) -> None:
         """`head = self.heads[self.turn]`, which is called after the turn has gone on: the number gets the name."""
         for scope in (one for one in self.scopes if one.is_run):
             cells = self._paths(scope)
             chosen: dict[str, tuple[ast.expr, str]] = {}
-            nodes = [one for statement in scope.body for one in ast.walk(statement)]
+            nodes = [one for statement in scope.body for one in walked(statement)]
             stored = Counter(one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
             for node in nodes:
                 match node:
@@ -251,7 +252,7 @@ class _Rewriting:
                         if (
                             stored[name] == 1
                             and self.known.are_layers(layers)
-                            and any(path_of(one) in cells for one in ast.walk(index))
+                            and any(path_of(one) in cells for one in walked(index))
                         ):
                             chosen[name] = layers, self.draft.free_name(f"{name}_index")
 
@@ -298,7 +299,7 @@ class _Rewriting:
                         view.whole.add(f"{owner}.{cell.name}")
                     if kind.startswith("torch.tensor(") and "[" not in kind:
                         view.singles.add(f"{owner}.{cell.name}")
-        mentions = any(path_of(one) in data for statement in scope.body for one in ast.walk(statement))
+        mentions = any(path_of(one) in data for statement in scope.body for one in walked(statement))
         if not mentions:
             return scope.body, view
         return StraightLine(view, wanted=frozenset()).body(), view
@@ -313,7 +314,7 @@ class _Rewriting:
             for owner, home in other.owners.items():
                 if gives and scope.owners.get("self") is home:
                     data[id(other)].add(f"{owner}.{scope.node.name}")
-        for node in (one for statement in body for one in ast.walk(statement)):
+        for node in (one for statement in body for one in walked(statement)):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
                 continue
             owner = path_of(node.func.value) or ""
@@ -399,7 +400,7 @@ class _Rewriting:
         written: set[str] = set()
         writes: list[ast.stmt] = []
         for target, value in cells:
-            if any(path_of(one) in written for one in ast.walk(value)):
+            if any(path_of(one) in written for one in walked(value)):
                 name = f"old_{path_of(target).rpartition('.')[2].lstrip('_')}"  # type: ignore[union-attr]
                 before += statements("NAME = VALUE", NAME=name, VALUE=value)
                 value = ast.Name(name, ast.Load())  # noqa: PLW2901 - it has a name now
@@ -436,7 +437,7 @@ class _Rewriting:
 
     def _is_learned(self, value: ast.AST, scope: Scope, seen: set[str]) -> bool:
         """May parameters have a part in it?"""
-        for node in ast.walk(value):
+        for node in walked(value):
             match node:
                 case ast.Call(func=ast.Attribute(attr="detach")):
                     return False
@@ -450,7 +451,7 @@ class _Rewriting:
                     for statement in all_statements(scope.body):
                         if not isinstance(statement, ast.Assign):
                             continue
-                        targets = {path_of(one) for target in statement.targets for one in ast.walk(target)}
+                        targets = {path_of(one) for target in statement.targets for one in walked(target)}
                         if name in targets and self._is_learned(statement.value, scope, seen):
                             return True
         return False
@@ -461,7 +462,7 @@ class _Rewriting:
         if parameter not in names or scope.node.name == "forward":
             return
         for other in (one for one in self.scopes if one is not scope):
-            for node in (one for statement in other.body for one in ast.walk(statement)):
+            for node in (one for statement in other.body for one in walked(statement)):
                 match node:
                     case ast.Call(func=ast.Attribute() as called, args=args) if self._is_called(scope, other, called):
                         yield from ((value, other) for one, value in zip(names, args, strict=False) if one == parameter)
@@ -480,7 +481,7 @@ class _Rewriting:
                      and any(scope.node in cls.node.body for scope in self.scopes)]  # fmt: skip
         all_methods = [self.homes.methods, *(methods_in(cls.node) for cls in of_scopes)]
         for init in [methods["__init__"] for methods in all_methods if "__init__" in methods]:
-            for node in ast.walk(init):
+            for node in walked(init):
                 match node:
                     case ast.Assign(
                         targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)], value=ast.Call(func=function)
@@ -490,7 +491,7 @@ class _Rewriting:
                         if origin.startswith("torch.nn.") or (known is not None and known.is_module):
                             found.add(name)
         for name, method in [pair for methods in all_methods for pair in methods.items()]:
-            if any(isinstance(one, ast.Attribute) and one.attr in found for one in ast.walk(method)):
+            if any(isinstance(one, ast.Attribute) and one.attr in found for one in walked(method)):
                 found.add(name)
         return found
 
@@ -527,7 +528,7 @@ class _Rewriting:
                     if self._aliased(part, scope) in ever:
                         copied[id(part)] = part
                 case ast.For(target=target, iter=ast.Call(func=ast.Attribute(value=part, attr="unbind"))):
-                    indices = (one.slice for one in ast.walk(node) if isinstance(one, ast.Subscript))
+                    indices = (one.slice for one in walked(node) if isinstance(one, ast.Subscript))
                     read = {name for one in indices for name in used(one)}
                     if self._cell(scope, part) in ever and read & set(defined(target)):
                         copied[id(part)] = part  # autograd keeps indices
@@ -550,8 +551,8 @@ class _Rewriting:
         return False
 
     def _calls_writer(self, node: ast.stmt, scope: Scope, cell: Cell | None) -> bool:
-        names = {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
-        if any(isinstance(one, ast.Call) for one in ast.walk(node)):
+        names = {one.attr for one in walked(node) if isinstance(one, ast.Attribute)}
+        if any(isinstance(one, ast.Call) for one in walked(node)):
             names |= {*self.homes.hooks, *(["__call__"] if self.homes.hooked else [])}  # they run with layers
         return any(
             cell in set(self._writes(statement, other))
@@ -560,7 +561,7 @@ class _Rewriting:
         )  # fmt: skip
 
     def _writes(self, node: ast.stmt, scope: Scope) -> Iterator[Cell]:
-        for one in ast.walk(node):
+        for one in walked(node):
             held: ast.AST | None = None
             match one:
                 case ast.Call(func=ast.Attribute(value=owner, attr=method)) if is_changing(method):
@@ -649,7 +650,7 @@ def _with_sizes(node: ast.AST, sizes: Mapping[str, Sequence[ast.stmt]]) -> list[
     """A statement that reads such a size, with what sets it above: a decision about tensors must not see that."""
     if not isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Return | ast.Expr):
         return None
-    names = dict.fromkeys(one.id for one in ast.walk(node) if isinstance(one, ast.Name) and one.id in sizes)
+    names = dict.fromkeys(one.id for one in walked(node) if isinstance(one, ast.Name) and one.id in sizes)
     return [*(one for name in names for one in sizes[name]), node] if names else None
 
 
@@ -669,9 +670,7 @@ def _registration(cell: Cell) -> ast.stmt:
 
 
 def _self_names(node: ast.stmt) -> set[str]:
-    paths = (
-        path_of(one) for one in ast.walk(node) if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store)
-    )
+    paths = (path_of(one) for one in walked(node) if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store))
     return {path.removeprefix("self.") for path in paths if path and path.startswith("self.")}
 
 
@@ -747,8 +746,8 @@ class _Inlining:
 
     def body(self, scope: Scope, call: ast.Call) -> list[ast.stmt] | None:
         given = given_to(scope.node, call)
-        own = {name for one in scope.body for part in ast.walk(one) for name in defined(part) if "." not in name}
-        exits = any(isinstance(one, ast.Return | ast.Yield) for part in scope.body for one in ast.walk(part))
+        own = {name for one in scope.body for part in walked(one) for name in defined(part) if "." not in name}
+        exits = any(isinstance(one, ast.Return | ast.Yield) for part in scope.body for one in walked(part))
         asked = [one.arg for one in scope.node.args.args if one.arg != "self"]
         made = {name: value for name, value in given.items() if not isinstance(value, ast.Name | ast.Constant)}
         if exits or own & (self.names | given.keys()) or self.names & made.keys() or sorted(given) != sorted(asked):

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.control_flow import blocks, statements
 from exportlint.engine.flow.def_use import DefUse, changed, defined, path_of, root_of, used
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.values.abstract_value import Array, Kind, Source
 from exportlint.rewrite.choices import Choice
 from exportlint.rewrite.draft import Copying, Swapped, as_target, as_value, changed_copy, expression, stands_for
@@ -145,7 +146,7 @@ class StraightLine:
         """`best = None` before a loop that sets it in its first step is 0, which is never selected, and a tensor can
         stand beside. Where somebody asks whether it is None, it stays."""
         asked = {
-            path_of(one.left) for one in ast.walk(self.view.node)
+            path_of(one.left) for one in walked(self.view.node)
             if isinstance(one, ast.Compare) and isinstance(one.ops[0], ast.Is | ast.IsNot)
         }  # fmt: skip
 
@@ -197,14 +198,14 @@ class StraightLine:
 
     def _has_news(self, node: ast.AST) -> bool:
         """Does it use a name that holds something else than before?"""
-        return bool(self.view.data) and any(path_of(one) in self.view.data for one in ast.walk(node))
+        return bool(self.view.data) and any(path_of(one) in self.view.data for one in walked(node))
 
     def _has_news_there(self, node: ast.stmt) -> bool:
         """Likewise, where the name does: not above the statements that make it hold that."""
         return self._has_news(node) and any(
             path in self.view.data and not self._is_as_given(path, one)
             for one in statements([node])
-            for path in map(path_of, ast.walk(one))
+            for path in map(path_of, walked(one))
             if path is not None
         )
 
@@ -345,7 +346,7 @@ class StraightLine:
                 target=ast.Name(id=index), iter=ast.Call(func=ast.Name(id="range"), args=[count]), orelse=[]
             ) if self.decides(count):
                 left = any(isinstance(one, ast.Continue) for one in _in_loop(node.body))
-                if any(isinstance(self.view.value(one).lead, Array) for one in ast.walk(count)):
+                if any(isinstance(self.view.value(one).lead, Array) for one in walked(count)):
                     return [node]  # NumPy knows it
                 if left or index in {name for one in node.body for name in names_set(one)}:
                     return [node]
@@ -405,8 +406,8 @@ class StraightLine:
                 }
             case _:
                 return None
-        parts = [one for one in ast.walk(value) if isinstance(one, ast.Call | ast.BinOp)]
-        if any(isinstance(one, _UNCERTAIN) for one in ast.walk(value)) or not all(map(self._raises_nothing, parts)):
+        parts = [one for one in walked(value) if isinstance(one, ast.Call | ast.BinOp)]
+        if any(isinstance(one, _UNCERTAIN) for one in walked(value)) or not all(map(self._raises_nothing, parts)):
             return None
         block: list[ast.stmt] = [tried]
         divided = [one for one in parts if isinstance(one, ast.BinOp) and isinstance(one.op, _DIVIDING)]
@@ -534,7 +535,7 @@ class StraightLine:
         self.form.choices.met = False
         plain = self._plain(node)
         if plain is not node:
-            decides = any(isinstance(one, ast.IfExp | ast.BoolOp) and self.decides(one) for one in ast.walk(node))
+            decides = any(isinstance(one, ast.IfExp | ast.BoolOp) and self.decides(one) for one in walked(node))
             masks = isinstance(node, ast.Assign) and self.form.writes_masked(node.targets[0])
             how = CHOOSES if self.form.choices.met else SELECTS if decides else SELECTS_MASKED if masks else GOES_ON
             self.done[how] = None
@@ -733,17 +734,17 @@ class StraightLine:
             case _:
                 return None
         makes = set[int]()  # its class, and the sizes of its rows, are the same with a row more
-        for one in (one for line in none for one in ast.walk(line)):
+        for one in (one for line in none for one in walked(line)):
             match one:
                 case ast.Call(func=ast.Attribute(value=owner, attr=made)) if made.startswith("new_"):
                     makes.add(id(owner))
                 case ast.Subscript(value=ast.Attribute(value=owner, attr="shape"), slice=ast.Constant(value=int(dim))):
                     makes |= {id(owner)} if dim else set()
-        reads = (one for line in none for one in ast.walk(line) if id(one) not in makes)
+        reads = (one for line in none for one in walked(line) if id(one) not in makes)
         if any(isinstance(one, ast.Name) and one.id == name for one in reads):
             return None
-        takes = any(_takes_one(one) for line in some for one in ast.walk(line))
-        if not takes and not any(_makes_one(one) for line in none for one in ast.walk(line)):
+        takes = any(_takes_one(one) for line in some for one in walked(line))
+        if not takes and not any(_makes_one(one) for line in none for one in walked(line)):
             return None
         returns = all(_always_exits(side) for side in (node.body, node.orelse))
         return name if returns or name not in self._live_after(node) else None
@@ -894,11 +895,11 @@ class StraightLine:
         """The outermost loop around the statement of the author's; itself where there is none."""
         origin = getattr(node, "origin", node)
         loops = [one for one in statements(self.flow.body) if isinstance(one, _LOOPS)]
-        return next((one for one in loops if any(inner is origin for inner in ast.walk(one))), node)
+        return next((one for one in loops if any(inner is origin for inner in walked(one))), node)
 
     @staticmethod
     def _is_long(test: ast.expr) -> bool:
-        return sum(1 for _ in ast.walk(test)) > 40  # noqa: PLR2004 - about half a line
+        return sum(1 for _ in walked(test)) > 40  # noqa: PLR2004 - about half a line
 
     def _hoisted(self, test: ast.expr) -> tuple[list[ast.stmt], ast.expr]:
         """The test under a name, where it is more than that."""
@@ -1132,7 +1133,7 @@ class StraightLine:
         if isinstance(node.target, ast.Name):
             made[node.target.id] = ast.Name(choices.each, ast.Load())
         kept = {
-            name: made[value.id] for one in ast.walk(node) if isinstance(one, ast.If) and self.decides(one.test)
+            name: made[value.id] for one in walked(node) if isinstance(one, ast.If) and self.decides(one.test)
             for inner in statements(one.body) if isinstance(inner, ast.Assign)
             for name, value in _pairs(inner) or () if isinstance(value, ast.Name) and value.id in made
         }  # fmt: skip
@@ -1160,7 +1161,7 @@ class StraightLine:
         return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "unbind"
 
     def _note_rows(self, target: ast.expr) -> None:
-        for one in ast.walk(target):
+        for one in walked(target):
             if isinstance(one, ast.Name) and self.view.value(one).may_be_data:
                 self.view.data.add(one.id)
                 self.view.singles.add(one.id)
@@ -1246,7 +1247,7 @@ class StraightLine:
 
     def _first_values(self, node: ast.For | ast.While, read: set[str]) -> list[ast.stmt]:
         """0 for what only the steps set, so that the first one has something to select from; it is never selected."""
-        own = {id(one) for one in ast.walk(node)}
+        own = {id(one) for one in walked(node)}
         late = sorted(
             name for name in read
             if "." not in name and name not in self.view.flow.parameters
@@ -1280,7 +1281,7 @@ class StraightLine:
     @property
     def _tensors(self) -> set[str]:
         """Parameters that the engine takes for tensors."""
-        names = (one for one in ast.walk(self.view.node) if isinstance(one, ast.Name))
+        names = (one for one in walked(self.view.node) if isinstance(one, ast.Name))
         return {one.id for one in names if self.view.value(one).is_tensor}
 
     def _else(self, node: ast.For | ast.While, leaving: _Leaving) -> list[ast.stmt]:
@@ -1303,7 +1304,7 @@ class StraightLine:
         """What a step sets and somebody reads in a later step, or behind the loop."""
         inside = {name for one in statements(node.body) for step in [one] for name in _sets_here(step)}
         live = self.flow.live_after(node) | self.flow.live_before(node)
-        own = {id(one) for one in ast.walk(node)}
+        own = {id(one) for one in walked(node)}
         begun = {
             name for name in inside
             if name in self.view.flow.parameters or any(id(one) not in own for one in self.flow.definitions(name, node))
@@ -1353,7 +1354,7 @@ class StraightLine:
         if not self.style.guarded:
             return node
         others: dict[int, ast.expr] = {}
-        for one in ast.walk(node):
+        for one in walked(node):
             match one:
                 case ast.Subscript(value=owner, slice=index, ctx=ast.Load()) if self.view.is_data(owner):
                     parts = index.elts if isinstance(index, ast.Tuple) else [index]
@@ -1559,7 +1560,7 @@ class StraightLine:
             case ast.Call(func=ast.Attribute(value=owner, attr="sum"), args=[]) if self.view.is_boolean(owner):
                 return expression("MASK.numel()", MASK=owner)
             case ast.Call(func=function) if (called := self.view.value(function).function) is not None:
-                returns = [one for one in ast.walk(called.node) if isinstance(one, ast.Return)]
+                returns = [one for one in walked(called.node) if isinstance(one, ast.Return)]
                 found = self._at_most(returns[0].value) if len(returns) == 1 and returns[0].value else None
                 outside = found is not None and all(name.partition(".")[0] == "self" for name in used(found))
                 return found if outside else None
@@ -1570,7 +1571,7 @@ class StraightLine:
 
     def _list_indexed_by(self, node: ast.For, index: str) -> ast.expr | None:
         """What Python knows the length of, and the counting name is an index of."""
-        for one in ast.walk(node):
+        for one in walked(node):
             if not isinstance(one, ast.Subscript) or not isinstance(one.slice, ast.Name | ast.Call):
                 continue
             if not self.view.is_data(one.value) and index in set(_reads(one.slice)):
@@ -1579,7 +1580,7 @@ class StraightLine:
 
     def _indexed_by(self, node: ast.For, index: str) -> ast.expr | None:
         """The size of a dim that the counting name is an index of, in the loop."""
-        for one in ast.walk(node):
+        for one in walked(node):
             if isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Load) and self.view.is_data(one.value):
                 parts = one.slice.elts if isinstance(one.slice, ast.Tuple) else [one.slice]
                 for place, part in enumerate(parts):
@@ -1688,7 +1689,7 @@ class StraightLine:
     def _written_in(self, node: ast.stmt) -> set[str]:
         """The names of the function's own tensors in which the steps of a loop write: the operator hands a copy on from
         step to step. Raises CannotError where somebody else may see what is written."""
-        inside = {id(one) for one in ast.walk(node)}
+        inside = {id(one) for one in walked(node)}
         found: set[str] = set()
         parts = (one for one in statements([node]) if not any(blocks(one)))
         for path in (path for one in parts for path in _changed_within(one)):
@@ -1707,7 +1708,7 @@ class StraightLine:
         definitions = self.flow.definitions(name, node)
         plain = (one.value for one in definitions if isinstance(one, ast.Assign))
         numbers = [one for one in plain if isinstance(one, ast.Constant) and isinstance(one.value, int | float)]
-        inside = {id(one) for one in ast.walk(node)}
+        inside = {id(one) for one in walked(node)}
         outside = [one for one in definitions if id(one) not in inside]
         if numbers and len(outside) == 1:
             return expression("torch.tensor(X)", X=name)
@@ -1767,7 +1768,7 @@ def _is_for_eager(view: View, node: ast.If) -> bool:
     tests = node.test.values if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And) else [node.test]
     said = [view.only_value(one.id) or one if isinstance(one, ast.Name) else one for one in tests]
     asks = (one.operand for one in said if isinstance(one, ast.UnaryOp) and isinstance(one.op, ast.Not))
-    names = {part.attr for one in asks for part in ast.walk(one) if isinstance(part, ast.Attribute)}
+    names = {part.attr for one in asks for part in walked(one) if isinstance(part, ast.Attribute)}
     return not node.orelse and not names.isdisjoint(("is_exporting", "is_compiling"))
 
 
@@ -1906,7 +1907,7 @@ def _set_anew(node: ast.stmt) -> ast.stmt:
 
 
 def _has_effects(node: ast.stmt) -> bool:
-    return any(isinstance(one, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom) for one in ast.walk(node))
+    return any(isinstance(one, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom) for one in walked(node))
 
 
 def _surely_sets(node: ast.stmt, name: str) -> bool:
@@ -1927,7 +1928,7 @@ def _entries_by_list(side: Sequence[ast.stmt]) -> dict[str, tuple[ast.stmt, ast.
     An entry that is no value of its own, as a tuple is, is chosen by nobody.
     """
     found = [(one, *pair) for one in side if (pair := appended(one)) is not None]
-    named = Counter(inner.id for one in side for inner in ast.walk(one) if isinstance(inner, ast.Name))
+    named = Counter(inner.id for one in side for inner in walked(one) if isinstance(inner, ast.Name))
     plain = (entry for entry in found if not isinstance(entry[2], _DISPLAYS) and named[entry[1]] == 1)
     return {name: (line, entry) for line, name, entry in plain}
 
@@ -1957,14 +1958,14 @@ def _reads(node: ast.AST) -> Iterator[str]:
 
 def _reads_here(node: ast.stmt) -> Iterator[str]:
     """What the statement reads, without the blocks that it holds."""
-    inner = {id(part) for block in blocks(node) for one in block for part in ast.walk(one)}
-    for one in ast.walk(node):
+    inner = {id(part) for block in blocks(node) for one in block for part in walked(one)}
+    for one in walked(node):
         if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load) and id(one) not in inner:
             yield one.id
 
 
 def _reads_of(node: ast.AST) -> Iterator[str]:
-    for one in ast.walk(node):
+    for one in walked(node):
         if isinstance(one, ast.Name | ast.Attribute) and isinstance(one.ctx, ast.Load) and (path := path_of(one)):
             yield path
         if isinstance(one, ast.AugAssign) and (path := path_of(root_of(one.target))):
@@ -2066,7 +2067,7 @@ def _inlined(new: list[ast.stmt], values: list[dict[str, ast.expr]], places: lis
 
 
 def _calls(body: Iterable[ast.stmt]) -> Iterator[ast.Call]:
-    yield from (one for node in body for one in ast.walk(node) if isinstance(one, ast.Call))
+    yield from (one for node in body for one in walked(node) if isinstance(one, ast.Call))
 
 
 def _types(handler: ast.ExceptHandler) -> list[ast.expr]:
@@ -2152,7 +2153,7 @@ def _renamed_target(node: ast.expr, names: Mapping[str, ast.Name]) -> ast.expr:
 def wanted_at(view: View, node: ast.AST) -> frozenset[int]:
     """The statements that have to change where the node is to go: the one that it stands in, and those that set the
     names which it is made of to numbers read from tensors. By identity."""
-    todo = [one for one in ast.walk(view.node) if isinstance(one, ast.stmt) and _stands_in(node, one)]
+    todo = [one for one in walked(view.node) if isinstance(one, ast.stmt) and _stands_in(node, one)]
     inner = todo[-1:]
     loops = [one for one in todo if isinstance(one, _LOOPS)]
     if loops:  # its steps go together
@@ -2174,11 +2175,11 @@ def wanted_at(view: View, node: ast.AST) -> frozenset[int]:
 def sizes_asked(view: View, node: ast.AST) -> list[ast.expr]:
     """What Python asks of sizes where the node is: comparisons in a test, or `int(x.shape[0])`."""
     found: list[ast.expr] = []
-    for one in ast.walk(view.node):
+    for one in walked(view.node):
         match one:
             case ast.If(test=test) | ast.IfExp(test=test) | ast.Assert(test=test) if _holds(test, node):
                 if not view.is_data(test):
-                    compared = (inner for inner in ast.walk(test) if isinstance(inner, ast.Compare))
+                    compared = (inner for inner in walked(test) if isinstance(inner, ast.Compare))
                     found += [inner for inner in compared if _compares_sizes(view, inner)]
             case ast.Call(func=ast.Name(id="int"), args=[given]) if _holds(one, node):
                 if view.nature(given) is Nature.SIZE and not isinstance(given, ast.BinOp):
@@ -2197,7 +2198,7 @@ def _compares_sizes(view: View, node: ast.Compare) -> bool:
 
 
 def _holds(whole: ast.AST, node: ast.AST) -> bool:
-    return any(one is node for one in ast.walk(whole))
+    return any(one is node for one in walked(whole))
 
 
 def _stands_in(node: ast.AST, statement: ast.stmt) -> bool:
@@ -2208,7 +2209,7 @@ def _is_read(view: View, node: ast.stmt) -> bool:
     """Does the statement set a name to a number that was read from a tensor, or to what was made of one?"""
     match node:
         case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value) | ast.AugAssign(value=value):
-            listed = any(isinstance(one, ast.Attribute) and one.attr in {"tolist", "numpy"} for one in ast.walk(value))
+            listed = any(isinstance(one, ast.Attribute) and one.attr in {"tolist", "numpy"} for one in walked(value))
             return listed or (view.is_data(value) and not view.value(value).is_tensor)
     return False
 

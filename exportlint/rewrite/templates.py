@@ -22,6 +22,7 @@ from types import UnionType
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from exportlint.engine.flow.def_use import path_of
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.values.abstract_value import Kind
 from exportlint.finding import Applicability
 from exportlint.rewrite.draft import as_target, changed_copy, stands_for
@@ -244,7 +245,7 @@ class _Match:
     def kept(self) -> set[int]:
         """The nodes of the author's that may be in what is written."""
         nodes = [*self.names.values(), *(node for part in self.bound.values() for node in _nodes(part))]
-        return {id(inner) for node in nodes for inner in ast.walk(node)}
+        return {id(inner) for node in nodes for inner in walked(node)}
 
 
 def _is_atom(place: Place, node: ast.expr) -> bool:
@@ -312,7 +313,7 @@ def _is_module_of_program(place: Place, node: ast.expr) -> bool:
 
 def _is_given(place: Place, node: ast.expr) -> bool:
     """Does it come from the inputs of the function, so that it is where these are?"""
-    names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    names = {one.id for one in walked(node) if isinstance(one, ast.Name)}
     return place.view is not None and bool(names - {"self"} & set(place.view.flow.names))
 
 
@@ -339,7 +340,7 @@ def _is_layer(name: str, *, plain: bool = False) -> Callable[[Place, ast.expr], 
             and isinstance(one.value, ast.Call)
             and place.site.module.dotted(one.value.func) == name
             and not (plain and (one.value.args or one.value.keywords))
-            for one in ast.walk(cls.node)
+            for one in walked(cls.node)
         )
 
     return made
@@ -354,7 +355,7 @@ def _is_pool(place: Place, node: ast.expr) -> bool:
     """Something that runs functions elsewhere, by what the engine knows or what sets the name."""
     made = [
         *place.values_of(node),
-        *(one.context_expr for one in ast.walk(place.node) if isinstance(one, ast.withitem) and one.optional_vars
+        *(one.context_expr for one in walked(place.node) if isinstance(one, ast.withitem) and one.optional_vars
           and path_of(one.optional_vars) == path_of(node)),
     ]  # fmt: skip
     names = [place.origin(one.func) for one in made if isinstance(one, ast.Call)]
@@ -363,7 +364,7 @@ def _is_pool(place: Place, node: ast.expr) -> bool:
 
 
 def _is_beside_tasks(place: Place) -> bool:
-    calls = (one for one in ast.walk(place.node) if isinstance(one, ast.Call))
+    calls = (one for one in walked(place.node) if isinstance(one, ast.Call))
     return any(_TASKS.match(place.origin(one.func) or "") or (
         isinstance(one.func, ast.Attribute) and _is_pool(place, one.func.value)) for one in calls)  # fmt: skip
 
@@ -497,7 +498,7 @@ def _holds(condition: str, match: _Match, place: Place) -> bool:
     if condition == "method":
         return place.view is not None and place.view.cls is not None
     if condition == "beside a saved program":
-        calls = (one for one in ast.walk(place.node) if isinstance(one, ast.Call) and one.args)
+        calls = (one for one in walked(place.node) if isinstance(one, ast.Call) and one.args)
         saves = [one.args[0] for one in calls if place.origin(one.func) == "torch.save"]
         return any(_is_made_by(*_PROGRAMS)(place, one) or _is_module_of_program(place, one) for one in saves)
     name, _, kind = condition.partition(" ")
@@ -519,7 +520,7 @@ def _differentiates(place: Place) -> bool:
     return any(
         isinstance(node, ast.Attribute) and node.attr in names
         for whole, names in (*own, *files)
-        for node in ast.walk(whole)
+        for node in walked(whole)
     )
 
 
@@ -542,7 +543,7 @@ def _matches(place: Place, nodes: Iterable[ast.AST]) -> Iterator[_Match]:
 def _returned(place: Place, decorator: ast.expr) -> ast.expr | None:
     """`torch.compiler.disable`, of a decorator of the file that returns `torch.compiler.disable(function)`."""
     own = place.site.module.functions.get(decorator.id) if isinstance(decorator, ast.Name) else None
-    for one in ast.walk(own.node) if own is not None else ():
+    for one in walked(own.node) if own is not None else ():
         match one:
             case ast.Return(value=ast.Call(func=func, args=[ast.Name()])):
                 return func
@@ -619,7 +620,7 @@ class _Filling:
         return [self.of(node)]
 
     def _lacks(self, node: ast.AST) -> bool:
-        names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+        names = {one.id for one in walked(node) if isinstance(one, ast.Name)}
         return any(name not in self.bound for name in names & set(self.match.row.optional))
 
     def _short(self, dotted: str, node: ast.Attribute | ast.Name) -> ast.expr:
@@ -685,9 +686,7 @@ def _apply(match: _Match, place: Place) -> bool:
 
 
 def _set_in(text: str) -> list[str]:
-    found = (
-        one.id for one in ast.walk(ast.parse(text)) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
-    )
+    found = (one.id for one in walked(ast.parse(text)) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
     return list(dict.fromkeys(found))
 
 
@@ -723,7 +722,7 @@ class Templates:
         groups = {one.row.group or one.row.say for one in near}
         cls = place.view.cls.node if place.view is not None and place.view.cls is not None else None
         of_class = cls is not None and any(one.row.of_class for one in near)
-        everywhere = _matches(place, ast.walk(cls if of_class and cls is not None else place.node))
+        everywhere = _matches(place, walked(cls if of_class and cls is not None else place.node))
         whole = list(_compatible([one for one in everywhere if (one.row.group or one.row.say) in groups]))
         # An array that is a tensor now needs the rest of NumPy's calls to go, too.
         ways = [whole, first] if groups & _TOGETHER else [first, *alternatives[: _MOST - 2], whole]
@@ -738,7 +737,7 @@ class Templates:
                 near_all = [
                     (one, method)
                     for method in methods
-                    for one in _compatible(_matches(method, ast.walk(method.node)))
+                    for one in _compatible(_matches(method, walked(method.node)))
                     if (one.row.group or one.row.say) in groups
                 ]
                 yield from _proposal(new, near_all, " in the whole class")
@@ -763,7 +762,7 @@ class Templates:
 def _named_in(place: Place, node: ast.AST) -> Iterator[ast.AST]:
     """What a node speaks of: the functions of the file that it calls, and what `__init__` sets attributes to."""
     view = place.view
-    for one in ast.walk(node) if view is not None else ():
+    for one in walked(node) if view is not None else ():
         known = view.value(one.func).function if view is not None and isinstance(one, ast.Call) else None
         if known is not None and known.module is place.site.module and not isinstance(known.node, ast.Lambda):
             yield known.node
@@ -777,9 +776,9 @@ def _named_in(place: Place, node: ast.AST) -> Iterator[ast.AST]:
         if view is not None and view.cls is not None and path is not None and path.startswith("self."):
             yield from (
                 inner
-                for line in ast.walk(view.cls.node)
+                for line in walked(view.cls.node)
                 if isinstance(line, ast.Assign) and path in map(path_of, line.targets)
-                for inner in ast.walk(line.value)
+                for inner in walked(line.value)
             )
 
 
@@ -787,9 +786,9 @@ def _head(node: ast.AST) -> Iterator[ast.AST]:
     """A node and all below; of a class or function that is reported as a whole, itself and its decorators."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         yield node
-        yield from (inner for one in (*node.decorator_list, *getattr(node, "bases", ())) for inner in ast.walk(one))
+        yield from (inner for one in (*node.decorator_list, *getattr(node, "bases", ())) for inner in walked(one))
     else:
-        yield from ast.walk(node)
+        yield from walked(node)
 
 
 def _of_import(place: Place, node: ast.AST) -> Iterator[_Match]:
@@ -797,8 +796,8 @@ def _of_import(place: Place, node: ast.AST) -> Iterator[_Match]:
     line = node if not isinstance(node, ast.alias) else place.draft.parent(node)
     aliases = getattr(line, "names", [])
     names = {one.asname or one.name for one in aliases}
-    for match in _matches(place, ast.walk(place.node)):
-        roots = (one for one in ast.walk(match.node) if isinstance(one, ast.Name))
+    for match in _matches(place, walked(place.node)):
+        roots = (one for one in walked(match.node) if isinstance(one, ast.Name))
         if any(one.id in names for one in roots):
             yield match
 
@@ -809,7 +808,7 @@ def _compatible(matches: Iterable[_Match]) -> Iterator[_Match]:
     for one in matches:
         if id(one.node) in taken:
             continue
-        taken |= {id(inner) for inner in ast.walk(one.node) if id(inner) not in one.kept} if not one.row.part else set()
+        taken |= {id(inner) for inner in walked(one.node) if id(inner) not in one.kept} if not one.row.part else set()
         taken.add(id(one.node))
         yield one
 
@@ -834,11 +833,11 @@ def _without_imports(place: Place, matches: Sequence[_Match]) -> None:
     """Names whose every use was replaced are no longer imported; another one of the same module may be, instead."""
     draft, gone = place.draft, set[int]()
     for match in matches:
-        after = {dotted for one in ast.walk(ast.parse(match.row.after)) if (dotted := path_of(one))}
+        after = {dotted for one in walked(ast.parse(match.row.after)) if (dotted := path_of(one))}
         again = {id(node) for dotted, node in match.names.items() if dotted in after}
-        kept = {id(inner) for part in match.bound.values() for node in _nodes(part) for inner in ast.walk(node)}
+        kept = {id(inner) for part in match.bound.values() for node in _nodes(part) for inner in walked(node)}
         if not match.row.part:
-            gone |= {id(inner) for inner in ast.walk(match.node)} - kept - again
+            gone |= {id(inner) for inner in walked(match.node)} - kept - again
     for line in place.site.module.parsed.kept(draft.tree, _imports):
         if not line.level:
             uses = place.site.module.parsed.kept(around(draft, line), _uses)
@@ -853,13 +852,13 @@ def _without_imports(place: Place, matches: Sequence[_Match]) -> None:
 
 
 def _imports(_file: Parsed, tree: ast.AST) -> Sequence[ast.ImportFrom]:
-    return [one for one in ast.walk(tree) if isinstance(one, ast.ImportFrom)]
+    return [one for one in walked(tree) if isinstance(one, ast.ImportFrom)]
 
 
 def _uses(_file: Parsed, scope: ast.AST) -> dict[str, list[int]]:
     """The identities of the names of a function or a file, by what they say."""
     found = defaultdict(list)
-    for node in ast.walk(scope):
+    for node in walked(scope):
         if isinstance(node, ast.Name):
             found[node.id].append(id(node))
     return found

@@ -15,6 +15,7 @@ import struct
 from typing import TYPE_CHECKING, cast
 
 from exportlint.engine.flow.def_use import path_of
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.values.abstract_value import Array, Kind, Tensor
 from exportlint.rewrite.choices import Choices
 from exportlint.rewrite.draft import as_value, changed_copy, expression
@@ -554,7 +555,7 @@ class TensorForm:
         """A number of Python has no gradient, so the tensor in its place gets none. `old`: what was read."""
         if self.in_tests or self.view.has_no_gradient or self._is_whole(old) or self.view.is_boolean(old):
             return tensor
-        parts = (one for whole in (old, tensor) for one in ast.walk(whole))
+        parts = (one for whole in (old, tensor) for one in walked(whole))
         if any(isinstance(one, ast.Attribute) and one.attr in {"detach", "data"} for one in parts):
             return tensor
         return expression("X.detach()", X=tensor)
@@ -920,7 +921,7 @@ class TensorForm:
         """Is it a name that holds the same wherever it is read in one step: set by one statement, or by callers?"""
         if not isinstance(node, ast.Name) or self.view.only_value(node.id) is not None:
             return isinstance(node, ast.Name)
-        stored = (one.id for one in ast.walk(self.view.node)
+        stored = (one.id for one in walked(self.view.node)
                   if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load))  # fmt: skip
         return node.id in self.view.flow.parameters and node.id not in stored
 
@@ -1273,7 +1274,7 @@ def _guards(node: ast.expr) -> bool:
     return any(
         (isinstance(one, ast.Compare) and isinstance(one.ops[0], ast.Is | ast.IsNot))
         or (isinstance(one, ast.Call) and isinstance(one.func, ast.Name) and one.func.id in {"isinstance", "hasattr"})
-        for one in ast.walk(node)
+        for one in walked(node)
     )
 
 

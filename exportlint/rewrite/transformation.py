@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from exportlint.edited_source import OverlappingEditsError, edited
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.values.abstract_value import span_of
 from exportlint.finding import Applicability
 from exportlint.rewrite.draft import Draft, NoRoomError
@@ -184,7 +185,7 @@ def _functions(module: ModuleInfo) -> Iterator[FunctionInfo]:
 
 
 def _within(node: ast.AST, whole: ast.AST) -> bool:
-    return any(one is node for one in ast.walk(whole))
+    return any(one is node for one in walked(whole))
 
 
 def _at(module: ModuleInfo, span: Span) -> ast.AST:
@@ -200,7 +201,7 @@ def _at(module: ModuleInfo, span: Span) -> ast.AST:
 
 def _spans(_file: Parsed, tree: ast.AST) -> Sequence[tuple[Span, ast.AST]]:
     found = []
-    for node in ast.walk(tree):
+    for node in walked(tree):
         own = span_of(node)
         if own is not None and getattr(node, "decorator_list", None):  # a rule's definition begins with its decorators
             first = min(getattr(node, "decorator_list"), key=lambda one: (one.lineno, one.col_offset))  # noqa: B009

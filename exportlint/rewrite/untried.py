@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, cast
 
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.source.symbols import FunctionInfo
 from exportlint.rewrite.decide_in_data import put
 from exportlint.rewrite.draft import changed_copy, expression
@@ -54,14 +55,14 @@ def _ways(block: ast.Try) -> Iterator[tuple[list[ast.stmt], str]]:
         yield [*block.body, *block.orelse, *block.finalbody], "do not catch what it raises"
     if len(block.handlers) == 1 and block.handlers[0].name is None and not block.orelse:
         handled = [one for one in block.handlers[0].body if not isinstance(one, ast.Pass)]
-        if handled and not any(isinstance(one, ast.Raise) for one in ast.walk(block.handlers[0])):
+        if handled and not any(isinstance(one, ast.Raise) for one in walked(block.handlers[0])):
             yield [*handled, *block.finalbody], "do what the handler does, in any case"
 
 
 def _block(view: View, node: ast.AST) -> ast.Try | ast.With | None:
     """The innermost one that the node is a handler or an item of, or stands in."""
-    around = [one for one in ast.walk(view.node) if isinstance(one, ast.Try | ast.With)
-              and any(inner is node for inner in ast.walk(one))]  # fmt: skip
+    around = [one for one in walked(view.node) if isinstance(one, ast.Try | ast.With)
+              and any(inner is node for inner in walked(one))]  # fmt: skip
     return around[-1] if around else None
 
 
@@ -77,7 +78,7 @@ def _is_for_all(handler: ast.ExceptHandler) -> bool:
 
 def _ends_before(block: ast.Try) -> bool:
     """Would a statement behind another way out be there twice?"""
-    return bool(block.finalbody) and any(isinstance(one, ast.Return) for part in block.body for one in ast.walk(part))
+    return bool(block.finalbody) and any(isinstance(one, ast.Return) for part in block.body for one in walked(part))
 
 
 def _asserted(block: ast.Try) -> list[ast.stmt] | None:

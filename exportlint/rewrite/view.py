@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from exportlint.engine.flow.def_use import DefUse, path_of
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.values.abstract_value import UNKNOWN, Kind, Tensor, Value, span_of
 from exportlint.engine.values.library import BOOLEAN_METHODS, SCALAR_ATTRIBUTES
 
@@ -134,7 +135,7 @@ class View:
     @cached_property
     def has_no_gradient(self) -> bool:
         """Does it run under `torch.no_grad` as a whole?"""
-        parts = (one for decorator in self.node.decorator_list for one in ast.walk(decorator))
+        parts = (one for decorator in self.node.decorator_list for one in walked(decorator))
         names = {one.attr for one in parts if isinstance(one, ast.Attribute)}
         return bool(names & {"no_grad", "inference_mode"})
 
@@ -160,12 +161,12 @@ class View:
 
     def holds_data(self, node: ast.AST) -> bool:
         """Is data anywhere in it?"""
-        return any(isinstance(one, ast.expr) and self.is_data(one) for one in ast.walk(node))
+        return any(isinstance(one, ast.expr) and self.is_data(one) for one in walked(node))
 
     def _is_news(self, node: ast.AST) -> bool:
         """Does a name in it hold something else than when the engine looked?"""
         news = self.data | self.python
-        return bool(news) and any(path in news for one in ast.walk(node) if (path := path_of(one)) is not None)
+        return bool(news) and any(path in news for one in walked(node) if (path := path_of(one)) is not None)
 
     def _by_syntax(self, node: ast.expr) -> Nature:
         match node:
@@ -290,7 +291,7 @@ class View:
         found, waiting = dict.fromkeys([name]), [name]
         while waiting:
             now = waiting.pop()
-            inside = (one for given in (*values.get(now, ()), *gone_over.get(now, ())) for one in ast.walk(given))
+            inside = (one for given in (*values.get(now, ()), *gone_over.get(now, ())) for one in walked(given))
             for one in inside:
                 if isinstance(one, ast.Name) and (one.id in values or one.id in gone_over) and one.id not in found:
                     found[one.id] = None
@@ -375,7 +376,7 @@ class View:
                 return self.is_data(owner) and (of_python or self.is_single(index) or self.may_be_entry(index))
             case ast.Name(id=name):
                 value = self.only_value(name)
-                loops = (one for one in ast.walk(self.node) if isinstance(one, ast.For))
+                loops = (one for one in walked(self.node) if isinstance(one, ast.For))
                 through = [given for one in loops for given in gone_through(one.target, one.iter, name)]
                 gives = bool(through) and all(map(self.is_data, through))
                 return gives or (value is not None and not _names(value, name) and self.may_be_entry(value))
@@ -402,7 +403,7 @@ class View:
     def begun_as_numbers(self) -> frozenset[str]:
         """Names that a statement of the function sets to a number that is written there: `count, best = 0, x`."""
         return frozenset(
-            name for one in ast.walk(self.node) if isinstance(one, ast.Assign) for name, value in _pairs(one)
+            name for one in walked(self.node) if isinstance(one, ast.Assign) for name, value in _pairs(one)
             if isinstance(value, ast.Constant) and isinstance(value.value, int | float)
         )  # fmt: skip
 
@@ -430,18 +431,18 @@ def _flow(_file: Parsed, function: ast.AST) -> DefUse:
 
 
 def _bound(file: Parsed, function: ast.AST) -> frozenset[str]:
-    stored = (n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    stored = (n.id for n in walked(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
     return frozenset({*stored, *file.kept(function, _flow).parameters})
 
 
 def _identities(_file: Parsed, function: ast.AST) -> frozenset[int]:
-    return frozenset(map(id, ast.walk(function)))
+    return frozenset(map(id, walked(function)))
 
 
 def _set_in_file(_file: Parsed, tree: ast.AST) -> Mapping[str, list[ast.expr]]:
     """By name, or the last name of an attribute, all that statements of the file set it to."""
     found: defaultdict[str, list[ast.expr]] = defaultdict(list)
-    for one in ast.walk(tree):
+    for one in walked(tree):
         if isinstance(one, ast.Assign | ast.AnnAssign) and one.value is not None:
             targets = one.targets if isinstance(one, ast.Assign) else [one.target]
             named = {(path_of(target) or "").rpartition(".")[2] for target in targets}
@@ -452,7 +453,7 @@ def _set_in_file(_file: Parsed, tree: ast.AST) -> Mapping[str, list[ast.expr]]:
 
 def _values(_file: Parsed, function: ast.AST) -> Mapping[str, ast.expr]:
     """By name, what the one statement of the function sets that sets it."""
-    nodes = list(ast.walk(function))
+    nodes = list(walked(function))
     stored = Counter(n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
     found = Counter[str]()
     values: dict[str, ast.expr] = {}
@@ -468,14 +469,14 @@ def _given_to_names(_file: Parsed, function: ast.AST) -> tuple[_ByName, _ByName]
     """By name, what statements of the function set it to, but for what is made of itself; and what loops give it the
     entries of."""
     values, gone_over = defaultdict[str, list[ast.expr]](list), defaultdict[str, list[ast.expr]](list)
-    for node in ast.walk(function):
+    for node in walked(function):
         match node:
             case ast.Assign(value=value) | ast.AnnAssign(value=value) | ast.NamedExpr(value=value) if value is not None:
-                inside = {inner.id for inner in ast.walk(value) if isinstance(inner, ast.Name)}
+                inside = {inner.id for inner in walked(value) if isinstance(inner, ast.Name)}
                 for name in {path for target in _targets(node) if (path := path_of(target))} - inside:
                     values[name].append(value)
             case ast.For(target=target, iter=over) | ast.comprehension(target=target, iter=over):
-                for name in {inner.id for inner in ast.walk(target) if isinstance(inner, ast.Name)}:
+                for name in {inner.id for inner in walked(target) if isinstance(inner, ast.Name)}:
                     gone_over[name] += gone_through(target, over, name)
     return values, gone_over
 
@@ -505,7 +506,7 @@ def _begun_with(value: ast.expr) -> ast.expr:
 
 
 def _names(node: ast.AST, name: str) -> bool:
-    return any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(node))
+    return any(isinstance(one, ast.Name) and one.id == name for one in walked(node))
 
 
 def gone_through(target: ast.expr, over: ast.expr, name: str) -> Iterator[ast.expr]:

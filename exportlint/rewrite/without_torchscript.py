@@ -13,6 +13,7 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.values.shape_specification import set_once
 from exportlint.rewrite.draft import changed_copy, expression, stands_for
 from exportlint.rewrite.transformation import Proposal
@@ -64,7 +65,7 @@ class WithoutTorchScript:
 def _exported_as_it_was(site: Site) -> Draft | None:
     """`torch.export.export(scripted, …)` as `torch.export.export(model, …)` after `scripted = torch.jit.script(model)`,
     where the file has its use for `scripted`, too."""
-    for call in (one for one in ast.walk(site.node) if isinstance(one, ast.Call)):
+    for call in (one for one in walked(site.node) if isinstance(one, ast.Call)):
         match call.args:
             case [ast.Name(id=name) as given, *_] if site.module.dotted(call.func) in _EXPORTS:
                 match set_once(site.module, name, given):
@@ -83,7 +84,7 @@ class _File:
         self.kept = self._kept()
 
     def rewrite(self) -> None:
-        for node in ast.walk(self.draft.tree):
+        for node in walked(self.draft.tree):
             match node:
                 case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                     self._undecorated(node)
@@ -116,7 +117,7 @@ class _File:
 
     def _plain_module(self) -> ast.expr:
         """As other classes of the file name it."""
-        bases = (base for one in ast.walk(self.draft.tree) if isinstance(one, ast.ClassDef) for base in one.bases)
+        bases = (base for one in walked(self.draft.tree) if isinstance(one, ast.ClassDef) for base in one.bases)
         own = next((one for one in bases if self.module.dotted(one) == "torch.nn.Module"), None)
         return expression("torch.nn.Module") if own is None else own
 
@@ -146,20 +147,20 @@ class _File:
             made += found
             names |= waiting
             waiting = {name for one in found for name in _given(one)} - names
-        return {id(inner) for one in made for inner in ast.walk(one)}
+        return {id(inner) for one in made for inner in walked(one)}
 
     @cached_property
     def _set_by_calls(self) -> list[tuple[ast.Call, set[str]]]:
         """The calls for TorchScript, and the names that are set to what they give."""
         return [
             (one.value, {target.id for target in one.targets if isinstance(target, ast.Name)})
-            for one in ast.walk(self.draft.tree)
+            for one in walked(self.draft.tree)
             if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call)
             and self.module.dotted(one.value.func) in _WRAPS
         ]  # fmt: skip
 
     def _asked_for(self) -> Iterator[ast.expr]:
-        for one in ast.walk(self.draft.tree):
+        for one in walked(self.draft.tree):
             match one:
                 case ast.Call(func=func, args=[ast.expr() as given, *_]) if (
                     self.module.dotted(func) == "torch.jit.save"
@@ -172,7 +173,7 @@ class _File:
 
     def _asks(self, test: ast.expr) -> bool:
         return not self.kept and any(
-            isinstance(one, ast.Call) and self.module.dotted(one.func) in _ASKS for one in ast.walk(test)
+            isinstance(one, ast.Call) and self.module.dotted(one.func) in _ASKS for one in walked(test)
         )
 
     def _known(self, test: ast.expr) -> bool | None:
@@ -222,12 +223,12 @@ class _File:
     # Names that nobody uses any more.
 
     def _goes(self, node: ast.AST, but: ast.AST | None = None) -> None:
-        stays = {id(one) for one in ast.walk(but)} if but is not None else set()
-        self.gone |= {id(one) for one in ast.walk(node)} - stays
+        stays = {id(one) for one in walked(but)} if but is not None else set()
+        self.gone |= {id(one) for one in walked(node)} - stays
         self.done = True
 
     def _unimported(self) -> None:
-        names = [one for one in ast.walk(self.draft.tree) if isinstance(one, ast.Name)]
+        names = [one for one in walked(self.draft.tree) if isinstance(one, ast.Name)]
         for line in self.draft.tree.body:
             if isinstance(line, ast.ImportFrom) and line.module == "torch.jit":
                 left = [

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from exportlint.engine.flow.def_use import path_of
+from exportlint.engine.source.parsed import walked
 from exportlint.rewrite.draft import Copying, changed_copy, expression, stands_for
 from exportlint.rewrite.draft import statements as written
 from exportlint.rewrite.row_wise import puts_rows_together
@@ -54,7 +55,7 @@ def steps_of(
     """For a loop over a worklist; None where it is another one. `places_of`: the mask that an expression tells the
     places of, as `torch.where(mask)[0]`."""
     listed = _asked(node.test)
-    reads = (one for one in ast.walk(node) if isinstance(one, ast.Name) and one.id == listed)
+    reads = (one for one in walked(node) if isinstance(one, ast.Name) and one.id == listed)
     if listed is None or node.orelse or not any(map(view.is_data, reads)):
         return None
     shrunk = _shrunk(node.body)
@@ -101,7 +102,7 @@ class _Worklist:
     def _takes_last(self) -> bool:
         """Is it the last one that is taken, in each step?"""
         parts = {
-            ast.unparse(one.slice) for inner in self.node.body for one in ast.walk(inner)
+            ast.unparse(one.slice) for inner in self.node.body for one in walked(inner)
             if isinstance(one, ast.Subscript) and isinstance(one.value, ast.Name) and one.value.id in self.shrinking
         }  # fmt: skip
         return bool(parts & {"-1", ":-1"}) and not parts & {"0", "1:"}
@@ -120,7 +121,7 @@ class _Worklist:
                 value
             ) is not None and self._only_chooses(name):
                 return []  # the mask chooses
-        names = (one for one in ast.walk(node) if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load))
+        names = (one for one in walked(node) if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load))
         if any(one.id in self.shrinking for one in names):
             raise CannotError("a list gets shorter in a part of a step")
         if self._reads_rows(node):
@@ -156,7 +157,7 @@ class _Worklist:
     def _by_row(self, node: ast.expr) -> None:
         """Raises CannotError where rows are put together, as their mean and their softmax are, and where nothing says
         that they are not."""
-        for one in ast.walk(node):
+        for one in walked(node):
             match one:
                 case ast.Call() if self._reads_rows(one):
                     together = self.view.is_single(one) or not self._is_row_wise(one, self.view.is_data)
@@ -180,7 +181,7 @@ class _Worklist:
         if path in within:
             return True  # it calls itself: the rest of it decides
         if function is not None:
-            inner = [one for one in ast.walk(function.node) if isinstance(one, ast.Call)]
+            inner = [one for one in walked(function.node) if isinstance(one, ast.Call)]
             products = [one for one in ast.walk(function.node) if isinstance(one, ast.MatMult)]
             return not products and all(self._is_row_wise(one, lambda _: True, within | {path}) for one in inner)
         is_method = isinstance(call.func, ast.Attribute) and not origin and is_data(call.func.value)
@@ -200,11 +201,11 @@ class _Worklist:
 
     def _only_chooses(self, name: str) -> bool:
         """Is it read only as what the lists are to keep?"""
-        reads = [one for one in ast.walk(self.view.node) if isinstance(one, ast.Name) and one.id == name
+        reads = [one for one in walked(self.view.node) if isinstance(one, ast.Name) and one.id == name
                  and isinstance(one.ctx, ast.Load)]  # fmt: skip
         choosing = [
             one for inner in self.node.body if isinstance(inner, ast.Assign) and _names_one(inner, self.shrinking)
-            and isinstance(inner.value, ast.Subscript) for one in ast.walk(inner.value.slice)
+            and isinstance(inner.value, ast.Subscript) for one in walked(inner.value.slice)
         ]  # fmt: skip
         return bool(reads) and all(any(one is other for other in choosing) for one in reads)
 

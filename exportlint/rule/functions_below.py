@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.source.symbols import ClassInfo, FunctionInfo
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def _entered(cls: ClassInfo) -> FunctionInfo | None:
 
 def _led_to(function: FunctionInfo) -> Iterator[FunctionInfo]:
     project = function.module.project
-    for node in ast.walk(function.node):
+    for node in walked(function.node):
         match node:
             case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Load()) if function.cls:
                 yield from _on_self(function.cls, name)
@@ -81,9 +82,9 @@ def _on_self(cls: ClassInfo, name: str) -> Iterator[FunctionInfo]:
     yield from _in_name_of(cls, cls.method(name))
     for base in cls.lineage:
         init = base.methods.get("__init__")
-        for node in ast.walk(init.node) if init else ():
+        for node in walked(init.node) if init else ():
             if isinstance(node, ast.Assign | ast.AnnAssign) and node.value and _keeps(node, name):
-                made = (part.func for part in ast.walk(node.value) if isinstance(part, ast.Call))
+                made = (part.func for part in walked(node.value) if isinstance(part, ast.Call))
                 classes = (base.module.project.find(base.module.dotted(func) or "") for func in made)
                 yield from (f for c in classes if isinstance(c, ClassInfo) and c.is_module and (f := _entered(c)))
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from exportlint.engine.source.parsed import walked
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -194,7 +196,7 @@ def _used_by(tree: ast.Module) -> dict[str, frozenset[str]]:
 
 
 def _called_names(cls: ast.ClassDef) -> Iterator[str]:
-    for node in ast.walk(cls):
+    for node in walked(cls):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             yield node.func.id
 
@@ -203,4 +205,4 @@ def _taken_names(cls: ast.ClassDef) -> Iterator[str]:
     for node in cls.body:
         if isinstance(node, ast.FunctionDef) and node.name == "__init__":
             annotations = (arg.annotation for arg in (*node.args.args, *node.args.kwonlyargs) if arg.annotation)
-            yield from (n.id for a in annotations for n in ast.walk(a) if isinstance(n, ast.Name))
+            yield from (n.id for a in annotations for n in walked(a) if isinstance(n, ast.Name))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import libcst as cst
 
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.source.symbols import FunctionInfo
 from exportlint.rule.patterns import called, dotted, flat_targets, text_argument
 from exportlint.rule.syntax.walk import Visitor
@@ -86,10 +87,10 @@ def _read_in(function: FunctionInfo, deep: int, known: _Read) -> frozenset[str]:
     named = {one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
     if not deep or function.decorators:  # a decorator may give it other arguments
         return frozenset(named)
-    harmless = {name for node in ast.walk(function.node) for name in _metadata_only(function, node, deep, known)}
+    harmless = {name for node in walked(function.node) for name in _metadata_only(function, node, deep, known)}
     return frozenset(
         node.id
-        for node in ast.walk(function.node)
+        for node in walked(function.node)
         if isinstance(node, ast.Name) and node.id in named and node not in harmless
     )
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from exportlint.engine.interpreter.engine import Engine
-from exportlint.engine.source.parsed import FileStore
+from exportlint.engine.source.parsed import FileStore, walked
 from exportlint.engine.source.symbols import Project
 from exportlint.engine.values.abstract_value import Kind, Span, Value, span_of
 from exportlint.engine.values.in_words import in_words
@@ -99,7 +99,7 @@ def _names(tree: ast.AST) -> Iterator[_Name]:
         else:
             todo += ast.iter_child_nodes(node)
         if isinstance(node, ast.Attribute) and _is_dotted(node):
-            yield from (one for one in ast.walk(node.value) if isinstance(one, ast.Name) and one.id != "self")
+            yield from (one for one in walked(node.value) if isinstance(one, ast.Name) and one.id != "self")
 
 
 def _is_dotted(node: ast.expr) -> bool:

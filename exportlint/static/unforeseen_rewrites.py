@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from exportlint.engine.interpreter.engine import Engine
-from exportlint.engine.source.parsed import Parsed
+from exportlint.engine.source.parsed import Parsed, walked
 from exportlint.engine.source.symbols import Project
 from exportlint.engine.values.abstract_value import Belief, span_of
 from exportlint.finding import Evidence, Severity
@@ -223,7 +223,7 @@ def _judged(path: Path, text: str) -> tuple[ModuleInfo, Belief]:
 def _site(path: Path, text: str, finding: Finding) -> _Line | None:
     line = finding.line
     module, belief = _judged(path, text)
-    at_line = [node for node in ast.walk(module.tree) if isinstance(node, ast.stmt) and _begins(node, line)]
+    at_line = [node for node in walked(module.tree) if isinstance(node, ast.stmt) and _begins(node, line)]
     span = span_of(at_line[-1]) if at_line else None
     if span is None:
         return None

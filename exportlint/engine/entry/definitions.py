@@ -74,7 +74,7 @@ def class_assignments(cls: ClassInfo) -> Iterator[tuple[str, ast.expr]]:
 
 def class_constants(cls: ClassInfo) -> dict[str, Value]:
     """True, False and numbers of the class body that nothing in the file assigns to on an object."""
-    nodes = (n for n in ast.walk(cls.module.tree) if isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load))
+    nodes = (n for n in walked(cls.module.tree) if isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load))
     written = {n.attr for n in nodes}
     plain = ((n, v.value) for n, v in class_assignments(cls) if isinstance(v, ast.Constant) and n not in written)
     return {n: exactly(Scalar(type(v).__name__, bool(v))) for n, v in plain if isinstance(v, bool | int | float)}
@@ -83,7 +83,7 @@ def class_constants(cls: ClassInfo) -> dict[str, Value]:
 def written_later(cls: ClassInfo) -> frozenset[str]:
     """The attributes that methods other than `__init__` assign to."""
     methods = (m.node for c in cls.lineage for name, m in c.methods.items() if name != "__init__")
-    nodes = (node for method in methods for node in ast.walk(method))
+    nodes = (node for method in methods for node in walked(method))
     return frozenset(n.attr for n in nodes if isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load))
 
 

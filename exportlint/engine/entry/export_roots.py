@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.source.symbols import FunctionInfo
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def _called_from_outside(cls: ClassInfo, *, has_forward: bool) -> Iterator[Funct
     """The methods that only others can call, such as a wrapper's forward; beside a forward, by their names."""
     if has_forward and not any(map(_ENTRIES.fullmatch, cls.methods)):
         return
-    called = {n.attr for m in cls.methods.values() for n in ast.walk(m.node) if isinstance(n, ast.Attribute)}
+    called = {n.attr for m in cls.methods.values() for n in walked(m.node) if isinstance(n, ast.Attribute)}
     for name, method in cls.methods.items():
         wanted = _ENTRIES.fullmatch(name) if has_forward else not name.startswith("_")
         if wanted and name not in called and _OF_GRADIENTS.issuperset(method.decorators) and len(method.parameters) > 1:

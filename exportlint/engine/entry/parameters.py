@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from exportlint.engine.source.parsed import last_name
+from exportlint.engine.source.parsed import last_name, walked
 from exportlint.engine.source.symbols import ClassInfo
 from exportlint.engine.values.abstract_value import (
     NONE,
@@ -175,7 +175,7 @@ def _end_of_parameter(node: ast.AST, name: str) -> float:
         match statement:
             case ast.Assign(targets=[target], value=value) if name not in _subjects(value):
                 if any(isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Store)
-                       for one in ast.walk(target)):  # fmt: skip
+                       for one in walked(target)):  # fmt: skip
                     return statement.end_lineno or statement.lineno
     return float("inf")
 
@@ -253,7 +253,7 @@ def _is_number(node: ast.expr) -> bool:
 def _asked_for_truth(by_type: Mapping[type[ast.AST], Sequence[ast.AST]]) -> set[int]:
     """What is asked for its truth, or given to a call: parts of tests, and what the names in them are assigned."""
     tests = (node.test for each in _ASKING for node in by_type.get(each, ()))  # type: ignore[attr-defined] # all have
-    parts = [part for test in tests for part in ast.walk(test)]
+    parts = [part for test in tests for part in walked(test)]
     names = {part.id for part in parts if isinstance(part, ast.Name)}
     assigns = (node for node in by_type.get(ast.Assign, ()) if isinstance(node, ast.Assign))
     named = (a.value for a in assigns if any(isinstance(t, ast.Name) and t.id in names for t in a.targets))

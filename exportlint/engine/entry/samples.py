@@ -368,7 +368,7 @@ def _calling(module: ModuleInfo, top: list[ast.stmt]) -> Iterator[FunctionInfo]:
 
 def _calls_what_it_makes(function: FunctionInfo) -> bool:
     """Does it call, with arguments, what a call has given: `net = Net()` and `net(x)`, or `Net()(x)`?"""
-    nodes = walked(function.node)
+    nodes = list(walked(function.node))
     made = (node.targets for node in nodes if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call))
     names = {target.id for targets in made for target in targets if isinstance(target, ast.Name)}
     calls = (node.func for node in nodes if isinstance(node, ast.Call) and (node.args or node.keywords))

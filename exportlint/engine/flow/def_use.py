@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from exportlint.engine.flow.control_flow import ControlFlow, Step
+from exportlint.engine.source.parsed import walked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -115,15 +116,15 @@ def free_names(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) ->
     a = function.args
     own = {arg.arg for arg in (*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg) if arg is not None}
     body = [function.body] if isinstance(function, ast.Lambda) else function.body
-    outer = {name for one in body for node in ast.walk(one) if isinstance(node, ast.Nonlocal | ast.Global)
+    outer = {name for one in body for node in walked(one) if isinstance(node, ast.Nonlocal | ast.Global)
              for name in node.names}  # fmt: skip
     own |= {name for one in body for name in _defined_below(one)} - outer
-    read = {name for one in body for node in ast.walk(one) for name in _read_by(node)}
+    read = {name for one in body for node in walked(one) for name in _read_by(node)}
     return {name for name in read if name.partition(".")[0] not in own} | outer
 
 
 def _defined_below(part: ast.AST) -> Iterator[str]:
-    for node in ast.walk(part):
+    for node in walked(part):
         if isinstance(node, ast.stmt | ast.NamedExpr | ast.comprehension):
             yield from defined(node)
 
@@ -192,9 +193,9 @@ class DefUse:
         """Of a function. What it writes on its first argument, and on names of others, outlives it."""
         a = function.args
         arguments = [arg.arg for arg in (*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg) if arg is not None]
-        declared = (node for node in ast.walk(function) if isinstance(node, ast.Nonlocal | ast.Global))
+        declared = (node for node in walked(function) if isinstance(node, ast.Nonlocal | ast.Global))
         outer = {name for node in declared for name in node.names}
-        kept = {path for one in ast.walk(function) if isinstance(one, ast.stmt) for path in defined(one) if "." in path}
+        kept = {path for one in walked(function) if isinstance(one, ast.stmt) for path in defined(one) if "." in path}
         return cls(function.body, arguments, sorted(outer | kept))
 
     @cached_property
@@ -230,7 +231,7 @@ class DefUse:
 
     def live_after(self, statement: ast.stmt) -> frozenset[str]:
         """The places whose values somebody still reads when the whole statement has ended, blocks included."""
-        own = {id(node) for node in ast.walk(statement)}
+        own = {id(node) for node in walked(statement)}
         inside = [step for step in self.flow.steps if id(step.node) in own]
         outside = {one for step in inside for one in step.followers if id(one.node) not in own}
         live = frozenset[str]().union(*(self._before(step) for step in outside))
@@ -285,8 +286,8 @@ class DefUse:
     @cached_property
     def names(self) -> frozenset[str]:
         """Every name that the function uses for anything, nested functions included."""
-        found = {node.id for one in self.body for node in ast.walk(one) if isinstance(node, ast.Name)}
-        inner = {node.arg for one in self.body for node in ast.walk(one) if isinstance(node, ast.arg)}
+        found = {node.id for one in self.body for node in walked(one) if isinstance(node, ast.Name)}
+        inner = {node.arg for one in self.body for node in walked(one) if isinstance(node, ast.arg)}
         return frozenset({*found, *inner, *self.parameters, *(p for step in self.defs for p in self.defs[step])})
 
 

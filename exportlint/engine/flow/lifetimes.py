@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from exportlint.engine.flow.def_use import is_changing, path_of, root_of
+from exportlint.engine.source.parsed import walked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -82,14 +83,14 @@ class Lifetimes:
         """The methods that a call may run."""
         found = list(self.entries)
         for name in found:
-            for node in ast.walk(self.methods[name]):
+            for node in walked(self.methods[name]):
                 found += [one for one in self._called(node) if one not in found]
         return tuple(found)
 
     @cached_property
     def changed(self) -> frozenset[str]:
         """The attributes that a call changes."""
-        nodes = (node for name in self.reached for node in ast.walk(self.methods[name]))
+        nodes = (node for name in self.reached for node in walked(self.methods[name]))
         return frozenset(name for node in nodes for name, _ in written(node)) - frozenset(self.methods)
 
     @cached_property
@@ -151,10 +152,10 @@ class Lifetimes:
 
     def _run(self, part: ast.AST, done: _Set) -> _Set:
         """A simple statement or expression: what it reads, then what it sets."""
-        nodes = list(ast.walk(part))
+        nodes = list(walked(part))
         stored = {name for node in nodes for name, whole in written(node) if whole}
         emptied = {id(inner) for node in nodes if isinstance(node, ast.Call) for _, whole in written(node) if whole
-                   for inner in ast.walk(node)}  # fmt: skip
+                   for inner in walked(node)}  # fmt: skip
         for node in nodes:
             own = attribute_of(node) if isinstance(node, ast.Attribute) else None
             changes = [name for name, whole in written(node) if not whole]

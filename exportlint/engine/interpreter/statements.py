@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from exportlint.engine.entry.definitions import sets_attributes
 from exportlint.engine.entry.parameters import parts_of_arguments, used
 from exportlint.engine.interpreter.evaluation import Expressions
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.source.symbols import FunctionInfo
 from exportlint.engine.values import operators
 from exportlint.engine.values.abstract_value import (
@@ -213,7 +214,7 @@ class FunctionRun(Expressions):
         after: dict[str, Value] | None = None
         for case in node.cases:
             self.env.names = dict(before)
-            for part in ast.walk(case.pattern):
+            for part in walked(case.pattern):
                 if isinstance(part, ast.MatchAs) and part.name:
                     self.env.names[part.name] = subject if part is case.pattern else self.element_of(subject)
             if case.guard:

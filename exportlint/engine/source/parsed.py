@@ -88,17 +88,24 @@ class Parsed:
         self._kept.clear()
 
 
-def walked(root: ast.AST) -> list[ast.AST]:
-    """`ast.walk` without operators and contexts, which are shared and stand nowhere; several times faster."""
-    found = [root]
-    for node in found:
-        for value in vars(node).values():
-            kind = value.__class__
-            if kind is list:
-                found += [part for part in value if part.__class__ in _NODES]
-            elif kind in _NODES:
-                found.append(value)
-    return found
+def walked(root: ast.AST) -> Iterator[ast.AST]:
+    """As `ast.walk`, and several times faster, without operators and contexts, which are shared and stand nowhere.
+
+    >>> [type(node).__name__ for node in walked(ast.parse("x + 1", mode="eval"))]
+    ['Expression', 'BinOp', 'Name', 'Constant']
+    """
+    todo = [root]
+    for node in todo:
+        set_fields = node.__dict__
+        for name in node._fields:
+            if name in set_fields:
+                value = set_fields[name]
+                kind = value.__class__
+                if kind is list:
+                    todo += [part for part in value if part.__class__ in _NODES]
+                elif kind in _NODES:
+                    todo.append(value)
+        yield node
 
 
 def last_name(node: ast.expr) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.values.abstract_value import Container, exactly
 from exportlint.engine.values.shape_specification import call_at, literal_of, samples_written
 
@@ -42,7 +43,7 @@ def _written(module: ModuleInfo, call: ExportCall) -> tuple[ast.expr | None, ast
     if call.place is None:
         model = call.model.cls
         method = model.method("kwargs") if model is not None else None
-        returns = [one for one in ast.walk(method.node) if isinstance(one, ast.Return)] if method is not None else []
+        returns = [one for one in walked(method.node) if isinstance(one, ast.Return)] if method is not None else []
         named = returns[0].value if len(returns) == 1 else module.assignments.get("example_kwargs")
         return samples_written(module, call), named
     node = call_at(module, call.place)

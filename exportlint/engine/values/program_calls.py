@@ -11,6 +11,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.values.abstract_value import Kind, Module
 from exportlint.engine.values.shape_specification import call_at, set_once, written_sizes
 from exportlint.engine.values.shapes import dims_of
@@ -52,7 +53,7 @@ def calls_with_other_sizes(module: ModuleInfo, exports: Sequence[ExportCall]) ->
     >>> [(one.name, one.dim, one.sample, one.given) for one in calls_with_other_sizes(code.module, code.exports)]
     [('x', 0, 2, 4)]
     """
-    calls = [node for node in ast.walk(module.tree) if isinstance(node, ast.Call)]
+    calls = [node for node in walked(module.tree) if isinstance(node, ast.Call)]
     for one in exports:
         export = call_at(module, one.place) if one.place is not None else None
         if export is None or one.keywords or any(isinstance(arg, ast.Starred) for arg in export.args):
@@ -83,7 +84,7 @@ def _program_of(module: ModuleInfo, func: ast.expr) -> ast.Call | None:
 def _saved_as(module: ModuleInfo, path: ast.expr) -> ast.Call | None:
     """The export of the one program that is saved under the name."""
     saved = [
-        node for node in ast.walk(module.tree)
+        node for node in walked(module.tree)
         if isinstance(node, ast.Call) and module.dotted(node.func) == "torch.export.save" and len(node.args) > 1
         and ast.unparse(node.args[1]) == ast.unparse(path)
     ]  # fmt: skip
@@ -134,8 +135,8 @@ def _is_static(shapes: Value | None, place: int, names: Sequence[str], dim: int)
 def _is_meant_to_fail(module: ModuleInfo, call: ast.Call) -> bool:
     """Does it stand in a `try`, or in a `with` that waits for an error?"""
     around = [
-        node for node in ast.walk(module.tree)
-        if isinstance(node, ast.Try | ast.With | ast.If) and any(inner is call for inner in ast.walk(node))
+        node for node in walked(module.tree)
+        if isinstance(node, ast.Try | ast.With | ast.If) and any(inner is call for inner in walked(node))
     ]  # fmt: skip
     return any(
         isinstance(node, ast.Try)

@@ -16,6 +16,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from exportlint.engine.source.parsed import walked
 from exportlint.engine.values.abstract_value import UNKNOWN, Container, Kind, Module, Value, exactly, span_of
 from exportlint.engine.values.shapes import dims_of, extent_of
 
@@ -231,7 +232,7 @@ def specifications(module: ModuleInfo, calls: Sequence[ExportCall]) -> Iterator[
     >>> [ast.unparse(one.node) for one in specifications(code.module, code.exports)]
     ["{'x': {0: batch}}"]
     """
-    if any(_sets_forward(node) for node in ast.walk(module.tree)):
+    if any(_sets_forward(node) for node in walked(module.tree)):
         return  # what is called then has other parameters
     seen = set[int]()
     for call in calls:
@@ -256,7 +257,7 @@ def _keeps_signature(decorator: str) -> bool:
 
 def call_at(module: ModuleInfo, place: Span) -> ast.Call | None:
     """The call of the file that stands there."""
-    return next((n for n in ast.walk(module.tree) if isinstance(n, ast.Call) and span_of(n) == place), None)
+    return next((n for n in walked(module.tree) if isinstance(n, ast.Call) and span_of(n) == place), None)
 
 
 def _written(module: ModuleInfo, call: ExportCall) -> ast.expr | None:
@@ -357,7 +358,7 @@ def _number(module: ModuleInfo, node: ast.expr | None) -> int | None:
 
 
 def _returned(module: ModuleInfo, function: FunctionInfo) -> ast.expr | None:
-    returns = [node for node in ast.walk(function.node) if isinstance(node, ast.Return)]
+    returns = [node for node in walked(function.node) if isinstance(node, ast.Return)]
     return literal_of(module, returns[0].value) if len(returns) == 1 else None
 
 
@@ -403,7 +404,7 @@ class _Name:
 def _names_set(_file: Parsed, scope: ast.AST) -> Mapping[str, _Name]:
     """Of a scope with all that is inside of it. A file may be asked for each of its calls, so it is walked once."""
     found: dict[str, _Name] = defaultdict(_Name)
-    for one in ast.walk(scope):
+    for one in walked(scope):
         match one:
             case ast.Name(id=name, ctx=ast.Store()):
                 found[name].stored += 1

@@ -7,6 +7,8 @@ import enum
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from exportlint.engine.source.parsed import walked
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -172,7 +174,7 @@ class Branch:
         return False
 
     def _names_in(self, nodes: list[ast.expr]) -> set[str]:
-        return {part.id for node in nodes for part in ast.walk(node) if isinstance(part, ast.Name)}
+        return {part.id for node in nodes for part in walked(node) if isinstance(part, ast.Name)}
 
     def _written(self, owner: ast.expr, node: ast.AST) -> Iterator[tuple[Touch, ast.AST]]:
         touched = self.touched(owner)

@@ -6,6 +6,8 @@ import ast
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
+from exportlint.engine.source.parsed import walked
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -229,7 +231,7 @@ def _of_numbers(method: str, args: list[ast.expr], written: ast.expr | None) -> 
         name = _written_dtype(written) if written is not None else "float32"
         return ResultDtype(name, made=True) if name else None
     numbers = args[1:2] if method == "full" else args
-    values = [part for number in numbers for part in ast.walk(number) if isinstance(part, ast.expr)]
+    values = [part for number in numbers for part in walked(number) if isinstance(part, ast.expr)]
     constants = [part.value for part in values if isinstance(part, ast.Constant)]
     plain = all(isinstance(part, ast.Constant | ast.List | ast.Tuple | ast.UnaryOp) for part in values)
     for kind, name in ((float, "float32"), (bool, "bool"), (int, "int64")):

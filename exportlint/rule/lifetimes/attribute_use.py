@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from exportlint.engine.source.parsed import walked
 from exportlint.rule.patterns import CONTAINER_METHODS
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def has_modes(forward: ast.FunctionDef | None) -> bool:
     if forward is None:
         return False
     names = {arg.arg for arg in (*forward.args.args, *forward.args.kwonlyargs)}
-    return any(_asks_mode(node, names) for node in ast.walk(forward))
+    return any(_asks_mode(node, names) for node in walked(forward))
 
 
 def _asks_mode(node: ast.AST, names: set[str]) -> bool:
@@ -97,12 +98,12 @@ def outlives_calls(cls: ClassInfo) -> bool:
 @lru_cache(maxsize=8)  # a file whose objects many models use is asked again for each of them
 def _kept_on_self(tree: ast.Module) -> tuple[str, ...]:
     """The values that a file assigns to attributes of self, as text."""
-    assigned = (node for node in ast.walk(tree) if isinstance(node, ast.Assign))
+    assigned = (node for node in walked(tree) if isinstance(node, ast.Assign))
     return tuple(ast.unparse(node.value) for node in assigned if _is_on_self(node.targets[0]))
 
 
 def _is_on_self(target: ast.expr) -> bool:
-    owners = (node.value for node in ast.walk(target) if isinstance(node, ast.Attribute))
+    owners = (node.value for node in walked(target) if isinstance(node, ast.Attribute))
     return any(isinstance(owner, ast.Name) and owner.id == "self" for owner in owners)
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from exportlint.engine.source.parsed import walked
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -65,7 +67,7 @@ def fills_own_tensors(statement: ast.AST, methods: Mapping[str, ast.FunctionDef]
     >>> fills_own_tensors(ast.parse("self.scale.mean()"), {})
     False
     """
-    for node in ast.walk(statement):
+    for node in walked(statement):
         match node:
             case ast.Call(func=ast.Attribute(value=owner, attr=method)) if ast.unparse(owner).startswith("self."):
                 if method.endswith("_") and not method.endswith("__"):

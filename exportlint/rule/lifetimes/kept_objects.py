@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from exportlint.engine.source.parsed import walked
 from exportlint.rule.lifetimes.attribute_use import use_of
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def is_read_first(code: Code, attribute: str) -> bool:
 def _slots(keeper: ClassInfo, name: str) -> Iterator[str]:
     """The attributes that are assigned an object of the class of this name."""
     for function in methods_of(keeper).values():
-        for node in ast.walk(function):
+        for node in walked(function):
             match node:
                 case ast.Assign(
                     targets=[ast.Attribute(value=ast.Name(id="self"), attr=slot)], value=ast.Call() as made
@@ -78,7 +79,7 @@ def _slots(keeper: ClassInfo, name: str) -> Iterator[str]:
 def _reads_before(function: ast.FunctionDef, slot: str, attribute: str, method: str) -> bool:
     """Where both stand in one function: is the first read, as the text goes, not behind the first call?"""
     reads, calls = [], []
-    for node in ast.walk(function):
+    for node in walked(function):
         match node:
             case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name == method and _is_own(owner, slot):
                 calls.append((node.end_lineno or 0, node.end_col_offset or 0))
