@@ -226,7 +226,7 @@ def _may_count_from_end(view: View, bound: ast.expr | None) -> bool:
     todo, seen = [bound], set[str]()
     for one in todo:
         for part in walked(one):
-            if isinstance(part, ast.Sub | ast.USub):
+            if isinstance(part, ast.BinOp | ast.UnaryOp) and isinstance(part.op, ast.Sub | ast.USub):
                 return True
             if isinstance(part, ast.Name) and part.id not in seen and (value := view.only_value(part.id)) is not None:
                 seen.add(part.id)

@@ -190,7 +190,7 @@ def _of_size(view: View, form: TensorForm, node: ast.Call) -> ast.expr | None:
             _is_whole(view, left)
             and _is_whole(view, right)
             and not any(
-                isinstance(one, ast.Sub | ast.USub)
+                isinstance(one, ast.BinOp | ast.UnaryOp) and isinstance(one.op, ast.Sub | ast.USub)
                 for one in walked(given)  # `//` rounds what is negative down
             )
         ):

@@ -44,6 +44,7 @@ from exportlint.rewrite.view import View
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from exportlint.engine.source.parsed import Parsed
     from exportlint.engine.source.symbols import ClassInfo
     from exportlint.rewrite.transformation import Site
 
@@ -70,7 +71,7 @@ class StateInBuffers:
 def _owners(site: Site) -> Iterator[ClassInfo]:
     """The module classes that what is reported belongs to: that it stands in, or that use what it stands in."""
     module = site.module
-    top = next((one for one in module.tree.body if any(inner is site.node for inner in walked(one))), None)
+    top = next((one for one in module.tree.body if _holds(one, site.node)), None)
     own = module.classes.get(top.name) if isinstance(top, ast.ClassDef) else None
     if own is not None and own.is_module:
         yield own
@@ -83,15 +84,23 @@ def _owners(site: Site) -> Iterator[ClassInfo]:
                 continue
             if not isinstance(one, ast.FunctionDef | ast.ClassDef) or _is_module(site, one.name):
                 continue
-            if any(isinstance(node, ast.Name) and node.id in wanted for node in walked(one)):
+            if not wanted.isdisjoint(module.parsed.kept(one, _names)):
                 wanted.add(one.name)
     for cls in module.classes.values():
-        if (
-            cls is not own
-            and cls.is_module
-            and any(isinstance(node, ast.Name) and node.id in wanted for node in walked(cls.node))
-        ):
+        if cls is not own and cls.is_module and not wanted.isdisjoint(module.parsed.kept(cls.node, _names)):
             yield cls
+
+
+def _holds(statement: ast.stmt, node: ast.AST) -> bool:
+    """Does the node stand in the statement? Most statements of a file are told by their lines."""
+    line = getattr(node, "lineno", statement.lineno)
+    first = min([statement.lineno, *(one.lineno for one in getattr(statement, "decorator_list", ()))])
+    return first <= line <= (statement.end_lineno or line) and any(inner is node for inner in walked(statement))
+
+
+def _names(_file: Parsed, part: ast.AST) -> frozenset[str]:
+    """The plain names in a part of the file."""
+    return frozenset(node.id for node in walked(part) if isinstance(node, ast.Name))
 
 
 def _by_computed_names(site: Site, cls: ClassInfo) -> Iterator[Proposal]:

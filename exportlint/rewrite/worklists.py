@@ -182,7 +182,9 @@ class _Worklist:
             return True  # it calls itself: the rest of it decides
         if function is not None:
             inner = [one for one in walked(function.node) if isinstance(one, ast.Call)]
-            products = [one for one in ast.walk(function.node) if isinstance(one, ast.MatMult)]
+            products = [
+                one for one in walked(function.node) if isinstance(one, ast.BinOp) and isinstance(one.op, ast.MatMult)
+            ]
             return not products and all(self._is_row_wise(one, lambda _: True, within | {path}) for one in inner)
         is_method = isinstance(call.func, ast.Attribute) and not origin and is_data(call.func.value)
         if origin.startswith(("torch.", "builtins.", "math.")) or (is_method and not path.startswith("self.")):
