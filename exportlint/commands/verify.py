@@ -89,9 +89,12 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], names: tuple[str, ...
 
 
 def _change(options: dict[str, Any]) -> Change:
-    from exportlint.repair.change import of_git, of_patch, parent_of  # noqa: PLC0415 (subprocess, when it is needed)
+    from exportlint.repair.change import of_git, of_patch, parent_of, text_of_patch  # noqa: PLC0415 (subprocess, when it is needed)
 
     patch, base, revision = options["patch"], options["base"], options["revision"]
+    for name in ("patch", "base", "revision"):
+        if options[name] == "":
+            raise UserError(f"--{name} is empty")
     here = Path.cwd().resolve()
     if patch is None:
         return of_git(base or (parent_of(revision, here) if revision else "HEAD"), revision, here)
@@ -100,7 +103,6 @@ def _change(options: dict[str, Any]) -> Change:
     try:
         # As bytes, for the line ends of a patch are those of the file.
         data = sys.stdin.buffer.read() if patch == "-" else Path(patch).read_bytes()
-        text = data.decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise UserError(f"the patch {patch} cannot be read: {error}") from error
-    return of_patch(text, here)
+    return of_patch(text_of_patch(data), here)

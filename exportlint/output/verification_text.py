@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from exportlint.output.repair_text import ladders_text, left_text
+from exportlint.repair.verification import NO_TRIAL_SHOWS
 from exportlint.trial.protocol.stages import SAME_BEHAVIOUR
 from exportlint.version import __version__
 
@@ -28,9 +29,12 @@ def verification_text(done: Verified[Report], options: RenderOptions) -> str:
     for name, inputs in done.inputs.items():
         if inputs:
             more = f", and {len(inputs) - _MOST_INPUTS} more" if len(inputs) > _MOST_INPUTS else ""
-            lines.append(f"compared in eager, {name}: three calls each on {', '.join(inputs[:_MOST_INPUTS])}{more}")
+            some = ", ".join(inputs[:_MOST_INPUTS])
+            lines.append(f"compared in eager, {name}: {done.calls} calls in a row on each of {some}{more}")
         else:
             lines.append(f"compared in eager, {name}: on nothing")
+    if not done.different:
+        lines.append(f"no trial shows: {NO_TRIAL_SHOWS}")
     left = f"left:\n{left_text(done.left)}" if done.left else ""
     return ladders_text(done.before.targets, done.after.targets, options) + "\n".join(lines) + "\n" + left
 
@@ -47,12 +51,13 @@ def verification_data(done: Verified[Report], files: list[str]) -> dict[str, Any
         "worse": list(done.worse),
         "unproved": list(done.unproved),
         "told": list(done.told),
+        "no_trial_shows": NO_TRIAL_SHOWS,
         "files": files,
         "targets": [
             {
                 "target": old.name,
                 "inputs": list(done.inputs.get(old.name, ())),
-                "calls": 3,
+                "calls": done.calls,
                 "before": {one.name: one.status for one in old.stages if one.name != SAME_BEHAVIOUR.name},
                 "after": {one.name: one.status for one in new.stages},
             }

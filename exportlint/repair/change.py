@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 import subprocess
@@ -37,26 +38,62 @@ class Change:
         return sorted(path for path, text in self.after.items() if self.before[path] != text)
 
 
+def text_of_patch(data: bytes) -> str:
+    """What a patch says; bytes that are no UTF-8 stay what they are, for its files may declare another encoding.
+
+    Raises UserError where it is no text.
+    """
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise UserError("the patch is no UTF-8 text: it is UTF-16")
+    text = data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
+    if "\0" in text or (not _is_utf8(text) and not _HEADER.search(text)):
+        raise UserError("the patch is no UTF-8 text")
+    return text
+
+
+def _is_utf8(text: str) -> bool:
+    return not any("\udc80" <= one <= "\udcff" for one in text)
+
+
+_HEADER = re.compile(r"^(--- |diff --git )", re.MULTILINE)
+_CHANGES = re.compile(r"^(@@|rename |copy |old mode|new file|deleted file|GIT binary|Binary files)", re.MULTILINE)
+
+
 def of_patch(text: str, here: Path) -> Change:
     """A unified diff, with paths that are relative to `here` or to the repository, applied to the files as they are.
 
+    Line ends do not count, in the patch or in the files: a patch that went through another system has others.
+
     Raises UserError where it is none, or does not apply.
     """
-    if not re.search(r"^(--- |diff --git )", text, re.MULTILINE):
+    if not _HEADER.search(text):
         raise UserError("the patch holds no unified diff: give what `git diff` or `diff -u` prints")
-    level = 1 if re.search(r"^--- \"?a/", text, re.MULTILINE) or "\n--- /dev/null\n+++ b/" in f"\n{text}" else 0
+    if not _CHANGES.search(text):
+        raise UserError("the patch names a file and changes nothing of it: there is no line that begins with `@@`")
+    text = text.replace("\r\n", "\n")
+    has_prefixes = re.search(r"^(--- |diff --git )\"?a/", text, re.MULTILINE)
+    level = 1 if has_prefixes or "\n--- /dev/null\n+++ b/" in f"\n{text}" else 0
     with tempfile.TemporaryDirectory(prefix="exportlint-") as folder:
         copy = Path(folder).resolve()
         names = _names_in(text, level, copy)
         root = _root_of(names, here)
+        before = {name: _with_plain_ends((root / name).read_bytes()) for name in names if (root / name).is_file()}
         for name in names:
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            if (root / name).is_file():
-                (copy / name).write_bytes((root / name).read_bytes())
+            if name in before:
+                (copy / name).write_bytes(before[name])
         _git(["apply", f"-p{level}", "--whitespace=nowarn", "-"], copy, given=text, what="the patch does not apply")
-        before = {name: (root / name).read_bytes() for name in names if (root / name).is_file()}
         after = {name: (copy / name).read_bytes() for name in names if (copy / name).is_file()}
-    return _change(before, after, root)
+    try:
+        return _change(before, after, root)
+    except UserError as error:
+        if _is_utf8(text):
+            raise
+        raise UserError(f"the patch is no UTF-8 text: {error}") from error
+
+
+def _with_plain_ends(data: bytes) -> bytes:
+    return data.replace(b"\r\n", b"\n")
 
 
 def _names_in(text: str, level: int, folder: Path) -> list[str]:
@@ -83,7 +120,7 @@ def of_git(base: str, revision: str | None, here: Path) -> Change:
     top = Path(_git(["rev-parse", "--show-toplevel"], here, what="there is no git repository").strip())
     for one in (base, revision):
         if one is not None:
-            _git(["rev-parse", "--verify", "--quiet", f"{one}^{{commit}}"], top, what=f"git knows no revision `{one}`")
+            _known(one, top)
     asked = ["diff", "--name-only", "--no-renames", "-z", base, *([revision] if revision else []), "--"]
     names = [name for name in _git(asked, top, what="git diff failed").split("\0") if name]
     if revision is None:
@@ -94,8 +131,15 @@ def of_git(base: str, revision: str | None, here: Path) -> Change:
     return _change(before, after, top)
 
 
+def _known(revision: str, folder: Path) -> None:
+    asked = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"]
+    _git(asked, folder, what=f"git knows no revision `{revision}`")
+
+
 def parent_of(revision: str, here: Path) -> str:
     """The first parent, as what came before a commit."""
+    _git(["rev-parse", "--show-toplevel"], here, what="there is no git repository")
+    _known(revision, here)
     return _git(["rev-parse", "--verify", "--quiet", f"{revision}^1"], here, what=f"`{revision}` has no parent").strip()
 
 
@@ -158,6 +202,7 @@ def _git(arguments: Sequence[str], folder: Path, *, what: str, given: str | None
             text=True,
             check=False,
             encoding="utf-8",
+            errors="surrogateescape",
         )
     except FileNotFoundError as error:
         raise UserError("git is not installed, which reads patches and revisions") from error

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from exportlint.files import shown
 from exportlint.finding import Evidence, Severity
+from exportlint.repair.beyond_calls import beyond_calls, called_no_more, hides_a_module, used_elsewhere
 from exportlint.repair.improvement import (
     AS_BEFORE,
     Attempted,
@@ -23,8 +24,10 @@ from exportlint.repair.improvement import (
     why_not,
     wrong_program,
 )
+from exportlint.repair.probes import Probed, Seen, imported_files, left_open
 from exportlint.repair.settings_read import lines_not_run, users_not_tried
 from exportlint.repair.wellformed import lost_names
+from exportlint.trial.protocol.frames import is_installed
 from exportlint.trial.protocol.outcomes import DIFFERS, PASSED
 from exportlint.trial.protocol.stages import SAME_BEHAVIOUR, SAME_PROGRAM
 
@@ -39,13 +42,20 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=Attempted)
 
 
+_SAME = "in eager it computes what it computed before, on every input that was tried"
+
+
+_CALLS = 3  # of a child that does not tell
+NO_TRIAL_SHOWS = "values between those that were tried, other devices, threads and processes, and how long it takes"
+
+
 class Verdict(enum.Enum):
     """What is known of an edit, the value in words. The first three are taken: the exit code is 0."""
 
-    MENDS = "mends it: in eager it computes what it computed before, and nothing is shown to fail any more"
-    HELPS = "helps: in eager it computes what it computed before, and more of it exports; something is left"
-    HARMLESS = "does no harm: in eager it computes what it computed before, and nothing failed before or does now"
-    NO_HELP = "does not help: in eager it computes what it computed before, and what failed fails as before"
+    MENDS = f"mends it: {_SAME}, and nothing is shown to fail any more"
+    HELPS = f"helps: {_SAME}, and more of it exports; something is left"
+    HARMLESS = f"does no harm: {_SAME}, and nothing failed before or does now"
+    NO_HELP = f"does not help: {_SAME}, and what failed fails as before"
     DIFFERENT = "computes something else"
     WORSE = "makes something worse"
     UNPROVED = "is not proved: no difference was seen, and not all of it could be tried"
@@ -60,11 +70,12 @@ class Verified(Generic[T]):
     """An edit beside what it edits.
 
     before, after  what a trial of each gave
-    inputs         in words, what both were called with in eager, three times each; of every target
+    inputs         in words, what both were called with in eager; of every target
     different      how they differ there; of each target that does
     worse          what failed less, or was not told, before
     unproved       what of the edit nobody could show to be right, and why
     told           what is not as it was beside its results
+    calls          how often in a row, on each of the inputs
     """
 
     change: Change
@@ -76,6 +87,7 @@ class Verified(Generic[T]):
     unproved: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
     helps: bool = False
+    calls: int = _CALLS
 
     @property
     def verdict(self) -> Verdict:
@@ -96,33 +108,56 @@ class Verified(Generic[T]):
         return [one for one in self.after.findings if _fails(one)]
 
 
+Beside = tuple["StageResult | None", "StageResult | None"]  # how one model ran, and how the other compares with it
+_Way = tuple["list[StageResult | None]", "list[StageResult | None]"]
+
+
+@dataclass(frozen=True)
+class Sought:
+    """Runs on inputs that were sought so that the decisions which the edit touches go both ways.
+
+    before, after  the texts with probes at these
+    there          of each target, the unedited model and the edited one beside it, on inputs that were sought for the
+                   unedited one; `back`: the other way round, such as those that take both sides of a branch which the
+                   edit brings
+    """
+
+    before: Probed
+    after: Probed
+    there: Sequence[Beside] = ()
+    back: Sequence[Beside] = ()
+
+
 def judged(
     change: Change,
     before: T,
     after: T,
-    back: Sequence[tuple[StageResult | None, StageResult | None]],
+    sought: Sought,
     settings: OtherSettings,
 ) -> Verified[T]:
     """What the runs of both say of the edit.
 
     before, after  the trials; that of `after` was compared in eager with `before` on inputs that were sought for
                    `before`
-    back           of each target the same the other way round: how the edited model ran on inputs that were sought for
-                   it, such as those that take both sides of a branch which the edit brings; and how the unedited one
-                   compares on these
+    sought         the same on inputs that were sought for the decisions which the edit touches
     settings       how the edited functions do under other settings of what they read
     """
     kept = [one.stage(SAME_BEHAVIOUR.name) for one in before.targets]
     compared = [one.stage(SAME_BEHAVIOUR.name) for one in after.targets]
-    ways = [(kept, compared), ([one for one, _ in back], [other for _, other in back])]
+    ways = [
+        (kept, compared),
+        *(([one for one, _ in way], [two for _, two in way]) for way in (sought.there, sought.back)),
+    ]
     names = [one.name for one in before.targets]
     different, not_compared = dict[str, str](), list[str]()
-    for turned, (_, results) in zip(("", _TURNED), ways, strict=True):
+    for in_words, (_, results) in zip((_how, _how, _how_turned), ways, strict=True):
         for name, old, result in zip(names, before.targets, results, strict=False):
             if result is not None and result.status == DIFFERS:
-                different.setdefault(name, f"{name}{turned}: {_without_advice(result.full_detail)}")
+                different.setdefault(name, f"{name}: {in_words(result)}")
             elif (result is None or result.status != PASSED) and runs(old):
                 not_compared.append(f"{name}: {not_the_same(result)}")
+    classes = [name for one in compared if one is not None for name in one.data.get("classes", ())]
+    users = users_not_tried(change.before, change.after, classes)
     why = why_not(before, after) if not different and not not_compared else AS_BEFORE
     worse = [why] if why not in (None, AS_BEFORE) else []
     worse += [wrong] if (wrong := wrong_program(after)) and not worse else []
@@ -132,21 +167,16 @@ def judged(
         for one in before.targets
         if not runs(one)
     ]
-    unproved += [
-        *not_compared,
-        *_not_tried(change, *(_runs_of(one) for one, _ in ways)),
-        *_no_more_checked(change, kept),
-        *_one_sided(change, ways[1][0]),
-    ]
+    unproved += [*not_compared, *(_not_shown(change, ways, sought, users) if not different else ())]
     unproved += [_without_advice(settings.why)] if settings.why else []
     unproved += [f"{_in_words(one)}: no trial could show it" for one in _new(before, after, _is_suspected)]
     unproved += [f"{name} is deleted, and was there while the edit was tried" for name in change.deleted]
     told = [text for one in compared if one is not None for text in one.data.get("caveats", ())]
     told += [settings.differs] if settings.differs else []
     told += [f"`{name}` is gone" for name in lost_names(change.before, change.after)]
-    classes = [name for one in compared if one is not None for name in one.data.get("classes", ())]
-    users = users_not_tried(change.before, change.after, classes)
     told += [f"`{name}` uses it too, and was not tried" for name in users]
+    imported = _imported(change, ways, sought)
+    told += [f"nothing that was run imports {shown(Path(path))}" for path in change.changed if path not in imported]
     told += [
         f"{name} is changed too, and is no Python source: it was there as it is on the disk" for name in change.others
     ]
@@ -164,10 +194,85 @@ def judged(
         _once(unproved),
         _once(told),
         helps=why is None,
+        calls=max((one.data.get("calls", _CALLS) for stages, _ in ways for one in stages if one), default=_CALLS),
     )
 
 
-_TURNED = ", on inputs that were sought for the edited model, which stands for `before` here"
+def _how(result: StageResult) -> str:
+    return _without_advice(result.full_detail)
+
+
+def _how_turned(result: StageResult) -> str:
+    """Where the unedited model was run beside what the edited one did: in the order in which they were written."""
+    seen = next((one.details for one in result.observations if one.details.get("inputs")), None)
+    if seen is None:
+        return f"on inputs that were sought for the edited model, of which this stands first: {_how(result)}"
+    call = f", call {seen['call']}" if "call" in seen else ", all calls"
+    now, before = (seen.get(side) for side in ("ours", "theirs"))
+    part = "" if seen.get("what") == "raised" else f" ({seen.get('part', 'output')})"
+    if now and before:
+        return f"{seen['inputs']}{call}: the model before gives {before}, the edited one {now}{part}"
+    return f"{seen['inputs']}{call}: the {seen.get('part', 'output')} differs"
+
+
+def _not_shown(change: Change, ways: Sequence[_Way], sought: Sought, told: Collection[str]) -> Iterator[str]:
+    """What of the edit no call could show, where all calls were alike; not the classes that are `told` beside it."""
+    kept = ways[0][0]
+    before, after = _runs_of([*kept, *ways[1][0]]), _runs_of(ways[2][0])
+    if change.changed and not any(path in before or path in after for path in change.changed):
+        yield f"no target runs anything of {', '.join(shown(Path(path)) for path in change.changed)}"
+        return
+    seen, seen_now = (_seen_by_probes(ways[number][0]) for number in (1, 2))
+    imported = _imported(change, ways, sought)
+    for path in change.changed:
+        if path not in imported and not change.before[path] and hides_a_module(Path(path)):
+            yield f"{shown(Path(path))} is new and hides a module of its name, and nothing that was run imports it"
+    in_use = [path for path in change.changed if path in imported]
+    yield from _not_tried(change, in_use, before, after)
+    yield from _no_more_checked(change, [*kept, *ways[1][0]])
+    yield from _one_sided(change, ways[2][0])
+    old, new = ([one for one in side.probes if one.path in imported] for side in (sought.before, sought.after))
+    for side, values, lines, is_old in ((old, seen, before, True), (new, seen_now, after, False)):
+        silent = {path for path in lines if not any(place[0] == path for place in values)}
+        for path in sorted({one.path for one in side if one.is_asked} & silent):
+            yield f"which way inputs go in {shown(Path(path))} was not seen: the target does not run with probes in it"
+        yield from left_open([one for one in side if one.path not in silent], values, dropped=is_old)
+    raised = {(str(Path(file).resolve()), line) for file, line in _raised_at([*kept, *ways[1][0]])}
+    yield from called_no_more(change, (_own(before), after), raised, old, seen)
+    for path in in_use:
+        for user, name in used_elsewhere(change.before[path], change.after[path], after.get(path, ())):
+            if user.partition(".")[0] not in told:
+                yield f"`{user}` calls `{name}`, which the edit changes, and was not run"
+    yield from beyond_calls(change)
+
+
+def _imported(change: Change, ways: Sequence[_Way], sought: Sought) -> set[str]:
+    """The edited files that something which was run imports."""
+    seen, seen_now = (_seen_by_probes(ways[number][0]) for number in (1, 2))
+    imported = imported_files(sought.after.probes, seen_now) | imported_files(sought.before.probes, seen)
+    before, after = _runs_of([*ways[0][0], *ways[1][0]]), _runs_of(ways[2][0])
+    return imported | {path for path in change.changed if path in before or path in after}
+
+
+def _own(run: Mapping[str, set[int]]) -> dict[str, set[int]]:
+    return {path: lines for path, lines in run.items() if not is_installed(path)}
+
+
+def _seen_by_probes(stages: Sequence[StageResult | None]) -> Seen:
+    """What each probe saw, in the runs of all targets."""
+    found: Seen = {}
+    for stage in stages:
+        data = stage.data if stage is not None else {}
+        for path, number, value in data.get("one_sided", ()):
+            found.setdefault((path, number), set()).add(value)
+        for path, number in data.get("two_sided", ()):
+            found.setdefault((path, number), set()).update((True, False))
+    return found
+
+
+def _raised_at(stages: Sequence[StageResult | None]) -> Iterator[tuple[str, int]]:
+    """Where models raised by themselves."""
+    return ((file, line) for one in stages if one is not None for file, line in one.data.get("checked", ()))
 
 
 def _once(texts: Sequence[str | None]) -> tuple[str, ...]:
@@ -215,16 +320,12 @@ def _runs_of(stages: Sequence[StageResult | None]) -> dict[str, set[int]]:
     return found
 
 
-def _not_tried(change: Change, before: Mapping[str, set[int]], after: Mapping[str, set[int]]) -> Iterator[str]:
+def _not_tried(
+    change: Change, paths: Sequence[str], before: Mapping[str, set[int]], after: Mapping[str, set[int]]
+) -> Iterator[str]:
     """Edited statements where no call came, of the file before and of the file after."""
-    changed = change.changed
-    if changed and not any(path in before or path in after for path in changed):
-        yield f"no target runs anything of {', '.join(shown(Path(path)) for path in changed)}"
-        return
-    for path in changed:
+    for path in paths:
         old, new = change.before[path], change.after[path]
-        for line, test in _unseen_decisions(old, new):
-            yield f"which way inputs go at `{test}`, {shown(Path(path))}:{line}, cannot be seen inside of an expression"
         for line in lines_not_run(new, old, after.get(path, ())):
             yield f"no input that was tried runs {shown(Path(path))}:{line}"
         for line in lines_not_run(old, new, before.get(path, ())):
@@ -234,53 +335,12 @@ def _not_tried(change: Change, before: Mapping[str, set[int]], after: Mapping[st
 def _no_more_checked(change: Change, kept: Sequence[StageResult | None]) -> Iterator[str]:
     """Checks that the edit takes away, or writes in another way, and that no input failed: of one that some did, both
     were seen to raise, or the models differ."""
-    raised = [place for stage in kept if stage is not None for place in stage.data.get("checked", ())]
+    raised = list(_raised_at(kept))
     for path in change.changed:
         failed_at = {line for file, line in raised if str(Path(file).resolve()) == path}
         for line, check in _checks_gone(change.before[path], change.after[path], failed_at):
             where = f"line {line} of {shown(Path(path))} before the edit"
             yield f"`{check}`, {where}, is gone, and no input that was tried fails it"
-
-
-def _unseen_decisions(before: str, after: str) -> Iterator[tuple[int, str]]:
-    """Decisions inside of a line that only the file after has: of these nobody sees which side a call takes."""
-    known = Counter(text for _, text in _decisions_in_lines(before))
-    for line, text in _decisions_in_lines(after):
-        known[text] -= 1
-        if known[text] < 0:
-            yield line, text
-
-
-def _decisions_in_lines(source: str) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(ast.parse(source)):
-        match node:
-            case ast.IfExp(test=test):
-                tests = [test]
-            case ast.If(test=test, body=[first, *_]) if first.lineno == node.lineno:
-                tests = [test]
-            case ast.comprehension(ifs=tests):
-                pass
-            case ast.BoolOp(values=[_, *tests]):  # what is asked only where the first one leaves it open
-                pass
-            case _:
-                continue
-        yield from ((test.lineno, ast.unparse(test)) for test in tests if not _is_of_the_configuration(test))
-
-
-def _is_of_the_configuration(test: ast.expr) -> bool:
-    """A flag, what is None, what class something has: the same in every call of a model."""
-    match test:
-        case ast.Name() | ast.Attribute() | ast.Constant():
-            return True
-        case ast.UnaryOp(op=ast.Not(), operand=inner):
-            return _is_of_the_configuration(inner)
-        case ast.BoolOp(values=values):
-            return all(map(_is_of_the_configuration, values))
-        case ast.Compare(ops=ops):
-            return all(isinstance(one, ast.Is | ast.IsNot) for one in ops)
-        case ast.Call(func=ast.Name(id="isinstance" | "hasattr" | "callable")):
-            return True
-    return False
 
 
 def _checks_gone(before: str, after: str, failed_at: Collection[int]) -> Iterator[tuple[int, str]]:
@@ -317,6 +377,7 @@ def _one_sided(change: Change, kept: Sequence[StageResult | None]) -> Iterator[s
     written = {path: _lines_written(change.before[path], change.after[path]) for path in change.changed}
     for stage in kept:
         for path, line, value in stage.data.get("one_sided", ()) if stage is not None else ():
+            # Numbers below zero are those of probes.
             if line in written.get(str(Path(path).resolve()), ()):
                 side = "false" if value else "true"
                 yield f"no input that was tried makes the test at {shown(Path(path))}:{line} {side}"

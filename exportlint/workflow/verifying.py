@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING
 from exportlint.errors import UserError
 from exportlint.files import Collected
 from exportlint.repair.edition import Edition
-from exportlint.repair.verification import Verified, judged
+from exportlint.repair.probes import with_probes
+from exportlint.repair.rounds import OtherSettings
+from exportlint.repair.verification import Sought, judged
 from exportlint.repair.wellformed import what_is_broken
 from exportlint.trial.parent.session import kept_session
+from exportlint.trial.protocol.outcomes import DIFFERS
+from exportlint.trial.protocol.stages import SAME_BEHAVIOUR
 from exportlint.workflow.repairing import (
     compared_in_eager,
     each_model,
@@ -30,6 +34,9 @@ if TYPE_CHECKING:
     from exportlint.config.settings import Config
     from exportlint.output.report import Report
     from exportlint.repair.change import Change
+    from exportlint.repair.probes import Probed
+    from exportlint.repair.verification import Beside, Verified
+    from exportlint.trial.parent.server import Server
     from exportlint.trial.protocol.options import TrialOptions
     from exportlint.trial.protocol.result import StageResult
     from exportlint.trial.protocol.target import Target
@@ -44,22 +51,39 @@ def verify(targets: Sequence[Target], config: Config, options: TrialOptions, cha
     """
     if not change.changed:
         others = f"; it changes {', '.join(change.others)}" if change.others else ""
-        raise UserError(f"the edit changes no Python file, so there is nothing to verify{others}")
+        deletes = f"the edit deletes {', '.join(change.deleted)}, and changes no other" if change.deleted else ""
+        raise UserError(f"{deletes or 'the edit changes no'} Python file, so there is nothing to verify{others}")
     if broken := what_is_broken(change.before, change.after):
         raise UserError(f"the edit breaks a file: {broken}")
     with tempfile.TemporaryDirectory(prefix="exportlint-") as folder:
-        there, back = Path(folder) / "there", Path(folder) / "back"
-        there.mkdir()
-        back.mkdir()
-        options = replace(options, behaviour=there, keep=True)
+        options = replace(options, behaviour=_folder(folder, "trial"), keep=True)
         unedited = replace(options, edited=change.before, as_unedited=change.before)
         before = _tried(targets, config, unedited, "before the edit")
         edited = replace(unedited, edited=change.after, timeout=seconds_for_edited(before, options))
         after = with_same_targets(_tried(targets, config, edited, "after the edit"), models_of(before))
         before = replace(before, targets=tuple(models_of(before)))
-        found = _other_way(targets, unedited, replace(edited, behaviour=back))
+        sought = Sought(
+            with_probes(change.before, change.after, untouched=True), with_probes(change.after, change.before)
+        )
+        if _all_differ(after):  # nothing is graver
+            return judged(change, before, after, sought, OtherSettings())
+        old, new = replace(unedited, timeout=edited.timeout), replace(edited, as_unedited=edited.edited)
+        there = _beside(targets, old, sought.before, new, _folder(folder, "there"), options)
+        back = _beside(targets, new, sought.after, old, _folder(folder, "back"), options)
         edition = Edition({path: text.encode() for path, text in change.before.items()}, change.after)
-        return judged(change, before, after, found, under_other_settings(targets, unedited, edition))
+        settings = under_other_settings(targets, unedited, edition)
+        return judged(change, before, after, replace(sought, there=there, back=back), settings)
+
+
+def _folder(inside: str, name: str) -> Path:
+    made = Path(inside, name)
+    made.mkdir()
+    return made
+
+
+def _all_differ(after: Report) -> bool:
+    stages = [one.stage(SAME_BEHAVIOUR.name) for one in after.targets]
+    return bool(stages) and all(one is not None and one.status == DIFFERS for one in stages)
 
 
 def _tried(targets: Sequence[Target], config: Config, options: TrialOptions, what: str) -> Report:
@@ -67,22 +91,41 @@ def _tried(targets: Sequence[Target], config: Config, options: TrialOptions, wha
     return build_report(examined.gathered, examined.config)
 
 
-def _other_way(
-    targets: Sequence[Target], unedited: TrialOptions, edited: TrialOptions
-) -> list[tuple[StageResult | None, StageResult | None]]:
-    """Of each target, what the edited model does on inputs that are sought for it, and the unedited one beside it.
-    `unedited`, `edited`: what each was tried with; what they compute is kept in folders of their own."""
-    found = []
-    with kept_session(edited.python) as server:
-        kept = replace(edited, as_unedited=edited.edited)
-        now = {one.identity: one for one in each_model(server, targets, kept)}
-        compared = replace(edited, edited=unedited.edited, as_unedited=edited.edited)
-        for target in each_model(server, targets, unedited):
-            file = str(edited.behaviour_of(target))
-            own = None
-            if target.identity in now:
-                beside = str(unedited.behaviour_of(target))
-                own = compared_in_eager(server, now[target.identity], kept, file=file, keep=True, selections=beside)
-            other = compared_in_eager(server, target, compared, file=file) if own is not None and own.passed else None
-            found.append((own, other))
+def _beside(
+    targets: Sequence[Target], one: TrialOptions, probed: Probed, other: TrialOptions, folder: Path, first: TrialOptions
+) -> list[Beside]:
+    """Of each target, what it does with the source of `one` on inputs that are sought for it, and what it does with
+    that of the `other` beside it. What `one` computes is kept in `folder`; what the trial kept, with the options
+    `first`.
+
+    The inputs are sought for the text with probes. Where that does not run, TorchScript reads the source say, they are
+    sought for the text as it is, and no probe saw anything.
+    """
+    found: list[Beside] = []
+    compared = replace(other, as_unedited=one.edited)
+    with kept_session(one.python) as server:
+        runs = _kept(server, targets, replace(one, edited=probed.texts, as_unedited=probed.texts), folder, first)
+        if not all(stage is not None and stage.passed for stage in runs.values()):
+            runs = _kept(server, targets, replace(one, as_unedited=one.edited), folder, first)
+        for target in each_model(server, targets, other):
+            own, file = runs.get(target.identity), str(folder / first.behaviour_of(target).name)
+            now = compared_in_eager(server, target, compared, file=file) if own is not None and own.passed else None
+            found.append((own, now))
     return found
+
+
+def _kept(
+    server: Server, targets: Sequence[Target], options: TrialOptions, folder: Path, first: TrialOptions
+) -> dict[tuple[object, ...], StageResult | None]:
+    """Of each target how it ran, by its identity."""
+    return {
+        target.identity: compared_in_eager(
+            server,
+            target,
+            options,
+            file=str(folder / first.behaviour_of(target).name),
+            keep=True,
+            selections=str(first.behaviour_of(target)),
+        )
+        for target in each_model(server, targets, options)
+    }

@@ -6,6 +6,7 @@ import difflib
 import json
 import subprocess
 import sys
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,6 +20,7 @@ from exportlint.workflow.target_choice import chosen
 from exportlint.workflow.verifying import verify
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from exportlint.output.report import Report
@@ -62,10 +64,11 @@ MENDED = NET.replace(BRANCH, RIGHT)
 _STAGES = ("load", "eager", "export-non-strict", "soundness", "same-behaviour", "same-program")
 
 
-def judged(folder: Path, before: str, after: str) -> Verified[Report]:
+def judged(folder: Path, before: str, after: str, added: Mapping[str, str] = MappingProxyType({})) -> Verified[Report]:
     path = folder / "net.py"
     path.write_text(before, "utf-8")
-    change = Change({str(path): before}, {str(path): after})
+    more = {str(folder / name): text for name, text in added.items()}
+    change = Change({str(path): before, **dict.fromkeys(more, "")}, {str(path): after, **more})
     config = load_config([str(path)], CommandLine())
     parts = dict.fromkeys(("model", *PARTS))
     return verify(chosen([str(path)], parts, [], config), config, TrialOptions(("non-strict",), only=_STAGES), change)
@@ -122,11 +125,11 @@ UNPROVED = {
     "training goes another way": (beside("self.training"), "no input that was tried runs"),
     "a way that is hidden in an expression": (
         instead(RIGHT.replace("SCALE, y)", "SCALE, y) if y.sum() != 1234.5 else -y")),
-        "which way inputs go at `y.sum() != 1234.5`, ",
+        "`y.sum() != 1234.5`, ",
     ),
     "a second test in an old one": (
         NET.replace("if y.mean() > 0:", "if y.mean() > 0 or y.sum() == 1234.5:"),
-        "which way inputs go at `y.sum() == 1234.5`, ",
+        "`y.sum() == 1234.5`, ",
     ),
     "a selection in data that nothing reaches": (
         instead(RIGHT.replace("SCALE, y)", "SCALE, torch.where(y.sum() == 1234.5, -y, y))")),
@@ -141,6 +144,83 @@ UNPROVED = {
     ),
     "a check is dropped": (instead("", "        assert x.shape[0] < 100\n"), "`assert x.shape[0] < 100`, line 21 of"),
 }
+
+
+# Edits in which nothing goes another way on any input that is tried: each of the reasons is told.
+HIDDEN = instead(
+    f"        y = {RIGHT.strip().removeprefix('return ')}\n"
+    "        n, rare = x.shape[0], x.shape[0] == 77\n"
+    "        while n == 77: y = -y\n"
+    "        match n:\n            case 77: y = -y\n            case _: y = y + 0\n"
+    "        for _ in range(n // 77): y = -y\n"
+    "        y = -y if rare else y\n"
+    "        return [y, -y][n == 77] * {77: -1}.get(n, 1)\n"
+)
+GUARDED = NET.replace(
+    BRANCH,
+    "        self.validate(x)\n"
+    "        if y.sum() != 1234.5:\n            y = y * 1.5\n"
+    "        y = y if y.sum() > 1 and y.sum() != 1234.5 else y + y.mean() * 0\n"
+    f"{BRANCH}\n"
+    "    def validate(self, x):\n        if x.sum() == 1234.5:\n            raise ValueError\n",
+)
+UNGUARDED = GUARDED.replace("        self.validate(x)\n", "").replace(BRANCH, RIGHT)
+UNGUARDED = UNGUARDED.replace("        if y.sum() != 1234.5:\n            y = y * 1.5\n", "        y = y * 1.5\n")
+UNGUARDED = UNGUARDED.replace(" and y.sum() != 1234.5", "")
+OPTION = NET.replace("self.calls = 0", "self.calls = 1 if SCALE == 5 else 0") + "dynamic_shapes = ({0: 'auto'}, None)\n"
+NO_OPTION = MENDED.replace(
+    "    def forward",
+    "    __deepcopy__ = lambda self, memo: Net()\n\n    def spare(self):\n        return -1\n\n    def forward",
+)
+EVERY_REASON = {
+    "decisions inside of lines": (
+        NET,
+        HIDDEN,
+        [
+            "`x.shape[0] == 77`, net.py:23, was False for every input that was tried",
+            "`n == 77`, net.py:24, was False for every input that was tried",
+            "`case 77`, net.py:26, is taken by no input that was tried",
+            "`range(n // 77)`, net.py:28, has no round for any input that was tried",
+            "`rare`, net.py:29, was False for every input that was tried",
+            "`[y, -y][n == 77]`, net.py:30, has values that no input that was tried looks up",
+            "`{77: -1}.get(n, 1)`, net.py:30, has values that no input looks up",
+        ],
+    ),
+    "guards that are dropped": (
+        GUARDED,
+        UNGUARDED,
+        [
+            "the edit drops `y.sum() != 1234.5`, line 23 of net.py before it, which was True for every input",
+            "the edit drops `y.sum() != 1234.5`, line 25 of net.py before it, which was True for every input",
+            "the edit calls `Net.validate` no more, and no input that was tried runs line 32 of net.py before the edit",
+        ],
+    ),
+    "what is made, copied, asked for and never called": (
+        OPTION,
+        NO_OPTION,
+        [
+            "the edit drops `SCALE == 5`, line 14 of net.py before it, which was False for every input",
+            "`__deepcopy__`, net.py:16, says how the model is copied or stored",
+            "no input that was tried runs net.py:19",
+            "the edit drops `dynamic_shapes` in net.py",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EVERY_REASON)
+def test_every_reason_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    before, after, reasons = EVERY_REASON[name]
+    monkeypatch.chdir(tmp_path)
+    done = judged(tmp_path, before, after)
+    assert done.verdict is Verdict.UNPROVED
+    assert [one for one in reasons if not any(told.startswith(one) for told in done.unproved)] == []
+
+
+def test_a_file_that_nothing_imports_is_not_shown(tmp_path: Path) -> None:
+    done = judged(tmp_path, NET, MENDED, {"random.py": "def random():\n    return 4\n\n\nx = 1\n"})
+    assert done.verdict is Verdict.UNPROVED
+    assert "nothing that was run imports " in done.unproved[0]
 
 
 @pytest.mark.parametrize("name", DIFFERENT)
@@ -214,6 +294,8 @@ def test_the_command_takes_a_patch_from_stdin_and_writes_nothing(tmp_path: Path)
     ("arguments", "said"),
     [
         (["net.py", "--patch", "none.diff"], "the patch none.diff cannot be read"),
+        (["net.py", "--patch", ""], "--patch is empty"),
+        (["net.py", "--base", ""], "--base is empty"),
         (["net.py"], "there is no git repository"),
         (["net.py", "--patch", "-", "--base", "HEAD"], "leave out --base and --revision"),
     ],

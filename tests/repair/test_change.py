@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from exportlint.errors import UserError
-from exportlint.repair.change import of_git, of_patch, parent_of
+from exportlint.repair.change import of_git, of_patch, parent_of, text_of_patch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,6 +79,39 @@ def test_line_ends_are_those_of_the_file(project: Path) -> None:
     assert list(of_patch(patch, project).after.values()) == [NEW]
 
 
+@pytest.mark.parametrize("ends", ["\r\n", "\n"])
+def test_line_ends_of_the_patch_do_not_count(project: Path, ends: str) -> None:
+    other = "\n" if ends == "\r\n" else "\r\n"
+    (project / "src/net.py").write_bytes(OLD.replace("\n", other).encode())
+    assert list(of_patch(PATCH.replace("\n", ends), project).after.values()) == [NEW]
+
+
+def test_a_mark_of_the_byte_order_is_no_part_of_the_patch(project: Path) -> None:
+    assert of_patch(text_of_patch(b"\xef\xbb\xbf" + PATCH.encode()), project).changed
+
+
+def test_a_patch_of_a_file_that_declares_its_encoding(project: Path) -> None:
+    cookie = "# -*- coding: latin-1 -*-\n"
+    (project / "src/net.py").write_bytes((cookie + OLD).encode("latin-1"))
+    patch = PATCH.replace("@@\n", f"@@\n {cookie}").replace("1,2", "1,3").replace("+y = 3", "+y = 3  # é")
+    (after,) = of_patch(text_of_patch(patch.encode("latin-1")), project).after.values()
+    assert after == f"{cookie}x = 1\ny = 3  # é\n"
+    (project / "src/net.py").write_text(OLD, "utf-8")
+    patch = PATCH.replace("+y = 3", "+y = 3  # é")
+    with pytest.raises(UserError, match=r"^the patch is no UTF-8 text: .*net\.py cannot be read: "):
+        of_patch(text_of_patch(patch.encode("latin-1")), project)
+
+
+@pytest.mark.parametrize("data", [bytes(range(256)), PATCH.encode("utf-16"), PATCH.replace("x", "\0").encode()])
+def test_what_is_no_text(data: bytes) -> None:
+    with pytest.raises(UserError, match=r"^the patch is no UTF-8 text"):
+        text_of_patch(data)
+
+
+def test_a_patch_of_modes_changes_no_text(project: Path) -> None:
+    assert not of_patch("diff --git a/src/net.py b/src/net.py\nold mode 100644\nnew mode 100755\n", project).changed
+
+
 def test_a_file_that_is_renamed_is_new_under_the_other_name(project: Path) -> None:
     git(project, "mv", "src/net.py", "src/gate.py")
     patch = git(project, "diff", "--find-renames", "HEAD")
@@ -94,6 +127,7 @@ def test_a_file_that_is_renamed_is_new_under_the_other_name(project: Path) -> No
         ("what somebody wrote", "the patch holds no unified diff"),
         (PATCH.replace("-y = 2", "-y = 7"), "the patch does not apply: patch failed: src/net.py:1"),
         (PATCH.replace("@@ -1,2 +1,2 @@", "@@ nothing @@"), "the patch cannot be read: "),
+        (PATCH.partition("@@")[0], "the patch names a file and changes nothing of it"),
         (PATCH.replace("src/net.py", "../net.py"), "the patch writes outside of the project: ../net.py"),
     ],
 )
@@ -131,6 +165,8 @@ def test_a_deleted_file_stays_and_is_told(project: Path) -> None:
 def test_a_revision_that_git_does_not_know(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     with pytest.raises(UserError, match=r"^git knows no revision `v9`$"):
         of_git("v9", None, project)
+    with pytest.raises(UserError, match=r"^git knows no revision `v9`$"):
+        parent_of("v9", project)
     with pytest.raises(UserError, match=r"^`HEAD` has no parent$"):
         parent_of("HEAD", project)
     with pytest.raises(UserError, match=r"^there is no git repository"):

@@ -1,9 +1,9 @@
-"""Which sides of the `if`s of a model's own files a call takes."""
+"""Which sides of the `if`s of a model's own files a call takes, and of the decisions that have probes."""
 
 from __future__ import annotations
 
 import ast
-import contextlib
+import dis
 import re
 from collections import defaultdict
 from functools import cache
@@ -11,11 +11,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from exportlint.trial.child.execution.executed_lines import Lines, recorded_lines
+from exportlint.trial.child.execution.inputs.probed_sides import is_sought, noted_while_loading, probes_noted
+from exportlint.trial.child.execution.plain_operators import plain_operators
 from exportlint.trial.child.execution.side_effects import recorded_effects
 from exportlint.trial.child.execution.time_limit import in_time
 from exportlint.trial.child.loading.edited_files import source_of
 from exportlint.trial.child.loading.loaded import copied
 from exportlint.trial.child.loading.seeding import seed
+from exportlint.trial.protocol.frames import is_user_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from exportlint.trial.child.loading.loaded import Loaded
 
 
-Side = tuple[str, int, bool]  # the file, the line of the `if`, and what its test was
+Side = tuple[str, int, bool]  # the file, the line of the `if` or the number of a probe, and what its test was
 
 
 def sides_taken(loaded: Loaded, inputs: Inputs, seconds: float, run: Lines) -> set[Side]:
@@ -33,18 +36,35 @@ def sides_taken(loaded: Loaded, inputs: Inputs, seconds: float, run: Lines) -> s
     model = loaded.eager()
     args, kwargs = copied(inputs)
     seed(0)
-    # What it raises, the comparison says; the lines until then count.
-    with recorded_effects(), recorded_lines(lines), contextlib.suppress(BaseException), in_time(seconds):
-        model(*args, **kwargs)
+    is_compared = True
+    with recorded_effects(), plain_operators(), recorded_lines(lines), probes_noted() as noted:
+        try:
+            with in_time(seconds):
+                model(*args, **kwargs)
+        except BaseException as exc:  # noqa: BLE001 - what it raises, the comparison says; the lines until then count
+            is_compared = _is_raised_by_itself(exc)
     for path, own in lines.items():
         run.setdefault(path, set()).update(own)
-    return {side for path, run in lines.items() for side in _sides(path, run)}
+    probed = [noted_while_loading(), *([noted] if is_compared else [])]
+    by_probes = {(*place, value) for one in probed for place, values in one.items() for value in values}
+    return by_probes | {side for path, run in lines.items() for side in _sides(path, run)}
+
+
+def _is_raised_by_itself(exc: BaseException) -> bool:
+    """By a `raise` or an `assert` of the model's own: inputs that only do not fit say nothing, and are not compared."""
+    step = exc.__traceback__
+    while step is not None and step.tb_next is not None:
+        step = step.tb_next
+    if step is None:
+        return False
+    code = step.tb_frame.f_code
+    return is_user_path(code.co_filename) and code.co_code[step.tb_lasti] == dis.opmap["RAISE_VARARGS"]
 
 
 def undecided(taken: set[Side]) -> bool:
     """Is there an `if` of which one side was not taken, and whose test may ask what tensors hold?"""
     places = {(path, line) for path, line, _ in one_sided(taken)}
-    return any(
+    return any(map(is_sought, places)) or any(
         _may_ask_data(node.test)
         for path in {path for path, _ in places}
         for node, _ in _decisions(path)
