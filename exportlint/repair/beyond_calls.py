@@ -37,6 +37,8 @@ def beyond_calls(change: Change) -> Iterator[str]:
         yield from (
             f"the edit {how} in {where}: the export is asked for something else" for how in asked_otherwise(old, new)
         )
+        for name, what in takes_no_more(old, new):
+            yield f"`{name}` in {where} takes {what} no more, and no call gave it"
         for name, line in _added(_copied_by, old, new):
             yield f"`{name}`, {where}:{line}, says how the model is copied or stored, which was not compared"
         for name, line in _added(_hooks, old, new):
@@ -55,6 +57,29 @@ def asked_otherwise(before: str, after: str) -> list[str]:
     return [
         f"{'changes' if name in new else 'drops'} `{name}`" for name, texts in old.items() if new.get(name) != texts
     ]
+
+
+def takes_no_more(before: str, after: str) -> Iterator[tuple[str, str]]:
+    """What a forward can no longer be given, with its qualified name: calls give what the target does.
+
+    >>> text = "class Net:\\n  def forward(self, x, scale=1, **rest): ...\\n"
+    >>> list(takes_no_more(text, text.replace(", scale=1, **rest", "")))
+    [('Net.forward', '`scale`'), ('Net.forward', '`**rest`')]
+    """
+    old, new = _functions(ast.parse(before)), _functions(ast.parse(after))
+    for name, node in old.items():
+        if name in new and node.name in {"forward", "__call__"}:
+            left = _parameters(new[name].args)
+            takes_any = any(one.startswith("**") for one in left)
+            for one in _parameters(node.args):
+                if one not in left and not (takes_any and not one.startswith("*")):
+                    yield name, f"`{one}`"
+
+
+def _parameters(args: ast.arguments) -> list[str]:
+    names = [one.arg for one in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
+    stars = [args.vararg and f"*{args.vararg.arg}", args.kwarg and f"**{args.kwarg.arg}"]
+    return [*names, *filter(None, stars)]
 
 
 def _declared(text: str) -> dict[str, list[str]]:

@@ -167,7 +167,11 @@ def judged(
         for one in before.targets
         if not runs(one)
     ]
-    unproved += [*not_compared, *(_not_shown(change, ways, sought, users) if not different else ())]
+    unproved += [
+        *not_compared,
+        *(_not_shown(change, ways, sought, users) if not different else ()),
+        *_not_shown_in_eager(names, ways),
+    ]
     unproved += [_without_advice(settings.why)] if settings.why else []
     unproved += [f"{_in_words(one)}: no trial could show it" for one in _new(before, after, _is_suspected)]
     unproved += [f"{name} is deleted, and was there while the edit was tried" for name in change.deleted]
@@ -330,6 +334,17 @@ def _not_tried(
             yield f"no input that was tried runs {shown(Path(path))}:{line}"
         for line in lines_not_run(old, new, before.get(path, ())):
             yield f"no input that was tried runs line {line} of {shown(Path(path))} as it was before the edit"
+
+
+def _not_shown_in_eager(
+    names: Sequence[str], ways: Sequence[tuple[Sequence[StageResult | None], Sequence[StageResult | None]]]
+) -> Iterator[str]:
+    """What the comparison itself could not say, and the tensors that no input varied."""
+    for kept, compared in ways:
+        for name, one, other in zip(names, kept, compared, strict=False):
+            yield from (f"{name}: {text}" for text in (other.data.get("unproved", ()) if other is not None else ()))
+            for argument in one.data.get("never_varied", ()) if one is not None else ():
+                yield f"{name}: never varied: {argument}, of which no other value was tried that the model takes"
 
 
 def _no_more_checked(change: Change, kept: Sequence[StageResult | None]) -> Iterator[str]:

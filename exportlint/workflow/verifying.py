@@ -56,7 +56,7 @@ def verify(targets: Sequence[Target], config: Config, options: TrialOptions, cha
     if broken := what_is_broken(change.before, change.after):
         raise UserError(f"the edit breaks a file: {broken}")
     with tempfile.TemporaryDirectory(prefix="exportlint-") as folder:
-        options = replace(options, behaviour=_folder(folder, "trial"), keep=True)
+        options = replace(options, behaviour=_folder(folder, "trial"), keep=True, thorough=True)
         unedited = replace(options, edited=change.before, as_unedited=change.before)
         before = _tried(targets, config, unedited, "before the edit")
         edited = replace(unedited, edited=change.after, timeout=seconds_for_edited(before, options))
@@ -68,7 +68,8 @@ def verify(targets: Sequence[Target], config: Config, options: TrialOptions, cha
         if _all_differ(after):  # nothing is graver
             return judged(change, before, after, sought, OtherSettings())
         old, new = replace(unedited, timeout=edited.timeout), replace(edited, as_unedited=edited.edited)
-        there = _beside(targets, old, sought.before, new, _folder(folder, "there"), options)
+        # The trial compared them on inputs that were sought at length for the model before the edit.
+        there = _beside(targets, replace(old, thorough=False), sought.before, new, _folder(folder, "there"), options)
         back = _beside(targets, new, sought.after, old, _folder(folder, "back"), options)
         edition = Edition({path: text.encode() for path, text in change.before.items()}, change.after)
         settings = under_other_settings(targets, unedited, edition)
@@ -103,14 +104,15 @@ def _beside(
     """
     found: list[Beside] = []
     compared = replace(other, as_unedited=one.edited)
+    asked = {"thorough": one.thorough, "turned": one.thorough}
     with kept_session(one.python) as server:
         runs = _kept(server, targets, replace(one, edited=probed.texts, as_unedited=probed.texts), folder, first)
         if not all(stage is not None and stage.passed for stage in runs.values()):
             runs = _kept(server, targets, replace(one, as_unedited=one.edited), folder, first)
         for target in each_model(server, targets, other):
             own, file = runs.get(target.identity), str(folder / first.behaviour_of(target).name)
-            now = compared_in_eager(server, target, compared, file=file) if own is not None and own.passed else None
-            found.append((own, now))
+            runs_too = own is not None and own.passed
+            found.append((own, compared_in_eager(server, target, compared, file=file, **asked) if runs_too else None))
     return found
 
 
@@ -126,6 +128,7 @@ def _kept(
             file=str(folder / first.behaviour_of(target).name),
             keep=True,
             selections=str(first.behaviour_of(target)),
+            thorough=options.thorough,
         )
         for target in each_model(server, targets, options)
     }

@@ -115,6 +115,7 @@ DIFFERENT = {
         "holds something else",
     ),
     "a little off": (instead(RIGHT.replace("y * SCALE", "y * SCALE * 1.01")), "the output differs"),
+    "training goes another way": (beside("self.training"), "in training"),
     "checkpoints do not load": (MENDED.replace("self.lin", "self.linear"), "gradient of lin.weight"),
 }
 UNPROVED = {
@@ -122,7 +123,6 @@ UNPROVED = {
     "the inputs' identity is asked": (beside("id(x) in KNOWN", "return KNOWN[id(x)]"), "no input that was tried runs"),
     "the environment is asked": (beside('__import__("os").environ.get("PRODUCTION")'), "no input that was tried runs"),
     "one value goes another way": (beside("y.sum() == 1234.5", "return -y"), "no input that was tried runs"),
-    "training goes another way": (beside("self.training"), "no input that was tried runs"),
     "a way that is hidden in an expression": (
         instead(RIGHT.replace("SCALE, y)", "SCALE, y) if y.sum() != 1234.5 else -y")),
         "`y.sum() != 1234.5`, ",
@@ -149,12 +149,12 @@ UNPROVED = {
 # Edits in which nothing goes another way on any input that is tried: each of the reasons is told.
 HIDDEN = instead(
     f"        y = {RIGHT.strip().removeprefix('return ')}\n"
-    "        n, rare = x.shape[0], x.shape[0] == 77\n"
-    "        while n == 77: y = -y\n"
-    "        match n:\n            case 77: y = -y\n            case _: y = y + 0\n"
-    "        for _ in range(n // 77): y = -y\n"
+    "        n, rare = x.shape[0], x.shape[0] == 7777\n"
+    "        while n == 7777: y = -y\n"
+    "        match n:\n            case 7777: y = -y\n            case _: y = y + 0\n"
+    "        for _ in range(n // 7777): y = -y\n"
     "        y = -y if rare else y\n"
-    "        return [y, -y][n == 77] * {77: -1}.get(n, 1)\n"
+    "        return [y, -y][n == 7777] * {7777: -1}.get(n, 1)\n"
 )
 GUARDED = NET.replace(
     BRANCH,
@@ -177,13 +177,13 @@ EVERY_REASON = {
         NET,
         HIDDEN,
         [
-            "`x.shape[0] == 77`, net.py:23, was False for every input that was tried",
-            "`n == 77`, net.py:24, was False for every input that was tried",
-            "`case 77`, net.py:26, is taken by no input that was tried",
-            "`range(n // 77)`, net.py:28, has no round for any input that was tried",
+            "`x.shape[0] == 7777`, net.py:23, was False for every input that was tried",
+            "`n == 7777`, net.py:24, was False for every input that was tried",
+            "`case 7777`, net.py:26, is taken by no input that was tried",
+            "`range(n // 7777)`, net.py:28, has no round for any input that was tried",
             "`rare`, net.py:29, was False for every input that was tried",
-            "`[y, -y][n == 77]`, net.py:30, has values that no input that was tried looks up",
-            "`{77: -1}.get(n, 1)`, net.py:30, has values that no input looks up",
+            "`[y, -y][n == 7777]`, net.py:30, has values that no input that was tried looks up",
+            "`{7777: -1}.get(n, 1)`, net.py:30, has values that no input looks up",
         ],
     ),
     "guards that are dropped": (
@@ -208,6 +208,46 @@ EVERY_REASON = {
 }
 
 
+def _net(forward: str, args: str, init: str = "pass") -> str:
+    head = "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    return f"{head}        {init}\n\n    def forward(self, {forward}\n\n\nmodel = Net().eval()\nexample_args = {args}\n"
+
+
+# Right on whatever is like the sample: the method before and after, the sample, and what it is found by.
+FAR_FROM_THE_SAMPLE = {
+    "complex numbers": (
+        "z):\n        return torch.view_as_real(z)",
+        "z):\n        return torch.tensor([3.0, 1.0]).expand(2, 4, 2).clone()",
+        "(torch.full((2, 4), 3 + 1j),)",
+        "the other inputs",
+    ),
+    "a length that is written down": (
+        "x, n):\n        return torch.stack([y[:k].sum(0) for y, k in zip(x, n.tolist())])",
+        "x, n):\n        kept = torch.arange(64)[: x.shape[1]] < n[:, None]\n        return (x[:, :64] * kept[..., None]).sum(1)",
+        "(torch.rand(3, 8, 4), torch.tensor([8, 3, 5]))",
+        "80 in every dim of 8, integers too",
+    ),
+    "a type that is too narrow": (
+        "ids):\n        return ids * 1000003 % 61",
+        "ids):\n        return (ids.int() * 1000003 % 61).long()",
+        "(torch.arange(12),)",
+        "integers times 1001",
+    ),
+    "values that are small beside 1": (
+        "x):\n        return x * 1e-9 * (2 if x.mean() > -1e30 else 1)",
+        "x):\n        return x * 3e-9",
+        "(torch.rand(2, 4),)",
+        "differs",
+    ),
+    "a gradient that is no number": (
+        "x):\n        m = x.mean()\n        if m > 0:\n            x = x * m.log1p().sqrt()\n        return x * self.w",
+        "x):\n        m = x.mean()\n        return torch.where(m > 0, x * m.log1p().sqrt(), x) * self.w",
+        "(torch.rand(2, 4) + 0.5,)",
+        "is no number where it was one (the sample, negated)",
+    ),
+}
+
+
 @pytest.mark.parametrize("name", EVERY_REASON)
 def test_every_reason_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     before, after, reasons = EVERY_REASON[name]
@@ -221,6 +261,25 @@ def test_a_file_that_nothing_imports_is_not_shown(tmp_path: Path) -> None:
     done = judged(tmp_path, NET, MENDED, {"random.py": "def random():\n    return 4\n\n\nx = 1\n"})
     assert done.verdict is Verdict.UNPROVED
     assert "nothing that was run imports " in done.unproved[0]
+
+
+@pytest.mark.parametrize("name", FAR_FROM_THE_SAMPLE)
+def test_an_edit_that_is_right_for_what_is_like_the_sample_is_refused(tmp_path: Path, name: str) -> None:
+    before, after, args, said = FAR_FROM_THE_SAMPLE[name]
+    init = "self.w = nn.Parameter(torch.ones(4))"
+    done = judged(tmp_path, _net(before, args, init), _net(after, args, init))
+    assert done.verdict is Verdict.DIFFERENT
+    assert said in done.different[0]
+
+
+def test_a_tensor_that_no_input_varies_is_told(tmp_path: Path) -> None:
+    check = (
+        "x, n):\n        if n.shape != (2,) or n.tolist() != [1, 2]:\n            raise ValueError\n        return x"
+    )
+    args = "(torch.rand(2, 4), torch.tensor([1, 2]))"
+    done = judged(tmp_path, _net(check, args), _net(check.replace("return x", "return x + 0"), args))
+    assert done.verdict is Verdict.UNPROVED
+    assert any("never varied: `n` (int64)" in text for text in done.unproved)
 
 
 @pytest.mark.parametrize("name", DIFFERENT)
@@ -266,7 +325,9 @@ def test_a_check_that_some_input_fails_may_be_written_in_another_way(tmp_path: P
     check = "if torch.isnan(x).any():\n            raise ValueError('no numbers')"
     checked = NET.replace("assert x.shape[0] < 100", check)
     kept = checked.replace(check, "torch._assert_async(~torch.isnan(x).any())").replace(BRANCH, RIGHT)
-    assert judged(tmp_path, checked, kept).verdict is Verdict.MENDS
+    done = judged(tmp_path, checked, kept)
+    assert done.verdict is Verdict.MENDS
+    assert "it raises RuntimeError where it raised ValueError (the sample with a nan)" in done.told
 
 
 def test_the_command_takes_a_patch_from_stdin_and_writes_nothing(tmp_path: Path) -> None:

@@ -80,6 +80,8 @@ class TrialOptions:
     behaviour  a folder where what each target computes is kept; with `edited`, it is compared with what was kept there
     unsafe     the edited source may draw other random numbers, have other gradients, and be right for the sample's
                configuration only, where that is told beside it
+    thorough   it is compared on inputs far from the sample, too, and in what is no value: of an edit that a person
+               made, nothing is known beforehand
     edited     path -> source that the targets' processes see in place of the file's; nothing on the disk changes
     as_unedited  such source that stands for the unedited one: without it a script gives no target
     """
@@ -102,6 +104,7 @@ class TrialOptions:
     preload: tuple[str, ...] = ()
     behaviour: Path | None = None
     unsafe: bool = False
+    thorough: bool = False
     edited: Mapping[str, str] = field(default_factory=dict)
     as_unedited: Mapping[str, str] = field(default_factory=dict)
     purpose: str = EXPORT

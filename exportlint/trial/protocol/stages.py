@@ -640,7 +640,8 @@ MEASURE_COMPILED = Stage(
 def _behaviour(so_far: SoFar) -> Mapping[str, Any]:
     options = so_far.options
     file = options.behaviour_of(so_far.target) if options.behaviour else ""
-    return {"file": str(file), "keep": not options.is_edited, "unsafe": options.unsafe}
+    asked = {"file": str(file), "keep": not options.is_edited, "unsafe": options.unsafe}
+    return {**asked, "thorough": True} if options.thorough else asked
 
 
 SAME_BEHAVIOUR = Stage(

@@ -8,7 +8,6 @@ large size may take all the memory there is, or end the process.
 from __future__ import annotations
 
 import contextlib
-import resource
 import tempfile
 import time
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ import torch
 
 from exportlint.trial.child.dynamic_shapes.other_sizes import raised_by, resized, sizes_at
 from exportlint.trial.child.execution.inputs.input_sets import with_other_values
+from exportlint.trial.child.execution.memory_limit import memory_limited
 from exportlint.trial.child.server.forks import told_in_fork
 from exportlint.trial.child.torch_private import pytree
 from exportlint.trial.protocol.observation import Observation, of_exception
@@ -204,13 +204,13 @@ class _Probing:
         plain = resized(self.eager.inputs, self.eager.tensors, self._sizes(pick))
         if self._model is None:  # what it loads and starts in its first call is no matter of sizes
             self._called(self.eager.inputs, afresh=True)
-        with _memory_limited(self.eager.memory):
+        with memory_limited(self.eager.memory):
             if self._called(plain, afresh=self.afresh) is None:
                 return None
             if not self.afresh and self._called(plain, afresh=True) is None:
                 self.afresh = True
                 return None
-        with _memory_limited(_TIMES * self.eager.memory):  # out of memory, torch's backends may say anything
+        with memory_limited(_TIMES * self.eager.memory):  # out of memory, torch's backends may say anything
             if self._called(plain, afresh=True) is None:
                 raise _OutOfMemoryError
         raised = None
@@ -247,22 +247,3 @@ def _deadline() -> Callable[[], bool]:
     """Is the time over? Of this process's own work, so that a busy machine changes little; and of the clock."""
     work, clock = time.process_time() + _SECONDS, time.monotonic() + _CLOCK_SECONDS
     return lambda: time.process_time() > work or time.monotonic() > clock
-
-
-@contextlib.contextmanager
-def _memory_limited(more: int) -> Iterator[None]:
-    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    limit = _address_space() + more
-    with contextlib.suppress(OSError, ValueError):  # it may be less already
-        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-
-
-def _address_space() -> int:
-    """Bytes that this process has mapped; without /proc, more than any limit, so that there is none."""
-    with contextlib.suppress(OSError):
-        return int(Path("/proc/self/statm").read_text("utf-8").split()[0]) * resource.getpagesize()
-    return 1 << 62

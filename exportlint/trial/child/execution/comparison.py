@@ -88,6 +88,26 @@ def _compare_tensor(path: str, ours: torch.Tensor, theirs: torch.Tensor, *, exac
     return Difference(path, "values", max_error=max_error(ours, theirs))
 
 
+def apart_by(ours: Leaves, theirs: Leaves, largest: float) -> float | None:
+    """How far the first numbers of double precision are apart that differ by more than rounding, of values as large as
+    the outputs and as `largest`, and more than a little beside how far the outputs spread; None where none do."""
+    for (_, one), (_, other) in zip(ours, theirs, strict=False):
+        if not (isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor)) or one.shape != other.shape:
+            continue
+        both = torch.isfinite(one) & torch.isfinite(other)
+        if one.dtype is not torch.float64 or other.dtype is not torch.float64 or not bool(both.any()):
+            continue
+        mine, gap = one[both], float((one[both] - other[both]).abs().max())
+        spread = float(mine.max() - mine.min()) or float(mine.abs().max())
+        rounding = _ROUNDINGS * torch.finfo(torch.float64).eps * max(largest, float(mine.abs().max()))
+        if gap > rounding + _OF_SPREAD * spread:
+            return gap
+    return None
+
+
+_ROUNDINGS, _OF_SPREAD = 1e3, 1e-4
+
+
 def max_error(ours: torch.Tensor, theirs: torch.Tensor) -> float:
     """How far finite numbers are apart at most; infinity where none is finite."""
     wide = torch.complex128 if ours.dtype.is_complex else torch.float64

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import dis
+import inspect
 import math
 import pickle
 import re
 import time
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, ValuesView
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -19,7 +20,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
-from exportlint.trial.child.execution.comparison import compare
+from exportlint.trial.child.execution.call_traces import (
+    Beside,
+    CallTraces,
+    Left,
+    Otherwise,
+    globals_now,
+    left_by,
+    other_left,
+    other_traces,
+    recorded_beside,
+    traces_of,
+)
+from exportlint.trial.child.execution.comparison import apart_by, compare
 from exportlint.trial.child.execution.inputs.draws import (
     BESIDE_ONE,
     OTHER,
@@ -35,6 +48,7 @@ from exportlint.trial.child.execution.inputs.draws import (
     single_draws,
     training_draws,
     usual_draws,
+    wider_draws,
 )
 from exportlint.trial.child.execution.inputs.given_draws import generators, given_draws
 from exportlint.trial.child.execution.inputs.numbers_as_tensors import (
@@ -55,6 +69,7 @@ from exportlint.trial.child.execution.inputs.taken_sides import (
     undecided,
 )
 from exportlint.trial.child.execution.left_out import left_out, without
+from exportlint.trial.child.execution.memory_limit import memory_limited
 from exportlint.trial.child.execution.plain_operators import plain_operators
 from exportlint.trial.child.execution.request import StageAnswer, StageRequest
 from exportlint.trial.child.execution.side_effects import recorded_effects
@@ -92,6 +107,9 @@ _CALLS = 3  # so that what one call leaves behind shows in the next, and what tw
 _PATIENCE = 2.0
 _TIMES_THE_SAMPLE = 10
 _OF_GRADIENTS = (SAMPLE, OTHER, ZEROS)
+_FURTHER_GRADIENTS = ("the sample, negated", "draw 1 of other values")
+# Of inputs far from the sample: seconds to look which ones a model takes, seconds of a call, bytes more than it has.
+_LOOKING_WIDER, _WIDE_PATIENCE, _MORE_MEMORY = 0.5, 0.5, 1 << 30
 # Seconds in which inputs are looked for that take the other sides of branches, or as long as the usual draws took.
 _LOOKING = 2.0
 _HALVINGS = 8
@@ -109,6 +127,7 @@ class EagerCall:
     said           what it printed and logged
     numbers        those that it was given as arguments
     gives_tensors  does the caller give tensors now for some that were numbers in the call that this stands beside?
+    traces         what it gave and left besides values, where that was asked for
     """
 
     output: Leaves
@@ -117,6 +136,7 @@ class EagerCall:
     said: str = ""
     numbers: Numbers = field(default_factory=dict)
     gives_tensors: bool = False
+    traces: CallTraces = field(default_factory=CallTraces)
 
 
 @dataclass(frozen=True)
@@ -152,6 +172,7 @@ class Behaviour:
     is_apart  each model ran in a process of its own, for one goes on with what another left outside of itself
     is_wrapped  it is no module, and a module of ours calls it: what it holds has names that nobody else knows
     seconds  that a call took
+    others   what else the calls left behind, where that was asked for
     """
 
     draw: InputDraw
@@ -169,6 +190,7 @@ class Behaviour:
     is_wrapped: bool = False
     parameters: frozenset[str] = frozenset()
     says_otherwise: bool = False
+    others: Left = field(default_factory=Left)
 
     @property
     def in_words(self) -> str:
@@ -181,6 +203,9 @@ def run(request: StageRequest) -> StageAnswer:
 
     `selections` names the file of another model's behaviour: with what is kept, the sides are told that selections in
     data take on its draws, and on those of the other.
+
+    With `thorough`, inputs far from the sample are tried, too, and what is no value is compared. With `turned`, the
+    models have changed places: what was kept is of the edited one, which may take more inputs.
 
     `caveats` in the data of an answer: what is not as before. Of what concerns the sample, only `unsafe` allows it.
     """
@@ -216,8 +241,76 @@ def run(request: StageRequest) -> StageAnswer:
     caveats += (*_said_otherwise(beside), *_held_otherwise(beside))
     repeated = _repeated_to_fit(loaded, kept)
     told += [_ONE_IS_ONE for before, now in beside if before.draw in repeated and _first_difference(before, now)][:1]
-    answer = _judged(caveats, [*told, *_harmless(beside), *_alone(beside)], unsafe=unsafe)
-    return replace(answer, data={**answer.data, "classes": _classes(loaded.eager())})
+    turned = bool(request.options.get("turned"))
+    in_order = [(now, before) for before, now in beside] if turned else beside
+    beyond = _beyond_values(in_order, others_drawn=bool(caveats)) if _is_thorough(request) else Otherwise()
+    sizes = list(_sizes_refused(beside)) if not turned else []
+    unproved = [*beyond.unproved, *(sizes if _is_thorough(request) else ())]
+    told += [*beyond.told, *(() if _is_thorough(request) else sizes)]
+    answer = _judged([*caveats, *beyond.differs], [*told, *_harmless(beside), *_alone(beside)], unsafe=unsafe)
+    return replace(answer, data={**answer.data, "classes": _classes(loaded.eager()), "unproved": unproved})
+
+
+def _beyond_values(pairs: Sequence[tuple[Behaviour, Behaviour]], *, others_drawn: bool) -> Otherwise:
+    """What differs besides what is compared of every rewrite; each thing once, with the first input that shows it."""
+    found: dict[str, tuple[Otherwise, str]] = {}
+    for before, now in pairs:
+        gained = [_numbers_apart(before, now), _other_gradients_further(before, now)]
+        calls = [
+            _of_calls_beside(ours, theirs, others_drawn=others_drawn)
+            for ours, theirs in zip(before.calls, now.calls, strict=True)
+        ]
+        # Where other values are no reason to reject an edit, neither is what is beside them; it is told all the same.
+        gained += [Otherwise(told=one.told) for one in calls] if before.draw.is_told else calls
+        gained += [other_left(before.others, now.others)] if not (_refuses(before) or _refuses(now)) else []
+        for one in gained:
+            for kind in ("differs", "told", "unproved"):
+                for text in getattr(one, kind):
+                    found.setdefault(text, (Otherwise(**{kind: (f"{text} ({before.in_words})",)}), kind))
+    return Otherwise(
+        tuple(text for one, _ in found.values() for text in one.differs),
+        tuple(text for one, _ in found.values() for text in one.told),
+        tuple(text for one, _ in found.values() for text in one.unproved),
+    )
+
+
+def _of_calls_beside(ours: EagerCall | Raised, theirs: EagerCall | Raised, *, others_drawn: bool) -> Otherwise:
+    if isinstance(ours, Raised) and isinstance(theirs, Raised):
+        same = ours.error_class == theirs.error_class or not ours.on_purpose
+        return (
+            Otherwise()
+            if same
+            else Otherwise(told=(f"it raises {theirs.error_class} where it raised {ours.error_class}",))
+        )
+    if isinstance(ours, Raised) or isinstance(theirs, Raised):
+        return Otherwise()
+    return other_traces(ours.traces, theirs.traces, others_drawn=others_drawn)
+
+
+def _numbers_apart(before: Behaviour, now: Behaviour) -> Otherwise:
+    """In double precision there is no rounding to speak of, so what is small beside 1 is compared as closely."""
+    if before.draw.dtype is not torch.float64 or not before.draw.is_given:
+        return Otherwise()
+    for ours, theirs in zip(before.calls, now.calls, strict=True):
+        if isinstance(ours, EagerCall) and isinstance(theirs, EagerCall):
+            gap = apart_by(ours.output, theirs.output, _largest(ours.inputs))
+            if gap is not None:
+                return Otherwise(differs=(f"the output differs by {gap:.3g}, more than rounding does",))
+    return Otherwise()
+
+
+def _largest(inputs: Leaves) -> float:
+    tensors = [held for _, held in inputs if isinstance(held, torch.Tensor) and held.dtype.is_floating_point]
+    finite = [one[torch.isfinite(one)] for one in tensors]
+    return max((float(one.abs().max()) for one in finite if one.numel()), default=1.0)
+
+
+def _other_gradients_further(before: Behaviour, now: Behaviour) -> Otherwise:
+    """Those of inputs that only a thorough comparison asks for."""
+    if before.draw.how not in _FURTHER_GRADIENTS or before.draw.in_training or before.draw.dtype:
+        return Otherwise()
+    found = first_difference(before.gradients, now.gradients)
+    return Otherwise(differs=(f"it has other gradients: {found.in_words}",)) if found else Otherwise()
 
 
 def parts_left_out(request: StageRequest, kept: Sequence[Behaviour]) -> tuple[str, ...]:
@@ -285,31 +378,80 @@ def _kept_as_given(request: StageRequest, file: str) -> dict[str, Any]:
         kept = list(_under_settings(loaded, read))
     else:
         row = _in_a_row(request)
-        run = partial(_behaviour, loaded, InputDraw(SAMPLE))
+        thorough = _is_thorough(request)
+        run = partial(_behaviour, loaded, InputDraw(SAMPLE), thorough=thorough)
         # A count that goes on from model to model says the same where each runs apart; a clock does not.
         says = row.says_otherwise and any(_said_otherwise([(_apart(request, run), _apart(request, run))]))
         apart = _apart if row.leaves_something or (row.says_otherwise and not says) else _here
-        sample = apart(request, run)
+        sample = (_apart if thorough else apart)(request, run)
         limit = _limit(sample)
-        draws, taken, lines = apart(request, partial(_draws_and_sides, loaded, limit))
+        draws, taken, lines = apart(request, partial(_draws_and_sides, loaded, limit, thorough=thorough))
         others = (draw for draw in draws if draw != sample.draw)
-        tried = [sample, *(apart(request, partial(_behaviour, loaded, draw, limit=limit)) for draw in others)]
+        tried = [
+            sample,
+            *(apart(request, partial(_behaviour, loaded, draw, limit=limit, thorough=thorough)) for draw in others),
+        ]
         tried = [replace(one, is_apart=apart is _apart, says_otherwise=says) for one in tried]
         told = [one for one in tried if not _takes_too_long(one)]
         kept = [one for one in told if one.draw in _usual() or not _refuses(one) or _is_on_purpose(one)]
         data = {"one_sided": one_sided(taken), "two_sided": two_sided(taken)}
         data["run"] = {path: sorted(own) for path, own in lines.items()}
-        data["tried"] = [one.in_words for one in kept]
+        varied = [one for one in kept if not thorough or _is_varied(loaded, one.draw)]
+        data["tried"] = [f"{one.in_words}, once" if one.draw.is_wide else one.in_words for one in varied]
+        data["calls"] = _CALLS
+        data["never_varied"] = _never_varied(loaded, kept) if thorough else []
         calls = [call for one in kept for call in one.calls if isinstance(call, Raised) and call.on_purpose]
         data["checked"] = sorted({call.at for call in calls})
         if beside := request.options.get("selections"):
             other_draws = [one.draw for one in _read(beside)] if Path(beside).exists() else []
             every = dict.fromkeys([*(one.draw for one in kept), *other_draws])
-            look = partial(selected_sides, loaded, [made(loaded, one) for one in every], limit)
-            data["selected"] = _apart(request, look)
+            data["selected"] = _apart(request, partial(_selected, loaded, list(every), limit))
     exit_if_forked_copy()
     Path(file).write_bytes(pickle.dumps(kept))
     return data
+
+
+def _is_thorough(request: StageRequest) -> bool:
+    return bool(request.options.get("thorough"))
+
+
+def _selected(loaded: Loaded, draws: Sequence[InputDraw], limit: float) -> list[tuple[str, int, bool, bool]]:
+    with memory_limited(_MORE_MEMORY):
+        return selected_sides(loaded, (made(loaded, one) for one in draws), limit)
+
+
+def _is_varied(loaded: Loaded, draw: InputDraw) -> bool:
+    """Is it anything else than the sample once more?"""
+    if draw == InputDraw(SAMPLE) or draw.is_wide or draw.dtype or draw.in_training:
+        return True
+    sample = snapshot(made(loaded, InputDraw(SAMPLE)))
+    return any(compare(sample, snapshot(made(loaded, one)), exact=True) for one in in_turn(draw, _CALLS))
+
+
+def _never_varied(loaded: Loaded, kept: Sequence[Behaviour]) -> list[str]:
+    """The tensors of the sample that had the same values in every input which the model took, by argument and dtype."""
+    sample = _tensors_by_name(loaded, InputDraw(SAMPLE))
+    left = {name: held for name, held in sample.items() if isinstance(held, torch.Tensor) and held.numel()}
+    for one in kept:
+        if not (_refuses(one) or one.draw.on_meta or one.draw.dtype):
+            now = _tensors_by_name(loaded, one.draw)
+            left = {
+                name: held
+                for name, held in left.items()
+                if not compare([("", held)], [("", now.get(name))], exact=True)
+            }
+    return [f"`{name}` ({str(held.dtype).removeprefix('torch.')})" for name, held in left.items()]
+
+
+def _tensors_by_name(loaded: Loaded, draw: InputDraw) -> dict[str, Any]:
+    """By the name of the argument, and the path inside of it."""
+    args, kwargs = made(loaded, draw)
+    model = loaded.eager()
+    try:
+        given = inspect.signature(getattr(model, "forward", model)).bind(*args, **kwargs).arguments
+    except (TypeError, ValueError):
+        given = {**{f"argument {number}": one for number, one in enumerate(args, 1)}, **kwargs}
+    return {f"{name}{path}": held for name, value in given.items() for path, held in snapshot(value)}
 
 
 def _sample_of(file: str) -> Path:
@@ -412,13 +554,17 @@ def _beside(
     """What the edited model does beside each behaviour that was kept, or the first difference; `around` is entered for
     each call of the edited model. `gone`: parts of its output that are not looked at."""
     loaded, pairs = request.loaded, list[tuple[Behaviour, Behaviour]]()
+    thorough = _is_thorough(request)
     repeated = _repeated_to_fit(loaded, kept)
     for unedited in kept:
         limit = _limit(pairs[0][1]) if pairs else None
-        apart = _apart if unedited.is_apart else _here
-        now = apart(request, partial(_behaviour, loaded, unedited.draw, around, limit=limit, beside=unedited))
+        apart = _apart if unedited.is_apart or (thorough and not pairs) else _here
+        run = partial(_behaviour, loaded, unedited.draw, around, limit=limit, beside=unedited, thorough=thorough)
+        now = apart(request, run)
         exit_if_forked_copy()
         now = without_parts(now, gone) if gone else now
+        if request.options.get("turned") and unedited.draw.is_wide and _refuses(now) and not _is_on_purpose(now):
+            continue
         before = _named_as(unedited, now) if unedited.is_wrapped and not now.is_wrapped else unedited
         pairs.append((before, now))
         if before.draw.is_told or before.draw in repeated or _takes_other_sizes_no_more(before, now):
@@ -502,7 +648,10 @@ def _harmless(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
     unchecked = (before.in_words for before, now in pairs if any(map(_checks_no_more, before.calls, now.calls)))
     if (words := next(unchecked, None)) is not None:
         yield f"on {words}, a distribution refused its arguments, and gives a result now"
-    refused = [before.draw.how for before, now in pairs if _takes_other_sizes_no_more(before, now)]
+
+
+def _sizes_refused(pairs: Sequence[tuple[Behaviour, Behaviour]]) -> Iterator[str]:
+    refused = [before.draw.in_words for before, now in pairs if _takes_other_sizes_no_more(before, now)]
     takes_some = any(before.draw.other_size and not _refuses(now) for before, now in pairs)
     if refused:
         what = (
@@ -607,14 +756,21 @@ def _limit(sample: Behaviour) -> float:
     return max(_PATIENCE, _TIMES_THE_SAMPLE * sample.seconds)
 
 
-def _draws_and_sides(loaded: Loaded, limit: float) -> tuple[list[InputDraw], set[Side], Lines]:
+def _draws_and_sides(
+    loaded: Loaded, limit: float, *, thorough: bool = False
+) -> tuple[list[InputDraw], set[Side], Lines]:
     """What to try: what everybody gets, and of the further ones those that take sides of branches which no other one
     takes; all the sides that are taken, and all the lines that run."""
     began = time.monotonic()
     search = _SideSearch(loaded, limit)
-    for draw in (*usual_draws(), *boundary_draws(loaded), *training_draws(loaded)):
+    for draw in (*usual_draws(), *boundary_draws(loaded), *training_draws(loaded, always=thorough)):
         search.sides(draw)
         search.draws[draw] = True
+    if thorough:
+        for draw in _wider(loaded, time.monotonic() + max(_LOOKING_WIDER, (time.monotonic() - began) / 5)):
+            with memory_limited(_MORE_MEMORY):
+                search.sides(draw)
+            search.draws[draw] = True
     search.end = time.monotonic() + max(_LOOKING, time.monotonic() - began)
     for draw in single_draws(not_numbers=asks_for_numbers(search.taken)):
         search.sides(draw)
@@ -622,6 +778,29 @@ def _draws_and_sides(loaded: Loaded, limit: float) -> tuple[list[InputDraw], set
         for first, second in pairwise(scale):
             search.look_between(first, second)
     return [draw for draw, matters in search.draws.items() if matters], search.taken, search.lines
+
+
+def _wider(loaded: Loaded, end: float) -> Iterator[InputDraw]:
+    """Of the inputs far from the sample those that the model takes, or refuses by a check of its own."""
+    for way in wider_draws(loaded):
+        for draw in way:
+            if time.monotonic() > end:
+                return
+            try:
+                given = copied(made(loaded, draw))
+            except (RuntimeError, ValueError, TypeError, IndexError):
+                break  # no tensor can be changed so
+            call = _call(_fresh(loaded, draw), given, FIRST_SEED, _in_memory, [], _WIDE_PATIENCE, {})
+            if not isinstance(call, Raised) or call.on_purpose:
+                yield draw
+            if isinstance(call, Raised):
+                break
+
+
+@contextmanager
+def _in_memory(around: Around = nullcontext) -> Iterator[None]:
+    with memory_limited(_MORE_MEMORY), around():
+        yield
 
 
 @dataclass
@@ -675,14 +854,16 @@ def _behaviour(
     setting: OtherSetting | None = None,
     limit: float | None = None,
     beside: Behaviour | None = None,
+    *,
+    thorough: bool = False,
 ) -> Behaviour:
     """Where every call raises, that of a model whose branches and loops are plain Python: torch's operators refuse in
     eager what they refuse to export."""
-    first = _of_calls(loaded, draw, around, setting, limit, beside)
+    first = _of_calls(loaded, draw, around, setting, limit, beside, thorough=thorough)
     if _takes_too_long(first) or not all(isinstance(call, Raised) for call in first.calls):
         return first
     with plain_operators():
-        again = _of_calls(loaded, draw, around, setting, limit, beside)
+        again = _of_calls(loaded, draw, around, setting, limit, beside, thorough=thorough)
     return first if any(isinstance(call, Raised) for call in again.calls) else again
 
 
@@ -701,35 +882,36 @@ def _of_calls(
     setting: OtherSetting | None,
     limit: float | None,
     beside: Behaviour | None,
+    *,
+    thorough: bool,
 ) -> Behaviour:
     """Inputs are made when the model is there, right before the call that gets them, as in any script: what makes them
     may set what the model reads, a variable of the environment say."""
 
-    def fresh() -> Any:
-        model = loaded.eager()
-        if draw.dtype is not None and isinstance(model, torch.nn.Module) and any(True for _ in model.parameters()):
-            model.to(draw.dtype)
-        if draw.in_training:
-            model.train()
-        return model
-
+    fresh = partial(_fresh, loaded, draw)
+    around = partial(_in_memory, around) if draw.is_wide else around
+    asks = 1 if draw.is_wide else _CALLS
+    outside = globals_now() if thorough and draw == InputDraw(SAMPLE) else None
     model, calls, outputs = fresh(), list[EagerCall | Raised](), list[Any]()
     inputs = made(loaded, draw)
     began = time.monotonic()
-    for number, one in enumerate(in_turn(draw, _CALLS)):
+    for number, one in enumerate(in_turn(draw, asks)):
         inputs = made(loaded, one)
         if setting and (not number or not setting.owner):  # what the model holds is set once
             model, inputs = with_setting(model, inputs, setting) or (model, inputs)
         given = beside.calls[number] if beside else None
         numbers = given.numbers if isinstance(given, EagerCall) else {}
         inputs = with_numbers(inputs, numbers, given_by_callers(loaded, one), of_sample_size=not one.other_size)
-        calls.append(_call(model, copied(inputs), FIRST_SEED + number, around, outputs, limit, numbers))
+        calls.append(
+            _call(model, copied(inputs), FIRST_SEED + number, around, outputs, limit, numbers, thorough=thorough)
+        )
         if _is_out_of_time(calls[-1]):
-            calls += calls[-1:] * (_CALLS - len(calls))
+            calls += calls[-1:] * (asks - len(calls))
             break
-    seconds = (time.monotonic() - began) / _CALLS
+    seconds = (time.monotonic() - began) / asks
     later = tuple(map(snapshot, outputs)) if draw.how == VALUES_IN_TURN else ()
     left = _left(model)
+    others = left_by(model, outside) if thorough and not draw.is_wide else Left()
     named = [*getattr(model, "named_buffers", list)(), *getattr(model, "named_parameters", list)()]
     buffers = {name: snapshot(value) for name, value in named}
     held = _held(model)
@@ -737,14 +919,29 @@ def _of_calls(
     second = _call(fresh(), made(loaded, draw), FIRST_SEED, around, [], limit, {}) if is_sample else None
     keys = frozenset(model.state_dict()) if isinstance(model, torch.nn.Module) else frozenset[str]()
     ended = not any(map(_is_out_of_time, calls))
-    has_gradients = ended and draw.how in _OF_GRADIENTS and not (draw.in_training or draw.dtype or setting)
+    of_gradients = (*_OF_GRADIENTS, *_FURTHER_GRADIENTS) if thorough else _OF_GRADIENTS
+    has_gradients = (
+        ended and draw.how in of_gradients and not (draw.in_training or draw.dtype or draw.on_meta or setting)
+    )
     found = gradients(fresh, inputs, FIRST_SEED, around) if has_gradients else {}
     ours = isinstance(model, Wrapped)
     parameters = frozenset(name for name, _ in getattr(model, "named_parameters", list)())
     return Behaviour(
         draw, tuple(calls), later, buffers, held, keys, left, setting, second, found, seconds,
-        is_wrapped=ours, parameters=parameters,
+        is_wrapped=ours, parameters=parameters, others=others,
     )  # fmt: skip
+
+
+def _fresh(loaded: Loaded, draw: InputDraw) -> Any:
+    """A model as the draw asks for it."""
+    model = loaded.eager()
+    if draw.dtype is not None and isinstance(model, torch.nn.Module) and any(True for _ in model.parameters()):
+        model.to(draw.dtype)
+    if draw.on_meta and isinstance(model, torch.nn.Module):
+        model.to("meta")
+    if draw.in_training:
+        model.train()
+    return model
 
 
 def given_by_callers(loaded: Loaded, draw: InputDraw) -> Callable[[], Inputs]:
@@ -774,6 +971,10 @@ def _left(model: Any) -> dict[str, bool | str]:
         "gradients are recorded": torch.is_grad_enabled(),
         "the default dtype": str(torch.get_default_dtype()),
         "algorithms are deterministic": torch.are_deterministic_algorithms_enabled(),
+        "the precision of matmuls": torch.get_float32_matmul_precision(),
+        "the number of threads": str(torch.get_num_threads()),
+        "inference mode": torch.is_inference_mode_enabled(),
+        "anomalies are looked for": torch.is_anomaly_enabled(),
     }
 
 
@@ -785,13 +986,19 @@ def _call(
     outputs: list[Any],
     limit: float | None,
     numbers: Numbers,
+    *,
+    thorough: bool = False,
 ) -> EagerCall | Raised:
     """Adds what it gave to `outputs`. `numbers`: those that the call which this stands beside was given."""
     args, kwargs = inputs
     seed(number)
-    with recorded_effects() as effects, around(), in_time(limit) if limit else nullcontext():
+    beside_it, traces = recorded_beside() if thorough else nullcontext(Beside()), CallTraces()
+    limited = in_time(limit) if limit else nullcontext()
+    with recorded_effects() as effects, around(), beside_it as beside, limited:
         try:
-            output = _used_up(model(*args, **kwargs))
+            output = model(*args, **kwargs)
+            traces = traces_of(model, inputs, output, beside) if thorough else traces
+            output = _used_up(output)
             given = snapshot(output)
         except BaseException as exc:  # noqa: BLE001 - SystemExit is an answer too
             where = _module_that_raises(exc)
@@ -809,7 +1016,7 @@ def _call(
     }
     left = snapshot(as_numbers(inputs, numbers))
     said = "\n".join([effects.printed.getvalue(), *effects.log])
-    return EagerCall(given, left, frozenset(grad), said, numbers_of(inputs), in_tensors(inputs, numbers))
+    return EagerCall(given, left, frozenset(grad), said, numbers_of(inputs), in_tensors(inputs, numbers), traces)
 
 
 def _raises_on_purpose(exc: BaseException) -> bool:

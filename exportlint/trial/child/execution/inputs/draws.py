@@ -14,6 +14,7 @@ import torch
 
 from exportlint.trial.child.execution.inputs.input_sets import are_meant, inputs_of, with_other_values
 from exportlint.trial.child.execution.inputs.opened_objects import changed_inside
+from exportlint.trial.child.execution.inputs.wider_draws import changes_sizes, is_wide, wide_inputs, wide_ways
 from exportlint.trial.child.torch_private import pytree
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ class InputDraw:
 
     dtype  of the model and of every number with a fraction; None: the sample's
     is_random  does the model draw numbers with it, of which a rewrite may draw others?
+    at  which tensor and dim, where the draw is about one
+    on_meta  of the model and of every tensor: on the device that computes shapes alone
     """
 
     how: str
@@ -41,10 +44,13 @@ class InputDraw:
     in_training: bool = False
     dtype: torch.dtype | None = None
     is_random: bool = False
+    at: tuple[int, int] = (0, 0)
+    on_meta: bool = False
 
     @property
     def in_words(self) -> str:
-        text = self.how.format(f"{self.amount:g}")
+        text = self.how.format(f"{self.amount:.9g}", *self.at)
+        text = f"{text} on the meta device" if self.on_meta else text
         text = f"{text} in {str(self.dtype).removeprefix('torch.')}" if self.dtype else text
         return f"{text}, in training" if self.in_training else text
 
@@ -56,7 +62,12 @@ class InputDraw:
     @property
     def other_size(self) -> str:
         """The dim whose size is another than the sample's in some call; "" where none is."""
-        return _OTHER_SIZES.get(self.how, "")
+        return self.in_words if changes_sizes(self.how) else _OTHER_SIZES.get(self.how, "")
+
+    @property
+    def is_wide(self) -> bool:
+        """Is it far from the sample? Then one call is asked for, and no more of a model that refuses it."""
+        return is_wide(self.how) or self.on_meta or self.dtype == torch.half
 
     @property
     def is_given(self) -> bool:
@@ -75,6 +86,8 @@ def in_turn(draw: InputDraw, calls: int) -> list[InputDraw]:
 
 def made(loaded: Loaded, draw: InputDraw) -> Inputs:
     """Fresh inputs; equal ones for the same draw in every process. Of several in turn, the first."""
+    if draw.on_meta:
+        return _on_meta(made(loaded, replace(draw, on_meta=False)))
     if draw.dtype is not None:
         plain = made(loaded, replace(draw, dtype=None))
         return changed_inside(plain, partial(_with_fractions, change=lambda tensor: tensor.to(draw.dtype)))  # type: ignore[no-any-return]
@@ -83,12 +96,16 @@ def made(loaded: Loaded, draw: InputDraw) -> Inputs:
     if draw.how == SAMPLE or (draw.how == OTHER and are_meant(loaded, 1)):
         return inputs_of(loaded, 0 if draw.how == SAMPLE else 1)
     sample = inputs_of(loaded, 0)
+    if draw.how == SPARSE_ELSEWHERE:
+        return changed_inside(sample, partial(pytree.tree_map, _elsewhere))  # type: ignore[no-any-return]
+    if is_wide(draw.how):
+        return wide_inputs(sample, draw.how, draw.amount, draw.at)
     if draw.how in _BOUNDARIES:
         return _one_by_one(sample, _BOUNDARIES[draw.how])
     if draw.how in _SIZES:
         return _SIZES[draw.how](sample)
     if draw.how in _DRAWN:
-        return changed_inside(sample, partial(with_other_values, number=_DRAWN[draw.how]))  # type: ignore[no-any-return]
+        return changed_inside(sample, partial(_drawn, number=_DRAWN[draw.how]))  # type: ignore[no-any-return]
     change = {**_CHANGES, **_ALONE, **_NOT_NUMBERS}.get(draw.how) or partial(_BY_AMOUNT[draw.how], amount=draw.amount)
     return changed_inside(sample, partial(_with_fractions, change=change))  # type: ignore[no-any-return]
 
@@ -122,18 +139,39 @@ def boundary_draws(loaded: Loaded) -> Iterator[InputDraw]:
             yield InputDraw("the sample times 100", dtype=torch.int64)
 
 
-def training_draws(loaded: Loaded) -> Iterator[InputDraw]:
+def wider_draws(loaded: Loaded) -> Iterator[list[InputDraw]]:
+    """Of inputs that nobody may be meant to give, each list goes further with every draw: what follows one that the
+    model refuses, it refuses, too."""
+    sample = inputs_of(loaded, 0)
+    if any(leaf.dtype.is_floating_point for leaf in _tensors(sample)):
+        yield from ([InputDraw(how, dtype=torch.half)] for how in (SAMPLE, "the sample times 100"))
+        yield [InputDraw(_SCALED, 1e3, dtype=torch.half)]
+    for way in wide_ways(sample):
+        yield [InputDraw(how, amount, at=at) for how, amount, at in way]
+    if any(getattr(leaf, "layout", None) is torch.sparse_coo for leaf in pytree.tree_leaves(sample)):
+        yield [InputDraw(SPARSE_ELSEWHERE)]
+    yield [InputDraw(SAMPLE, on_meta=True)]
+
+
+def training_draws(loaded: Loaded, *, always: bool = False) -> Iterator[InputDraw]:
     """For a model with layers that gather statistics where it is trained, which a branch may keep from them, or that
-    leave some values out."""
+    leave some values out; `always`: for every module, whose own code may ask whether it is trained."""
     model = loaded.eager()
     parts = list(model.modules()) if isinstance(model, torch.nn.Module) else []
     learns = any(getattr(part, "track_running_stats", False) for part in parts)
-    if learns or any(isinstance(part, _LEAVE_OUT) for part in parts):
+    if learns or (always and parts) or any(isinstance(part, _LEAVE_OUT) for part in parts):
         for how in (SAMPLE, "the sample, negated"):
             yield InputDraw(how, in_training=True, is_random=not learns)
 
 
-_LEAVE_OUT = (torch.nn.Dropout, torch.nn.Dropout1d, torch.nn.Dropout2d, torch.nn.Dropout3d, torch.nn.AlphaDropout)
+_LEAVE_OUT = (
+    torch.nn.Dropout,
+    torch.nn.Dropout1d,
+    torch.nn.Dropout2d,
+    torch.nn.Dropout3d,
+    torch.nn.AlphaDropout,
+    torch.nn.RReLU,
+)
 
 
 def single_draws(*, not_numbers: bool) -> Iterator[InputDraw]:
@@ -313,9 +351,61 @@ def _with_fractions(inputs: Any, change: Change) -> Any:
     def other(leaf: Any) -> Any:
         if _is_plain(leaf) and leaf.dtype.is_floating_point and leaf.numel():
             return change(leaf.detach()).requires_grad_(leaf.requires_grad)
-        return leaf
+        return _by_its_numbers(leaf, change)
 
     return pytree.tree_map(other, inputs)
+
+
+def _drawn(inputs: Any, number: int) -> Any:
+    """Other values, of complex numbers and of what sparse tensors hold, too."""
+    generator = torch.Generator().manual_seed(number)
+
+    def other(numbers: torch.Tensor) -> torch.Tensor:
+        spread = float(numbers.double().std()) if numbers.numel() > 1 else 1.0
+        drawn = torch.randn(numbers.shape, generator=generator, dtype=torch.float64) * (spread or 1.0)
+        return drawn.to(numbers.dtype)
+
+    return pytree.tree_map(lambda leaf: _by_its_numbers(leaf, other), with_other_values(inputs, number))
+
+
+def _by_its_numbers(leaf: Any, change: Change) -> Any:
+    """Complex numbers by both parts, and a sparse tensor by the values at its places; all else as it is."""
+    if not isinstance(leaf, torch.Tensor) or leaf.is_nested or leaf.is_quantized or not leaf.numel():
+        return leaf
+    if leaf.layout is torch.sparse_coo and leaf.dtype.is_floating_point:
+        held = leaf.detach().coalesce()
+        if not held.values().numel():
+            return leaf
+        now = torch.sparse_coo_tensor(held.indices(), change(held.values()), held.shape, check_invariants=True)
+        return now.coalesce().requires_grad_(leaf.requires_grad)
+    if leaf.layout is torch.sparse_csr and leaf.dtype.is_floating_point and leaf.values().numel():
+        values = change(leaf.detach().values())
+        return torch.sparse_csr_tensor(
+            leaf.crow_indices(), leaf.col_indices(), values, leaf.shape, check_invariants=True
+        )
+    if leaf.layout is torch.strided and leaf.dtype.is_complex:
+        parts = change(torch.view_as_real(leaf.detach().resolve_conj()).clone())
+        is_pair = parts.dtype.is_floating_point and parts.dtype != torch.bfloat16
+        return torch.view_as_complex(parts.contiguous()).requires_grad_(leaf.requires_grad) if is_pair else leaf
+    return leaf
+
+
+def _on_meta(inputs: Inputs) -> Inputs:
+    return changed_inside(  # type: ignore[no-any-return]
+        inputs, partial(pytree.tree_map, lambda leaf: leaf.to("meta") if isinstance(leaf, torch.Tensor) else leaf)
+    )
+
+
+SPARSE_ELSEWHERE = "sparse tensors with values at other places"
+
+
+def _elsewhere(leaf: Any) -> Any:
+    """The same values of a sparse tensor at other places, one of them at a place with several."""
+    if not isinstance(leaf, torch.Tensor) or leaf.layout is not torch.sparse_coo or not leaf.numel():
+        return leaf
+    dense = leaf.detach().to_dense()
+    order = torch.randperm(dense.numel(), generator=torch.Generator().manual_seed(1))
+    return dense.reshape(-1)[order].reshape(dense.shape).to_sparse(leaf.sparse_dim()).coalesce()
 
 
 def _tensors(sample: Inputs) -> list[torch.Tensor]:
