@@ -78,8 +78,8 @@ def takes_no_more(before: str, after: str) -> Iterator[tuple[str, str]]:
 
 def _parameters(args: ast.arguments) -> list[str]:
     names = [one.arg for one in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
-    stars = [args.vararg and f"*{args.vararg.arg}", args.kwarg and f"**{args.kwarg.arg}"]
-    return [*names, *filter(None, stars)]
+    names += [f"*{args.vararg.arg}"] if args.vararg else []
+    return [*names, f"**{args.kwarg.arg}"] if args.kwarg else names
 
 
 def _declared(text: str) -> dict[str, list[str]]:
