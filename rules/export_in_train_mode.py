@@ -45,7 +45,7 @@ _MAKER = "get_model"
 
 class ExportInTrainMode(ScriptRule):
     mended_by = ("eval-mode",)
-    words = r"torch\.export|from torch import .*\bexport\b|\b(example_args|get_(example_)?inputs|example_inputs)\b"
+    words = r"torch\.export|from torch import .*\bexport\b|example_args\b|get_inputs\b|example_inputs\b"
     checks = ("training-mode",)
     cases: ClassVar = {
         "BadDropout": Case("`{target}` is exported in train mode and holds {part}: it stays on", _EVAL),

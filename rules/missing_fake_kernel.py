@@ -62,7 +62,7 @@ _MOST_FILES = 40  # that an import of the file runs, as far as they are looked i
 class MissingFakeKernel(Rule):
     mended_by = ("interface",)
     scope = Scope.FILE
-    words = r"(custom_op|Library|torch\.library)\b"
+    words = r"custom_op\b|Library\b|torch\.library\b"
     torch_says = (
         r"There was no fake impl registered for",
         r"UnsupportedOperatorException: (?!aten\.)",

@@ -30,7 +30,7 @@ _SAMPLES = re.compile(r"(get_|make_|example_|sample_|dummy_)(inputs?|args|kwargs
 
 class SameSampleTwice(ScriptRule):
     mended_by = ("interface",)
-    words = r"torch\.export|from torch import .*\bexport\b|(example_args|example_inputs|get_inputs|sample_inputs)\b"
+    words = r"torch\.export|from torch import .*\bexport\b|example_args\b|example_inputs\b|get_inputs\b|sample_inputs\b"
     shown_by = ("own-inputs",)
     cases: ClassVar = {
         "BadTwice": Case(_MESSAGE, _CLONE),

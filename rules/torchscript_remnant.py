@@ -108,7 +108,7 @@ class TorchscriptRemnant(ScriptRule):
     mended_by = ("for-torchscript", "without-torchscript", "templates")
     mends_notes = True
     words = (
-        r"\bjit\.(trace|script|load|save|freeze|_?fork|_?wait|isinstance|optimize|ignore|unused|export|is_scripting)"
+        r"jit\.(trace|script|load|save|freeze|_?fork|_?wait|isinstance|optimize|ignore|unused|export|is_scripting)"
         r"|from torch.jit import|from torch import .*\bjit\b|ScriptModule|script_method|_script_if_tracing"
     )
     checks = ("jit-trace",)

@@ -183,7 +183,7 @@ class _FileJudge:
         text = piece.text_of_piece
         for rule in rules:
             words = rule.cls.words
-            if words is None or re.search(words, text):
+            if words is None or any(one.search(text) for one in _alternatives(words)):
                 try:
                     found = _reported(rule, piece)
                 except Exception as error:  # noqa: BLE001 - whatever a rule does wrong must not stop the others
@@ -246,6 +246,26 @@ def _outermost(functions: Iterable[FunctionInfo]) -> list[FunctionInfo]:
             found.append(function)
             end = spans[function][2:]
     return found
+
+
+@cache
+def _alternatives(words: str) -> tuple[re.Pattern[str], ...]:
+    """Those of a regular expression. One that begins with plain text is found many times faster when it is looked for by
+    itself, and rules have many.
+
+    >>> [one.pattern for one in _alternatives(r"jit\\.(trace|load)|\\||from torch")]
+    ['jit\\\\.(trace|load)', '\\\\|', 'from torch']
+    """
+    found, depth, after = [""], 0, ""
+    for letter in words:
+        is_plain = after != "\\"
+        depth += ((letter in "([") - (letter in ")]")) if is_plain else 0
+        if letter == "|" and is_plain and not depth:
+            found.append("")
+        else:
+            found[-1] += letter
+        after = letter if is_plain else ""
+    return tuple(map(re.compile, found))
 
 
 @cache
