@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from exportlint.rule.suspicion import Case, Instead, Place
     from exportlint.rule.syntax.walk import Visitor
     from exportlint.rule.taint import ValuesUsed, made_from_inputs, path_on_self
-    from exportlint.workflow.python_api import Diagnosis, diagnose, lint
+    from exportlint.workflow.python_api import Diagnosis, Verification, diagnose, lint, verify
 
 
 _NAMES_OF_MODULES = {
@@ -85,7 +85,7 @@ _NAMES_OF_MODULES = {
     "rule.taint": "ValuesUsed made_from_inputs path_on_self",
     "rule.conditions.truthiness": "Asked TruthRule of_a_size",
     "rule.syntax.walk": "Visitor",
-    "workflow.python_api": "Diagnosis diagnose lint",
+    "workflow.python_api": "Diagnosis Verification diagnose lint verify",
 }
 _MODULE_OF = {name: f"exportlint.{module}" for module, names in _NAMES_OF_MODULES.items() for name in names.split()}
 
@@ -134,6 +134,7 @@ __all__ = [
     "UserError",
     "Value",
     "ValuesUsed",
+    "Verification",
     "Visitor",
     "adds_nothing",
     "argument",
@@ -170,6 +171,7 @@ __all__ = [
     "suppressing",
     "text_argument",
     "use_of",
+    "verify",
     "walked",
     "written_in_place",
 ]

@@ -89,20 +89,17 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], names: tuple[str, ...
 
 
 def _change(options: dict[str, Any]) -> Change:
-    from exportlint.repair.change import of_git, of_patch, parent_of, text_of_patch  # noqa: PLC0415 (subprocess, when it is needed)
+    from exportlint.repair.change import edit_of  # noqa: PLC0415 (subprocess, when it is needed)
 
     patch, base, revision = options["patch"], options["base"], options["revision"]
     for name in ("patch", "base", "revision"):
         if options[name] == "":
             raise UserError(f"--{name} is empty")
-    here = Path.cwd().resolve()
-    if patch is None:
-        return of_git(base or (parent_of(revision, here) if revision else "HEAD"), revision, here)
-    if base or revision:
-        raise UserError("--patch is an edit of the files as they are: leave out --base and --revision")
-    try:
-        # As bytes, for the line ends of a patch are those of the file.
-        data = sys.stdin.buffer.read() if patch == "-" else Path(patch).read_bytes()
-    except OSError as error:
-        raise UserError(f"the patch {patch} cannot be read: {error}") from error
-    return of_patch(text_of_patch(data), here)
+    data = None
+    if patch is not None:
+        try:
+            # As bytes, for the line ends of a patch are those of the file.
+            data = sys.stdin.buffer.read() if patch == "-" else Path(patch).read_bytes()
+        except OSError as error:
+            raise UserError(f"the patch {patch} cannot be read: {error}") from error
+    return edit_of(data, base, revision, Path.cwd().resolve())

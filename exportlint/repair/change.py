@@ -38,6 +38,19 @@ class Change:
         return sorted(path for path, text in self.after.items() if self.before[path] != text)
 
 
+def edit_of(patch: bytes | None, base: str | None, revision: str | None, here: Path) -> Change:
+    """The edit that a patch of the files below `here` says, or without one, what git has between two revisions: by
+    default the parent of `revision`, else HEAD, and the working tree.
+
+    Raises UserError, one sentence, where it cannot be read or does not fit.
+    """
+    if patch is None:
+        return of_git(base or (parent_of(revision, here) if revision else "HEAD"), revision, here)
+    if base or revision:
+        raise UserError("a patch is an edit of the files as they are: leave out --base and --revision")
+    return of_patch(text_of_patch(patch), here)
+
+
 def text_of_patch(data: bytes) -> str:
     """What a patch says; bytes that are no UTF-8 stay what they are, for its files may declare another encoding.
 

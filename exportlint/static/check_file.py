@@ -250,8 +250,8 @@ def _outermost(functions: Iterable[FunctionInfo]) -> list[FunctionInfo]:
 
 @cache
 def _alternatives(words: str) -> tuple[re.Pattern[str], ...]:
-    """Those of a regular expression. One that begins with plain text is found many times faster when it is looked for by
-    itself, and rules have many.
+    """Those of a regular expression. One that begins with plain text is found many times faster when it is searched for
+    by itself, and rules have many.
 
     >>> [one.pattern for one in _alternatives(r"jit\\.(trace|load)|\\||from torch")]
     ['jit\\\\.(trace|load)', '\\\\|', 'from torch']

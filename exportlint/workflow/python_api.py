@@ -1,4 +1,4 @@
-"""The Python API: `exportlint.diagnose` tries a live model, `exportlint.lint` checks files.
+"""The Python API: `exportlint.diagnose` tries a live model, `lint` checks files, `verify` judges an edit.
 
 What a trial needs is imported inside of the functions, since whoever lints files needs no part of it.
 """
@@ -201,6 +201,77 @@ def _caller() -> tuple[str | None, int | None]:
     while frame.f_back is not None and is_own_path(frame.f_code.co_filename):
         frame = frame.f_back
     return frame.f_code.co_filename, frame.f_lineno
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What `exportlint verify` says of an edit. Prints as text.
+
+    verdict   "mends", "helps", "harmless", "no-help", "different", "worse" or "unproved"
+    taken     is it one of the first three, so that the command would exit with 0?
+
+    >>> print(Verification("mends", True, "the edit mends it", {}))
+    the edit mends it
+    """
+
+    verdict: str
+    taken: bool
+    _text: str
+    _data: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `--output-format json` prints; verification-1.json describes it."""
+        return dict(self._data)
+
+    def __str__(self) -> str:
+        return self._text.rstrip()
+
+    __repr__ = __str__
+
+
+def verify(
+    targets: str | Path | Sequence[str | Path],
+    patch: str | bytes | None = None,
+    *,
+    base: str | None = None,
+    revision: str | None = None,
+    mode: str | None = None,
+    lower: str | Sequence[str] | None = None,
+    timeout: float = DEFAULT_SECONDS,
+    memory_gb: float = DEFAULT_MEMORY_GB,
+) -> Verification:
+    """Say whether an edit of files below the folder of the process is right, as `exportlint verify` does.
+
+    targets          what is run before the edit and after it, named as for `exportlint trial`: a file with `model` and
+                     `example_args`, a script, `FILE.py:CLASS`, a target of pyproject.toml, or several of them
+    patch            a unified diff of the files as they are
+    base, revision   without a patch: the git revisions before and after; by default HEAD and the working tree
+    mode, lower, timeout, memory_gb   as in `diagnose`
+
+    Nothing is written. Raises UserError, one sentence, for an edit that cannot be read or does not fit.
+
+    >>> from pathlib import Path
+    >>> text = "import torch\\nmodel = torch.nn.Linear(3, 2).eval()\\nexample_args = (torch.ones(4, 3),)\\n"
+    >>> _ = Path("linear.py").write_text(text)
+    >>> patch = "--- a/linear.py\\n+++ b/linear.py\\n@@ -1,2 +1,3 @@\\n import torch\\n+torch.manual_seed(1)\\n"
+    >>> verify("linear.py", patch + f" {text.splitlines()[1]}\\n").verdict
+    'different'
+    """
+    from exportlint.output.verification_text import verification_data, verification_text  # noqa: PLC0415 (as for trials)
+    from exportlint.repair.change import edit_of  # noqa: PLC0415 (as above)
+    from exportlint.workflow.target_choice import chosen_by_name  # noqa: PLC0415 (as above)
+    from exportlint.workflow.verifying import verify as tried  # noqa: PLC0415 (as above)
+
+    names = [str(one) for one in ([targets] if isinstance(targets, (str, Path)) else targets)]
+    data = patch.encode() if isinstance(patch, str) else patch
+    change = edit_of(data, base, revision, Path.cwd().resolve())
+    config = load_config([name.partition(".py:")[0] for name in names] or ["."], CommandLine(mode=mode))
+    options = replace(_options(lower, config, timeout, memory_gb), modes=config.modes, purpose=config.purpose)
+    done = tried(chosen_by_name(names, config), config, options, change)
+    if problem := next(iter(done.after.problems), None):
+        raise UserError(f"{problem.path}: {problem.message}")
+    found = verification_data(done, change.changed)
+    return Verification(found["verdict"], found["taken"], verification_text(done, RenderOptions(width=_WIDTH)), found)
 
 
 def lint(

@@ -6,9 +6,11 @@ import difflib
 import json
 import subprocess
 import sys
+from importlib.resources import files
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+import jsonschema
 import pytest
 
 from exportlint.config.settings import CommandLine, load_config
@@ -338,6 +340,7 @@ def test_the_command_takes_a_patch_from_stdin_and_writes_nothing(tmp_path: Path)
         [*command, "--output-format", "json"], cwd=tmp_path, input=patch, capture_output=True, text=True, check=False
     )
     told = json.loads(done.stdout)
+    jsonschema.validate(told, json.loads((files("exportlint.output") / "verification-1.json").read_text("utf-8")))
     assert (done.returncode, told["verdict"], told["taken"]) == (0, "mends", True)
     assert told["targets"][0]["before"]["export-non-strict"] == "refused"
     assert told["targets"][0]["after"]["export-non-strict"] == "passed"
