@@ -6,6 +6,7 @@ import ast
 import builtins
 import symtable
 import warnings
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -33,13 +34,26 @@ def _broken(path: str, before: str, after: str) -> str | None:
             compile(after, path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
         return f"the edited file does not compile: {error}"
-    if missing := sorted(_undefined(after) - _undefined(before)):
+    if missing := sorted(_undefined(after) - _undefined_before(before)):
         return f"the edited file reads `{missing[0]}`, which nothing defines"
     new = ast.parse(after)
     read = {node.attr for node in ast.walk(new) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)}
-    if lost := sorted(read & (_attributes(ast.parse(before)) - _attributes(new))):
+    if lost := sorted(read & (_attributes_before(before) - _attributes(new))):
         return f"the edited file reads the attribute `{lost[0]}`, which nothing sets any more"
     return None
+
+
+# One file has many rewrites, each of which is an edit of the same text.
+
+
+@lru_cache(maxsize=8)
+def _undefined_before(text: str) -> frozenset[str]:
+    return frozenset(_undefined(text))
+
+
+@lru_cache(maxsize=8)
+def _attributes_before(text: str) -> frozenset[str]:
+    return frozenset(_attributes(ast.parse(text)))
 
 
 def lost_names(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
