@@ -82,6 +82,9 @@ def run(block: Block) -> str:
 
 def steady(text: str) -> str:
     """Without times, sizes and how far there was time to try, and the blanks before them."""
+    text = re.sub(
+        r"(in tenths, and) \d+ more", r"\1 N more", text
+    )  # inputs of a verdict, of which a slow machine tries fewer
     text = re.sub(r"tried up to \d+", "tried up to N", BYTES.sub("N bytes", SECONDS.sub(r"\1 0.00", text)))
     return re.sub(r" +", " ", text).rstrip()
 

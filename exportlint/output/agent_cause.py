@@ -235,7 +235,8 @@ def _command(finding: Finding, report: Report) -> Iterator[str]:
     if target is None or not target.command_line:
         yield f"`exportlint trial {shlex.quote(finding.path)}`"
         yield "tries it, if the file has `model` and `example_args`, or is a script; else name the model by `--model`"
-        yield "and `--args`. Nothing was run so far."
+        yield "and `--args`. Nothing was run so far. `exportlint verify`, with the same words, compares an edit with"
+        yield "what was there before it."
         return
     options = " ".join(_options(finding, report))
     yield f"`exportlint verify {options}{' ' if options else ''}{target.command_line}`"

@@ -152,9 +152,9 @@ def _counts(left: int, edition: Edition, done: Repaired[Report] | None, rewritte
     if done is None:
         yield "no rewrite was tried"
         return
-    yield f"{done.tried} tried, {len(done.rejected)} not taken"
+    yield f"{done.tried} trial{'' if done.tried == 1 else 's'} of edited files, {len(done.rejected)} rewrites not taken"
     if done.out_of_time:
-        yield "the time was spent before all were tried"
+        yield "the time was spent before all were tried: `--budget SECONDS` gives more"
     suspected = sum(not is_shown(one) for one in done.after.findings)
     if suspected:
-        yield f"{suspected} more that no trial shows: `exportlint trial --output-format agent` has them"
+        yield f"{suspected} more that reading shows, and no trial: `exportlint check --output-format agent` has them"

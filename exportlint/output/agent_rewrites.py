@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from exportlint.finding import Edit, Finding, Fix
     from exportlint.output.report import Report
 
-MOST_LINES = 40  # of all rewrites of a finding
+MOST_LINES = 56  # of all rewrites of a finding
 _CONTEXT = 2  # unchanged lines around a change: the function stands above
-_MOST, _MOST_DIFFS, _LONGEST_DIFF, _SHORTEST_DIFF = 8, 3, 24, 5
+_MOST, _MOST_DIFFS, _LONGEST_DIFF, _SHORTEST_DIFF = 8, 3, 44, 5
 _AROUND_DIFF = 3  # lines: its fences, and what was cut of it
 
 

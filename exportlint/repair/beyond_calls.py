@@ -148,7 +148,11 @@ def _added(found_in: Callable[[str], Iterator[tuple[str, str, int]]], old: str, 
 def hides_a_module(path: Path) -> bool:
     """Would a file of this name be imported in place of a module of Python, or of a package that is installed?"""
     name = path.parent.name if path.name == "__init__.py" else path.stem
-    return name in sys.stdlib_module_names or (name.isidentifier() and find_spec(name) is not None)
+    if name in sys.stdlib_module_names:
+        return True
+    found = find_spec(name) if name.isidentifier() else None
+    # It is there already where the edit is that of the working tree, and Python may look there.
+    return found is not None and found.origin is not None and Path(found.origin).resolve() != path
 
 
 def _copied_by(text: str) -> Iterator[tuple[str, str, int]]:

@@ -138,6 +138,18 @@ def has_less(before: Attempted, now: Attempted) -> bool:
     return left < was
 
 
+def is_further(before: Attempted, now: Attempted) -> bool:
+    """Does a stage pass that failed, or is less shown to be wrong? A line that is written otherwise and refused as
+    before is no step, though torch's words name its text."""
+    passes = any(
+        one.status in FAILED and status(new, one.name) == PASSED
+        for old, new in zip(before.targets, now.targets, strict=True)
+        for one in old.stages
+    )
+    compiles = any(_compiles_better(old, new) for old, new in zip(before.targets, now.targets, strict=True))
+    return passes or compiles or has_less(before, now)
+
+
 def refused_further(tried: Attempted) -> bool:
     """Are there lines that are refused behind the first one?"""
     lines = {(one.path, one.line) for one in tried.findings if is_shown(one) and REFUSED in one.effect.values()}

@@ -239,6 +239,10 @@ class _Places(ast.NodeVisitor):
                 for one in others:
                     self.visit(one)
                 return
+            case ast.If() if is_effect_of_eager(node):
+                for one in node.body:
+                    self.visit(one)
+                return
             case ast.If(test=test) | ast.While(test=test):
                 self._test(test, "if" if isinstance(node, ast.If) else "while", _beside(node))
             case ast.IfExp(test=test):
@@ -314,6 +318,23 @@ class _Places(ast.NodeVisitor):
     def _statement(self, node: ast.stmt) -> None:
         if _may_have_one_before(node):
             self.found.append(_Place(Kind.STATEMENT, node, ast.unparse(node).split("\n")[0], self._functions[-1]))
+
+
+_TRACING = frozenset({"is_compiling", "is_exporting", "is_dynamo_compiling"})
+
+
+def is_effect_of_eager(node: ast.stmt) -> bool:
+    """Is it `if not torch.compiler.is_compiling(): print(x)`, what eager does besides what it computes? No input turns
+    the test, and the program, which the trial compares with eager, has nothing of it.
+
+    >>> is_effect_of_eager(ast.parse("if not torch.compiler.is_exporting(): log.info(x)").body[0])
+    True
+    """
+    match node:
+        case ast.If(test=ast.UnaryOp(op=ast.Not(), operand=ast.Call(func=called, args=[])), body=body, orelse=[]):
+            named = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+            return named in _TRACING and all(isinstance(one, ast.Expr) for one in body)
+    return False
 
 
 _SIMPLE = (

@@ -17,6 +17,7 @@ from exportlint.repair.improvement import (
     AS_BEFORE,
     Attempted,
     failed,
+    is_further,
     is_shown,
     is_well,
     not_the_same,
@@ -24,7 +25,7 @@ from exportlint.repair.improvement import (
     why_not,
     wrong_program,
 )
-from exportlint.repair.probes import Probed, Seen, imported_files, left_open
+from exportlint.repair.probes import Probed, Seen, imported_files, is_effect_of_eager, left_open
 from exportlint.repair.settings_read import lines_not_run, users_not_tried
 from exportlint.repair.wellformed import lost_names
 from exportlint.trial.protocol.frames import is_installed
@@ -197,7 +198,7 @@ def judged(
         _once(worse),
         _once(unproved),
         _once(told),
-        helps=why is None,
+        helps=why is None and is_further(before, after),
         calls=max((one.data.get("calls", _CALLS) for stages, _ in ways for one in stages if one), default=_CALLS),
     )
 
@@ -389,7 +390,10 @@ def _checks(source: str) -> Iterator[tuple[int, int, str]]:
 
 def _one_sided(change: Change, kept: Sequence[StageResult | None]) -> Iterator[str]:
     """Tests that the edit wrote, and conditions of selections in data, of which no input took one side."""
-    written = {path: _lines_written(change.before[path], change.after[path]) for path in change.changed}
+    written = {
+        path: _lines_written(change.before[path], change.after[path]) - _effects_of_eager(change.after[path])
+        for path in change.changed
+    }
     for stage in kept:
         for path, line, value in stage.data.get("one_sided", ()) if stage is not None else ():
             # Numbers below zero are those of probes.
@@ -401,6 +405,10 @@ def _one_sided(change: Change, kept: Sequence[StageResult | None]) -> Iterator[s
                 side = "true" if not sides[0] else "false"
                 place = f"{shown(Path(path))}:{line}"
                 yield f"no input that was tried makes the condition of the selection at {place} {side}"
+
+
+def _effects_of_eager(text: str) -> set[int]:
+    return {one.lineno for one in ast.walk(ast.parse(text)) if isinstance(one, ast.stmt) and is_effect_of_eager(one)}
 
 
 def _lines_written(before: str, after: str) -> set[int]:

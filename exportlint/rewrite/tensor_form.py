@@ -502,6 +502,12 @@ class TensorForm:
                 return self.of(owner)
             case ast.Attribute(value=owner, attr="numpy") if not node.args and self.is_data(owner):
                 return self.of(_before_numpy(owner))
+            case ast.Attribute(value=owner, attr="std" | "var" as name) if self.view.value(owner).kind is Kind.ARRAY:
+                words = [ast.keyword({"axis": "dim", "ddof": "correction"}.get(one.arg or "", one.arg), one.value)
+                         for one in node.keywords]  # fmt: skip
+                if not any(one.arg == "correction" for one in words):
+                    words.append(ast.keyword("correction", ast.Constant(0)))
+                return ast.Call(ast.Attribute(self.of(owner), name, ast.Load()), list(map(self.of, node.args)), words)
             case ast.Attribute(value=owner, attr="astype") if len(node.args) == 1 and self.is_data(owner):
                 return self._as_dtype(owner, node.args[0])
             case ast.Attribute(value=owner, attr="copy") if not node.args and path_of(owner) in self.view.data:

@@ -262,7 +262,8 @@ def verify(
     from exportlint.workflow.target_choice import chosen_by_name  # noqa: PLC0415 (as above)
     from exportlint.workflow.verifying import verify as tried  # noqa: PLC0415 (as above)
 
-    names = [str(one) for one in ([targets] if isinstance(targets, (str, Path)) else targets)]
+    # The process that has torch may have been started in another folder.
+    names = [_absolute(str(one)) for one in ([targets] if isinstance(targets, (str, Path)) else targets)]
     data = patch.encode() if isinstance(patch, str) else patch
     change = edit_of(data, base, revision, Path.cwd().resolve())
     config = load_config([name.partition(".py:")[0] for name in names] or ["."], CommandLine(mode=mode))
@@ -272,6 +273,12 @@ def verify(
         raise UserError(f"{problem.path}: {problem.message}")
     found = verification_data(done, change.changed)
     return Verification(found["verdict"], found["taken"], verification_text(done, RenderOptions(width=_WIDTH)), found)
+
+
+def _absolute(target: str) -> str:
+    """A file, or the file of FILE.py:CLASS; what is none, such as a name of pyproject.toml, stays."""
+    file, suffix, rest = target.partition(".py")
+    return f"{Path(file).absolute()}{suffix}{rest}" if suffix and Path(file + suffix).exists() else target
 
 
 def lint(

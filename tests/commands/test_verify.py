@@ -315,6 +315,17 @@ def test_a_right_mend_is_taken_and_says_on_what_it_was_tried(tmp_path: Path) -> 
 
 def test_an_edit_that_changes_nothing_of_what_fails_does_not_help(tmp_path: Path) -> None:
     assert judged(tmp_path, NET, NET.replace("y * SCALE", "SCALE * y")).verdict is Verdict.NO_HELP
+    # Torch's words name the text of the line, which is another one now.
+    assert (
+        judged(tmp_path, NET, NET.replace(BRANCH, BRANCH.replace(":\n", ":  # a remark\n", 1))).verdict
+        is Verdict.NO_HELP
+    )
+
+
+def test_what_eager_only_prints_may_be_left_out_of_the_program(tmp_path: Path) -> None:
+    printed = MENDED.replace("        return torch.where", "        print('mean')\n        return torch.where")
+    apart = printed.replace("print('mean')", "if not torch.compiler.is_compiling():\n            print('mean')")
+    assert judged(tmp_path, printed, apart).verdict.is_taken
 
 
 def test_a_check_that_the_program_keeps_is_not_gone(tmp_path: Path) -> None:
