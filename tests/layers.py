@@ -10,7 +10,7 @@ LAYERS: dict[str, set[str]] = {
     "exportlint.finding": set(),
     "exportlint.edited_source": set(),
     # Servers ask exportlint itself, in a process of its own.
-    "exportlint.command_line": {"anyio"},
+    "exportlint.child_command": {"anyio"},
     "exportlint.files": {"exportlint.finding", "pathspec"},
     "exportlint.trial.protocol": set(),
     "exportlint.reference": {"exportlint.finding", "msgspec"},
@@ -303,13 +303,13 @@ LAYERS: dict[str, set[str]] = {
         "rich",
     },
     # It speaks to the rest of exportlint through the command line alone.
-    "exportlint.mcp_server": {"exportlint.version", "exportlint.command_line", "mcp", "pydantic", "typing_extensions"},
+    "exportlint.mcp_server": {"exportlint.version", "exportlint.child_command", "mcp", "pydantic", "typing_extensions"},
     # It judges in its own process, which lives, and tries models through the command line.
     "exportlint.language_server": {
         "exportlint.version",
         "exportlint.errors",
         "exportlint.finding",
-        "exportlint.command_line",
+        "exportlint.child_command",
         "exportlint.files",
         "exportlint.trial.protocol",
         "exportlint.engine.values",

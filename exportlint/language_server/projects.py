@@ -89,7 +89,7 @@ class Projects:
             self.forget()
         found: dict[Path, Judged] = {}
         complaints: dict[str, None] = {}
-        of_project: dict[int, tuple[_Project, dict[Path, str]]] = {}
+        of_root: dict[Path, dict[Path, str]] = {}
         for path, text in texts.items():
             project = self._project(path)
             if isinstance(project, UserError):
@@ -98,10 +98,9 @@ class Projects:
             elif any(matches(pattern, project.config.root, str(path)) for pattern in project.config.exclude):
                 found[path] = Judged(text)
             else:
-                of_project.setdefault(id(project), (project, {}))[1][path] = text
-        for project in self._by_root.values():
-            own = of_project.get(id(project), (project, {}))[1]
-            found |= _judged(project, own)
+                of_root.setdefault(project.config.root, {})[path] = text
+        for root, project in self._by_root.items():
+            found |= _judged(project, of_root.get(root, {}))
         return Verdicts(found, tuple(complaints))
 
     def beliefs(self, path: Path, text: str) -> Mapping[Span, Value]:
@@ -117,10 +116,11 @@ class Projects:
         if folder not in self._of_folder:
             try:
                 config = load_config([str(path)], self._asked)
-                made = _Project(config, LivingCheck(config), _stamp(config.root))
+                if config.root not in self._by_root:
+                    self._by_root[config.root] = _Project(config, LivingCheck(config), _stamp(config.root))
             except UserError as error:
                 return error  # asked for again each time, until somebody mends the file
-            self._of_folder[folder] = self._by_root.setdefault(config.root, made)
+            self._of_folder[folder] = self._by_root[config.root]
         return self._of_folder[folder]
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from exportlint.command_line import FailedError, run_command
+from exportlint.child_command import FailedError, run_command
 from exportlint.files import shown
 from exportlint.finding import Evidence, Finding, Fix, Link, Severity
 

@@ -10,7 +10,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from exportlint.command_line import Ended, FailedError, run_command
+from exportlint.child_command import Ended, FailedError, run_command
 from exportlint.version import __version__
 
 _INSTRUCTIONS = """\

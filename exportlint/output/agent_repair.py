@@ -5,6 +5,7 @@ Of what is left the rewrites that were tried say most: each with why it was not 
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -155,6 +156,7 @@ def _counts(left: int, edition: Edition, done: Repaired[Report] | None, rewritte
     yield f"{done.tried} trial{'' if done.tried == 1 else 's'} of edited files, {len(done.rejected)} rewrites not taken"
     if done.out_of_time:
         yield "the time was spent before all were tried: `--budget SECONDS` gives more"
-    suspected = sum(not is_shown(one) for one in done.after.findings)
+    suspected = [one.path for one in done.after.findings if not is_shown(one)]
     if suspected:
-        yield f"{suspected} more that reading shows, and no trial: `exportlint check --output-format agent` has them"
+        paths = " ".join(shlex.quote(path) for path in dict.fromkeys(suspected))
+        yield f"{len(suspected)} more that no trial shows: `exportlint check {paths} --output-format agent` has them"

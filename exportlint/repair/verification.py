@@ -46,7 +46,6 @@ T = TypeVar("T", bound=Attempted)
 _SAME = "in eager it computes what it computed before, on every input that was tried"
 
 
-_CALLS = 3  # of a child that does not tell
 NO_TRIAL_SHOWS = "values between those that were tried, other devices, threads and processes, and how long it takes"
 
 
@@ -88,7 +87,7 @@ class Verified(Generic[T]):
     unproved: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
     helps: bool = False
-    calls: int = _CALLS
+    calls: int = 1
 
     @property
     def verdict(self) -> Verdict:
@@ -159,6 +158,7 @@ def judged(
                 not_compared.append(f"{name}: {not_the_same(result)}")
     classes = [name for one in compared if one is not None for name in one.data.get("classes", ())]
     users = users_not_tried(change.before, change.after, classes)
+    imported = _imported(change, ways, sought)
     why = why_not(before, after) if not different and not not_compared else AS_BEFORE
     worse = [why] if why not in (None, AS_BEFORE) else []
     worse += [wrong] if (wrong := wrong_program(after)) and not worse else []
@@ -170,7 +170,7 @@ def judged(
     ]
     unproved += [
         *not_compared,
-        *(_not_shown(change, ways, sought, users) if not different else ()),
+        *(_not_shown(change, ways, sought, imported, users) if not different else ()),
         *_not_shown_in_eager(names, ways),
     ]
     unproved += [_without_advice(settings.why)] if settings.why else []
@@ -180,7 +180,6 @@ def judged(
     told += [settings.differs] if settings.differs else []
     told += [f"`{name}` is gone" for name in lost_names(change.before, change.after)]
     told += [f"`{name}` uses it too, and was not tried" for name in users]
-    imported = _imported(change, ways, sought)
     told += [f"nothing that was run imports {shown(Path(path))}" for path in change.changed if path not in imported]
     told += [
         f"{name} is changed too, and is no Python source: it was there as it is on the disk" for name in change.others
@@ -199,7 +198,7 @@ def judged(
         _once(unproved),
         _once(told),
         helps=why is None and is_further(before, after),
-        calls=max((one.data.get("calls", _CALLS) for stages, _ in ways for one in stages if one), default=_CALLS),
+        calls=max((one.data.get("calls", 1) for stages, _ in ways for one in stages if one), default=1),
     )
 
 
@@ -220,15 +219,17 @@ def _how_turned(result: StageResult) -> str:
     return f"{seen['inputs']}{call}: the {seen.get('part', 'output')} differs"
 
 
-def _not_shown(change: Change, ways: Sequence[_Way], sought: Sought, told: Collection[str]) -> Iterator[str]:
-    """What of the edit no call could show, where all calls were alike; not the classes that are `told` beside it."""
+def _not_shown(
+    change: Change, ways: Sequence[_Way], sought: Sought, imported: Collection[str], told: Collection[str]
+) -> Iterator[str]:
+    """What of the edit no call could show, where all calls were alike; not the classes that are `told` beside it.
+    `imported`: the edited files that something which was run imports."""
     kept = ways[0][0]
     before, after = _runs_of([*kept, *ways[1][0]]), _runs_of(ways[2][0])
     if change.changed and not any(path in before or path in after for path in change.changed):
         yield f"no target runs anything of {', '.join(shown(Path(path)) for path in change.changed)}"
         return
     seen, seen_now = (_seen_by_probes(ways[number][0]) for number in (1, 2))
-    imported = _imported(change, ways, sought)
     for path in change.changed:
         if path not in imported and not change.before[path] and hides_a_module(Path(path)):
             yield f"{shown(Path(path))} is new and hides a module of its name, and nothing that was run imports it"

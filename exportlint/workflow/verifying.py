@@ -69,8 +69,10 @@ def verify(targets: Sequence[Target], config: Config, options: TrialOptions, cha
             return judged(change, before, after, sought, OtherSettings())
         old, new = replace(unedited, timeout=edited.timeout), replace(edited, as_unedited=edited.edited)
         # The trial compared them on inputs that were sought at length for the model before the edit.
-        there = _beside(targets, replace(old, thorough=False), sought.before, new, _folder(folder, "there"), options)
-        back = _beside(targets, new, sought.after, old, _folder(folder, "back"), options)
+        there = _beside(
+            targets, replace(old, thorough=False), sought.before, new, _folder(folder, "there"), options, turned=False
+        )
+        back = _beside(targets, new, sought.after, old, _folder(folder, "back"), options, turned=True)
         edition = Edition({path: text.encode() for path, text in change.before.items()}, change.after)
         settings = under_other_settings(targets, unedited, edition)
         return judged(change, before, after, replace(sought, there=there, back=back), settings)
@@ -93,18 +95,25 @@ def _tried(targets: Sequence[Target], config: Config, options: TrialOptions, wha
 
 
 def _beside(
-    targets: Sequence[Target], one: TrialOptions, probed: Probed, other: TrialOptions, folder: Path, first: TrialOptions
+    targets: Sequence[Target],
+    one: TrialOptions,
+    probed: Probed,
+    other: TrialOptions,
+    folder: Path,
+    first: TrialOptions,
+    *,
+    turned: bool,
 ) -> list[Beside]:
     """Of each target, what it does with the source of `one` on inputs that are sought for it, and what it does with
     that of the `other` beside it. What `one` computes is kept in `folder`; what the trial kept, with the options
-    `first`.
+    `first`. `turned`: is `one` the edited source?
 
     The inputs are sought for the text with probes. Where that does not run, TorchScript reads the source say, they are
     sought for the text as it is, and no probe saw anything.
     """
     found: list[Beside] = []
     compared = replace(other, as_unedited=one.edited)
-    asked = {"thorough": one.thorough, "turned": one.thorough}
+    asked = {"thorough": one.thorough, "turned": turned}
     with kept_session(one.python) as server:
         runs = _kept(server, targets, replace(one, edited=probed.texts, as_unedited=probed.texts), folder, first)
         if not all(stage is not None and stage.passed for stage in runs.values()):

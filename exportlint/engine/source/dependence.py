@@ -12,11 +12,12 @@ that moved count only for a judgement that says something about the file, as a p
 from __future__ import annotations
 
 import ast
-import hashlib
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from exportlint.engine.source.parsed import digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, ItemsView, Iterator, ValuesView
@@ -141,7 +142,7 @@ class Outline:
     def interface(self) -> str:
         """A digest of what everybody sees who opens the file, wherever it stands."""
         imports = (self._text(node) for node in self._parsed.imports)
-        return digest_of(*self._levels, *imports)
+        return _digest_of(*self._levels, *imports)
 
     @cached_property
     def _levels(self) -> list[str]:
@@ -172,7 +173,7 @@ class Outline:
     def definition(self, name: str) -> str:
         """A digest of the lines in which the name is defined, decorators included."""
         if name not in self._digests:
-            self._digests[name] = digest_of(*map(self._text, self._definitions.get(name, ())))
+            self._digests[name] = _digest_of(*map(self._text, self._definitions.get(name, ())))
         return self._digests[name]
 
     def is_constant(self, name: str) -> bool:
@@ -200,7 +201,7 @@ class Outline:
         """A digest of where these definitions begin, and all that defines no name."""
         nodes = [node for name in names for node in self._definitions.get(name, ())]
         nodes += [n for n in top_level(self._tree) if not isinstance(n, _DEFINITIONS) and not assigned_names(n)]
-        return digest_of(*(str(node.lineno) for node in nodes))
+        return _digest_of(*(str(node.lineno) for node in nodes))
 
     def _text(self, node: ast.stmt) -> str:
         first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
@@ -228,8 +229,5 @@ def top_level(tree: ast.Module) -> Iterator[ast.stmt]:
             todo.extend(reversed(inner))
 
 
-def digest_of(*words: str) -> str:
-    about = hashlib.blake2b(digest_size=16)
-    for word in words:
-        about.update(word.encode("utf-8", "surrogatepass") + b"\0")
-    return about.hexdigest()
+def _digest_of(*words: str) -> str:
+    return digest("\0".join(words).encode("utf-8", "surrogatepass"))
